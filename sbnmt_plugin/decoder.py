@@ -1,0 +1,157 @@
+"""fairseq's Transformer decoder with synchronous bidirectional self-attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from fairseq.distributed import fsdp_wrap
+from fairseq.models.transformer import TransformerDecoderBase
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
+from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
+from torch import Tensor, nn
+
+from sbnmt_plugin.attention import (
+    DecoderCache,
+    GroupedCrossAttention,
+    SBSelfAttention,
+)
+from sbnmt_plugin.directions import TRAINING, Layout
+from sbnmt_plugin.fusion import build_fusion
+
+WRONG_TASK = (
+    "an sb_transformer reads two target streams, but got {rows} decoder rows for "
+    "{sentences} sentences: train and decode it with --user-dir sbnmt_plugin "
+    "--task sb_translation"
+)
+
+
+class SBDecoderLayer(TransformerDecoderLayerBase):  # type: ignore[misc]
+    """A decoder layer whose self-attention reads both streams (paper, eq. 11-12).
+
+    Cross-attention, feed-forward layer and norms are the plain Transformer's and
+    act on each row alone.
+    """
+
+    def build_self_attention(
+        self,
+        embed_dim: int,
+        cfg: Any,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+    ) -> nn.Module:
+        heads = cfg.decoder.attention_heads
+        return SBSelfAttention(
+            embed_dim,
+            heads,
+            fusion=build_fusion(
+                cfg.sb_fusion,
+                cfg.sb_lambda,
+                cfg.sb_learn_lambda,
+                cfg.sb_future_dropout,
+                channels=embed_dim,
+                heads=heads,
+            ),
+            dropout=cfg.attention_dropout,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+    def build_encoder_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
+        return GroupedCrossAttention(
+            embed_dim,
+            cfg.decoder.attention_heads,
+            kdim=cfg.encoder.embed_dim,
+            vdim=cfg.encoder.embed_dim,
+            dropout=cfg.attention_dropout,
+            encoder_decoder_attention=True,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+    def make_generation_fast_(self, need_attn: bool = False, **kwargs: Any) -> None:
+        """The decoder asks the layer that it wants weights of; no other computes any."""
+
+
+class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
+    """Writes both directions at once: N = 2BK rows for B encoded sentences.
+
+    ``prev_output_tokens`` is (2BK, T), laid out as in :mod:`directions`; the
+    encoder output keeps one copy a sentence.
+    """
+
+    def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any, **kwargs: Any):
+        super().__init__(cfg, dictionary, embed_tokens, **kwargs)
+        # Present in every checkpoint of ours: tells it from a Transformer's.
+        self.register_buffer("sb_version", torch.tensor([1]))
+        self.need_attn = False
+
+    def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
+        """As the parent's, which names its layer class."""
+        layer: nn.Module = SBDecoderLayer(cfg, no_encoder_attn)
+        layer.need_attn = False
+        if cfg.checkpoint_activations:
+            layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+        wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
+        return fsdp_wrap(layer, min_num_params=wrap)
+
+    def start(self, layout: Layout) -> DecoderCache:
+        """An empty cache for step-by-step decoding of rows laid out as ``layout``."""
+        return DecoderCache(layout)
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Any = None,
+        incremental_state: DecoderCache | None = None,
+        full_context_alignment: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """As the parent's; attention weights only where alignments are wanted.
+
+        Raises:
+            ValueError: the rows are not two streams a sentence, or the cache is
+                not ours: a generator or task that knows one stream only.
+        """
+        layout = TRAINING
+        if incremental_state is not None:
+            layout = getattr(incremental_state, "layout", None)
+        rows = prev_output_tokens.size(0)
+        if encoder_out is not None and encoder_out["encoder_out"]:
+            sentences = encoder_out["encoder_out"][0].size(1)
+            if layout is None or rows != sentences * layout.group:
+                raise ValueError(WRONG_TASK.format(rows=rows, sentences=sentences))
+        if alignment_layer is None and not self.need_attn:
+            alignment_layer = -1  # no layer: the weights of none are computed
+        features, extra = super().extract_features(
+            prev_output_tokens,
+            encoder_out=encoder_out,
+            incremental_state=incremental_state,
+            full_context_alignment=full_context_alignment,
+            alignment_layer=alignment_layer,
+            alignment_heads=alignment_heads,
+        )
+        if incremental_state is not None:
+            incremental_state.advance()
+        return features, extra
+
+    def reorder_incremental_state_scripting(
+        self, incremental_state: DecoderCache, new_order: Tensor
+    ) -> None:
+        """fairseq's name for :meth:`DecoderCache.select`."""
+        incremental_state.select(new_order)
+
+    def get_normalized_probs(
+        self, net_output: Any, log_probs: bool, sample: Any = None
+    ) -> Tensor:
+        """Softmax in float32 at least (the parent's casts float64 down as well)."""
+        logits = net_output[0]
+        dtype = torch.promote_types(logits.dtype, torch.float32)
+        normalise = F.log_softmax if log_probs else F.softmax
+        return normalise(logits, dim=-1, dtype=dtype)
+
+    def make_generation_fast_(self, need_attn: bool = False, **kwargs: Any) -> None:
+        """Hook of ``prepare_for_inference_``: ``--print-alignment`` wants weights."""
+        self.need_attn = bool(need_attn)

@@ -1,0 +1,107 @@
+"""Fusion of history and future attention (paper, section 3.2.1, equations 4-6)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+FUSIONS = ("tanh", "linear", "relu", "gate")
+ACTIVATIONS = {"linear": nn.Identity, "tanh": nn.Tanh, "relu": nn.ReLU}
+DEFAULT_LAMBDA = 0.1
+
+
+class Interpolation(nn.Module):
+    """``history + λ · f(future)``, equations 4 (f = identity) and 5 (tanh, relu).
+
+    Args:
+        kind: ``linear``, ``tanh`` or ``relu``.
+        weight: λ.
+        channels: C.  Where given, λ is learned: C values that start at
+            ``weight`` (the paper's footnote 3 leaves this to the future).
+        dropout: rate on the future in training, before f.  The authors' release
+            uses 0.3; the paper does not mention it.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        weight: float,
+        channels: int | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.activation = ACTIVATIONS[kind]()
+        self.dropout = nn.Dropout(dropout)
+        self.weight: float | nn.Parameter = weight
+        if channels is not None:
+            del self.weight
+            self.weight = nn.Parameter(torch.full((channels,), weight))
+
+    def forward(self, history: Tensor, future: Tensor) -> Tensor:
+        """Fuse per head.
+
+        Args:
+            history, future: (N, H, T, C/H).
+
+        Returns:
+            (N, H, T, C/H).
+        """
+        weight = self.weight
+        if isinstance(weight, Tensor):  # C -> (H, 1, C/H)
+            weight = weight.view(history.size(1), 1, -1)
+        return history + weight * self.activation(self.dropout(future))
+
+
+class Gate(nn.Module):
+    """``r ⊙ history + z ⊙ future``, ``[r; z] = σ(W_g [history; future])``, eq. 6.
+
+    One W_g of 2(C/H) x 2(C/H) a layer, shared by its heads, without a bias.
+
+    Args:
+        head_dim: C/H.
+        dropout: as in :class:`Interpolation`.
+    """
+
+    def __init__(self, head_dim: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.projection = nn.Linear(2 * head_dim, 2 * head_dim, bias=False)
+        nn.init.xavier_uniform_(self.projection.weight)
+
+    def forward(self, history: Tensor, future: Tensor) -> Tensor:
+        """As :meth:`Interpolation.forward`."""
+        future = self.dropout(future)
+        gates = self.projection(torch.cat([history, future], dim=-1)).sigmoid()
+        keep, take = gates.chunk(2, dim=-1)
+        return keep * history + take * future
+
+
+def build_fusion(
+    kind: str,
+    weight: float | None,
+    learned: bool,
+    dropout: float,
+    channels: int,
+    heads: int,
+) -> nn.Module:
+    """The fusion that ``--sb-fusion``, ``--sb-lambda`` and their like ask for.
+
+    Raises:
+        ValueError: an unknown kind, a λ for the gate, a rate outside [0, 1).
+    """
+    if kind not in FUSIONS:
+        raise ValueError(
+            f"--sb-fusion must be one of {', '.join(FUSIONS)}, but is {kind!r} instead"
+        )
+    if not 0 <= dropout < 1:
+        raise ValueError(
+            f"--sb-future-dropout must be in [0, 1), but is {dropout} instead"
+        )
+    if kind == "gate":
+        if weight is not None or learned:
+            raise ValueError(
+                "--sb-fusion gate has no λ: drop --sb-lambda and --sb-learn-lambda"
+            )
+        return Gate(channels // heads, dropout)
+    weight = DEFAULT_LAMBDA if weight is None else weight
+    return Interpolation(kind, weight, channels if learned else None, dropout)

@@ -1,0 +1,547 @@
+"""The decoding loop: encode, step, expand, re-pair, stop, un-reverse.
+
+The result has the shape of fairseq's ``SequenceGenerator``: per sentence a list
+of hypotheses, best first, each a dict with ``tokens``, ``score``, ``attention``,
+``alignment`` and ``positional_scores``, all in natural left-to-right order
+whichever direction wrote them, and with ``direction`` and ``partner_tokens``.
+
+Score of a hypothesis, natural logarithm (fairseq prints base 2)::
+
+    score = Σ_j log p(y_j | y_<j, partner's y_<j, x) / lp(n)
+
+n counts ``</s>``; lp is :class:`beam.LengthPenalty`; every ``<unk>`` costs
+``--unkpen`` more; padding and tags are left out of the choice, not out of the sum
+that normalises p.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from fairseq import utils
+from torch import Tensor
+
+from sbnmt_plugin import beam as search
+from sbnmt_plugin.beam import DEAD, Candidates, LengthPenalty, Pool
+from sbnmt_plugin.directions import (
+    L2R,
+    NAMES,
+    R2L,
+    Layout,
+    opposite,
+    reverse_tokens,
+)
+
+Hypothesis = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Token ids that the search knows by name.
+
+    Attributes:
+        starts: (D,) first decoder input of each direction.
+        never: ids that are never generated: padding and the tags.
+    """
+
+    pad: int
+    eos: int
+    unk: int
+    starts: tuple[int, ...]
+    never: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What the search is asked to do; the defaults are fairseq's where it has one.
+
+    Attributes:
+        beam: k, hypotheses per sentence over all directions.
+        directions: which ones write: (L2R, R2L), or a teacher's only one.
+        answer: ``best``, or the direction that alone may answer.
+    """
+
+    beam: int = 4
+    directions: tuple[int, ...] = (L2R, R2L)
+    pairing: str = "rank"
+    penalty: LengthPenalty = field(default_factory=LengthPenalty)
+    stop: str = "bound"
+    answer: str = "best"
+    min_len: int = 1
+    max_len_a: float = 0
+    max_len_b: int = 200
+    unkpen: float = 0
+    temperature: float = 1.0
+    no_repeat_ngram_size: int = 0
+    print_alignment: str | None = None
+
+    @property
+    def layout(self) -> Layout:
+        directions = len(self.directions)
+        return Layout(directions, self.beam // directions, self.pairing)
+
+    @property
+    def answering(self) -> int | None:
+        """Place, among the directions, of the one that alone may answer."""
+        if self.answer == "best":
+            return None
+        return self.directions.index(NAMES.index(self.answer))
+
+
+class Scorer:
+    """One model of the ensemble, its encoder output and its cache.
+
+    A bidirectional decoder reads one encoder output a sentence; any other fairseq
+    decoder gets one copy a row, as in fairseq's own generator.
+    """
+
+    def __init__(self, model: Any, net_input: dict[str, Tensor], layout: Layout):
+        self.model = model
+        self.layout = layout
+        self.bidirectional = getattr(model, "bidirectional", False)
+        self.encoder_out = model.encoder.forward_torchscript(net_input)
+        self.rows = net_input["src_tokens"].size(0) * layout.group
+        if self.bidirectional:
+            self.state = model.decoder.start(layout)
+        else:
+            self.state = {}
+            self._reorder_encoder_out(
+                torch.arange(self.rows, device=net_input["src_tokens"].device)
+                // layout.group
+            )
+
+    def _reorder_encoder_out(self, order: Tensor) -> None:
+        self.encoder_out = self.model.encoder.reorder_encoder_out(
+            self.encoder_out, order
+        )
+
+    def step(self, tokens: Tensor, temperature: float) -> tuple[Tensor, Tensor | None]:
+        """Score the next token of every row.
+
+        Args:
+            tokens: (N, t + 1), the start symbols first.
+
+        Returns:
+            (N, V) log-probabilities; (N, S) attention to the source or None.
+        """
+        logits, extra = self.model.decoder(
+            tokens, encoder_out=self.encoder_out, incremental_state=self.state
+        )
+        logits = logits[:, -1:] / temperature
+        lprobs = self.model.get_normalized_probs((logits, extra), log_probs=True)
+        attention = (extra or {}).get("attn")
+        if isinstance(attention, list):
+            attention = attention[0]
+        return lprobs[:, -1], None if attention is None else attention[:, -1]
+
+    def select(self, rows: Tensor) -> None:
+        """Go on with these rows; fewer than before where sentences have finished."""
+        self.model.decoder.reorder_incremental_state_scripting(self.state, rows)
+        if rows.numel() != self.rows:
+            self.rows = rows.numel()
+            group = self.layout.group
+            self._reorder_encoder_out(
+                rows[::group] // group if self.bidirectional else rows
+            )
+
+
+def ensemble_step(
+    scorers: list[Scorer], tokens: Tensor, temperature: float
+) -> tuple[Tensor, Tensor | None]:
+    """Mean probability, as a logarithm, and mean attention of several models."""
+    outputs = [scorer.step(tokens, temperature) for scorer in scorers]
+    lprobs = outputs[0][0]
+    if len(outputs) > 1:
+        stacked = torch.stack([scores for scores, _ in outputs])
+        lprobs = stacked.logsumexp(0) - math.log(len(outputs))
+    attention = [weights for _, weights in outputs if weights is not None]
+    return lprobs, torch.stack(attention).mean(0) if attention else None
+
+
+@dataclass
+class Batch:
+    """The sentences that are still being translated.
+
+    Attributes:
+        index: (B,) their places in the sample.
+        max_len, prefix, prefix_len: (B,), (B, P), (B,); see :meth:`Generator._open`.
+        scores: (B, D, K) of the live hypotheses.
+        tokens: (N, t + 1) with the start symbol.
+        token_scores: (N, t) log-probability of each token.
+        attention: (N, t, S), or None.
+        pool: their finished hypotheses.
+    """
+
+    index: Tensor
+    max_len: Tensor
+    prefix: Tensor
+    prefix_len: Tensor
+    scores: Tensor
+    tokens: Tensor
+    token_scores: Tensor
+    attention: Tensor | None
+    pool: Pool
+
+    def select(self, sentences: Tensor, rows: Tensor) -> Batch:
+        """These sentences alone, whose rows are ``rows``."""
+        attention = None if self.attention is None else self.attention[rows]
+        return Batch(
+            *(
+                x[sentences]
+                for x in (
+                    self.index,
+                    self.max_len,
+                    self.prefix,
+                    self.prefix_len,
+                    self.scores,
+                )
+            ),
+            self.tokens[rows],
+            self.token_scores[rows],
+            attention,
+            self.pool.select(sentences),
+        )
+
+
+def ban_repeated_ngrams(lprobs: Tensor, tokens: Tensor, size: int) -> None:
+    """Make every token impossible that would complete an n-gram a second time.
+
+    Departs from fairseq, whose n = 1 bans nothing on a CPU.
+
+    Args:
+        lprobs: (N, V), changed in place.
+        tokens: (N, t) generated so far, without the start symbol.
+        size: n.
+    """
+    if tokens.size(1) < size:
+        return
+    seen = tokens.unfold(1, size, 1)  # (N, t - n + 1, n)
+    last = tokens[:, tokens.size(1) - size + 1 :]  # (N, n - 1)
+    repeats = (seen[..., :-1] == last[:, None]).all(-1)
+    rows, places = repeats.nonzero(as_tuple=True)
+    lprobs[rows, seen[rows, places, -1]] = DEAD
+
+
+class Generator:
+    """Synchronous bidirectional beam search over an ensemble.
+
+    With one direction it is ordinary beam search, for teachers.
+
+    Args:
+        models: fairseq encoder-decoder models that share a target dictionary.
+        symbols: the dictionary's special ids.
+        options: the search's.
+        recorder: called with the sample and, per sentence, the winning direction
+            and the best hypothesis of each direction that has one.
+    """
+
+    def __init__(
+        self,
+        models: list[Any],
+        symbols: Symbols,
+        options: SearchOptions,
+        recorder: Any = None,
+    ) -> None:
+        self.models = models
+        self.symbols = symbols
+        self.options = options
+        self.layout = options.layout
+        self.recorder = recorder
+        # what fairseq-generate leaves out of the text that it prints
+        self.eos = symbols.eos
+        self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
+
+    @torch.no_grad()
+    def generate(
+        self,
+        models: list[Any],
+        sample: dict[str, Any],
+        prefix_tokens: Tensor | None = None,
+        constraints: Tensor | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Translate a batch.
+
+        Args:
+            models: ignored in favour of the constructor's, as in fairseq.
+            sample: fairseq's batch; ``net_input`` with ``src_tokens`` (B, S) and
+                ``src_lengths`` is read, ``id`` where it is there.
+            prefix_tokens: (B, P) start of every L2R hypothesis; ``</s>`` and
+                padding in it are ignored.
+
+        Returns:
+            The k best hypotheses of each sentence, best first.
+
+        Raises:
+            ValueError: constraints, or lengths that nothing can satisfy.
+            FloatingPointError: a sentence for which no hypothesis has a score.
+        """
+        if constraints is not None:
+            raise ValueError("--constraints is not supported by the SB-NMT search")
+        net_input = {
+            key: value
+            for key, value in sample["net_input"].items()
+            if key != "prev_output_tokens"
+        }
+        for model in self.models:
+            model.eval()
+        scorers = [Scorer(model, net_input, self.layout) for model in self.models]
+        batch = self._open(net_input, prefix_tokens)
+        results: list[list[Hypothesis]] = [[] for _ in range(batch.index.numel())]
+        records: list[Any] = [None] * len(results)
+        step = 0
+        while batch.index.numel():
+            parents = self._step(batch, scorers, step)
+            step += 1
+            done = self._done(batch, step)
+            if bool(done.any()):
+                for place in done.nonzero().flatten().tolist():
+                    index = int(batch.index[place])
+                    results[index], records[index] = self._close(
+                        batch.pool, place, net_input["src_tokens"][index]
+                    )
+                alive = (~done).nonzero().flatten()
+                rows = self.layout.rows_of(alive)
+                batch = batch.select(alive, rows)
+                parents = parents[rows]
+            if batch.index.numel():
+                for scorer in scorers:
+                    scorer.select(parents)
+        if self.recorder is not None:
+            self.recorder(sample, records)
+        return results
+
+    def _open(self, net_input: dict[str, Tensor], prefix: Tensor | None) -> Batch:
+        """One real hypothesis per direction, K - 1 at -inf; lengths and prefixes."""
+        source, layout, symbols = net_input["src_tokens"], self.layout, self.symbols
+        options = self.options
+        count, device = source.size(0), source.device
+        # int(a · source length with </s> + b) per sentence, as fairseq's per batch
+        longest = min(model.max_decoder_positions() for model in self.models) - 1
+        lengths = source.ne(symbols.pad).sum(1).to(torch.float64)
+        max_len = (options.max_len_a * lengths + options.max_len_b).long()
+        max_len = max_len.clamp(max=longest)
+        if count and int(max_len.min()) < options.min_len:
+            raise ValueError(
+                f"--min-len must be ≤ the longest output allowed, but is "
+                f"{options.min_len} where --max-len-a, --max-len-b and the decoder's "
+                f"positions allow {int(max_len.min())}: lower it or raise those"
+            )
+        if prefix is None:
+            prefix = source.new_empty(count, 0)
+        prefix = prefix.masked_fill(prefix == symbols.eos, symbols.pad)
+        dtype = next(self.models[0].parameters()).dtype
+        scores = torch.zeros(
+            count,
+            layout.directions,
+            layout.beam,
+            device=device,
+            dtype=torch.promote_types(dtype, torch.float32),
+        )
+        scores[..., 1:] = DEAD
+        starts = torch.tensor(symbols.starts, device=device)
+        return Batch(
+            index=torch.arange(count, device=device),
+            max_len=max_len,
+            prefix=prefix,
+            prefix_len=prefix.ne(symbols.pad).sum(1),
+            scores=scores,
+            tokens=starts.repeat_interleave(layout.beam).repeat(count)[:, None],
+            token_scores=scores.new_empty(scores.numel(), 0),
+            attention=None,
+            pool=Pool.empty(count, layout.directions, options.beam, scores),
+        )
+
+    def _step(self, batch: Batch, scorers: list[Scorer], step: int) -> Tensor:
+        """Lengthen every live hypothesis by a token; move what ends into the pool.
+
+        Returns:
+            (N,) the row that each row continues.
+        """
+        options, layout = self.options, self.layout
+        lprobs, attention = ensemble_step(scorers, batch.tokens, options.temperature)
+        lprobs = self._restrict(batch, lprobs.to(batch.scores.dtype), step)
+        by_direction = layout.split(lprobs)
+        candidates = search.expand(batch.scores, by_direction)
+        last = layout.split(batch.tokens[:, -1])
+        live = search.survivors(candidates, layout.beam, self.symbols.eos, last)
+        if attention is not None and options.print_alignment is not None:
+            new = attention[:, None]
+            old = batch.attention
+            batch.attention = new if old is None else torch.cat([old, new], dim=1)
+        self._finish(batch, candidates, by_direction, step)
+
+        first_rows = torch.arange(0, len(lprobs), layout.beam, device=lprobs.device)
+        parents = first_rows.view(-1, layout.directions, 1) + live.parent
+        parents, token = parents.flatten(), live.token.flatten()
+        gained = lprobs[parents, token][:, None]
+        batch.scores = live.score
+        batch.tokens = torch.cat([batch.tokens[parents], token[:, None]], dim=1)
+        batch.token_scores = torch.cat([batch.token_scores[parents], gained], dim=1)
+        if batch.attention is not None:
+            batch.attention = batch.attention[parents]
+        return parents
+
+    def _restrict(self, batch: Batch, lprobs: Tensor, step: int) -> Tensor:
+        """Give every token that may not come next -inf.
+
+        In this order: what is never generated, ``--unkpen``, ``--min-len``,
+        repeated n-grams, the end at ``max_len``, a forced prefix.
+
+        Args:
+            lprobs: (N, V).
+
+        Returns:
+            (N, V).
+        """
+        symbols, layout = self.symbols, self.layout
+        lprobs = lprobs.masked_fill(lprobs.isnan(), DEAD)
+        lprobs[:, list(symbols.never)] = DEAD
+        lprobs[:, symbols.unk] -= self.options.unkpen
+        forced = lprobs.clone() if bool((batch.prefix_len > step).any()) else None
+        if step < self.options.min_len:
+            lprobs[:, symbols.eos] = DEAD
+        if self.options.no_repeat_ngram_size > 0:
+            ban_repeated_ngrams(
+                lprobs, batch.tokens[:, 1:], self.options.no_repeat_ngram_size
+            )
+        over = (batch.max_len <= step).repeat_interleave(layout.group)
+        ending = lprobs[:, symbols.eos].clone()
+        lprobs.masked_fill_(over[:, None], DEAD)
+        lprobs[:, symbols.eos] = ending
+        if forced is not None:
+            bound = (batch.prefix_len > step) & (batch.max_len > step)
+            token = batch.prefix[:, step].repeat_interleave(layout.group)[:, None]
+            only = torch.full_like(lprobs, DEAD).scatter(
+                1, token, forced.gather(1, token)
+            )
+            l2r_rows = torch.zeros_like(layout.split(over))
+            l2r_rows[:, L2R] = bound[:, None]
+            lprobs = torch.where(l2r_rows.flatten()[:, None], only, lprobs)
+        return lprobs
+
+    def _finish(
+        self, batch: Batch, candidates: Candidates, lprobs: Tensor, step: int
+    ) -> None:
+        """Put the candidates that end into the pool, with all that belongs to them."""
+        eos, layout = self.symbols.eos, self.layout
+        ended = candidates.token == eos
+        if not bool((ended & (candidates.score > DEAD)).any()):
+            return
+        total = candidates.score.masked_fill(~ended, DEAD).to(torch.float64)
+        # the K best suffice: at most K end, one a parent
+        total, order = total.sort(dim=2, descending=True, stable=True)
+        total, parent = (
+            x[..., : layout.beam] for x in (total, candidates.parent.gather(2, order))
+        )
+        tokens = layout.split(batch.tokens)[..., 1:]  # (B, D, K, t)
+        last = lprobs[..., eos].unsqueeze(-1)
+        fields = {
+            "tokens": F.pad(tokens, (0, 1), value=eos),
+            "scores": torch.cat([layout.split(batch.token_scores), last], dim=-1),
+        }
+        if layout.directions == 2:
+            partner = layout.split(opposite(batch.tokens, layout.beam))[..., 1:]
+            if layout.pairing == "best":
+                partner = partner[:, :, :1].expand_as(partner)
+            fields["partner"] = F.pad(partner, (0, 1), value=eos)
+        if batch.attention is not None:
+            fields["attention"] = layout.split(batch.attention)
+        fields = {name: search.take_along(x, parent) for name, x in fields.items()}
+        total = self._admit(batch, total, fields["tokens"][..., :-1])
+        length = torch.full_like(batch.max_len, step + 1)
+        score = total / self.options.penalty(length)[:, None, None]
+        batch.pool = batch.pool.add(score, step + 1, total, fields)
+
+    def _admit(self, batch: Batch, total: Tensor, tokens: Tensor) -> Tensor:
+        """Turn away R2L hypotheses whose text does not begin with the forced prefix.
+
+        Args:
+            total: (B, D, K) log-probabilities.
+            tokens: (B, D, K, t) without ``</s>``, in the order they were written.
+
+        Returns:
+            (B, D, K), -inf where turned away.
+        """
+        width = batch.prefix.size(1)
+        if width == 0 or R2L not in self.options.directions:
+            return total
+        place = self.options.directions.index(R2L)
+        natural = tokens[:, place].flip(-1)[..., :width]
+        natural = F.pad(natural, (0, width - natural.size(-1)), value=-1)
+        free = batch.prefix == self.symbols.pad
+        matches = ((natural == batch.prefix[:, None]) | free[:, None]).all(-1)
+        total[:, place] = total[:, place].masked_fill(~matches, DEAD)
+        return total
+
+    def _done(self, batch: Batch, length: int) -> Tensor:
+        """Which sentences have their answer; (B,) bool."""
+        options, place = self.options, self.options.answering
+        score, _ = search.ranking(batch.pool, place)
+        live = batch.scores if place is None else batch.scores[:, place : place + 1]
+        return search.finished(
+            score[:, -1], live, length, batch.max_len, options.penalty, options.stop
+        )
+
+    def _close(
+        self, pool: Pool, place: int, source: Tensor
+    ) -> tuple[list[Hypothesis], tuple[str, dict[str, Hypothesis]]]:
+        """The answers of a finished sentence; for the record who won, and each
+        direction's best (no entry where one never finished)."""
+        single = pool.select(torch.tensor([place], device=pool.score.device))
+        score, index = search.ranking(single, self.options.answering)
+        size = pool.score.size(2)
+        answers = [
+            self._hypothesis(single, i // size, i % size, source)
+            for value, i in zip(score[0].tolist(), index[0].tolist())
+            if value > DEAD
+        ]
+        if not answers:
+            raise FloatingPointError(
+                "no hypothesis of a sentence has a finite score: the model's "
+                "probabilities are not numbers (too high a learning rate? fp16 range?)"
+            )
+        best = {
+            NAMES[direction]: self._hypothesis(single, place, 0, source)
+            for place, direction in enumerate(self.options.directions)
+            if single.score[0, place, 0] > DEAD
+        }
+        return answers, (answers[0]["direction"], best)
+
+    def _hypothesis(
+        self, pool: Pool, place: int, entry: int, source: Tensor
+    ) -> Hypothesis:
+        """fairseq's dict for an entry of a pool, tokens in natural order."""
+        direction = self.options.directions[place]
+        length = int(pool.length[0, place, entry])
+        values = {name: x[0, place, entry, :length] for name, x in pool.fields.items()}
+        partner = values.get("partner")
+        attention = values.get("attention")
+        if direction == R2L:
+            for name in ("tokens", "scores"):
+                values[name] = reverse_tokens(values[name])
+            if attention is not None:
+                attention = reverse_tokens(attention)
+        alignment: Any = torch.empty(0)
+        if attention is not None:
+            extract = (
+                utils.extract_soft_alignment
+                if self.options.print_alignment == "soft"
+                else utils.extract_hard_alignment
+            )
+            alignment = extract(
+                attention, source, values["tokens"], self.symbols.pad, self.symbols.eos
+            )
+        return {
+            "tokens": values["tokens"],
+            "score": pool.score[0, place, entry],
+            "total": pool.total[0, place, entry],
+            "attention": None if attention is None else attention.t(),
+            "alignment": alignment,
+            "positional_scores": values["scores"],
+            "direction": NAMES[direction],
+            "partner_tokens": None if partner is None else partner[:-1],
+        }

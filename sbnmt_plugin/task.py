@@ -1,0 +1,490 @@
+"""Task ``sb_translation``: data with two target streams, the search, BLEU validation."""
+
+import json
+import logging
+import os
+from argparse import Namespace
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import sacrebleu
+from fairseq import utils
+from fairseq.data import ConcatDataset, data_utils, encoders
+from fairseq.data.indexed_dataset import dataset_exists
+from fairseq.dataclass import ChoiceEnum
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask, register_task
+from fairseq.tasks.translation import (
+    EVAL_BLEU_ORDER,
+    TranslationConfig,
+    TranslationTask,
+)
+from omegaconf import II, OmegaConf, open_dict
+
+from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS, LengthPenalty
+from sbnmt_plugin.dataset import SBLanguagePairDataset
+from sbnmt_plugin.directions import L2R, NAMES, PAIRINGS, R2L, TAGS
+from sbnmt_plugin.generator import Generator, SearchOptions, Symbols
+from sbnmt_plugin.records import RecordWriter
+
+logger = logging.getLogger(__name__)
+
+DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
+ANSWERS = ("best", *NAMES)
+DEFAULT_BEAM = 4  # fairseq's 5 is odd
+SEARCH_OPTIONS = ("sb_pairing", "sb_length_penalty", "sb_stop", "sb_answer")
+UNSUPPORTED = [
+    "match_source_len",
+    "score_reference",
+    "sampling",
+    "sampling_topk",
+    "sampling_topp",
+    "constraints",
+    "diverse_beam_groups",
+    "diverse_beam_strength",
+    "diversity_rate",
+    "lm_path",
+    "lm_weight",
+    "print_step",
+    "iter_decode_eos_penalty",
+    "iter_decode_max_iter",
+    "iter_decode_force_max_iter",
+    "iter_decode_with_beam",
+    "iter_decode_with_external_reranker",
+    "retain_iter_history",
+    "retain_dropout",
+    "retain_dropout_modules",
+    "decoding_format",
+]
+
+
+@dataclass
+class SBTranslationConfig(TranslationConfig):
+    """fairseq's translation options and ours."""
+
+    sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = field(
+        default="both",
+        metadata={
+            "help": "both streams (SB-NMT), or the one that a teacher of --arch "
+            "transformer writes"
+        },
+    )
+    sb_pairing: ChoiceEnum(PAIRINGS) = field(
+        default="rank",
+        metadata={
+            "help": "whom a hypothesis attends to: the other side's of the same rank, "
+            "or its best"
+        },
+    )
+    sb_length_penalty: ChoiceEnum(LENGTH_PENALTIES) = field(
+        default="gnmt",
+        metadata={
+            "help": "scores are divided by ((5 + n) / 6) ** lenpen (gnmt, the paper's) "
+            "or n ** lenpen (power, fairseq's)"
+        },
+    )
+    sb_stop: ChoiceEnum(STOPS) = field(
+        default="bound",
+        metadata={
+            "help": "a sentence is done when nothing can enter its full pool any more "
+            "(bound), or as soon as the pool is full (first)"
+        },
+    )
+    sb_answer: ChoiceEnum(ANSWERS) = field(
+        default="best",
+        metadata={"help": "which direction may answer; the other decodes along"},
+    )
+    sb_records: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "write a JSON line per sentence to this new file: the direction "
+            "that won, and both directions' best hypotheses and scores"
+        },
+    )
+    num_shards: int = II("dataset.num_shards")
+
+
+@register_task("sb_translation", dataclass=SBTranslationConfig)
+class SBTranslationTask(TranslationTask):  # type: ignore[misc]
+    """Translation with synchronous bidirectional decoding.
+
+    Data: what ``fairseq-preprocess`` writes for a language pair, and beside it, for
+    every split that has R2L texts, ``SPLIT.SRC-TGT.r2l.{bin,idx}``, in natural word
+    order like all text that users see.
+    """
+
+    cfg: SBTranslationConfig
+
+    def __init__(self, cfg: SBTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self.directions = DIRECTIONS[str(cfg.sb_direction)]
+        self._writer: RecordWriter | None = None
+        with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
+            # batches of an epoch then depend on the epoch alone: resuming is exact
+            cfg.rebuild_batches = True
+
+    @classmethod
+    def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
+        """As fairseq's, with the options checked that would be ignored otherwise."""
+        if cfg.left_pad_target:
+            raise ValueError(
+                "--left-pad-target is not supported: both streams start at position 0; "
+                "leave it out"
+            )
+        if cfg.num_shards not in (None, 1):
+            raise ValueError(
+                "--num-shards is ignored by fairseq-generate: shard with "
+                "--distributed-world-size N --distributed-rank I instead"
+            )
+        if cfg.sb_direction != "both" and cfg.sb_answer != "best":
+            raise ValueError(
+                f"--sb-answer {cfg.sb_answer} needs --sb-direction both: a model of "
+                "one direction always answers itself"
+            )
+        task: SBTranslationTask = super().setup_task(cfg, **kwargs)
+        return task
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Any:
+        """Load a dictionary and append the two tags.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: the file holds a tag, so the text does.
+        """
+        if not os.path.exists(filename):
+            raise FileNotFoundError(
+                f"dictionary {filename} does not exist: give the folder that "
+                "fairseq-preprocess or scripts/binarise.py wrote, and its languages"
+            )
+        dictionary = super().load_dictionary(filename)
+        for tag in TAGS:
+            if tag in dictionary:
+                raise ValueError(
+                    f"{filename} must not contain {tag}, which is reserved: remove it "
+                    "from the text and binarise again"
+                )
+            dictionary.add_symbol(tag)
+        return dictionary
+
+    def load_dataset(
+        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
+    ) -> None:
+        """Load a split; both streams are the target where it has no R2L texts."""
+        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
+        pairs = self.datasets[split]
+        opposite = self._load_opposite(split, epoch, combine, pairs)
+        self.datasets[split] = self._with_streams(pairs, opposite)
+
+    def _load_opposite(self, split: str, epoch: int, combine: bool, pairs: Any) -> Any:
+        """The R2L texts of a split, or None."""
+        if R2L not in self.directions or pairs.tgt is None:
+            return None
+        paths = utils.split_paths(self.cfg.data)
+        folder = paths[(epoch - 1) % len(paths)]
+        if split != self.cfg.train_subset:
+            folder = paths[0]
+        pair = f"{self.cfg.source_lang}-{self.cfg.target_lang}"
+        parts = []
+        for k in range(len(pairs.tgt.datasets) if _is_concat(pairs.tgt) else 1):
+            prefix = os.path.join(folder, f"{split}{k or ''}.{pair}.r2l")
+            if not dataset_exists(prefix, impl=self.cfg.dataset_impl):
+                break
+            parts.append(
+                data_utils.load_indexed_dataset(
+                    prefix, self.tgt_dict, self.cfg.dataset_impl
+                )
+            )
+        if not parts:
+            if len(self.directions) == 2 and split == self.cfg.train_subset:
+                logger.warning(
+                    "%s has no R2L texts (%s.%s.r2l.*): both streams are the same gold "
+                    "text, so each sees through the other what it has to predict. Good "
+                    "for toy runs and for validation by generation (--eval-bleu), not "
+                    "for training: build triples with scripts/make_triples.py",
+                    folder,
+                    split,
+                    pair,
+                )
+            return None
+        opposite = parts[0]
+        if _is_concat(pairs.tgt):
+            opposite = ConcatDataset(parts, pairs.tgt.sample_ratios)
+        if len(opposite) != len(pairs):
+            raise ValueError(
+                f"{folder}/{split}.{pair}.r2l has {len(opposite)} lines, but "
+                f"{split}.{pair}.{self.cfg.source_lang} has {len(pairs)}: binarise the "
+                "three files of the split together (scripts/binarise.py)"
+            )
+        return opposite
+
+    def _with_streams(self, pairs: Any, opposite: Any = None) -> SBLanguagePairDataset:
+        return SBLanguagePairDataset(pairs, opposite, self.starts, self.directions)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """First decoder input: the direction's tag; a teacher's is fairseq's </s>."""
+        if len(self.directions) == 1:
+            return (self.tgt_dict.eos(),)
+        return tuple(self.tgt_dict.index(TAGS[d]) for d in self.directions)
+
+    def build_dataset_for_inference(
+        self, src_tokens: Any, src_lengths: Any, constraints: Any = None
+    ) -> Any:
+        """fairseq's; refuses text that contains a tag."""
+        tags = {self.src_dict.index(tag) for tag in TAGS}
+        for number, tokens in enumerate(src_tokens, start=1):
+            if tags.intersection(tokens.tolist()):
+                raise ValueError(
+                    f"sentence {number} of the input must not contain "
+                    f"{' or '.join(TAGS)}, which are reserved: remove them"
+                )
+        return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        """Build, check that architecture and direction fit, prepare validation.
+
+        Raises:
+            ValueError: a one-directional architecture for two streams or the other
+                way round; a checkpoint of another direction or task.
+        """
+        saved = getattr(cfg, "sb_direction", None)
+        wanted = str(self.cfg.sb_direction)
+        if from_checkpoint and saved is None:
+            raise ValueError(
+                "the checkpoint was not trained by --task sb_translation: decode it "
+                "with its own task (--task translation for fairseq's models)"
+            )
+        if saved is not None and str(saved) != wanted:
+            raise ValueError(
+                f"the checkpoint was trained with --sb-direction {saved}, but the "
+                f"command says {wanted}: add --sb-direction {saved}"
+            )
+        with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
+            cfg.sb_direction = wanted
+        model = FairseqTask.build_model(self, cfg, from_checkpoint)
+        bidirectional = getattr(model, "bidirectional", False)
+        if bidirectional != (wanted == "both"):
+            needed = "an sb_transformer*" if wanted == "both" else "a one-directional"
+            raise ValueError(
+                f"--sb-direction {wanted} needs {needed} --arch, but it is "
+                f"{getattr(cfg, 'arch', None) or getattr(cfg, '_name', '?')}"
+            )
+        if self.cfg.eval_bleu:
+            self._prepare_validation(model)
+        return model
+
+    def _prepare_validation(self, model: Any) -> None:
+        """The detokeniser and the search that ``--eval-bleu`` uses."""
+        detok_args = json.loads(self.cfg.eval_bleu_detok_args)
+        self.tokenizer = encoders.build_tokenizer(
+            Namespace(tokenizer=self.cfg.eval_bleu_detok, **detok_args)
+        )
+        args = {"beam": DEFAULT_BEAM, **json.loads(self.cfg.eval_bleu_args)}
+        known = {*GenerationConfig.__dataclass_fields__, *SEARCH_OPTIONS}
+        unknown = sorted(set(args) - known)
+        if unknown:
+            raise ValueError(
+                f"--eval-bleu-args has unknown options {', '.join(unknown)}: use the "
+                "names of fairseq-generate's options with underscores"
+            )
+        self.sequence_generator = self.build_generator([model], Namespace(**args))
+
+    def build_generator(
+        self,
+        models: list[Any],
+        args: Any,
+        seq_gen_cls: Any = None,
+        extra_gen_cls_kwargs: dict[str, Any] | None = None,
+        prefix_allowed_tokens_fn: Any = None,
+    ) -> Generator:
+        """Our search, for models of this task.
+
+        Args:
+            args: fairseq's generation options, and ours where a caller sets them.
+
+        Raises:
+            ValueError: an option that the search cannot honour.
+        """
+        if seq_gen_cls is not None or prefix_allowed_tokens_fn is not None:
+            raise ValueError(
+                "sb_translation has a search of its own: seq_gen_cls and "
+                "prefix_allowed_tokens_fn must be None"
+            )
+        extra = extra_gen_cls_kwargs or {}
+        if extra.get("lm_model") is not None:
+            raise ValueError("--lm-path is not supported by the SB-NMT search")
+        options = search_options(args, self.cfg, self.directions)
+        recorder = None
+        if self.cfg.sb_records is not None:
+            if self._writer is None:
+                self._writer = RecordWriter(
+                    self.cfg.sb_records, self.src_dict, self.tgt_dict
+                )
+            recorder = self._writer
+        symbols = Symbols(
+            pad=self.tgt_dict.pad(),
+            eos=self.tgt_dict.eos(),
+            unk=self.tgt_dict.unk(),
+            starts=self.starts,
+            never=(
+                self.tgt_dict.pad(),
+                *(self.tgt_dict.index(tag) for tag in TAGS),
+            ),
+        )
+        return Generator(models, symbols, options, recorder)
+
+    def train_step(self, sample: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """fairseq's, on the streams' labels."""
+        return super().train_step(with_stream_labels(sample), *args, **kwargs)
+
+    def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
+        """Loss on the streams' labels, BLEU on the natural-order target."""
+        loss, sample_size, log = FairseqTask.valid_step(
+            self, with_stream_labels(sample), model, criterion
+        )
+        if self.cfg.eval_bleu:
+            bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
+            log["_bleu_sys_len"] = bleu.sys_len
+            log["_bleu_ref_len"] = bleu.ref_len
+            for n in range(EVAL_BLEU_ORDER):
+                log[f"_bleu_counts_{n}"] = bleu.counts[n]
+                log[f"_bleu_totals_{n}"] = bleu.totals[n]
+        return loss, sample_size, log
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any):
+        """Log BLEU from summed counts.
+
+        fairseq's version logs numpy arrays, which end up in the checkpoint, where
+        torch's safe loading refuses them; these are Python numbers.
+        """
+        FairseqTask.reduce_metrics(self, logging_outputs, criterion)
+        if not self.cfg.eval_bleu:
+            return
+        names = [
+            "_bleu_sys_len",
+            "_bleu_ref_len",
+            *(f"_bleu_counts_{n}" for n in range(EVAL_BLEU_ORDER)),
+            *(f"_bleu_totals_{n}" for n in range(EVAL_BLEU_ORDER)),
+        ]
+        sums = {
+            name: int(sum(log.get(name, 0) for log in logging_outputs))
+            for name in names
+        }
+        if not sums["_bleu_totals_0"]:
+            return
+        for name, value in sums.items():
+            metrics.log_scalar(name, value)
+
+        def bleu(meters: Any) -> float:
+            value = {name: int(meters[name].sum) for name in names}
+            score = sacrebleu.BLEU.compute_bleu(
+                correct=[value[f"_bleu_counts_{n}"] for n in range(EVAL_BLEU_ORDER)],
+                total=[value[f"_bleu_totals_{n}"] for n in range(EVAL_BLEU_ORDER)],
+                sys_len=value["_bleu_sys_len"],
+                ref_len=value["_bleu_ref_len"],
+                smooth_method="exp",
+            ).score
+            return round(float(score), 2)
+
+        metrics.log_derived("bleu", bleu)
+
+
+def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
+    """The batch as a criterion sees it: ``target`` (DB, T) are the streams' labels.
+
+    Elsewhere ``target`` is the natural-order text, which fairseq prints and scores.
+    """
+    if not sample:
+        return sample
+    return {**sample, "target": sample["stream_target"]}
+
+
+def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOptions:
+    """The search that the command line, or a caller's overrides, ask for.
+
+    Raises:
+        ValueError: an option that the search cannot honour, or a bad value.
+    """
+    for name in UNSUPPORTED:
+        default = GenerationConfig.__dataclass_fields__[name].default
+        value = getattr(args, name, default)
+        if value is not None and value != default:
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(
+                f"{flag} is not supported by the SB-NMT search: leave it out"
+            )
+
+    def ours(name: str) -> str:
+        return str(getattr(args, name, None) or getattr(cfg, name))
+
+    beam = int(getattr(args, "beam", DEFAULT_BEAM))
+    if beam < len(directions):
+        raise ValueError(
+            f"--beam must be ≥ {len(directions)}, one hypothesis per direction, but is "
+            f"{beam} instead"
+        )
+    if beam % len(directions):
+        logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
+        beam -= 1
+    unnormalized = getattr(args, "unnormalized", False)
+    penalty = LengthPenalty(
+        ours("sb_length_penalty"),
+        0.0 if unnormalized else float(getattr(args, "lenpen", 1)),
+    )
+    options = SearchOptions(
+        beam=beam,
+        directions=directions,
+        pairing=ours("sb_pairing"),
+        penalty=penalty,
+        stop=ours("sb_stop"),
+        answer=ours("sb_answer"),
+        min_len=getattr(args, "min_len", 1),
+        max_len_a=getattr(args, "max_len_a", 0),
+        max_len_b=getattr(args, "max_len_b", 200),
+        unkpen=getattr(args, "unkpen", 0),
+        temperature=getattr(args, "temperature", 1.0),
+        no_repeat_ngram_size=getattr(args, "no_repeat_ngram_size", 0),
+        print_alignment=getattr(args, "print_alignment", None),
+    )
+    check_options(options, int(getattr(args, "prefix_size", 0)))
+    return options
+
+
+def check_options(options: SearchOptions, prefix_size: int) -> None:
+    """Refuse values with which the search would not be what it says.
+
+    Raises:
+        ValueError: see the messages.
+    """
+    choices = {
+        "--sb-pairing": (options.pairing, PAIRINGS),
+        "--sb-length-penalty": (options.penalty.kind, LENGTH_PENALTIES),
+        "--sb-stop": (options.stop, STOPS),
+        "--sb-answer": (options.answer, ANSWERS),
+    }
+    for flag, (value, allowed) in choices.items():
+        if value not in allowed:
+            raise ValueError(
+                f"{flag} must be one of {', '.join(allowed)}, but is {value!r} instead"
+            )
+    if options.temperature <= 0:
+        raise ValueError(
+            f"--temperature must be > 0, but is {options.temperature} instead"
+        )
+    if options.unkpen < 0 and options.stop == "bound":
+        raise ValueError(
+            f"--unkpen must be ≥ 0 with --sb-stop bound, which counts on scores that "
+            f"only fall, but is {options.unkpen} instead: use --sb-stop first"
+        )
+    if prefix_size > 0 and (options.answer == "r2l" or options.directions == (R2L,)):
+        raise ValueError(
+            "--prefix-size binds the start of the text, which R2L decoding writes "
+            "last: it needs L2R hypotheses that may answer"
+        )
+
+
+def _is_concat(dataset: Any) -> bool:
+    return isinstance(dataset, ConcatDataset)
