@@ -135,6 +135,27 @@ class SBLanguagePairDataset(FairseqDataset):  # type: ignore[misc]
             return sizes
         return np.maximum(sizes, len(self.directions) * self.tgt_sizes[indices])
 
+    def batch_by_size(
+        self,
+        indices: Any,
+        max_tokens: int | None = None,
+        max_sentences: int | None = None,
+        required_batch_size_multiple: int = 1,
+    ) -> list[Any]:
+        """fairseq's batches, and the last one also where it is no full multiple.
+
+        ve-fairseq 0.12.3 drops a last batch whose size is not a multiple of
+        ``--required-batch-size-multiple``: up to a batch of every epoch, and of
+        every test set, silently.
+        """
+        batches = list(
+            super().batch_by_size(
+                indices, max_tokens, max_sentences, required_batch_size_multiple
+            )
+        )
+        kept = sum(len(batch) for batch in batches)
+        return batches if kept == len(indices) else [*batches, indices[kept:]]
+
     def size(self, index: int) -> tuple[int, int]:
         """Lengths by which over-long examples are refused or left out."""
         target = 0 if self.tgt_sizes is None else self.tgt_sizes[index]

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Tokenise the raw Multi30k files of a folder.
+
+    prepare.py --data FOLDER --output TEXT [--lowercase]
+
+FOLDER holds train.en, train.de, valid.en, valid.de, test2016.en and test2016.de, as
+in data/task1/raw of the repository multi30k/dataset on GitHub, gunzipped.  Writes
+{train,valid,test}.{en,de} and the untouched references {valid,test}.ref.de.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from texts import read_parallel, run, write_lines
+from tokenise import tokenise
+
+FILES = {"train": "train", "valid": "valid", "test": "test2016"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", required=True, help="folder of the raw files")
+    parser.add_argument("--output", required=True, help="folder to write")
+    parser.add_argument("--lowercase", action="store_true")
+    args = parser.parse_args()
+    data, output = Path(args.data), Path(args.output)
+    for split, name in FILES.items():
+        texts = read_parallel(data / f"{name}.en", data / f"{name}.de")
+        for language, lines in zip(("en", "de"), texts):
+            tokens = tokenise(lines, language, args.lowercase)
+            write_lines(output / f"{split}.{language}", tokens)
+        if split != "train":
+            reference = texts[1]
+            if args.lowercase:
+                reference = [line.lower() for line in reference]
+            write_lines(output / f"{split}.ref.de", reference)
+
+
+if __name__ == "__main__":
+    run(main)

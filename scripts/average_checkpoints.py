@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Average the parameters of checkpoints (fairseq's script is not in its wheels).
+
+    average_checkpoints.py --output model/checkpoint_avg.pt model/checkpoint{11..20}.pt
+    average_checkpoints.py --output model/checkpoint_avg.pt --last 5 model
+
+With a folder, the last N of checkpointE.pt (or of checkpoint_E_U.pt where epochs were
+not saved).  The result has everything else from the newest one, but no optimiser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+import torch
+from texts import run
+
+import sbnmt_plugin  # noqa: F401  allow-lists what a checkpoint may hold
+
+
+def newest(folder: Path, count: int) -> list[Path]:
+    """The last ``count`` checkpoints of a folder, oldest first."""
+    for pattern in (r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt"):
+        numbered = []
+        for path in folder.iterdir():
+            match = re.fullmatch(pattern, path.name)
+            if match:
+                numbered.append((int(match[1]), path))
+        if numbered:
+            break
+    if len(numbered) < count:
+        raise ValueError(
+            f"--last {count} needs as many checkpoints, but {folder} has "
+            f"{len(numbered)}: keep more (--keep-last-epochs) or average fewer"
+        )
+    return [path for _, path in sorted(numbered)[-count:]]
+
+
+def average(paths: list[Path]) -> dict:
+    """The newest checkpoint with the mean of all parameters, summed in float64."""
+    sums: dict[str, torch.Tensor] = {}
+    state: dict = {}
+    for path in paths:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        model = state["model"]
+        if sums and sums.keys() != model.keys():
+            raise ValueError(f"{path} must have the parameters of {paths[0]}")
+        for name, value in model.items():
+            value = value.double() if value.is_floating_point() else value
+            adds = name in sums and value.is_floating_point()
+            sums[name] = sums[name] + value if adds else value
+    for name, value in state["model"].items():
+        mean = sums[name]
+        if value.is_floating_point():
+            mean = (mean / len(paths)).to(value.dtype)
+        state["model"][name] = mean
+    state["last_optimizer_state"] = None
+    return state
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--output", required=True, help="checkpoint to write")
+    parser.add_argument("--last", type=int, help="how many of a folder's")
+    parser.add_argument("inputs", nargs="+", help="checkpoints, or one folder")
+    args = parser.parse_args()
+    paths = [Path(name) for name in args.inputs]
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path} does not exist")
+    if args.last is not None:
+        if args.last < 1 or len(paths) != 1 or not paths[0].is_dir():
+            raise ValueError("--last N (≥ 1) goes with exactly one folder")
+        paths = newest(paths[0], args.last)
+    output = Path(args.output)
+    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+    try:
+        torch.save(average(paths), temporary)
+        os.replace(temporary, output)
+    finally:
+        temporary.unlink(missing_ok=True)
+    print(f"{output}: mean of {', '.join(path.name for path in paths)}")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Build triples (source, L2R text, R2L text) from a bitext and pseudo targets.
+
+    make_triples.py --source text/train.en --target text/train.de \
+        --pseudo-l2r pseudo/l2r.tsv --pseudo-r2l pseudo/r2l.tsv \
+        --output triples/train --triples two
+
+With y_g the target, y_pl and y_pr the L2R and R2L teachers' translations (what
+translate.py wrote), a sentence gives (paper, section 3.4)
+
+    two:  (y_pl, y_g), (y_g, y_pr)
+    six:  all ordered pairs of two different ones of y_g, y_pl, y_pr
+
+as (L2R text, R2L text), written to OUTPUT.SRC, OUTPUT.TGT and OUTPUT.r2l in
+natural word order.  A sentence that a teacher has not translated gives none.  Where
+both texts of a triple are identical each stream sees through the other what it has
+to predict: such triples are counted, and left out with --drop-identical.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+from pathlib import Path
+
+from texts import new_file, read_lines, read_parallel, refuse_tags, run
+
+Triple = tuple[str, str, str]
+
+
+def read_pseudo(path: str, count: int) -> dict[int, str]:
+    """Translations by id.
+
+    Raises:
+        ValueError: an id that is out of range, doubled or not a number.
+    """
+    found: dict[int, str] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        parts = line.split("\t")
+        if len(parts) != 3 or not parts[0].isdigit():
+            raise ValueError(
+                f"{path}, line {number}, must be id<TAB>score<TAB>text as "
+                f"translate.py writes it, but is {line[:60]!r}"
+            )
+        index = int(parts[0])
+        if index >= count or index in found:
+            problem = "appears twice" if index in found else f"is ≥ {count} lines"
+            raise ValueError(
+                f"{path}, line {number}: id {index} {problem}: it belongs to another "
+                "source, translate again"
+            )
+        found[index] = parts[2]
+    return found
+
+
+def triples_of(source: str, gold: str, left: str, right: str, kind: str):
+    """The triples of one sentence."""
+    if kind == "two":
+        pairs = [(left, gold), (gold, right)]
+    else:
+        pairs = list(itertools.permutations((gold, left, right), 2))
+    return [(source, l2r, r2l) for l2r, r2l in pairs]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--source", required=True, help="source text, as binarised")
+    parser.add_argument("--target", required=True, help="gold target text")
+    parser.add_argument("--pseudo-l2r", required=True, help="L2R teacher's, TSV")
+    parser.add_argument("--pseudo-r2l", required=True, help="R2L teacher's, TSV")
+    parser.add_argument("--output", required=True, help="prefix of the files written")
+    parser.add_argument("--triples", choices=("two", "six"), default="two")
+    parser.add_argument(
+        "--shuffle", type=int, metavar="SEED", help="shuffle the triples"
+    )
+    parser.add_argument(
+        "--drop-identical", action="store_true", help="leave out identical pairs"
+    )
+    args = parser.parse_args()
+    source, gold = read_parallel(args.source, args.target)
+    refuse_tags(args.source, source)
+    refuse_tags(args.target, gold)
+    left = read_pseudo(args.pseudo_l2r, len(source))
+    right = read_pseudo(args.pseudo_r2l, len(source))
+
+    usable = [i for i in range(len(source)) if i in left and i in right]
+    triples: list[Triple] = []
+    for i in usable:
+        triples += triples_of(source[i], gold[i], left[i], right[i], args.triples)
+    identical = sum(l2r == r2l for _, l2r, r2l in triples)
+    if args.drop_identical:
+        triples = [triple for triple in triples if triple[1] != triple[2]]
+    if not triples:
+        raise ValueError(
+            "no triple is left: the teachers translated none of the sentences, or all "
+            "pairs are identical (--drop-identical)"
+        )
+    if args.shuffle is not None:
+        random.Random(args.shuffle).shuffle(triples)
+
+    suffixes = Path(args.source).suffix, Path(args.target).suffix, ".r2l"
+    for place, suffix in enumerate(suffixes):
+        with new_file(f"{args.output}{suffix}") as file:
+            for triple in triples:
+                file.write(triple[place] + "\n")
+    total = len(triples) + (identical if args.drop_identical else 0)
+    print(f"{len(source)} sentences, {len(source) - len(usable)} not translated")
+    print(
+        f"{len(triples)} triples written; {identical} of {total} "
+        f"({100 * identical / total:.1f} %) with identical texts, "
+        + ("left out" if args.drop_identical else "kept")
+    )
+    for triple in random.Random(0).sample(triples, min(5, len(triples))):
+        print("  source {}\n     l2r {}\n     r2l {}".format(*triple))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,106 @@
+"""Line-aligned text files: read and written so that nothing is lost or half-done."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+TAGS = ("<l2r>", "<r2l>")
+
+
+def read_lines(path: str | os.PathLike[str]) -> list[str]:
+    """All lines of a UTF-8 file, without their ends.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: it is not UTF-8; the message names the line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist")
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        number = data[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{path}, line {number}, must be UTF-8, but has the byte "
+            f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
+        ) from error
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.rstrip("\r") for line in lines]
+
+
+def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:
+    """Files that must have the same number of lines, at least one.
+
+    Raises:
+        ValueError: one is empty, or has another number of lines than the first.
+    """
+    texts = [read_lines(path) for path in paths]
+    if not texts[0]:
+        raise ValueError(f"{paths[0]} must have at least one line, but is empty")
+    for path, text in zip(paths, texts):
+        if len(text) != len(texts[0]):
+            raise ValueError(
+                f"{path} must have as many lines as {paths[0]}, but has {len(text)} "
+                f"instead of {len(texts[0])}"
+            )
+    return texts
+
+
+def refuse_tags(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+    """Refuse text in which a reserved tag stands as a token.
+
+    Raises:
+        ValueError: with the first line that has one.
+    """
+    for number, line in enumerate(lines, start=1):
+        found = set(TAGS).intersection(line.split())
+        if found:
+            raise ValueError(
+                f"{path}, line {number}, must not contain {sorted(found)[0]}, which "
+                "is reserved: remove it or write it in another way"
+            )
+
+
+@contextlib.contextmanager
+def new_file(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    """Write a text file under a temporary name; it appears when all is written."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+    """Write lines through :func:`new_file`."""
+    with new_file(path) as file:
+        for line in lines:
+            file.write(line + "\n")
+
+
+def remove_bpe(line: str) -> str:
+    """Join subwords: ``a@@ b`` becomes ``ab``."""
+    return re.sub(r"@@( |$)", "", line)
+
+
+def run(main: Callable[[], None]) -> None:
+    """Run a command; a user's mistake is one line on standard error and exit 2."""
+    try:
+        main()
+    except (ValueError, FileNotFoundError, FileExistsError) as error:
+        print(f"{Path(sys.argv[0]).name}: error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Translate a text with the teachers, shard by shard, so that a killed run continues.
+
+    translate.py data --path teacher/checkpoint_best.pt --sb-direction l2r \
+        --input text/train.en --output pseudo/l2r.tsv --beam 4 --lenpen 0.6
+
+INPUT holds one sentence a line, as binarised (BPE applied).  The result has a line
+"id<TAB>score<TAB>translation" per sentence, id counting input lines from 0, ids in
+order; the score is in natural logarithms.  A source that is over-long or that fails
+has no line, and is listed with its reason in OUTPUT.skipped.
+
+The work is cut into shards of --shard-size lines, kept in OUTPUT.shards.  Several
+processes, on several machines if the folder is shared, divide them by --of N
+--worker I (0 … N - 1); the one that finds all shards done writes OUTPUT.  Any other
+option is one of fairseq-generate's or of the task's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq import checkpoint_utils, options, tasks, utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from texts import new_file, read_lines, run
+from tqdm import tqdm
+
+PLUGIN = Path(__file__).resolve().parent.parent / "sbnmt_plugin"
+
+
+class Translator:
+    """Models, task and search, ready to translate lists of sentences.
+
+    Args:
+        arguments: fairseq-generate's command line.
+    """
+
+    def __init__(self, arguments: list[str]) -> None:
+        if "--user-dir" not in arguments:
+            arguments = [*arguments, "--user-dir", str(PLUGIN)]
+        if "--task" not in arguments:
+            arguments = [*arguments, "--task", "sb_translation"]
+        parser = options.get_generation_parser()
+        cfg = convert_namespace_to_omegaconf(
+            options.parse_args_and_arch(parser, arguments)
+        )
+        if cfg.common_eval.path is None:
+            raise ValueError("--path must name the model's checkpoint")
+        utils.import_user_module(cfg.common)
+        self.cfg = cfg
+        self.task = tasks.setup_task(cfg.task)
+        self.models, _ = checkpoint_utils.load_model_ensemble(
+            utils.split_paths(cfg.common_eval.path), task=self.task
+        )
+        self.cuda = torch.cuda.is_available() and not cfg.common.cpu
+        for model in self.models:
+            if cfg.common.fp16:
+                model.half()
+            if self.cuda:
+                model.cuda()
+            model.prepare_for_inference_(cfg)
+        self.generator = self.task.build_generator(self.models, cfg.generation)
+        self.max_positions = utils.resolve_max_positions(
+            self.task.max_positions(), *[m.max_positions() for m in self.models]
+        )
+
+    def translate(self, lines: list[str]) -> tuple[dict[int, Any], dict[int, str]]:
+        """Translate sentences.
+
+        Returns:
+            hypotheses: place in ``lines`` -> best hypothesis.
+            skipped: place -> reason.
+        """
+        tokens, lengths = self.task.get_interactive_tokens_and_lengths(
+            lines, lambda line: line
+        )
+        dataset = self.task.build_dataset_for_inference(tokens, lengths)
+        limit = self.max_positions[0]
+        skipped = {
+            i: f"{int(n)} tokens, at most {limit} are allowed"
+            for i, n in enumerate(lengths)
+            if n > limit
+        }
+        found: dict[int, Any] = {}
+        if len(skipped) == len(lines):
+            return found, skipped
+        data = self.cfg.dataset
+        batches = self.task.get_batch_iterator(
+            dataset,
+            max_tokens=data.max_tokens or 12000,
+            max_sentences=data.batch_size,
+            max_positions=self.max_positions,
+            ignore_invalid_inputs=True,
+            disable_iterator_cache=True,
+        ).next_epoch_itr(shuffle=False)
+        for batch in batches:
+            for index, result in self._generate(batch):
+                if isinstance(result, str):
+                    skipped[index] = result
+                else:
+                    found[index] = result
+        return found, skipped
+
+    def _generate(self, batch: dict[str, Any]) -> list[tuple[int, Any]]:
+        """Search a batch; where it fails, sentence by sentence.
+
+        Returns:
+            id and best hypothesis, or the reason for which there is none.
+        """
+        ids = batch["id"].tolist()
+        if self.cuda:
+            batch = utils.move_to_cuda(batch)
+        try:
+            results = self.task.inference_step(self.generator, self.models, batch)
+            return [(i, result[0]) for i, result in zip(ids, results)]
+        except (FloatingPointError, ValueError, torch.OutOfMemoryError) as error:
+            if len(ids) == 1:
+                return [(ids[0], str(error).split("\n")[0])]
+        pairs = []
+        for row in range(len(ids)):
+            net_input = {k: v[row : row + 1] for k, v in batch["net_input"].items()}
+            one = {"id": batch["id"][row : row + 1], "net_input": net_input}
+            pairs += self._generate(one)
+        return pairs
+
+    def text(self, hypothesis: Any) -> str:
+        """Tokens of a hypothesis as text, subwords not joined."""
+        return self.task.target_dictionary.string(hypothesis["tokens"].cpu())
+
+
+def write_shard(path: Path, start: int, lines: list[str], make: Translator) -> None:
+    """Translate a shard into JSON lines; the file appears when all is written."""
+    found, skipped = make.translate(lines)
+    with new_file(path) as file:
+        for i in range(len(lines)):
+            record: dict[str, Any] = {"id": start + i}
+            if i in found:
+                record["score"] = float(found[i]["score"])
+                record["text"] = make.text(found[i])
+            else:
+                record["skipped"] = skipped.get(i, "fairseq left it out")
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
+    """Join all shards, checking that every id is there exactly once, in order.
+
+    Returns:
+        How many sentences were translated, and how many skipped.
+    """
+    records = [json.loads(line) for path in shards for line in read_lines(path)]
+    ids = [record["id"] for record in records]
+    if ids != list(range(count)):
+        raise ValueError(
+            f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, in "
+            f"order, but does not: remove the folder and translate again"
+        )
+    done = [record for record in records if "text" in record]
+    skipped = [record for record in records if "skipped" in record]
+    with new_file(f"{output}.skipped") as file:
+        for record in skipped:
+            file.write(f"{record['id']}\t{record['skipped']}\n")
+    with new_file(output) as file:
+        for record in done:
+            file.write(f"{record['id']}\t{record['score']:.6f}\t{record['text']}\n")
+    return len(done), len(skipped)
+
+
+def check_same_job(folder: Path, lines: list[str], arguments: list[str]) -> None:
+    """A folder of shards belongs to one input and one command.
+
+    Raises:
+        ValueError: it has been begun with others.
+    """
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    job = {"input sha256": digest, "options": arguments}
+    path = folder / "job.json"
+    if path.exists():
+        if json.loads(path.read_text()) != job:
+            raise ValueError(
+                f"{folder} was begun with another input or other options: remove it "
+                "to translate anew, or repeat the first command to continue"
+            )
+        return
+    with new_file(path) as file:
+        json.dump(job, file, indent=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--input", required=True, help="text, one sentence a line")
+    parser.add_argument("--output", required=True, help="file to write")
+    parser.add_argument("--shard-size", type=int, default=2000, help="lines per shard")
+    parser.add_argument("--of", type=int, default=1, help="how many workers there are")
+    parser.add_argument("--worker", type=int, default=0, help="which one this is")
+    args, others = parser.parse_known_args()
+    if not 0 <= args.worker < args.of:
+        raise ValueError(f"--worker must be in 0 … {args.of - 1}, but is {args.worker}")
+    if args.shard_size < 1:
+        raise ValueError(f"--shard-size must be ≥ 1, but is {args.shard_size}")
+    lines = read_lines(args.input)
+    if not lines:
+        raise ValueError(f"--input {args.input} must have lines, but is empty")
+    output = Path(args.output)
+    if output.exists():
+        print(f"{output} exists: nothing to do", file=sys.stderr)
+        return
+    folder = Path(f"{output}.shards")
+    folder.mkdir(parents=True, exist_ok=True)
+    check_same_job(folder, lines, [*others, f"--shard-size={args.shard_size}"])
+    starts = list(range(0, len(lines), args.shard_size))
+    shards = [folder / f"{number:05d}.jsonl" for number in range(len(starts))]
+    mine = [
+        n for n in range(args.worker, len(starts), args.of) if not shards[n].exists()
+    ]
+    if mine:
+        translator = Translator(others)
+        for n in tqdm(mine, desc=f"{output.name}: shards", unit="shard"):
+            piece = lines[starts[n] : starts[n] + args.shard_size]
+            write_shard(shards[n], starts[n], piece, translator)
+    if all(shard.exists() for shard in shards):
+        done, skipped = merge(shards, len(lines), output)
+        print(f"{output}: {done} translated, {skipped} skipped", file=sys.stderr)
+    else:
+        print(f"{output}: this worker is done, others are not yet", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run(main)
