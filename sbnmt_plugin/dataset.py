@@ -87,10 +87,7 @@ class SBLanguagePairDataset(FairseqDataset):  # type: ignore[misc]
         """
         if not samples:
             return {}
-        if pad_to_length is not None:
-            widest = pad_to_length["target"]
-        else:
-            widest = None
+        widest = pad_to_length["target"] if pad_to_length is not None else None
         batch = self.pairs.collater(samples, pad_to_length)
         if batch.get("target") is None:
             return batch

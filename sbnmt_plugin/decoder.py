@@ -71,7 +71,7 @@ class SBDecoderLayer(TransformerDecoderLayerBase):  # type: ignore[misc]
         )
 
     def make_generation_fast_(self, need_attn: bool = False, **kwargs: Any) -> None:
-        """The decoder asks the layer that it wants weights of; no other computes any."""
+        """Nothing to do: the decoder asks for weights where it wants them."""
 
 
 class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Task ``sb_translation``: data with two target streams, the search, BLEU validation."""
+"""Task ``sb_translation``: data of two target streams, the search, validation."""
 
 import json
 import logging

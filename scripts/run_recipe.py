@@ -19,6 +19,7 @@ import shlex
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,10 @@ class Recipe:
         self.settings = settings
         self.data = data
         self.source, self.target = settings["source"], settings["target"]
+        # a variable of the same name in the user's own environment wins
+        self.environment = {
+            str(k): str(v) for k, v in settings.get("environment", {}).items()
+        }
 
     def python(self, step: str, script: Path | str, *words: Any) -> None:
         """Run a Python script or module as a step of its own, with a log."""
@@ -87,7 +92,8 @@ class Recipe:
         command += [str(word) for word in words]
         log = self.work / "logs" / f"{step.replace('/', '-')}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        print(f"\n== {step}\n   {shlex.join(command)}", flush=True)
+        shown = shlex.join(command).replace(f"{ROOT}/", "")
+        print(f"\n== {step}\n   {shown}", flush=True)
         started = time.time()
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         with open(log, "a", encoding="utf-8") as file:
@@ -98,19 +104,20 @@ class Recipe:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, "PYTHONPATH": path},
+                env={**self.environment, **os.environ, "PYTHONPATH": path},
             )
             assert process.stdout is not None
             for line in process.stdout:
                 file.write(line)
+                file.flush()
                 if SHOWN.search(line):
-                    print("   " + shorten(line.rstrip()), flush=True)
+                    print(f"   {step}: {shorten(line.rstrip())}", flush=True)
         if process.wait():
             tail = log.read_text(encoding="utf-8").splitlines()[-15:]
             raise ValueError(
                 f"step {step} failed, its log {log} ends with\n" + "\n".join(tail)
             )
-        print(f"   done in {time.time() - started:.0f} s", flush=True)
+        print(f"   {step}: done in {time.time() - started:.0f} s", flush=True)
 
     def text(self) -> None:
         if not (self.work / "text" / f"test.{self.target}").exists():
@@ -182,24 +189,21 @@ class Recipe:
             (save / "model.pt").symlink_to("checkpoint_best.pt")
 
     def teachers(self) -> None:
-        """Two models of one direction, or one of both at λ = 0."""
-        if self.settings["teachers"] == "two":
-            for direction in ("l2r", "r2l"):
-                options = {
-                    "--arch": self.settings["teacher_arch"],
-                    "--sb-direction": direction,
-                    **self.settings.get("teacher_train", {}),
-                }
-                self.train(f"teacher-{direction}", "data", options)
-        elif self.settings["teachers"] == "one":
+        """Two models of one direction, or one of both at λ = 0; then pseudo targets.
+
+        With ``jobs: 2`` the directions run side by side.
+        """
+        if self.settings["teachers"] not in ("two", "one"):
+            raise ValueError("teachers must be two or one in recipe.yaml")
+        if self.settings["teachers"] == "one":
             options = {
                 "--arch": self.settings["sb_arch"],
                 "--sb-lambda": 0,
                 **self.settings.get("sb_train", {}),
             }
-            self.train("teacher-both", "data", options)
-        else:
-            raise ValueError("teachers must be two or one in recipe.yaml")
+            self.train("teacher-both", "data", {**options, "--sb-lambda": 0})
+        with ThreadPoolExecutor(self.settings.get("jobs", 1)) as pool:
+            list(pool.map(self.pseudo, ("l2r", "r2l")))
 
     def teacher(self, direction: str) -> list[Any]:
         """Options by which a teacher translates in one direction."""
@@ -213,16 +217,23 @@ class Recipe:
     def device(self) -> list[str]:
         return ["--cpu"] if self.settings["train"].get("--cpu", False) is None else []
 
-    def pseudo(self) -> None:
-        for direction in ("l2r", "r2l"):
-            output = self.work / "pseudo" / f"{direction}.tsv"
-            if not output.exists():
-                words = [self.work / "data", *self.teacher(direction), *self.device]
-                words += [*self.settings["decode"], *self.settings["pseudo"]]
-                words += ["--input", self.work / "bpe" / f"train.{self.source}"]
-                script = SCRIPTS / "translate.py"
-                step = f"pseudo/{direction}"
-                self.python(step, script, *words, "--output", output)
+    def pseudo(self, direction: str) -> None:
+        """Train a teacher of one direction, where there are two; translate with it."""
+        if self.settings["teachers"] == "two":
+            options = {
+                "--arch": self.settings["teacher_arch"],
+                "--sb-direction": direction,
+                **self.settings.get("teacher_train", {}),
+            }
+            self.train(f"teacher-{direction}", "data", options)
+        output = self.work / "pseudo" / f"{direction}.tsv"
+        if not output.exists():
+            words = [self.work / "data", *self.teacher(direction), *self.device]
+            words += [*self.settings["decode"], *self.settings["pseudo"]]
+            words += ["--input", self.work / "bpe" / f"train.{self.source}"]
+            script = SCRIPTS / "translate.py"
+            step = f"pseudo/{direction}"
+            self.python(step, script, *words, "--output", output)
 
     def triples(self) -> None:
         output = self.work / "triples" / "train"
@@ -293,6 +304,17 @@ class Recipe:
             name = f"sb-{direction}-alone"
             self.generate(name, "data", [*path, "--sb-answer", direction])
 
+    def probe(self) -> None:
+        """Decode with the future removed, and with partners shuffled."""
+        output = self.work / "results" / "interaction"
+        if not output.exists():
+            words = [self.work / "data", "--path", self.work / "sb" / "model.pt"]
+            words += ["--input", self.work / "bpe" / f"test.{self.source}"]
+            words += ["--reference", self.work / "text" / f"test.{self.target}"]
+            words += [*self.settings["decode"], "--max-tokens", 4000, *self.device]
+            script = SCRIPTS / "probe_interaction.py"
+            self.python("interaction", script, *words, "--json", output)
+
     def table(self) -> None:
         """Print what has been scored."""
         folder = self.work / "results"
@@ -310,17 +332,19 @@ class Recipe:
                     signatures.add(f"{key}: {value['signature']}")
             row.append(f"{scored['L2R wins']['score']:>7.1f} %")
             print(" ".join(row))
+        for name, scored in json.loads((folder / "interaction").read_text()).items():
+            signatures.add(f"tokenised BLEU: {scored['signature']}")
+            row = [f"{'sb, ' + name:<24}", f"{scored['score']:>9.2f}", " " * 13]
+            print(" ".join([*row, f"{scored['L2R wins']:>7.1f} %"]))
         print("\n".join(sorted(signatures)), flush=True)
 
     def run(self) -> None:
         """All steps, in order."""
-        for what in ("data",):
-            self.text()
-            self.bpe()
-            gold = self.work / "bpe" / "train"
-            self.binarise(what, gold, *self.settings["preprocess"])
+        self.text()
+        self.bpe()
+        gold = self.work / "bpe" / "train"
+        self.binarise("data", gold, *self.settings["preprocess"])
         self.teachers()
-        self.pseudo()
         self.triples()
         words = ["--srcdict", self.work / "data" / f"dict.{self.source}.txt"]
         if "--joined-dictionary" in self.settings["preprocess"]:
@@ -330,6 +354,7 @@ class Recipe:
         self.binarise("data-triples", self.work / "triples" / "train", *words)
         self.sb()
         self.decode()
+        self.probe()
         self.table()
 
 

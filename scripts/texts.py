@@ -10,6 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:  # so that scripts find the checkout's package
+    sys.path.append(str(ROOT))
+
 TAGS = ("<l2r>", "<r2l>")
 
 

@@ -4,11 +4,11 @@
     prepare.py --output TEXT [--seed 1]
 
 A source sentence is a marker and some distinct words; its translation keeps their
-order.  A target word is the stem of its source word and one of two endings.  Endings
-agree with a neighbour: ending = (neighbour's ending + class of the word) mod 2, where
+order.  A target word is the stem of its source word and one of three endings.  Endings
+agree with a neighbour: ending = (neighbour's ending + class of the word) mod 3, where
 the class is a hidden property of the word.  The marker says which neighbour counts:
 
-    left      the one before: easy when writing from the left, a running parity over
+    left      the one before: easy when writing from the left, a running sum over
               the whole rest of the sentence when writing from the right
     right     the one after: the other way round
     both      the one before in the first half, the one after in the second: neither
@@ -28,10 +28,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from texts import run, write_lines
 
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
-ENDINGS = ("o", "in")
+ENDINGS = ("o", "in", "u")
 MARKERS = {"left": "li", "right": "ri", "both": "bo"}
 WORDS = 30
-LENGTHS = range(4, 10)
+LENGTHS = range(6, 12)
 SIZES = {"train": 6000, "valid": 200, "test": 300}
 
 
@@ -39,7 +39,9 @@ def invent_words(generator: random.Random) -> list[tuple[str, str, int]]:
     """(source word, target stem, class) of every word of the language."""
     stems = [c + v + d for c in CONSONANTS for v in VOWELS for d in CONSONANTS]
     generator.shuffle(stems)
-    return [(stems[2 * i] + "a", stems[2 * i + 1], i % 2) for i in range(WORDS)]
+    return [
+        (stems[2 * i] + "a", stems[2 * i + 1], i % len(ENDINGS)) for i in range(WORDS)
+    ]
 
 
 def endings(classes: list[int], kind: str) -> list[int]:
@@ -49,10 +51,10 @@ def endings(classes: list[int], kind: str) -> list[int]:
     chosen = [0] * count
     previous = 0
     for i in range(middle):
-        previous = chosen[i] = (previous + classes[i]) % 2
+        previous = chosen[i] = (previous + classes[i]) % len(ENDINGS)
     following = 0
     for i in reversed(range(middle, count)):
-        following = chosen[i] = (following + classes[i]) % 2
+        following = chosen[i] = (following + classes[i]) % len(ENDINGS)
     return chosen
 
 

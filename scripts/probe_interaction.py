@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Does the interaction matter?  Decode with one checkpoint as it is and crippled.
+
+    probe_interaction.py data --path sb/model.pt --input bpe/test.src \
+        --reference text/test.tgt [--json FILE] [options of fairseq-generate]
+
+Prints tokenised BLEU of
+
+    as trained          the search of the paper
+    λ = 0               nothing of the future attention reaches the model
+    partners shuffled   every hypothesis attends to the opposite hypothesis of another
+                        sentence of its batch
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from score import tokenised_bleu
+from texts import new_file, read_parallel, remove_bpe, run
+from torch import Tensor
+from translate import Translator
+
+from sbnmt_plugin import attention
+from sbnmt_plugin.attention import SBSelfAttention
+
+
+@contextlib.contextmanager
+def without_future(models: list[Any]) -> Iterator[None]:
+    """Fuse with a future of zeros: λ = 0 for linear, tanh and relu."""
+    hooks = [
+        module.fusion.register_forward_pre_hook(
+            lambda _, pair: (pair[0], torch.zeros_like(pair[1]))
+        )
+        for model in models
+        for module in model.modules()
+        if isinstance(module, SBSelfAttention)
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextlib.contextmanager
+def shuffled_partners(models: list[Any]) -> Iterator[None]:
+    """Move every future by one sentence within the batch."""
+    original = attention.attend_both_ways
+
+    def moved(query: Tensor, key: Tensor, value: Tensor, layout: Any, *rest: Any):
+        history, _ = original(query, key, value, layout, *rest)
+        others = [x.roll(layout.group, dims=0) for x in (key, value)]
+        _, future = original(query, *others, layout, *rest)
+        return history, future
+
+    attention.attend_both_ways = moved
+    try:
+        yield
+    finally:
+        attention.attend_both_ways = original
+
+
+@contextlib.contextmanager
+def untouched(models: list[Any]) -> Iterator[None]:
+    yield
+
+
+SETTINGS = {
+    "as trained": untouched,
+    "λ = 0": without_future,
+    "partners shuffled": shuffled_partners,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--input", required=True, help="source text, as binarised")
+    parser.add_argument("--reference", required=True, help="tokenised reference")
+    parser.add_argument("--json", help="file to write the scores to")
+    args, others = parser.parse_known_args()
+    lines, reference = read_parallel(args.input, args.reference)
+    translator = Translator(others)
+    results = {}
+    for name, setting in SETTINGS.items():
+        with setting(translator.models):
+            found, _ = translator.translate(lines)
+        texts = [
+            remove_bpe(translator.text(found[i])) if i in found else ""
+            for i in range(len(lines))
+        ]
+        results[name] = tokenised_bleu(texts, [reference])
+        wins = [h["direction"] for h in found.values()].count("l2r")
+        share = 100 * wins / max(1, len(found))
+        results[name]["L2R wins"] = round(share, 1)
+        print(
+            f"interaction {name:<18} tokenised BLEU {results[name]['score']:6.2f}   "
+            f"L2R wins {share:5.1f} %",
+            flush=True,
+        )
+    print(f"signature {results['as trained']['signature']}")
+    if args.json:
+        with new_file(args.json) as file:
+            json.dump(results, file, indent=1, ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,103 @@
+"""Tiny models and batches; all sizes differ, so that a swapped axis shows."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer.transformer_legacy import base_architecture
+from torch import Tensor
+
+from sbnmt_plugin.directions import TAGS
+from sbnmt_plugin.model import SBTransformerModel
+
+B, K, T, S, C, H = 3, 4, 5, 7, 8, 2
+SIZES = {
+    "encoder_embed_dim": C,
+    "encoder_ffn_embed_dim": 10,
+    "encoder_layers": 1,
+    "encoder_attention_heads": H,
+    "decoder_layers": 2,
+    "decoder_attention_heads": H,
+    "dropout": 0.0,
+    "sb_future_dropout": 0.0,
+}
+
+
+def dictionary(words: int = 9, tags: bool = True) -> Dictionary:
+    """<s> <pad> </s> <unk> w0 w1 … and the tags."""
+    made = Dictionary()
+    for i in range(words):
+        made.add_symbol(f"w{i}")
+    for tag in TAGS if tags else ():
+        made.add_symbol(tag)
+    return made
+
+
+def fake_task(words: int = 9, tags: bool = True) -> Namespace:
+    made = dictionary(words, tags)
+    return Namespace(source_dictionary=made, target_dictionary=dictionary(words, tags))
+
+
+def sb_model(seed: int = 1, words: int = 9, **options: Any) -> SBTransformerModel:
+    """An SB-NMT model in float64 with weights large enough to make a difference."""
+    torch.manual_seed(seed)
+    model = SBTransformerModel.build_model(
+        Namespace(**{**SIZES, **options}), fake_task(words)
+    )
+    return enlarge(model).double().eval()
+
+
+def transformer(seed: int = 1, words: int = 9, **options: Any) -> TransformerModel:
+    """fairseq's own model of the same size."""
+    torch.manual_seed(seed)
+    args = Namespace(**{**SIZES, **options})
+    base_architecture(args)
+    model = TransformerModel.build_model(args, fake_task(words))
+    return enlarge(model).double().eval()
+
+
+def enlarge(model: Any) -> Any:
+    """Random biases and norms too, so that nothing is hidden by a zero."""
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 1:
+            torch.nn.init.normal_(parameter, mean=float("norm" in name), std=0.3)
+    return model
+
+
+def source(model: Any, lengths: tuple[int, ...] = (7, 4, 6)) -> dict[str, Tensor]:
+    """Left-padded source sentences of these lengths, </s> counted."""
+    generator = torch.Generator().manual_seed(5)
+    words = model.encoder.dictionary
+    tokens = torch.full((len(lengths), max(lengths)), words.pad())
+    for row, length in enumerate(lengths):
+        tokens[row, -length:-1] = torch.randint(
+            4, 13, (length - 1,), generator=generator
+        )
+        tokens[row, -1] = words.eos()
+    return {"src_tokens": tokens, "src_lengths": torch.tensor(lengths)}
+
+
+def streams(
+    model: Any, lengths: tuple[tuple[int, int], ...] = ((5, 5), (3, 5), (4, 2))
+) -> Tensor:
+    """Decoder input (2B, T): a tag and words per stream, padded on the right."""
+    generator = torch.Generator().manual_seed(6)
+    words = model.decoder.dictionary
+    width = max(max(pair) for pair in lengths)
+    rows = torch.full((2 * len(lengths), width), words.pad())
+    for sentence, pair in enumerate(lengths):
+        for direction, length in enumerate(pair):
+            row = rows[2 * sentence + direction]
+            row[0] = words.index(TAGS[direction])
+            row[1:length] = torch.randint(4, 13, (length - 1,), generator=generator)
+    return rows
+
+
+def logits(model: Any, prev: Tensor, lengths: tuple[int, ...] = (7, 4, 6)) -> Tensor:
+    """(2B, T, V) of the full forward pass."""
+    output, _ = model(**source(model, lengths), prev_output_tokens=prev)
+    return output

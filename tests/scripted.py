@@ -1,0 +1,124 @@
+"""A model without a network: probabilities that depend on all that they may depend on.
+
+The log-probability of a token is a hash of direction, own prefix and partner's prefix,
+so a search that pairs, reorders or pads wrongly meets other numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from argparse import Namespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+PAD, EOS, UNK = 1, 2, 3
+VOCABULARY = 9  # 0 <s>, 1 pad, 2 </s>, 3 unk, 4-6 words, 7 8 tags
+TAGS = (7, 8)
+NEVER = (PAD, *TAGS)
+
+
+def script_row(
+    sentence: int,
+    direction: int,
+    own: list[int],
+    partner: list[int],
+    interact: bool = True,
+    sharpness: float = 3.0,
+    grid: int = 0,
+) -> list[float]:
+    """Log-probabilities of the next token.
+
+    Args:
+        grid: with a number, logits are multiples of 1 / grid, so that scores tie.
+    """
+    key = repr((sentence, direction, own, partner if interact else None))
+    logits = []
+    for token in range(VOCABULARY):
+        digest = hashlib.sha256(f"{key} {token}".encode()).digest()
+        value = int.from_bytes(digest[:6], "big") / 2**48
+        if grid:
+            value = int(value * grid) / grid
+        logits.append(sharpness * value)
+    if grid:  # exact sums: powers of two instead of a softmax
+        return [value - 2 * sharpness for value in logits]
+    return torch.tensor(logits, dtype=torch.float64).log_softmax(0).tolist()
+
+
+class Cache:
+    """What the generator hands back after re-pairing: remembers the row order only."""
+
+    def __init__(self, layout: Any) -> None:
+        self.layout = layout
+        self.tokens: Tensor | None = None
+
+
+class ScriptedModel(nn.Module):
+    """Looks like an SB-NMT model to the generator; sentence number = first token."""
+
+    bidirectional = True
+
+    def __init__(self, max_positions: int = 50, **script: Any) -> None:
+        super().__init__()
+        self.anchor = nn.Parameter(torch.zeros(1, dtype=torch.float64))
+        self.script = script
+        self.max_positions = max_positions
+        self.encoder = Namespace(
+            forward_torchscript=lambda net: {"first": net["src_tokens"][:, -2]},
+            reorder_encoder_out=lambda out, order: {"first": out["first"][order]},
+        )
+        self.decoder = ScriptedDecoder(self)
+
+    def max_decoder_positions(self) -> int:
+        return self.max_positions
+
+    def get_normalized_probs(self, net_output: Any, log_probs: bool) -> Tensor:
+        return net_output[0]
+
+
+class ScriptedDecoder:
+    def __init__(self, model: ScriptedModel) -> None:
+        self.model = model
+
+    def start(self, layout: Any) -> Cache:
+        return Cache(layout)
+
+    def reorder_incremental_state_scripting(self, cache: Cache, rows: Tensor) -> None:
+        if cache.tokens is not None:
+            cache.tokens = cache.tokens[rows]
+
+    def __call__(self, tokens: Tensor, encoder_out: Any, incremental_state: Cache):
+        layout = incremental_state.layout
+        if incremental_state.tokens is not None:  # reordered as the hypotheses were
+            assert incremental_state.tokens.equal(tokens[:, :-1])
+        incremental_state.tokens = tokens
+        grouped = layout.split(tokens).tolist()
+        rows = []
+        for sentence, directions in zip(encoder_out["first"].tolist(), grouped):
+            for d, hypotheses in enumerate(directions):
+                for rank, own in enumerate(hypotheses):
+                    partner: list[int] = []
+                    if layout.directions == 2:
+                        other = rank if layout.pairing == "rank" else 0
+                        partner = directions[1 - d][other][1:]
+                    rows.append(
+                        script_row(sentence, d, own[1:], partner, **self.model.script)
+                    )
+        return torch.tensor(rows, dtype=torch.float64)[:, None], {"attn": [None]}
+
+
+def sample(sentences: list[int], lengths: list[int] | None = None) -> dict[str, Any]:
+    """A batch whose sentences are numbered; lengths count </s>."""
+    lengths = lengths or [3] * len(sentences)
+    width = max(lengths)
+    rows = []
+    for sentence, length in zip(sentences, lengths):
+        rows.append([PAD] * (width - length) + [4] * (length - 2) + [sentence, EOS])
+    return {
+        "id": torch.arange(len(sentences)),
+        "net_input": {
+            "src_tokens": torch.tensor(rows),
+            "src_lengths": torch.tensor(lengths),
+        },
+    }

@@ -1,0 +1,297 @@
+"""The search against a reference on lists: tokens, scores, directions, all exact."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from reference import START, search
+from scripted import (
+    EOS,
+    NEVER,
+    PAD,
+    TAGS,
+    UNK,
+    VOCABULARY,
+    ScriptedModel,
+    sample,
+    script_row,
+)
+
+from sbnmt_plugin import beam as beam_module
+from sbnmt_plugin import generator as generator_module
+from sbnmt_plugin.beam import DEAD, LengthPenalty, Pool, finished, top_in_order
+from sbnmt_plugin.directions import L2R, R2L
+from sbnmt_plugin.generator import (
+    Generator,
+    SearchOptions,
+    Symbols,
+    ban_repeated_ngrams,
+)
+
+SENTENCES = list(range(20, 32))
+
+
+def symbols(directions=(L2R, R2L)):
+    starts = tuple(TAGS[d] for d in directions)
+    return Symbols(pad=PAD, eos=EOS, unk=UNK, starts=starts, never=NEVER)
+
+
+def ours(sentences, script=None, prefix=None, lengths=None, models=1, **options):
+    options.setdefault("max_len_b", 6)
+    options["penalty"] = LengthPenalty(
+        options.pop("kind", "gnmt"), options.pop("alpha", 0.6)
+    )
+    chosen = SearchOptions(**options)
+    generator = Generator(
+        [ScriptedModel(**(script or {})) for _ in range(models)],
+        symbols(chosen.directions),
+        chosen,
+    )
+    batch = sample(sentences, lengths)
+    forced = None
+    if prefix is not None:
+        forced = torch.tensor([[*prefix, EOS, PAD]] * len(sentences))
+    return generator.generate(generator.models, batch, prefix_tokens=forced)
+
+
+def reference(sentence, script=None, prefix=None, max_len_b=6, **options):
+    if "answer" in options:
+        options["answer"] = {"l2r": L2R, "r2l": R2L}[options["answer"]]
+
+    def score(direction, own, partner):
+        own = [TAGS[t - START] if t < 0 else t for t in own]
+        partner = [TAGS[t - START] if t < 0 else t for t in partner]
+        row = script_row(sentence, direction, own, partner, **(script or {}))
+        unkpen = options_unkpen
+        return [v - unkpen if t == UNK else v for t, v in enumerate(row)]
+
+    options_unkpen = options.pop("unkpen", 0)
+    return search(
+        score,
+        eos=EOS,
+        never=set(NEVER),
+        max_len=max_len_b,
+        prefix=prefix,
+        **options,
+    )
+
+
+def assert_same(hypotheses, entries):
+    assert len(hypotheses) == len(entries)
+    for hypothesis, entry in zip(hypotheses, entries):
+        assert hypothesis["tokens"].tolist() == entry["tokens"]
+        assert hypothesis["direction"] == ("l2r", "r2l")[entry["direction"]]
+        assert float(hypothesis["score"]) == pytest.approx(entry["score"], abs=1e-10)
+        scores = hypothesis["positional_scores"]
+        assert len(scores) == len(entry["tokens"])
+        assert float(scores.sum()) == pytest.approx(entry["total"], abs=1e-10)
+        if hypothesis["partner_tokens"] is not None:
+            assert hypothesis["partner_tokens"].tolist() == entry["partner"]
+
+
+SETTINGS = [
+    {"beam": 2},
+    {"beam": 4},
+    {"beam": 6},
+    {"beam": 4, "pairing": "best"},
+    {"beam": 6, "pairing": "best", "stop": "first"},
+    {"beam": 4, "stop": "first"},
+    {"beam": 4, "kind": "power", "alpha": 1.0},
+    {"beam": 4, "kind": "power", "alpha": 0.0},
+    {"beam": 4, "alpha": -0.5},
+    {"beam": 4, "answer": "l2r"},
+    {"beam": 4, "answer": "r2l"},
+    {"beam": 4, "min_len": 4},
+    {"beam": 4, "max_len_b": 2},
+    {"beam": 4, "unkpen": 1.5},
+    {"beam": 4, "prefix": [5, 4]},
+    {"beam": 8, "prefix": [6, 6, 6, 6, 6, 6, 6]},
+    {"beam": 4, "script": {"sharpness": 12.0}},
+    {"beam": 4, "script": {"grid": 4}, "kind": "power", "alpha": 0.0},
+    {"beam": 6, "script": {"grid": 2}, "kind": "power", "alpha": 0.0},
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_the_search_equals_the_reference(setting):
+    found = ours(SENTENCES, **setting)
+    for sentence, hypotheses in zip(SENTENCES, found):
+        assert_same(hypotheses, reference(sentence, **setting))
+
+
+@pytest.mark.parametrize("direction", [L2R, R2L])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_one_direction_alone_is_the_same_search(direction, beam):
+    found = ours(SENTENCES, beam=beam, directions=(direction,))
+    for sentence, hypotheses in zip(SENTENCES, found):
+        # a script's direction is the row's place, which is 0 here
+        def score(_, own, partner, sentence=sentence):
+            return script_row(sentence, 0, own, partner)
+
+        expected = search(
+            score,
+            eos=EOS,
+            never=set(NEVER),
+            beam=beam,
+            max_len=6,
+            directions=(direction,),
+        )
+        assert_same(hypotheses, expected)
+
+
+def test_both_directions_win_and_ranks_change_on_these_scripts():
+    """The comparison above would mean little on scripts that one direction wins."""
+    found = ours(SENTENCES, beam=4)
+    assert {hypotheses[0]["direction"] for hypotheses in found} == {"l2r", "r2l"}
+
+
+BREAKS = {
+    "pairing": (
+        generator_module,
+        "opposite",
+        lambda rows, beam: rows,
+    ),
+    "length penalty": (
+        beam_module.LengthPenalty,
+        "__call__",
+        lambda self, n: (n.double() + 4) ** self.alpha,
+    ),
+    "un-reversal": (generator_module, "reverse_tokens", lambda x: x),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_the_comparison_can_fail(name, monkeypatch):
+    monkeypatch.setattr(*BREAKS[name])
+    with pytest.raises(AssertionError):
+        test_the_search_equals_the_reference({"beam": 4})
+
+
+def test_interaction_changes_the_scripts_answers():
+    apart = ours(SENTENCES, beam=4, script={"interact": False})
+    together = ours(SENTENCES, beam=4)
+    assert [h[0]["tokens"].tolist() for h in apart] != [
+        h[0]["tokens"].tolist() for h in together
+    ]
+
+
+def test_a_wide_beam_without_interaction_finds_what_exhaustive_search_finds():
+    words = [t for t in range(VOCABULARY) if t not in (*NEVER, EOS)]
+    max_len = 3
+    beam = 2 * len(words) ** max_len
+    script = {"interact": False}
+    for sentence in SENTENCES[:3]:
+        every = []
+        for n in range(1, max_len + 1):
+            for tokens in itertools.product(words, repeat=n):
+                for direction in (L2R, R2L):
+                    total = 0.0
+                    for i, token in enumerate([*tokens, EOS]):
+                        row = script_row(
+                            sentence, direction, list(tokens[:i]), [], interact=False
+                        )
+                        total += row[token]
+                    natural = tokens if direction == L2R else tokens[::-1]
+                    score = total / ((5 + n + 1) / 6) ** 0.6
+                    every.append((score, [*natural, EOS]))
+        every.sort(key=lambda pair: -pair[0])
+        (found,) = ours([sentence], script=script, beam=beam, max_len_b=max_len)
+        for (score, tokens), hypothesis in zip(every[:20], found):
+            assert hypothesis["tokens"].tolist() == tokens
+            assert float(hypothesis["score"]) == pytest.approx(score, abs=1e-10)
+
+
+def test_a_sentence_does_not_depend_on_its_batch():
+    lengths = [3, 6, 4, 8, 5, 3, 7, 9, 3, 4, 5, 6]
+    options = {"beam": 4, "max_len_a": 0.9, "max_len_b": 1}
+    together = ours(SENTENCES, lengths=lengths, **options)
+    for sentence, length, hypotheses in zip(SENTENCES, lengths, together):
+        (alone,) = ours([sentence], lengths=[length], **options)
+        assert [h["tokens"].tolist() for h in alone] == [
+            h["tokens"].tolist() for h in hypotheses
+        ]
+        longest = max(len(h["tokens"]) for h in alone)
+        assert longest <= int(0.9 * length + 1) + 1
+
+
+def test_an_ensemble_of_equals_is_the_model():
+    one = ours(SENTENCES, beam=4)
+    two = ours(SENTENCES, beam=4, models=2)
+    for left, right in zip(one, two):
+        assert [h["tokens"].tolist() for h in left] == [
+            h["tokens"].tolist() for h in right
+        ]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_ngram_is_repeated(size):
+    found = ours(SENTENCES, beam=4, no_repeat_ngram_size=size, max_len_b=9)
+    for hypotheses in found:
+        for hypothesis in hypotheses:
+            tokens = hypothesis["tokens"].tolist()[:-1]
+            grams = list(zip(*(tokens[i:] for i in range(size))))
+            assert len(grams) == len(set(grams))
+
+
+def test_banning_is_exact():
+    lprobs = torch.zeros(2, 7)
+    tokens = torch.tensor([[4, 5, 4], [4, 5, 6]])
+    ban_repeated_ngrams(lprobs, tokens, 2)
+    assert lprobs[0].tolist() == [0, 0, 0, 0, 0, DEAD, 0]  # 4 5 would come again
+    assert not lprobs[1].any()
+
+
+def test_a_forced_prefix_binds_every_answer():
+    found = ours(SENTENCES, beam=8, prefix=[5, 4], max_len_b=4)
+    for hypotheses in found:
+        assert all(h["tokens"].tolist()[:2] == [5, 4] for h in hypotheses)
+    directions = {h["direction"] for hypotheses in found for h in hypotheses}
+    assert directions == {"l2r", "r2l"}  # some R2L ones end up with it by themselves
+
+
+def test_lengths_that_nothing_satisfies_are_refused():
+    with pytest.raises(ValueError, match="--min-len must be ≤"):
+        ours(SENTENCES, beam=4, min_len=3, max_len_b=2)
+
+
+def test_scores_that_are_not_numbers_are_an_error(monkeypatch):
+    monkeypatch.setattr("scripted.script_row", lambda *a, **k: [math.nan] * VOCABULARY)
+    with pytest.raises(FloatingPointError, match="no hypothesis"):
+        ours(SENTENCES[:2], beam=4)
+
+
+def test_ties_go_to_the_lower_index():
+    scores = torch.tensor([[1.0, 3.0, 2.0, 3.0, 3.0, 2.0, DEAD]])
+    for count in range(1, 7):
+        values, index = top_in_order(scores, count)
+        assert index.tolist() == [[1, 3, 4, 2, 5, 0][:count]]
+        assert values.equal(scores.gather(1, index))
+
+
+def test_the_length_penalties_are_the_formulas():
+    n = torch.tensor([1, 7])
+    gnmt = LengthPenalty("gnmt", 0.6)(n)
+    assert gnmt.tolist() == pytest.approx([1.0, 2.0**0.6])
+    assert LengthPenalty("power", 2.0)(n).tolist() == [1.0, 49.0]
+    assert LengthPenalty("gnmt", 0.0)(n).tolist() == [1.0, 1.0]
+
+
+def test_an_entry_of_the_pool_gives_way_only_to_a_better_one():
+    pool = Pool.empty(1, 1, 2, torch.zeros(1))
+    for length, values in ((1, [-1.0, -2.0]), (2, [-1.0, DEAD]), (3, [-0.5, -1.0])):
+        score = torch.tensor([[values]], dtype=torch.float64)
+        pool = pool.add(score, length, score, {"mark": score[..., None]})
+    assert pool.score.tolist() == [[[-0.5, -1.0]]]
+    assert pool.length.tolist() == [[[3, 1]]]  # the first -1.0 has stayed
+
+
+def test_a_sentence_stops_when_nothing_can_enter_its_pool():
+    penalty = LengthPenalty("gnmt", 1.0)
+    worst = torch.tensor([-1.0, -1.0, DEAD, DEAD], dtype=torch.float64)
+    live = torch.tensor([[[-1.9]], [[-2.1]], [[-9.0]], [[DEAD]]])
+    max_len = torch.tensor([6, 6, 6, 6])  # lp(7) = 2: bounds -0.95 and -1.05
+    done = finished(worst, live, 3, max_len, penalty)
+    assert done.tolist() == [False, True, False, True]
+    done = finished(worst, live, 3, max_len, penalty, stop="first")
+    assert done.tolist() == [True, True, False, True]
