@@ -145,7 +145,9 @@ class Pool:
         length = torch.zeros(shape, dtype=torch.long, device=like.device)
         return cls(score, length, score.clone(), {})
 
-    def add(self, score: Tensor, length: int, total: Tensor, fields: dict[str, Tensor]):
+    def add(
+        self, score: Tensor, length: int, total: Tensor, fields: dict[str, Tensor]
+    ) -> Pool:
         """Merge M newly finished a direction.
 
         An entry gives way only to a strictly better one; of equal newcomers the

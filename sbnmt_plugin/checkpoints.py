@@ -8,10 +8,11 @@ state that fairseq broadcasts when several processes resume holds the rest.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import torch
 
-ALLOWED = [argparse.Namespace]
+ALLOWED: list[Any] = [argparse.Namespace]
 
 
 def allow_checkpoint_contents() -> None:

@@ -52,8 +52,8 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):  # type: 
         super().__init__(
             task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy
         )
-        self.directions = getattr(task, "directions", None)
-        if self.directions is None:
+        self.directions: tuple[int, ...] = getattr(task, "directions", ())
+        if not self.directions:
             raise ValueError(
                 "--criterion sb_label_smoothed_cross_entropy needs the two streams of "
                 "--task sb_translation"

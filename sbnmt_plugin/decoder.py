@@ -34,6 +34,10 @@ class SBDecoderLayer(TransformerDecoderLayerBase):  # type: ignore[misc]
     act on each row alone.
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.need_attn = False  # weights only where the decoder asks for them
+
     def build_self_attention(
         self,
         embed_dim: int,
@@ -90,7 +94,6 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
         """As the parent's, which names its layer class."""
         layer: nn.Module = SBDecoderLayer(cfg, no_encoder_attn)
-        layer.need_attn = False
         if cfg.checkpoint_activations:
             layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
         wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
@@ -115,7 +118,7 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
             ValueError: the rows are not two streams a sentence, or the cache is
                 not ours: a generator or task that knows one stream only.
         """
-        layout = TRAINING
+        layout: Layout | None = TRAINING
         if incremental_state is not None:
             layout = getattr(incremental_state, "layout", None)
         rows = prev_output_tokens.size(0)

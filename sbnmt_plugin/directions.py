@@ -48,7 +48,8 @@ class Layout:
 
     def split(self, rows: Tensor) -> Tensor:
         """View rows (N, ...) as (B, D, K, ...)."""
-        return rows.unflatten(0, (-1, self.directions, self.beam))
+        split: Tensor = rows.unflatten(0, (-1, self.directions, self.beam))
+        return split
 
     def rows_of(self, sentences: Tensor) -> Tensor:
         """Row numbers (len(sentences) * D * K) that belong to ``sentences``."""
@@ -68,7 +69,7 @@ def opposite(rows: Tensor, beam: int = 1, dim: int = 0) -> Tensor:
         rows: any tensor whose dimension ``dim`` has N = 2BK entries.
         beam: K.
     """
-    grouped = rows.unflatten(dim, (-1, 2, beam))  # N -> (B, 2, K)
+    grouped: Tensor = rows.unflatten(dim, (-1, 2, beam))  # N -> (B, 2, K)
     return grouped.flip(dim + 1).flatten(dim, dim + 2)
 
 

@@ -46,10 +46,10 @@ class Interpolation(nn.Module):
         Returns:
             (N, H, T, C/H).
         """
-        weight = self.weight
-        if isinstance(weight, Tensor):  # C -> (H, 1, C/H)
-            weight = weight.view(history.size(1), 1, -1)
-        return history + weight * self.activation(self.dropout(future))
+        addition: Tensor = self.activation(self.dropout(future))
+        if isinstance(self.weight, Tensor):  # C -> (H, 1, C/H)
+            return history + self.weight.view(history.size(1), 1, -1) * addition
+        return history + self.weight * addition
 
 
 class Gate(nn.Module):
@@ -71,7 +71,8 @@ class Gate(nn.Module):
     def forward(self, history: Tensor, future: Tensor) -> Tensor:
         """As :meth:`Interpolation.forward`."""
         future = self.dropout(future)
-        gates = self.projection(torch.cat([history, future], dim=-1)).sigmoid()
+        joined = torch.cat([history, future], dim=-1)
+        gates: Tensor = self.projection(joined).sigmoid()
         keep, take = gates.chunk(2, dim=-1)
         return keep * history + take * future
 

@@ -16,7 +16,6 @@ that normalises p.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +34,7 @@ from sbnmt_plugin.directions import (
     opposite,
     reverse_tokens,
 )
+from sbnmt_plugin.ensemble import Scorer, ensemble_step
 
 Hypothesis = dict[str, Any]
 
@@ -92,76 +92,6 @@ class SearchOptions:
         return self.directions.index(NAMES.index(self.answer))
 
 
-class Scorer:
-    """One model of the ensemble, its encoder output and its cache.
-
-    A bidirectional decoder reads one encoder output a sentence; any other fairseq
-    decoder gets one copy a row, as in fairseq's own generator.
-    """
-
-    def __init__(self, model: Any, net_input: dict[str, Tensor], layout: Layout):
-        self.model = model
-        self.layout = layout
-        self.bidirectional = getattr(model, "bidirectional", False)
-        self.encoder_out = model.encoder.forward_torchscript(net_input)
-        self.rows = net_input["src_tokens"].size(0) * layout.group
-        if self.bidirectional:
-            self.state = model.decoder.start(layout)
-        else:
-            self.state = {}
-            self._reorder_encoder_out(
-                torch.arange(self.rows, device=net_input["src_tokens"].device)
-                // layout.group
-            )
-
-    def _reorder_encoder_out(self, order: Tensor) -> None:
-        self.encoder_out = self.model.encoder.reorder_encoder_out(
-            self.encoder_out, order
-        )
-
-    def step(self, tokens: Tensor, temperature: float) -> tuple[Tensor, Tensor | None]:
-        """Score the next token of every row.
-
-        Args:
-            tokens: (N, t + 1), the start symbols first.
-
-        Returns:
-            (N, V) log-probabilities; (N, S) attention to the source or None.
-        """
-        logits, extra = self.model.decoder(
-            tokens, encoder_out=self.encoder_out, incremental_state=self.state
-        )
-        logits = logits[:, -1:] / temperature
-        lprobs = self.model.get_normalized_probs((logits, extra), log_probs=True)
-        attention = (extra or {}).get("attn")
-        if isinstance(attention, list):
-            attention = attention[0]
-        return lprobs[:, -1], None if attention is None else attention[:, -1]
-
-    def select(self, rows: Tensor) -> None:
-        """Go on with these rows; fewer than before where sentences have finished."""
-        self.model.decoder.reorder_incremental_state_scripting(self.state, rows)
-        if rows.numel() != self.rows:
-            self.rows = rows.numel()
-            group = self.layout.group
-            self._reorder_encoder_out(
-                rows[::group] // group if self.bidirectional else rows
-            )
-
-
-def ensemble_step(
-    scorers: list[Scorer], tokens: Tensor, temperature: float
-) -> tuple[Tensor, Tensor | None]:
-    """Mean probability, as a logarithm, and mean attention of several models."""
-    outputs = [scorer.step(tokens, temperature) for scorer in scorers]
-    lprobs = outputs[0][0]
-    if len(outputs) > 1:
-        stacked = torch.stack([scores for scores, _ in outputs])
-        lprobs = stacked.logsumexp(0) - math.log(len(outputs))
-    attention = [weights for _, weights in outputs if weights is not None]
-    return lprobs, torch.stack(attention).mean(0) if attention else None
-
-
 @dataclass
 class Batch:
     """The sentences that are still being translated.
@@ -188,22 +118,16 @@ class Batch:
 
     def select(self, sentences: Tensor, rows: Tensor) -> Batch:
         """These sentences alone, whose rows are ``rows``."""
-        attention = None if self.attention is None else self.attention[rows]
         return Batch(
-            *(
-                x[sentences]
-                for x in (
-                    self.index,
-                    self.max_len,
-                    self.prefix,
-                    self.prefix_len,
-                    self.scores,
-                )
-            ),
-            self.tokens[rows],
-            self.token_scores[rows],
-            attention,
-            self.pool.select(sentences),
+            index=self.index[sentences],
+            max_len=self.max_len[sentences],
+            prefix=self.prefix[sentences],
+            prefix_len=self.prefix_len[sentences],
+            scores=self.scores[sentences],
+            tokens=self.tokens[rows],
+            token_scores=self.token_scores[rows],
+            attention=None if self.attention is None else self.attention[rows],
+            pool=self.pool.select(sentences),
         )
 
 

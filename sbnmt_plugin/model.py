@@ -57,7 +57,7 @@ EMBEDDINGS = (
 class SBTransformerConfig(TransformerConfig):
     """fairseq's Transformer options and ours."""
 
-    sb_fusion: ChoiceEnum(FUSIONS) = field(
+    sb_fusion: ChoiceEnum(FUSIONS) = field(  # type: ignore[valid-type]
         default="tanh",
         metadata={"help": "how history and future attention are fused (eq. 4-6)"},
     )

@@ -64,35 +64,35 @@ UNSUPPORTED = [
 class SBTranslationConfig(TranslationConfig):
     """fairseq's translation options and ours."""
 
-    sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = field(
+    sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = field(  # type: ignore[valid-type]
         default="both",
         metadata={
             "help": "both streams (SB-NMT), or the one that a teacher of --arch "
             "transformer writes"
         },
     )
-    sb_pairing: ChoiceEnum(PAIRINGS) = field(
+    sb_pairing: ChoiceEnum(PAIRINGS) = field(  # type: ignore[valid-type]
         default="rank",
         metadata={
             "help": "whom a hypothesis attends to: the other side's of the same rank, "
             "or its best"
         },
     )
-    sb_length_penalty: ChoiceEnum(LENGTH_PENALTIES) = field(
+    sb_length_penalty: ChoiceEnum(LENGTH_PENALTIES) = field(  # type: ignore[valid-type]
         default="gnmt",
         metadata={
             "help": "scores are divided by ((5 + n) / 6) ** lenpen (gnmt, the paper's) "
             "or n ** lenpen (power, fairseq's)"
         },
     )
-    sb_stop: ChoiceEnum(STOPS) = field(
+    sb_stop: ChoiceEnum(STOPS) = field(  # type: ignore[valid-type]
         default="bound",
         metadata={
             "help": "a sentence is done when nothing can enter its full pool any more "
             "(bound), or as soon as the pool is full (first)"
         },
     )
-    sb_answer: ChoiceEnum(ANSWERS) = field(
+    sb_answer: ChoiceEnum(ANSWERS) = field(  # type: ignore[valid-type]
         default="best",
         metadata={"help": "which direction may answer; the other decodes along"},
     )

@@ -32,7 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "scripts"
 PLUGIN = ROOT / "sbnmt_plugin"
 SHOWN = re.compile(
-    r"\| valid \||done training|sentences, |triples|^  source|^ +[lr]2[lr]"
+    r"\| valid \||\d sentences, |triples written|\d translated, |"
+    r"^  source |^     [lr]2[lr] |^interaction |^signature "
 )
 
 

