@@ -61,10 +61,16 @@ def transformer(seed: int = 1, words: int = 9, **options: Any) -> TransformerMod
 
 
 def enlarge(model: Any) -> Any:
-    """Random biases and norms too, so that nothing is hidden by a zero."""
+    """Random weights, biases and norms, so large that every input changes the output.
+
+    With fairseq's small ones both directions write the same word for ever.
+    """
     for name, parameter in model.named_parameters():
         if parameter.dim() == 1:
-            torch.nn.init.normal_(parameter, mean=float("norm" in name), std=0.3)
+            scale = "norm" in name and name.endswith("weight")
+            torch.nn.init.normal_(parameter, mean=float(scale), std=0.3)
+        else:
+            torch.nn.init.normal_(parameter, std=0.8)
     return model
 
 

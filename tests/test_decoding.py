@@ -1,0 +1,296 @@
+"""The search on real networks: caches, scores, batches, interaction."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers import B, sb_model, source, transformer
+from reference import attention_row, fuse
+
+from sbnmt_plugin import attention, ensemble
+from sbnmt_plugin.beam import LengthPenalty
+from sbnmt_plugin.directions import L2R, R2L, TAGS
+from sbnmt_plugin.generator import Generator, SearchOptions, Symbols
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+
+
+def make_generator(models, directions=(L2R, R2L), **options):
+    words = models[0].decoder.dictionary
+    tags = tuple(words.index(tag) for tag in TAGS)
+    starts = tags if len(directions) == 2 else (words.eos(),)
+    symbols = Symbols(
+        pad=words.pad(),
+        eos=words.eos(),
+        unk=words.unk(),
+        starts=starts,
+        never=(words.pad(), *tags),
+    )
+    options.setdefault("max_len_b", 8)
+    # random networks repeat themselves; without that, texts and lengths differ
+    options.setdefault("no_repeat_ngram_size", 1)
+    return Generator(models, symbols, SearchOptions(directions=directions, **options))
+
+
+def generate(models, net_input=None, directions=(L2R, R2L), **options):
+    generator = make_generator(models, directions, **options)
+    return generator.generate(models, {"net_input": net_input or source(models[0])})
+
+
+def texts(results):
+    return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in results]
+
+
+class Replay:
+    """Runs beside the search and keeps keys and values in plain Python lists."""
+
+    def __init__(self, scorer, kind, pairing):
+        self.scorer = scorer
+        self.model = scorer.model
+        self.kind = kind
+        self.pairing = pairing
+        self.layers = self.model.decoder.layers
+        self.past = None  # [row][layer] -> list of (key, value)
+        self.partners = set()
+
+    def partner(self, row):
+        beam = self.scorer.layout.beam
+        first, rank = row // beam * beam, row % beam
+        first += beam if (row // beam) % 2 == 0 else -beam
+        return first + (rank if self.pairing == "rank" else 0)
+
+    def self_attention(self, module, layer, x):
+        q, k, v = (p(x) for p in (module.q_proj, module.k_proj, module.v_proj))
+        for row in range(len(x)):
+            self.past[row][layer].append((k[row], v[row]))
+        size = module.head_dim
+        joined = []
+        for row in range(len(x)):
+            heads = []
+            for head in range(module.num_heads):
+                part = slice(head * size, (head + 1) * size)
+                read = [self.past[r][layer] for r in (row, self.partner(row))]
+                pasts = [
+                    attention_row(
+                        q[row, part],
+                        [key[part] for key, _ in pairs],
+                        [value[part] for _, value in pairs],
+                    )
+                    for pairs in read
+                ]
+                heads.append(fuse(module.fusion, self.kind, *pasts, head))
+            joined.append(torch.cat(heads))
+        return module.out_proj(torch.stack(joined))
+
+    def step(self, tokens):
+        if self.past is None:
+            self.past = [[[] for _ in self.layers] for _ in tokens]
+        decoder = self.model.decoder
+        positions = decoder.embed_positions(tokens)[:, -1]
+        x = decoder.embed_scale * decoder.embed_tokens(tokens[:, -1]) + positions
+        out = self.scorer.encoder_out
+        for number, layer in enumerate(self.layers):
+            x = layer.self_attn_layer_norm(
+                x + self.self_attention(layer.self_attn, number, x)
+            )
+            read, _ = layer.encoder_attn(
+                x[None],
+                out["encoder_out"][0],
+                key_padding_mask=out["encoder_padding_mask"][0],
+                need_weights=False,
+            )
+            x = layer.encoder_attn_layer_norm(x + read[0])
+            x = layer.final_layer_norm(x + layer.fc2(layer.fc1(x).relu()))
+        return decoder.output_layer(x).log_softmax(-1)
+
+    def select(self, rows):
+        self.past = [[list(past) for past in self.past[r]] for r in rows.tolist()]
+        self.partners.add(tuple((rows % self.scorer.layout.beam).tolist()))
+
+
+def run_with_replay(monkeypatch, beam, pairing):
+    model = sb_model(sb_lambda=0.9, words=9)
+    replays, steps = {}, []
+    step, select = ensemble.Scorer.step, ensemble.Scorer.select
+
+    def watched_step(self, tokens, temperature):
+        replay = replays.setdefault(self, Replay(self, "tanh", pairing))
+        lprobs, weights = step(self, tokens, temperature)
+        torch.testing.assert_close(lprobs, replay.step(tokens), **EXACT)
+        steps.append(len(tokens))
+        return lprobs, weights
+
+    def watched_select(self, rows):
+        select(self, rows)
+        replays[self].select(rows)
+
+    monkeypatch.setattr(ensemble.Scorer, "step", watched_step)
+    monkeypatch.setattr(ensemble.Scorer, "select", watched_select)
+    generate([model], beam=beam, pairing=pairing, max_len_b=7)
+    (replay,) = replays.values()
+    return replay, steps
+
+
+@pytest.mark.parametrize("pairing", ["rank", "best"])
+@pytest.mark.parametrize("beam", [4, 6])
+def test_cached_decoding_equals_a_replay_on_lists(monkeypatch, beam, pairing):
+    """Property 4, second half, while ranks, partners and the batch change."""
+    replay, steps = run_with_replay(monkeypatch, beam, pairing)
+    straight = tuple(range(beam // 2))
+    assert any(order[: beam // 2] != straight for order in replay.partners)
+    assert len(set(steps)) > 1 or steps[0] == B * beam
+
+
+def test_the_replay_check_can_fail(monkeypatch):
+    def stuck(self, rows):
+        """Re-pairs without moving the caches."""
+
+    monkeypatch.setattr(attention.DecoderCache, "select", stuck)
+    with pytest.raises((AssertionError, RuntimeError, ValueError)):
+        run_with_replay(monkeypatch, 4, "rank")
+
+
+def teacher_forced(model, hypothesis, b, net_input):
+    """Log-probabilities of a beam-2 hypothesis with its partner's live prefix."""
+    words = model.decoder.dictionary
+    direction = ("l2r", "r2l").index(hypothesis["direction"])
+    own = hypothesis["tokens"][:-1]
+    if direction == R2L:
+        own = own.flip(0)
+    partner = hypothesis["partner_tokens"]
+    rows = [None, None]
+    for d, tokens in ((direction, own), (1 - direction, partner)):
+        rows[d] = torch.cat([torch.tensor([words.index(TAGS[d])]), tokens])
+    output, _ = model(
+        src_tokens=net_input["src_tokens"][b : b + 1],
+        src_lengths=net_input["src_lengths"][b : b + 1],
+        prev_output_tokens=torch.stack(rows),
+    )
+    labels = torch.cat([own, torch.tensor([words.eos()])])
+    return output[direction].log_softmax(-1).gather(1, labels[:, None]).sum()
+
+
+def assert_scores_are_teacher_forced(model):
+    net_input = source(model)
+    results = generate([model], net_input, beam=2, penalty=LengthPenalty("gnmt", 0.0))
+    for b, hypotheses in enumerate(results):
+        for hypothesis in hypotheses:
+            expected = teacher_forced(model, hypothesis, b, net_input)
+            torch.testing.assert_close(hypothesis["score"], expected, **EXACT)
+
+
+def test_a_beam_2_score_is_the_teacher_forced_one():
+    """Property 8."""
+    assert_scores_are_teacher_forced(sb_model(sb_lambda=0.9))
+
+
+def test_the_score_check_can_fail(monkeypatch):
+    monkeypatch.setattr("sbnmt_plugin.generator.opposite", lambda rows, beam: rows)
+    with pytest.raises(AssertionError):
+        assert_scores_are_teacher_forced(sb_model(sb_lambda=0.9))
+
+
+@pytest.mark.parametrize("beam", [2, 4])
+@pytest.mark.parametrize("options", [{}, {"sb_fusion": "gate"}], ids=str)
+def test_a_batch_of_one_gives_the_same(beam, options):
+    """Property 5 in search: company changes nothing."""
+    model = sb_model(**options)
+    lengths = (7, 4, 6, 2, 5, 3, 7)
+    net_input = source(model, lengths)
+    together = generate([model], net_input, beam=beam)
+    for b, length in enumerate(lengths):
+        tokens = net_input["src_tokens"][b : b + 1, max(lengths) - length :]
+        alone = {"src_tokens": tokens, "src_lengths": torch.tensor([length])}
+        (hypotheses,) = generate([model], alone, beam=beam)
+        assert texts([hypotheses]) == texts([together[b]])
+        for left, right in zip(hypotheses, together[b]):
+            torch.testing.assert_close(left["score"], right["score"], **EXACT)
+
+
+def test_shuffled_partners_and_lambda_zero_change_the_output():
+    """Property 10 in small; the toy recipe shows it on a trained model."""
+    from probe_interaction import shuffled_partners, without_future
+
+    model = sb_model(sb_lambda=0.9)
+    plain = texts(generate([model], beam=4))
+    for setting in (shuffled_partners, without_future):
+        with setting([model]):
+            assert texts(generate([model], beam=4)) != plain
+        assert texts(generate([model], beam=4)) == plain
+    at_zero = sb_model(sb_lambda=0.0)
+    plain = texts(generate([at_zero], beam=4))
+    with shuffled_partners([at_zero]):
+        assert texts(generate([at_zero], beam=4)) == plain
+
+
+def test_an_ensemble_averages_probabilities():
+    models = [sb_model(seed=seed, sb_lambda=0.9) for seed in (1, 2)]
+    net_input = source(models[0])
+    pair = generate(models, net_input, beam=2, penalty=LengthPenalty("gnmt", 0.0))
+    words = models[0].decoder.dictionary
+    for b, hypotheses in enumerate(pair):
+        best = hypotheses[0]
+        direction = ("l2r", "r2l").index(best["direction"])
+        own = best["tokens"][:-1].flip(0) if direction else best["tokens"][:-1]
+        rows = [None, None]
+        for d, tokens in ((direction, own), (1 - direction, best["partner_tokens"])):
+            rows[d] = torch.cat([torch.tensor([words.index(TAGS[d])]), tokens])
+        labels = torch.cat([own, torch.tensor([words.eos()])])
+        probabilities = 0
+        for model in models:
+            output, _ = model(
+                src_tokens=net_input["src_tokens"][b : b + 1],
+                src_lengths=net_input["src_lengths"][b : b + 1],
+                prev_output_tokens=torch.stack(rows),
+            )
+            probabilities = probabilities + output[direction].softmax(-1) / 2
+        expected = probabilities.log().gather(1, labels[:, None]).sum()
+        torch.testing.assert_close(best["score"], expected, **EXACT)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_one_direction_equals_fairseqs_generator(beam):
+    """D = 1 at a fixed length, where stop rules and what may end play no part."""
+    from fairseq.sequence_generator import SequenceGenerator
+
+    model = transformer()
+    words = model.decoder.dictionary
+    net_input = source(model)
+    generator = make_generator(
+        [model],
+        (L2R,),
+        beam=beam,
+        penalty=LengthPenalty("power", 1.0),
+        min_len=6,
+        max_len_b=6,
+        no_repeat_ngram_size=0,
+    )
+    generator.symbols = replace(generator.symbols, never=(words.pad(),))
+    ours = generator.generate([model], {"net_input": net_input})
+    fairseqs = SequenceGenerator(
+        [model], words, beam_size=beam, min_len=6, max_len_b=6
+    ).generate([model], {"net_input": net_input})
+    assert texts(ours) == texts(fairseqs)
+    for mine, theirs in zip(ours, fairseqs):
+        for left, right in zip(mine, theirs):
+            assert float(left["score"]) == pytest.approx(
+                float(right["score"]), abs=1e-5
+            )
+
+
+def test_soft_and_hard_alignments_are_in_output_order():
+    model = sb_model(sb_lambda=0.9)
+    model.decoder.make_generation_fast_(need_attn=True)
+    for kind in ("hard", "soft"):
+        results = generate([model], beam=4, print_alignment=kind)
+        for hypotheses in results:
+            for hypothesis in hypotheses:
+                length = len(hypothesis["tokens"])
+                assert hypothesis["attention"].shape == (7, length)
+                sums = hypothesis["attention"].sum(0)
+                torch.testing.assert_close(sums, torch.ones_like(sums))
+                if kind == "hard":
+                    targets = [pair[1] for pair in hypothesis["alignment"]]
+                    assert targets == list(range(length - 1))
+                else:
+                    assert len(hypothesis["alignment"]) == length
