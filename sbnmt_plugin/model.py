@@ -1,6 +1,7 @@
 """The SB-NMT model: its options, named architectures, initialisation and Python API."""
 
 import logging
+import zlib
 from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -101,19 +102,24 @@ class SBTransformerModel(TransformerModel):  # type: ignore[misc]
 
         Raises:
             ValueError: an option that SB-NMT cannot honour; a dictionary without
-                tags (the wrong task) or with other ones than in training.
+                tags (the wrong task) or another one than in training.
         """
         sb_architecture(args)
         refuse_options(args)
-        tags = tag_indices(task.target_dictionary)
-        saved = getattr(args, "sb_tag_indices", None)
-        if saved is not None and list(saved) != tags:
-            raise ValueError(
-                f"the checkpoint's dictionary has the tags at {list(saved)}, but the "
-                f"data folder's has them at {tags}: use the dict.*.txt of the training"
-            )
+        tag_indices(task.target_dictionary)
+        dictionaries = [
+            fingerprint(task.source_dictionary),
+            fingerprint(task.target_dictionary),
+        ]
+        saved = getattr(args, "sb_dictionaries", None)
+        for name, old, new in zip(("source", "target"), saved or (), dictionaries):
+            if old != new:
+                raise ValueError(
+                    f"the {name} dictionary must be the training's ({old}), but is "
+                    f"another ({new}): use the dict.*.txt of the training"
+                )
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
-            args.sb_tag_indices = tags
+            args.sb_dictionaries = dictionaries
             if args.sb_fusion != "gate" and args.sb_lambda is None:
                 args.sb_lambda = DEFAULT_LAMBDA
         config = SBTransformerConfig.from_namespace(
@@ -186,6 +192,12 @@ def tag_indices(dictionary: Any) -> list[int]:
             "--user-dir sbnmt_plugin --task sb_translation to the command"
         )
     return indices
+
+
+def fingerprint(dictionary: Any) -> str:
+    """Size and checksum of a dictionary's symbols, tags included."""
+    checksum = zlib.crc32("\n".join(dictionary.symbols).encode())
+    return f"{len(dictionary)} types, CRC {checksum:08x}"
 
 
 def refuse_options(args: Any) -> None:

@@ -24,6 +24,7 @@ from fairseq.tasks.translation import (
 from omegaconf import II, OmegaConf, open_dict
 
 from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS, LengthPenalty
+from sbnmt_plugin.checkpoints import refuse_damaged
 from sbnmt_plugin.dataset import SBLanguagePairDataset
 from sbnmt_plugin.directions import L2R, NAMES, PAIRINGS, R2L, TAGS
 from sbnmt_plugin.generator import Generator, SearchOptions, Symbols
@@ -103,7 +104,11 @@ class SBTranslationConfig(TranslationConfig):
             "that won, and both directions' best hypotheses and scores"
         },
     )
+    # what other groups say, so that it can be checked; no flags of their own
     num_shards: int = II("dataset.num_shards")
+    sb_path: Optional[str] = II("common_eval.path")
+    sb_restore_file: str = II("checkpoint.restore_file")
+    sb_save_dir: str = II("checkpoint.save_dir")
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
@@ -133,6 +138,9 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
                 "--left-pad-target is not supported: both streams start at position 0; "
                 "leave it out"
             )
+        if not kwargs.get("from_checkpoint"):
+            for path in checkpoint_files(cfg):
+                refuse_damaged(path)
         if cfg.num_shards not in (None, 1):
             raise ValueError(
                 "--num-shards is ignored by fairseq-generate: shard with "
@@ -390,6 +398,15 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
             return round(float(score), 2)
 
         metrics.log_derived("bleu", bleu)
+
+
+def checkpoint_files(cfg: Any) -> list[str]:
+    """The checkpoints that the command is going to read, if they exist."""
+    if cfg.sb_path is not None:
+        return list(utils.split_paths(cfg.sb_path))
+    if os.path.dirname(cfg.sb_restore_file):
+        return [cfg.sb_restore_file]
+    return [os.path.join(cfg.sb_save_dir, cfg.sb_restore_file)]
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:

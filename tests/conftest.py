@@ -9,3 +9,43 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 import torch  # noqa: E402
 
 torch.set_num_threads(1)
+
+import commands  # noqa: E402
+import pytest  # noqa: E402
+
+SIZES = {"train": 300, "valid": 13, "test": 21}
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """A data folder of triples; validation and test sets of gold text."""
+    folder = tmp_path_factory.mktemp("data")
+    texts = commands.write_texts(folder / "texts", SIZES)
+    return commands.binarise(texts, folder / "bin")
+
+
+@pytest.fixture(scope="session")
+def gold_data(tmp_path_factory):
+    """What fairseq-preprocess alone writes, with a joined dictionary."""
+    folder = tmp_path_factory.mktemp("gold")
+    texts = commands.write_texts(folder / "texts", SIZES, opposite=False)
+    return commands.binarise(texts, folder / "bin", "--joined-dictionary")
+
+
+@pytest.fixture(scope="session")
+def trained(data, tmp_path_factory):
+    """An SB-NMT model that has learned something."""
+    save = tmp_path_factory.mktemp("sb")
+    return commands.run_train(
+        data, save, *commands.SB, "--max-epoch", 30, "--no-epoch-checkpoints"
+    )
+
+
+@pytest.fixture(scope="session")
+def teacher(data, tmp_path_factory):
+    """An R2L teacher."""
+    save = tmp_path_factory.mktemp("r2l")
+    words = ["--arch", "transformer_tiny", "--sb-direction", "r2l"]
+    return commands.run_train(
+        data, save, *words, "--max-epoch", 30, "--no-epoch-checkpoints"
+    )

@@ -1,0 +1,135 @@
+"""fairseq's commands in this process, on a few sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import torch
+from fairseq import options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq_cli import generate, interactive, train
+
+ROOT = Path(__file__).resolve().parent.parent
+PLUGIN = ["--user-dir", str(ROOT / "sbnmt_plugin"), "--task", "sb_translation"]
+# in this process, a loader's worker takes seconds to be waited for
+NO_WORKERS = ["--num-workers", "0"]
+ALL = [*NO_WORKERS, "--criterion", "sb_label_smoothed_cross_entropy", "--cpu"]
+TINY = [
+    *ALL,
+    *[
+        "--optimizer",
+        "adam",
+        "--lr",
+        "0.005",
+        "--max-tokens",
+        "400",
+        "--dropout",
+        "0",
+        "--seed",
+        "1",
+    ],
+    *["--encoder-layers", "1", "--decoder-layers", "2", "--encoder-embed-dim", "16"],
+    *["--encoder-ffn-embed-dim", "24", "--log-format", "simple"],
+]
+SB = ["--arch", "sb_transformer_tiny"]
+WORDS = [f"w{i}" for i in range(12)]
+
+
+def write_texts(folder: Path, sizes: dict[str, int], opposite: bool = True) -> Path:
+    """Bitext that a few epochs learn: words in upper case; other R2L texts."""
+    generator = random.Random(3)
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, size in sizes.items():
+        rows = [
+            [generator.choice(WORDS) for _ in range(generator.randint(2, 6))]
+            for _ in range(size)
+        ]
+        lines = {"en": rows, "de": [[w.upper() for w in row] for row in rows]}
+        if opposite and split == "train":
+            lines["r2l"] = [  # a teacher that misses the last word of every third
+                row[:-1] + ["W0"] if i % 3 == 0 else row
+                for i, row in enumerate(lines["de"])
+            ]
+        for suffix, texts in lines.items():
+            text = "".join(" ".join(row) + "\n" for row in texts)
+            (folder / f"{split}.{suffix}").write_text(text)
+    return folder
+
+
+def binarise(texts: Path, data: Path, *words: str) -> Path:
+    """scripts/binarise.py."""
+    import binarise as script
+
+    command = ["binarise.py", "-s", "en", "-t", "de", "--destdir", str(data)]
+    for split in ("train", "valid", "test"):
+        if (texts / f"{split}.en").exists():
+            command += [f"--{split}pref", str(texts / split)]
+    with mock.patch.object(sys, "argv", [*command, *words]):
+        script.main()
+    return data
+
+
+@contextlib.contextmanager
+def captured():
+    """Standard output, as text afterwards."""
+    result = SimpleNamespace(text="")
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream):
+        yield result
+    result.text = stream.getvalue()
+
+
+def run_train(data: Path, save: Path, *words: object) -> Path:
+    """fairseq-train."""
+    parser = options.get_training_parser()
+    command = [str(data), "--save-dir", str(save), *PLUGIN, *TINY, *map(str, words)]
+    args = options.parse_args_and_arch(parser, command)
+    train.main(convert_namespace_to_omegaconf(args))
+    return save / "checkpoint_last.pt"
+
+
+def run_generate(data: Path, path: object, *words: object, task: bool = True) -> str:
+    """fairseq-generate's standard output."""
+    parser = options.get_generation_parser()
+    command = [str(data), "--path", str(path), "--cpu", *(PLUGIN if task else [])]
+    command += [*NO_WORKERS, *map(str, words)]
+    if "--beam" not in command:
+        command += ["--beam", "4"]
+    args = options.parse_args_and_arch(parser, command)
+    with captured() as out:
+        generate.main(convert_namespace_to_omegaconf(args))
+    return out.text
+
+
+def run_interactive(data: Path, path: object, text: str, *words: object) -> str:
+    """fairseq-interactive's standard output for lines typed in."""
+    parser = options.get_interactive_generation_parser()
+    command = [str(data), "--path", str(path), "--cpu", *PLUGIN, "--beam", "4"]
+    command += NO_WORKERS
+    args = options.parse_args_and_arch(parser, [*command, *map(str, words)])
+    with captured() as out, mock.patch.object(sys, "stdin", io.StringIO(text)):
+        # fairseq reads through fileinput, which caches the real stdin
+        with mock.patch("fileinput.input") as reading:
+            reading.return_value.__enter__.return_value = io.StringIO(text)
+            interactive.main(convert_namespace_to_omegaconf(args))
+    return out.text
+
+
+def lines(output: str, kind: str) -> dict[int, list[list[str]]]:
+    """H-, D-, P-, A-, S- or T- lines by id."""
+    found: dict[int, list[list[str]]] = {}
+    for line in output.splitlines():
+        if line.startswith(f"{kind}-"):
+            name, *rest = line.split("\t")
+            found.setdefault(int(name[2:]), []).append(rest)
+    return found
+
+
+def load(path: Path) -> dict:
+    return torch.load(path, map_location="cpu", weights_only=True)

@@ -1,0 +1,338 @@
+"""fairseq's own commands with the plugin, as users type them."""
+
+import json
+
+import pytest
+import torch
+from commands import SB, lines, load, run_generate, run_interactive, run_train
+from conftest import SIZES
+
+
+def best(output):
+    return {i: rows[0] for i, rows in lines(output, "H").items()}
+
+
+def test_generate_writes_what_fairseq_writes(data, trained):
+    output = run_generate(data, trained, "--nbest", 3)
+    count = SIZES["test"]  # 21 is no multiple of 8: the last batch is there too
+    for kind in "STHDP":
+        assert sorted(lines(output, kind)) == list(range(count))
+    for i, rows in lines(output, "H").items():
+        assert len(rows) == 3
+        values = [float(row[0]) for row in rows]
+        assert values == sorted(values, reverse=True)
+        for (_, text), (scores,) in zip(rows, lines(output, "P")[i]):
+            assert len(scores.split()) == len(text.split()) + 1
+            assert "<" not in text
+    assert f"Translated {count} sentences" not in output  # that is logged, not printed
+    assert "Generate test with beam=4: BLEU4 = " in output
+
+
+def test_it_has_learned_something(data, trained):
+    output = run_generate(data, trained)
+    bleu = float(output.split("BLEU4 = ")[1].split(",")[0])
+    assert bleu > 20
+
+
+def test_the_score_is_log2_of_the_normalised_sum(data, trained):
+    output = run_generate(data, trained, "--lenpen", 0.6)
+    for i, ((score, _),) in lines(output, "H").items():
+        values = [float(x) for x in lines(output, "P")[i][0][0].split()]
+        penalty = ((5 + len(values)) / 6) ** 0.6
+        assert float(score) == pytest.approx(sum(values) / penalty, abs=1e-3)
+
+
+@pytest.mark.parametrize("options", [[], ["--sb-pairing", "best"]], ids=str)
+def test_batch_size_does_not_matter(data, trained, options):
+    one = run_generate(data, trained, "--batch-size", 1, *options)
+    many = run_generate(data, trained, "--batch-size", 32, *options)
+    for i, (score, text) in best(one).items():
+        assert text == best(many)[i][1]
+        assert float(score) == pytest.approx(float(best(many)[i][0]), abs=1e-4)
+
+
+def test_records_say_who_won(data, trained, tmp_path):
+    path = tmp_path / "records.jsonl"
+    output = run_generate(data, trained, "--sb-records", path)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted(record["id"] for record in records) == list(range(SIZES["test"]))
+    for record in records:
+        answer = record[record["winner"]]
+        score, text = best(output)[record["id"]]
+        assert answer["text"] == text
+        assert answer["score"] / torch.log(torch.tensor(2.0)) == pytest.approx(
+            float(score), abs=1e-4
+        )
+        assert record["source"] == lines(output, "S")[record["id"]][0][0]
+    assert {"l2r", "r2l"} >= {record["winner"] for record in records}
+    with pytest.raises(ValueError, match="--sb-records .* must be a new file"):
+        run_generate(data, trained, "--sb-records", path)
+    assert len(path.read_text().splitlines()) == SIZES["test"]
+
+
+@pytest.mark.parametrize("direction", ["l2r", "r2l"])
+def test_one_direction_may_be_made_to_answer(data, trained, tmp_path, direction):
+    path = tmp_path / "records.jsonl"
+    run_generate(data, trained, "--sb-answer", direction, "--sb-records", path)
+    for line in path.read_text().splitlines():
+        assert json.loads(line)["winner"] == direction
+
+
+def test_an_r2l_teacher_speaks_natural_order(data, teacher):
+    output = run_generate(data, teacher, "--sb-direction", "r2l")
+    pairs = [
+        (text.split(), lines(output, "T")[i][0][0].split())
+        for i, (_, text) in best(output).items()
+    ]
+    # the R2L texts of the training data end in another word: the rest is natural
+    same = sum(h[0] == t[0] for h, t in pairs)
+    assert same > len(pairs) / 3
+
+
+def test_an_ensemble_is_searched_together(data, trained, tmp_path):
+    other = run_train(data, tmp_path / "b", *SB, "--max-epoch", 2, "--seed", 7)
+    alone = best(run_generate(data, trained))
+    pair = best(run_generate(data, f"{trained}:{other}"))
+    twice = best(run_generate(data, f"{trained}:{trained}"))
+    assert [row[1] for row in alone.values()] == [row[1] for row in twice.values()]
+    assert alone != pair
+
+
+def test_sharding_splits_the_test_set(data, trained):
+    whole = best(run_generate(data, trained, "--batch-size", 3))
+    parts = {}
+    for rank in (0, 1):
+        words = ["--distributed-world-size", 2, "--distributed-rank", rank]
+        part = best(run_generate(data, trained, "--batch-size", 3, *words))
+        assert not set(part) & set(parts)
+        parts.update(part)
+    assert {i: row[1] for i, row in parts.items()} == {
+        i: row[1] for i, row in whole.items()
+    }
+
+
+def test_interactive_reads_lines_and_empty_lines(data, trained):
+    output = run_interactive(data, trained, "w1 w2 w3\n\nw4 w5\n", "--buffer-size", 3)
+    assert sorted(lines(output, "H")) == [0, 1, 2]
+    again = run_interactive(data, trained, "w1 w2 w3\n\nw4 w5\n")
+    assert [best(again)[i][1] for i in range(3)] == [
+        best(output)[i][1] for i in range(3)
+    ]
+
+
+def test_interactive_refuses_a_tag(data, trained):
+    with pytest.raises(ValueError, match="sentence 1 of the input must not contain"):
+        run_interactive(data, trained, "w1 <l2r>\n")
+
+
+def test_interactive_records_have_no_id(data, trained, tmp_path):
+    path = tmp_path / "records.jsonl"
+    run_interactive(data, trained, "w1 w2\n", "--sb-records", path)
+    record = json.loads(path.read_text())
+    assert record["id"] is None
+    assert record["source"] == "w1 w2"
+
+
+def test_a_prefix_from_the_data_binds(data, trained):
+    output = run_generate(data, trained, "--prefix-size", 2)
+    for i, (_, text) in best(output).items():
+        target = lines(output, "T")[i][0][0].split()
+        assert text.split()[:2] == target[:2]
+
+
+def test_alignments_are_printed(data, trained):
+    output = run_generate(data, trained, "--print-alignment", "hard")
+    for i, ((pairs,),) in lines(output, "A").items():
+        text = best(output)[i][1].split()
+        assert [int(p.split("-")[1]) for p in pairs.split()] == list(range(len(text)))
+    output = run_generate(data, trained, "--print-alignment", "soft")
+    for i, ((weights,),) in lines(output, "A").items():
+        assert len(weights.split()) == len(best(output)[i][1].split()) + 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--min-len", 5],
+        ["--max-len-a", 0, "--max-len-b", 3],
+        ["--unkpen", 3],
+        ["--temperature", 2],
+        ["--no-repeat-ngram-size", 1],
+        ["--unnormalized"],
+        ["--sb-length-penalty", "power"],
+        ["--sb-stop", "first"],
+        ["--max-tokens", 60],
+        ["--beam", 6],
+        ["--remove-bpe"],
+    ],
+    ids=str,
+)
+def test_generation_options_are_honoured(data, trained, options):
+    found = best(run_generate(data, trained, *options))
+    assert len(found) == SIZES["test"]
+    lengths = [len(text.split()) for _, text in found.values()]
+    if "--min-len" in options:
+        assert min(lengths) >= 5
+    if "--max-len-b" in options:
+        assert max(lengths) <= 3
+    if "--no-repeat-ngram-size" in options:
+        assert all(len(set(t.split())) == len(t.split()) for _, t in found.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--num-shards", 2], "--num-shards is ignored"),
+        (["--sampling", "--nbest", 4], "--sampling is not supported"),
+        (["--diverse-beam-groups", 2], "--diverse-beam-groups is not"),
+        (["--constraints"], "--constraints is not supported"),
+        (["--iter-decode-max-iter", 3], "--iter-decode-max-iter is not"),
+        (["--iter-decode-with-beam", 3], "--iter-decode-with-beam is not"),
+        (["--score-reference"], "--score-reference is not"),
+        (["--match-source-len"], "--match-source-len is not"),
+        (["--retain-dropout"], "--retain-dropout is not"),
+        (["--retain-iter-history"], "--retain-iter-history is not"),
+        (["--print-step"], "--print-step is not"),
+        (["--beam", 1], "--beam must be ≥ 2"),
+        (["--unkpen", -1], "--unkpen must be ≥ 0"),
+        (["--temperature", 0], "--temperature must be > 0"),
+        (["--prefix-size", 1, "--sb-answer", "r2l"], "--prefix-size binds the start"),
+        (["--left-pad-target"], "--left-pad-target is not supported"),
+        (["--sb-direction", "l2r"], "trained with --sb-direction both"),
+        (["--min-len", 30, "--max-len-b", 20], "--min-len must be ≤"),
+    ],
+    ids=str,
+)
+def test_what_the_search_cannot_do_is_refused_by_name(data, trained, options, message):
+    with pytest.raises(ValueError, match=message):
+        run_generate(data, trained, *options)
+
+
+def test_a_language_model_is_refused(data, trained):
+    with pytest.raises(ValueError, match="--lm-path is not supported"):
+        run_generate(data, trained, "--lm-path", trained)
+
+
+def test_an_odd_beam_is_rounded_down_with_a_warning(data, trained, caplog):
+    odd = run_generate(data, trained, "--beam", 5)
+    assert "--beam 5 is odd; searching with 4" in caplog.text
+    assert best(odd) == best(run_generate(data, trained))
+
+
+def test_a_forgotten_task_is_an_error(data, trained):
+    with pytest.raises(ValueError, match="--task sb_translation"):
+        run_generate(data, trained, task=False)
+
+
+def test_a_stock_checkpoint_is_refused(data, tmp_path):
+    words = ["--task", "translation", "--arch", "transformer_tiny"]
+    criterion = ["--criterion", "cross_entropy", "--max-epoch", 1]
+    path = run_train(data, tmp_path, *words, *criterion)
+    with pytest.raises(ValueError, match="was not trained by --task sb_translation"):
+        run_generate(data, path)
+
+
+def test_a_teacher_needs_its_direction(data, teacher):
+    with pytest.raises(ValueError, match="trained with --sb-direction r2l"):
+        run_generate(data, teacher)
+
+
+def test_another_dictionary_is_refused(trained, tmp_path):
+    from commands import binarise, write_texts
+
+    texts = write_texts(tmp_path / "texts", {"test": 4}, opposite=False)
+    (texts / "test.en").write_text("a b\nc\n\nd e\n")
+    (texts / "train.en").write_text("a b c d\n")
+    (texts / "train.de").write_text("A B C D E F\n")
+    other = binarise(texts, tmp_path / "bin")
+    with pytest.raises(ValueError, match="use the dict"):
+        run_generate(other, trained)
+
+
+def test_a_truncated_checkpoint_is_an_error(data, trained, tmp_path):
+    path = tmp_path / "cut.pt"
+    path.write_bytes(trained.read_bytes()[:5000])
+    with pytest.raises(ValueError, match=r"cut.pt .* is not a whole checkpoint"):
+        run_generate(data, path)
+
+
+def test_gold_data_trains_with_a_warning(gold_data, tmp_path, caplog):
+    words = [*SB, "--share-all-embeddings", "--max-epoch", 1]
+    path = run_train(gold_data, tmp_path, *words)
+    assert "both streams are the same gold text" in caplog.text
+    assert len(best(run_generate(gold_data, path))) == SIZES["test"]
+
+
+def test_validation_by_bleu_keeps_the_best(data, tmp_path):
+    path = run_train(
+        data,
+        tmp_path,
+        *SB,
+        *["--max-epoch", 8, "--eval-bleu", "--best-checkpoint-metric", "bleu"],
+        *[
+            "--eval-bleu-args",
+            '{"beam": 2, "sb_stop": "first"}',
+            "--eval-bleu-remove-bpe",
+        ],
+        "--maximize-best-checkpoint-metric",
+    )
+    state = load(path)  # weights_only: BLEU counts are no numpy arrays
+    assert (tmp_path / "checkpoint_best.pt").exists()
+    assert state["extra_state"]["best"] > 0
+    names = {row[1] for row in state["extra_state"]["metrics"]["valid"]}
+    assert {"loss_l2r", "loss_r2l", "nll_loss_l2r", "_bleu_counts_0"} <= names
+
+
+def test_unknown_search_options_of_validation_are_refused(data, tmp_path):
+    words = [*SB, "--eval-bleu", "--eval-bleu-args", '{"beem": 2}']
+    with pytest.raises(ValueError, match="--eval-bleu-args has unknown options beem"):
+        run_train(data, tmp_path, *words, "--max-epoch", 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--arch", "transformer_tiny"], "needs an sb_transformer"),
+        ([*SB, "--sb-direction", "l2r"], "needs a one-directional --arch"),
+        ([*SB, "--sb-fusion", "gate", "--sb-lambda", "0.1"], "gate has no λ"),
+        ([*SB, "--sb-future-dropout", "1"], "--sb-future-dropout must be in"),
+        ([*SB, "--cross-self-attention"], "does not support --cross-self-attention"),
+        ([*SB, "--no-cross-attention"], "does not support --no-cross-attention"),
+        ([*SB, "--adaptive-softmax-cutoff", "4,8"], "--adaptive-softmax-cutoff"),
+        ([*SB, "--left-pad-target"], "--left-pad-target is not supported"),
+    ],
+    ids=str,
+)
+def test_what_training_cannot_do_is_refused_by_name(data, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        run_train(data, tmp_path, *options, "--max-epoch", 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--sb-fusion", "gate"],
+        ["--sb-fusion", "linear", "--sb-lambda", "0"],
+        ["--sb-fusion", "relu", "--sb-learn-lambda"],
+        ["--checkpoint-activations"],
+        ["--decoder-layerdrop", "0.3", "--encoder-layerdrop", "0.3"],
+        ["--encoder-normalize-before", "--decoder-normalize-before"],
+        ["--decoder-learned-pos", "--encoder-learned-pos", "--layernorm-embedding"],
+        ["--share-decoder-input-output-embed", "--report-accuracy"],
+        ["--quant-noise-pq", "0.1", "--quant-noise-pq-block-size", "4"],
+        ["--update-freq", "2", "--sentence-avg"],
+        ["--amp"],
+    ],
+    ids=str,
+)
+def test_options_of_training_work_and_are_saved(data, tmp_path, options):
+    path = run_train(data, tmp_path, *SB, *options, "--max-epoch", 1)
+    saved = load(path)["cfg"]["model"]
+    for name, value in zip(options, [*options[1:], ""]):
+        if name.startswith("--sb"):
+            expected = True if name == "--sb-learn-lambda" else value
+            assert str(getattr(saved, name[2:].replace("-", "_"))) in (
+                str(expected),
+                f"{expected}.0",
+            )
+    assert len(best(run_generate(data, path))) == SIZES["test"]
