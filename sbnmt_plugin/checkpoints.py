@@ -1,20 +1,41 @@
 """What a checkpoint may contain, with torch's ``weights_only`` safety left on.
 
 torch refuses to unpickle any global that is not allow-listed, so that loading a
-file runs no code.  Every fairseq checkpoint holds an ``argparse.Namespace``; the
-state that fairseq broadcasts when several processes resume holds the rest.
+file runs no code.  Allow-listed here is what checkpoints of this plugin hold, and
+nothing else; none of it does more than keep values.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import os
+import typing
 import zipfile
 from typing import Any
 
 import torch
+from fairseq.distributed.utils import _TensorPlaceholder
+from omegaconf import DictConfig, ListConfig
+from omegaconf.base import ContainerMetadata, Metadata
+from omegaconf.nodes import AnyNode
 
-ALLOWED: list[Any] = [argparse.Namespace]
+ALLOWED: list[Any] = [
+    argparse.Namespace,
+    # when several processes resume, one reads the file and broadcasts it with its
+    # configuration as an omegaconf object and with stand-ins for its tensors
+    _TensorPlaceholder,
+    DictConfig,
+    ListConfig,
+    ContainerMetadata,
+    Metadata,
+    AnyNode,
+    collections.defaultdict,
+    dict,
+    list,
+    int,
+    typing.Any,
+]
 
 
 def allow_checkpoint_contents() -> None:

@@ -26,15 +26,15 @@ TINY = [
         "--optimizer",
         "adam",
         "--lr",
-        "0.005",
+        "0.01",
         "--max-tokens",
-        "400",
+        "500",
         "--dropout",
         "0",
         "--seed",
         "1",
     ],
-    *["--encoder-layers", "1", "--decoder-layers", "2", "--encoder-embed-dim", "16"],
+    *["--encoder-layers", "1", "--decoder-layers", "2", "--encoder-embed-dim", "32"],
     *["--encoder-ffn-embed-dim", "24", "--log-format", "simple"],
 ]
 SB = ["--arch", "sb_transformer_tiny"]
@@ -53,7 +53,7 @@ def write_texts(folder: Path, sizes: dict[str, int], opposite: bool = True) -> P
         lines = {"en": rows, "de": [[w.upper() for w in row] for row in rows]}
         if opposite and split == "train":
             lines["r2l"] = [  # a teacher that misses the last word of every third
-                row[:-1] + ["W0"] if i % 3 == 0 else row
+                [*row[:-1], "W0"] if i % 3 == 0 else row
                 for i, row in enumerate(lines["de"])
             ]
         for suffix, texts in lines.items():
@@ -113,11 +113,10 @@ def run_interactive(data: Path, path: object, text: str, *words: object) -> str:
     command = [str(data), "--path", str(path), "--cpu", *PLUGIN, "--beam", "4"]
     command += NO_WORKERS
     args = options.parse_args_and_arch(parser, [*command, *map(str, words)])
-    with captured() as out, mock.patch.object(sys, "stdin", io.StringIO(text)):
-        # fairseq reads through fileinput, which caches the real stdin
-        with mock.patch("fileinput.input") as reading:
-            reading.return_value.__enter__.return_value = io.StringIO(text)
-            interactive.main(convert_namespace_to_omegaconf(args))
+    # fairseq reads through fileinput, which caches the real standard input
+    with captured() as out, mock.patch("fileinput.input") as reading:
+        reading.return_value.__enter__.return_value = io.StringIO(text)
+        interactive.main(convert_namespace_to_omegaconf(args))
     return out.text
 
 

@@ -65,7 +65,7 @@ def test_records_say_who_won(data, trained, tmp_path):
         )
         assert record["source"] == lines(output, "S")[record["id"]][0][0]
     assert {"l2r", "r2l"} >= {record["winner"] for record in records}
-    with pytest.raises(ValueError, match="--sb-records .* must be a new file"):
+    with pytest.raises(ValueError, match=r"--sb-records .* must be a new"):
         run_generate(data, trained, "--sb-records", path)
     assert len(path.read_text().splitlines()) == SIZES["test"]
 

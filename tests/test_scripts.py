@@ -1,0 +1,469 @@
+"""From bitext to triples: the scripts, their refusals, and that they can be resumed."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import average_checkpoints
+import binarise
+import bpe
+import make_triples
+import pytest
+import run_recipe
+import score
+import texts
+import tokenise
+import torch
+import translate
+import yaml
+from commands import PLUGIN, ROOT, SB, load, run_generate, run_train, write_texts
+
+
+def call(module, *words):
+    """Run a script's main() with a command line; errors pass through."""
+    name = Path(module.__file__).name
+    with mock.patch.object(sys, "argv", [name, *map(str, words)]):
+        module.main()
+
+
+def put(path, *lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+# ---------------------------------------------------------------- text files
+
+
+def test_lines_end_at_line_feeds_alone(tmp_path):
+    path = tmp_path / "odd"
+    path.write_bytes("a\u2028b\r\nc\u0085d\n\n".encode())
+    assert texts.read_lines(path) == ["a\u2028b", "c\u0085d", ""]
+
+
+def test_undecodable_text_is_named(tmp_path):
+    path = tmp_path / "latin"
+    path.write_bytes(b"good\nb\xe9d\n")
+    with pytest.raises(ValueError, match=r"latin, line 2, must be UTF-8.*0xe9"):
+        texts.read_lines(path)
+
+
+def test_a_failure_leaves_the_old_file(tmp_path):
+    path = put(tmp_path / "kept", "old")
+    with pytest.raises(RuntimeError), texts.new_file(path) as file:
+        file.write("new\n")
+        raise RuntimeError
+    assert path.read_text() == "old\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_users_mistake_is_one_line(tmp_path):
+    words = [ROOT / "scripts" / "bpe.py", "apply", "--codes", "none", "in", "out"]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "bpe.py: error: in does not exist"
+
+
+# ---------------------------------------------------------------- binarising
+
+
+def test_line_counts_must_agree(tmp_path):
+    put(tmp_path / "train.en", "a", "b")
+    put(tmp_path / "train.de", "A")
+    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "train"]
+    with pytest.raises(
+        ValueError, match=r"train.de must have as many lines as .*1 inst"
+    ):
+        call(binarise, *words, "--destdir", tmp_path / "bin")
+    put(tmp_path / "train.de", "A", "B")
+    put(tmp_path / "train.r2l", "A", "B", "C")
+    with pytest.raises(ValueError, match=r"train.r2l must have .* 3 instead of 2"):
+        call(binarise, *words, "--destdir", tmp_path / "bin")
+    assert not (tmp_path / "bin").exists()
+
+
+def test_a_tag_in_the_text_is_refused(tmp_path):
+    put(tmp_path / "train.en", "a", "b <r2l>")
+    put(tmp_path / "train.de", "A", "B")
+    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "train"]
+    with pytest.raises(ValueError, match=r"train.en, line 2, must not contain <r2l>"):
+        call(binarise, *words, "--destdir", tmp_path / "bin")
+
+
+def test_an_empty_corpus_is_refused(tmp_path):
+    put(tmp_path / "train.en")
+    put(tmp_path / "train.de")
+    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "train"]
+    with pytest.raises(ValueError, match="must have at least one line, but is empty"):
+        call(binarise, *words, "--destdir", tmp_path / "bin")
+
+
+def test_an_existing_folder_is_kept(data):
+    words = ["-s", "en", "-t", "de", "--trainpref", data.parent / "texts" / "train"]
+    before = sorted(data.iterdir())
+    with pytest.raises(FileExistsError, match=r"--destdir .* must be a new"):
+        call(binarise, *words, "--destdir", data)
+    assert sorted(data.iterdir()) == before
+
+
+def test_workers_write_the_same(data, tmp_path):
+    folder = data.parent / "texts"
+    words = ["-s", "en", "-t", "de"]
+    for split in ("train", "valid", "test"):
+        words += [f"--{split}pref", folder / split]
+    call(binarise, *words, "--destdir", tmp_path / "bin", "--workers", 3)
+    for path in data.glob("*.bin"):
+        assert path.read_bytes() == (tmp_path / "bin" / path.name).read_bytes()
+
+
+def test_an_opposite_stream_of_another_length_is_refused(data, tmp_path):
+    import shutil
+
+    folder = tmp_path / "bin"
+    shutil.copytree(data, folder)
+    for suffix in ("bin", "idx"):
+        shutil.copy(
+            data / f"valid.en-de.de.{suffix}", folder / f"train.en-de.r2l.{suffix}"
+        )
+    with pytest.raises(
+        ValueError, match=r"train.en-de.r2l has 13 lines, but .* has 300"
+    ):
+        run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
+
+
+def test_a_dictionary_with_a_tag_is_refused(data, tmp_path):
+    import shutil
+
+    folder = tmp_path / "bin"
+    shutil.copytree(data, folder)
+    with (folder / "dict.de.txt").open("a") as file:
+        file.write("<l2r> 1\n")
+    with pytest.raises(ValueError, match=r"dict.de.txt must not contain <l2r>"):
+        run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
+
+
+def test_a_missing_dictionary_is_named(data, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"dict.en.txt does not exist"):
+        run_train(tmp_path, tmp_path / "s", *SB, "-s", "en", "-t", "de")
+
+
+# ---------------------------------------------------------------- triples
+
+
+def make(tmp_path, *words, left=None, right=None):
+    put(tmp_path / "g.en", "a", "b", "c")
+    put(tmp_path / "g.de", "A", "B", "C")
+    put(tmp_path / "l", *(left or ["0\t-1.0\tA", "1\t-1.0\tBl", "2\t-1.0\tCl"]))
+    put(tmp_path / "r", *(right or ["0\t-1.0\tAr", "1\t-1.0\tBr", "2\t-1.0\tCr"]))
+    command = ["--source", tmp_path / "g.en", "--target", tmp_path / "g.de"]
+    command += ["--pseudo-l2r", tmp_path / "l", "--pseudo-r2l", tmp_path / "r"]
+    call(make_triples, *command, "--output", tmp_path / "out" / "t", *words)
+    files = [texts.read_lines(tmp_path / "out" / f"t.{s}") for s in ("en", "de", "r2l")]
+    return list(zip(*files))
+
+
+def test_two_triples_are_the_papers(tmp_path, capsys):
+    assert make(tmp_path) == [
+        ("a", "A", "A"),
+        ("a", "A", "Ar"),
+        ("b", "Bl", "B"),
+        ("b", "B", "Br"),
+        ("c", "Cl", "C"),
+        ("c", "C", "Cr"),
+    ]
+    report = capsys.readouterr().out
+    assert "1 of 6 (16.7 %) with identical texts, kept" in report
+    assert report.count("source") == 5
+
+
+def test_six_triples_are_all_ordered_pairs(tmp_path):
+    found = make(tmp_path, "--triples", "six")
+    assert len(found) == 18
+    assert {t[1:] for t in found if t[0] == "b"} == {
+        (x, y) for x in ("B", "Bl", "Br") for y in ("B", "Bl", "Br") if x != y
+    }
+
+
+def test_identical_pairs_can_be_dropped(tmp_path, capsys):
+    found = make(tmp_path, "--drop-identical")
+    assert len(found) == 5
+    assert all(l2r != r2l for _, l2r, r2l in found)
+    assert "1 of 6 (16.7 %) with identical texts, left out" in capsys.readouterr().out
+
+
+def test_untranslated_sentences_give_no_triple(tmp_path, capsys):
+    found = make(tmp_path, left=["0\t-1.0\tA", "2\t-1.0\tCl"])
+    assert {t[0] for t in found} == {"a", "c"}
+    assert "3 sentences, 1 not translated" in capsys.readouterr().out
+
+
+def test_shuffling_keeps_the_triples_together(tmp_path):
+    plain = make(tmp_path)
+    shuffled = make(tmp_path, "--shuffle", 3)
+    assert shuffled != plain
+    assert sorted(shuffled) == sorted(plain)
+
+
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        (["7\t-1.0\tA"], "id 7 is ≥ 3 lines"),
+        (["0\t-1.0\tA", "0\t-1.0\tA"], "id 0 appears twice"),
+        (["A B C"], "line 1, must be id<TAB>score<TAB>text"),
+    ],
+)
+def test_foreign_pseudo_targets_are_refused(tmp_path, left, message):
+    with pytest.raises(ValueError, match=message):
+        make(tmp_path, left=left)
+    assert not (tmp_path / "out").exists()
+
+
+# ---------------------------------------------------------------- translating
+
+
+def translate_command(data, teacher, source, output, *words):
+    command = [data, "--path", teacher, "--sb-direction", "r2l", "--cpu", "--beam", 2]
+    return [*command, "--input", source, "--output", output, *words]
+
+
+def test_a_killed_translation_continues(data, teacher, tmp_path, monkeypatch):
+    source = data.parent / "texts" / "test.en"
+    whole, broken = tmp_path / "whole.tsv", tmp_path / "broken.tsv"
+    size = ["--shard-size", 5]
+    call(translate, *translate_command(data, teacher, source, whole, *size))
+    rows = [line.split("\t") for line in texts.read_lines(whole)]
+    assert [int(row[0]) for row in rows] == list(range(21))
+
+    write, count = translate.write_shard, []
+
+    def dies(*args):
+        count.append(1)
+        if len(count) == 3:
+            raise KeyboardInterrupt
+        write(*args)
+
+    monkeypatch.setattr(translate, "write_shard", dies)
+    with pytest.raises(KeyboardInterrupt):
+        call(translate, *translate_command(data, teacher, source, broken, *size))
+    assert not broken.exists()
+    assert len(list(Path(f"{broken}.shards").glob("*.jsonl"))) == 2
+    call(translate, *translate_command(data, teacher, source, broken, *size))
+    assert len(count) == 6  # two done, one killed, three after it
+    assert broken.read_text() == whole.read_text()
+
+
+def test_workers_divide_the_shards(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    whole, parts = tmp_path / "whole.tsv", tmp_path / "parts.tsv"
+    size = ["--shard-size", 5]
+    call(translate, *translate_command(data, teacher, source, whole, *size))
+    for worker in (1, 0):
+        words = [*size, "--of", 2, "--worker", worker]
+        call(translate, *translate_command(data, teacher, source, parts, *words))
+        assert parts.exists() == (worker == 0)
+    assert parts.read_text() == whole.read_text()
+
+
+def test_another_job_in_the_same_folder_is_refused(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    output = tmp_path / "out.tsv"
+    words = ["--of", 2, "--shard-size", 15]
+    call(translate, *translate_command(data, teacher, source, output, *words))
+    words[-1] = 10
+    with pytest.raises(ValueError, match="was begun with another input or other opt"):
+        call(translate, *translate_command(data, teacher, source, output, *words))
+
+
+def test_overlong_and_failing_sources_are_listed(data, teacher, tmp_path, monkeypatch):
+    source = put(tmp_path / "in.en", "w1 w2", "w3 " * 30, "", "w4 w5 w6")
+    output = tmp_path / "out.tsv"
+    original = translate.Translator._generate
+
+    def fails(self, batch):
+        if batch["net_input"]["src_tokens"].ne(1).sum(1).eq(4).any():
+            return [(int(batch["id"]), "out of range")]
+        return original(self, batch)
+
+    monkeypatch.setattr(translate.Translator, "_generate", fails)
+    words = ["--max-source-positions", 20, "--batch-size", 1]
+    call(translate, *translate_command(data, teacher, source, output, *words))
+    ids = [line.split("\t")[0] for line in texts.read_lines(output)]
+    assert ids == ["0", "2"]
+    skipped = texts.read_lines(f"{output}.skipped")
+    assert skipped == ["1\t31 tokens, at most 20 are allowed", "3\tout of range"]
+
+
+def test_a_batch_that_fails_is_translated_one_by_one(data, teacher):
+    command = translate_command(data, teacher, "", "")[:-4]
+    translator = translate.Translator([str(word) for word in command])
+    search = translator.generator.generate
+
+    def fragile(models, sample, **rest):
+        if len(sample["net_input"]["src_tokens"]) > 1:
+            raise FloatingPointError("no number")
+        return search(models, sample, **rest)
+
+    expected, _ = translator.translate(["w1 w2", "w3", "w4 w1"])
+    translator.generator.generate = fragile
+    found, skipped = translator.translate(["w1 w2", "w3", "w4 w1"])
+    assert not skipped
+    assert {i: translator.text(h) for i, h in found.items()} == {
+        i: translator.text(h) for i, h in expected.items()
+    }
+
+
+# ---------------------------------------------------------------- the rest
+
+
+def test_averaging_is_the_mean(data, tmp_path):
+    run_train(data, tmp_path, *SB, "--max-epoch", 3)
+    output = tmp_path / "mean.pt"
+    call(average_checkpoints, "--output", output, "--last", 2, tmp_path)
+    mean = load(output)["model"]
+    parts = [load(tmp_path / f"checkpoint{epoch}.pt")["model"] for epoch in (2, 3)]
+    for name, value in mean.items():
+        expected = (parts[0][name].double() + parts[1][name].double()) / 2
+        torch.testing.assert_close(value.double(), expected, rtol=1e-6, atol=1e-8)
+    assert "H-0" in run_generate(data, output)
+    with pytest.raises(ValueError, match="--last 9 needs as many checkpoints"):
+        call(average_checkpoints, "--output", output, "--last", 9, tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"none.pt does not exist"):
+        call(average_checkpoints, "--output", output, tmp_path / "none.pt")
+
+
+def test_bpe_is_undone(tmp_path):
+    source = put(tmp_path / "text", "lower lowest newer", "", "new low")
+    call(bpe, "learn", "--merges", 8, "--codes", tmp_path / "codes", source)
+    words = ["apply", "--codes", tmp_path / "codes", source, tmp_path / "split"]
+    call(bpe, *words)
+    split = texts.read_lines(tmp_path / "split")
+    assert "@@" in split[0]
+    assert [texts.remove_bpe(line) for line in split] == texts.read_lines(source)
+    with mock.patch.object(bpe, "fast_bpe", lambda codes: None):
+        call(bpe, *words[:-1], tmp_path / "slow")
+    assert texts.read_lines(tmp_path / "slow") == split
+    call(bpe, "vocabulary", tmp_path / "split", tmp_path / "vocabulary")
+    call(bpe, *words[:-2], "--vocabulary", tmp_path / "vocabulary", *words[-2:-1], "x")
+    Path("x").unlink()
+
+
+def test_tokenising_is_undone():
+    lines = ["Ein Mann, der läuft.", "“Nein!” ruft sie."]
+    tokens = tokenise.tokenise(lines, "de")
+    assert tokens[0] == "Ein Mann , der läuft ."
+    assert tokenise.detokenise(tokens, "de")[0] == lines[0]
+    assert tokenise.tokenise(lines, "de", lowercase=True)[0].startswith("ein mann")
+
+
+def test_scores_are_sacrebleus(tmp_path, capsys):
+    from sacrebleu import corpus_bleu
+
+    hypothesis = put(tmp_path / "h", "the cat sat here", "a b c d e")
+    reference = put(tmp_path / "r", "the cat sat there", "a b c d e")
+    words = ["--hypothesis", hypothesis, "--reference", reference]
+    tok = ["--tokenised-hypothesis", hypothesis, "--tokenised-reference", reference]
+    call(score, *words, *tok, "--json", tmp_path / "s.json")
+    found = json.loads((tmp_path / "s.json").read_text())
+    rows = [texts.read_lines(p) for p in (hypothesis, reference)]
+    expected = corpus_bleu(rows[0], [rows[1]]).score
+    assert found["BLEU"]["score"] == pytest.approx(expected, abs=0.005)
+    assert "tok:13a" in found["BLEU"]["signature"]
+    assert "tok:none" in found["tokenised BLEU"]["signature"]
+    assert found["tokenised BLEU"]["signature"] in capsys.readouterr().out
+    with pytest.raises(ValueError, match="go together"):
+        call(score, *words, *tok[:2])
+
+
+def test_the_toy_language_is_what_it_says():
+    spec = importlib.util.spec_from_file_location(
+        "toy_prepare", ROOT / "examples" / "toy" / "prepare.py"
+    )
+    toy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(toy)
+    classes = [1, 2, 0, 1, 2]
+    assert toy.endings(classes, "left") == [1, 0, 0, 1, 0]
+    assert toy.endings(classes, "right") == toy.endings(classes[::-1], "left")[::-1]
+    assert toy.endings(classes, "both") == [1, 0, 0, 0, 2]
+
+
+def write_recipe(folder, **changes):
+    """The toy recipe with almost no data and one epoch."""
+    settings = yaml.safe_load((ROOT / "examples" / "toy" / "recipe.yaml").read_text())
+    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1, "--num-workers": 0}
+    settings["sb_train"] |= {"--max-epoch": 1}
+    settings |= {"average": 0, "bpe": {"kind": "joint", "merges": 40}, "jobs": 1}
+    settings |= changes
+    folder.mkdir(parents=True)
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
+    toy = (ROOT / "examples" / "toy" / "prepare.py").read_text()
+    toy = toy.replace('"train": 6000, "valid": 200, "test": 300', SMALL)
+    toy = toy.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
+    (folder / "prepare.py").write_text(toy)
+    return folder
+
+
+SMALL = '"train": 60, "valid": 8, "test": 11'
+
+
+def test_a_recipe_runs_resumes_and_skips(tmp_path, capsys, monkeypatch):
+    """One λ = 0 model as both teachers; killed after the triples, then continued."""
+    folder = write_recipe(tmp_path / "recipe", teachers="one", triples="six")
+    work = tmp_path / "work"
+    sb = run_recipe.Recipe.sb
+    monkeypatch.setattr(
+        run_recipe.Recipe, "sb", mock.Mock(side_effect=KeyboardInterrupt)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        call(run_recipe, folder, "--work", work)
+    monkeypatch.setattr(run_recipe.Recipe, "sb", sb)
+    capsys.readouterr()
+    call(run_recipe, folder, "--work", work)
+    output = capsys.readouterr().out
+    assert "== train/sb" in output
+    assert "== train/teacher-both" not in output
+    assert len(texts.read_lines(work / "triples" / "train.src")) == 6 * 60
+    for name in ("teacher-l2r", "teacher-r2l", "sb", "sb, λ = 0"):
+        assert f"\n{name} " in output
+    call(run_recipe, folder, "--work", work)
+    assert "==" not in capsys.readouterr().out.split("system")[0]
+
+
+def test_a_failing_step_shows_its_log(tmp_path):
+    folder = write_recipe(tmp_path / "recipe", teacher_arch="no_such_arch")
+    with pytest.raises(
+        ValueError, match=r"step train/teacher-l2r failed, its log"
+    ) as e:
+        call(run_recipe, folder, "--work", tmp_path / "work")
+    assert "no_such_arch" in str(e.value)
+
+
+def test_recipes_are_checked(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"recipe.yaml does not exist"):
+        call(run_recipe, tmp_path, "--work", tmp_path / "work")
+    folder = write_recipe(tmp_path / "recipe")
+    with pytest.raises(ValueError, match="has no small setting"):
+        call(run_recipe, folder, "--work", tmp_path / "work", "--small")
+
+
+def test_multi30k_is_prepared_from_raw_files(tmp_path):
+    for name in ("train", "valid", "test2016"):
+        put(tmp_path / f"{name}.en", "A man, running.", "Two dogs!")
+        put(tmp_path / f"{name}.de", "Ein Mann, der läuft.", "Zwei Hunde!")
+    script = ROOT / "examples" / "multi30k" / "prepare.py"
+    words = ["--data", tmp_path, "--output", tmp_path / "text", "--lowercase"]
+    subprocess.run([sys.executable, script, *words], check=True, capture_output=True)
+    assert texts.read_lines(tmp_path / "text" / "test.de") == [
+        "ein mann , der läuft .",
+        "zwei hunde !",
+    ]
+    assert texts.read_lines(tmp_path / "text" / "test.ref.de")[1] == "zwei hunde!"
+
+
+def test_writing_texts_is_seeded(tmp_path):
+    first = write_texts(tmp_path / "a", {"train": 5})
+    second = write_texts(tmp_path / "b", {"train": 5})
+    assert (first / "train.de").read_text() == (second / "train.de").read_text()
+    assert PLUGIN[0] == "--user-dir"

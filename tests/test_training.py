@@ -1,0 +1,397 @@
+"""Loss, gradients, resuming, several processes, initialisation, safe checkpoints."""
+
+import math
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+import torch
+from commands import ALL, PLUGIN, ROOT, SB, TINY, load, run_generate, run_train
+from helpers import (
+    dictionary,
+    fake_task,
+    logits,
+    sb_model,
+    source,
+    streams,
+    transformer,
+)
+
+from sbnmt_plugin.criterion import SBLabelSmoothedCrossEntropy
+from sbnmt_plugin.directions import L2R, R2L, TAGS, opposite
+from sbnmt_plugin.model import adopt_transformer
+from sbnmt_plugin.task import with_stream_labels
+
+
+def make_sample(model):
+    prev = streams(model)
+    words = model.decoder.dictionary
+    labels = torch.full_like(prev, words.pad())
+    for row, length in zip(range(6), (5, 5, 3, 5, 4, 2)):
+        labels[row, : length - 1] = prev[row, 1:length]
+        labels[row, length - 1] = words.eos()
+    return {
+        "net_input": {**source(model), "prev_output_tokens": prev},
+        "target": labels[::2],
+        "stream_target": labels,
+        "ntokens": int(labels.ne(words.pad()).sum()),
+        "nsentences": 3,
+    }
+
+
+def make_criterion(smoothing=0.1, directions=(L2R, R2L), sentence_avg=False):
+    task = fake_task()
+    task.directions = directions
+    return SBLabelSmoothedCrossEntropy(task, sentence_avg, smoothing, 0, True)
+
+
+def slow_loss(model, sample, epsilon):
+    """Equation 14 with smoothing, label by label."""
+    output, _ = model(**sample["net_input"])
+    sums = {"loss": [0.0, 0.0], "nll_loss": [0.0, 0.0], "labels": [0, 0]}
+    pad = model.decoder.dictionary.pad()
+    for row, labels in enumerate(sample["stream_target"].tolist()):
+        for i, label in enumerate(labels):
+            if label == pad:
+                continue
+            lprobs = output[row, i].log_softmax(-1)
+            eps = epsilon / (len(lprobs) - 1)
+            smooth = -float(lprobs.sum())
+            nll = -float(lprobs[label])
+            sums["loss"][row % 2] += (1 - epsilon - eps) * nll + eps * smooth
+            sums["nll_loss"][row % 2] += nll
+            sums["labels"][row % 2] += 1
+    return sums
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_the_loss_is_the_sum_over_both_directions(epsilon):
+    model = sb_model(sb_lambda=0.7)
+    sample = make_sample(model)
+    loss, size, log = make_criterion(epsilon)(model, with_stream_labels(sample))
+    expected = slow_loss(model, sample, epsilon)
+    assert float(loss) == pytest.approx(sum(expected["loss"]), abs=1e-10)
+    assert size == sample["ntokens"] == sum(expected["labels"]) == 24
+    for name, values in expected.items():
+        for direction, value in zip(("l2r", "r2l"), values):
+            assert float(log[f"{name}_{direction}"]) == pytest.approx(value, abs=1e-9)
+    assert log["total_l2r"] + log["total_r2l"] == log["total"] == 24
+    assert log["n_correct_l2r"] + log["n_correct_r2l"] == log["n_correct"]
+
+
+def test_the_logged_values_are_bits_per_label():
+    from fairseq.logging import metrics
+
+    model = sb_model(sb_lambda=0.7)
+    sample = make_sample(model)
+    _, _, log = make_criterion()(model, with_stream_labels(sample))
+    expected = slow_loss(model, sample, 0.1)
+    with metrics.aggregate() as meters:
+        SBLabelSmoothedCrossEntropy.reduce_metrics([log, log])
+    values = meters.get_smoothed_values()
+    for place, name in enumerate(("l2r", "r2l")):
+        bits = math.log(2) * expected["labels"][place]
+        for key in ("loss", "nll_loss"):
+            value = float(values[f"{key}_{name}"])
+            assert value == pytest.approx(expected[key][place] / bits, abs=1e-3)
+        ppl = 2 ** (expected["nll_loss"][place] / bits)
+        assert float(values[f"ppl_{name}"]) == pytest.approx(ppl, rel=1e-2)
+        assert 0 <= float(values[f"accuracy_{name}"]) <= 100
+
+
+def test_the_criterion_needs_the_task():
+    with pytest.raises(ValueError, match="--task sb_translation"):
+        SBLabelSmoothedCrossEntropy(fake_task(), False, 0.1, 0, False)
+
+
+SETTINGS = [
+    {"sb_fusion": "gate"},
+    {"sb_lambda": 0.0},
+    {"sb_fusion": "linear", "sb_learn_lambda": True},
+    {"sb_fusion": "relu", "sb_lambda": 0.5},
+    {"sb_future_dropout": 0.5},
+    {"share_all_embeddings": True},
+]
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=str)
+def test_no_parameter_is_without_a_gradient(options):
+    """DDP fails on idle ones."""
+    model = sb_model(**options).train()
+    sample = make_sample(model)
+    loss, _, _ = make_criterion()(model, with_stream_labels(sample))
+    loss.backward()
+    idle = [name for name, p in model.named_parameters() if p.grad is None]
+    assert not idle
+    if options.get("sb_learn_lambda"):
+        weight = model.decoder.layers[0].self_attn.fusion.weight
+        assert weight.grad.abs().sum() > 0
+
+
+def test_future_dropout_acts_in_training_alone():
+    model = sb_model(sb_lambda=0.7, sb_future_dropout=0.5)
+    prev = streams(model)
+    plain = logits(model, prev)
+    assert torch.equal(plain, logits(model, prev))
+    model.train()
+    assert not torch.allclose(plain, logits(model, prev))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("fusion", ["tanh", "gate"])
+def test_a_transformers_weights_initialise_the_model(shared, fusion, monkeypatch):
+    """The L2R half at λ = 0 then scores every word as the Transformer does."""
+    monkeypatch.setattr(
+        "fairseq.utils.softmax", lambda x, dim, onnx_trace=False: x.softmax(dim)
+    )
+    embeddings = {"share_all_embeddings": shared}
+    plain = transformer(seed=8, **embeddings)
+    weight = {} if fusion == "gate" else {"sb_lambda": 0.0}
+    model = sb_model(sb_fusion=fusion, **weight, **embeddings)
+    model.load_state_dict(plain.state_dict())
+    words = model.decoder.dictionary
+    tags = [words.index(tag) for tag in TAGS]
+    table = model.decoder.embed_tokens.weight
+    for tag in tags:
+        assert table[tag].equal(table[words.eos()])
+    if fusion == "gate":
+        return
+    prev = streams(model)
+    teacher_prev = prev[L2R::2].clone()
+    teacher_prev[:, 0] = words.eos()
+    expected, _ = plain(**source(plain), prev_output_tokens=teacher_prev)
+    shown = teacher_prev.ne(words.pad())
+    ours = logits(model, prev)[L2R::2]
+    no_tag = [i for i in range(len(words)) if i not in tags]
+    torch.testing.assert_close(
+        ours[shown][:, no_tag], expected[shown][:, no_tag], rtol=0, atol=1e-10
+    )
+
+
+def test_a_transformer_without_tags_gets_their_rows():
+    words = dictionary(tags=False)
+    model = sb_model()
+    fresh = model.state_dict()
+    state = {k: v for k, v in fresh.items() if "sb_version" not in k}
+    for name in state:
+        if "embed_tokens" in name or "output_projection" in name:
+            state[name] = state[name][: len(words)].clone()
+    model.load_state_dict(state)
+    assert model.decoder.embed_tokens.weight.size(0) == len(words) + 2
+
+
+def test_weights_of_another_dictionary_are_refused():
+    fresh = sb_model().state_dict()
+    state = sb_model(words=20).state_dict()
+    with pytest.raises(
+        ValueError, match="initialise from a model trained with the same"
+    ):
+        adopt_transformer(state, fresh, 2, [13, 14], [13, 14])
+
+
+def test_fine_tuning_starts_from_a_teacher(data, teacher, tmp_path, caplog):
+    words = [*SB, "--finetune-from-model", teacher, "--max-epoch", 1]
+    path = run_train(data, tmp_path, *words)
+    assert "initialised from a Transformer" in caplog.text
+    assert "H-0" in run_generate(data, path)
+
+
+def test_two_and_two_epochs_equal_four(data, tmp_path):
+    words = [*SB, "--dropout", 0.2, "--update-freq", 2]
+    whole = run_train(data, tmp_path / "four", *words, "--max-epoch", 4)
+    run_train(data, tmp_path / "two", *words, "--max-epoch", 2)
+    resumed = run_train(data, tmp_path / "two", *words, "--max-epoch", 4)
+    left, right = load(whole)["model"], load(resumed)["model"]
+    assert left.keys() == right.keys()
+    assert all(left[name].equal(right[name]) for name in left)
+
+
+def run_process(*words, rank=None, port=None):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    if rank is not None:
+        environment |= {
+            "RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "LOCAL_RANK": str(rank),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+        }
+    return subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        env=environment,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+DDP = [
+    *["--distributed-init-method", "env://", "--distributed-no-spawn"],
+    *["--distributed-world-size", "2", "--distributed-backend", "gloo"],
+    *["--ddp-backend", "legacy_ddp"],
+]
+
+
+def run_two(data, save, *words):
+    port = free_port()
+    command = ["-m", "fairseq_cli.train", data, "--save-dir", save, *PLUGIN, *TINY]
+    processes = [
+        run_process(
+            *command,
+            *SB,
+            *DDP,
+            "--distributed-rank",
+            rank,
+            *words,
+            rank=rank,
+            port=port,
+        )
+        for rank in (0, 1)
+    ]
+    outputs = [process.communicate(timeout=240)[0] for process in processes]
+    for process in processes:
+        assert process.returncode == 0, "\n".join(o[-2500:] for o in outputs)
+    return outputs
+
+
+def test_two_processes_equal_one_with_two_batches(data, tmp_path):
+    """First update: loss and gradient norm, no dropout; then they resume safely."""
+    first = ["--max-update", 1, "--log-interval", 1, "--sb-future-dropout", 0]
+    outputs = run_two(data, tmp_path / "two", *first)
+    assert "distributed init (rank 1)" in outputs[1]
+    assert "training on 2 devices" in outputs[0]
+    run_train(data, tmp_path / "one", *SB, *first, "--update-freq", 2)
+    two, one = (load(tmp_path / n / "checkpoint_last.pt") for n in ("two", "one"))
+
+    def value(state, name):
+        meters = {row[1]: row[3] for row in state["extra_state"]["metrics"]["train"]}
+        return float(meters[name]["val"])
+
+    for name in ("loss", "loss_l2r", "loss_r2l", "gnorm", "wpb"):
+        assert value(two, name) == pytest.approx(value(one, name), rel=1e-4), name
+    for name, tensor in one["model"].items():
+        torch.testing.assert_close(two["model"][name], tensor, rtol=0, atol=1e-4)
+
+    outputs = run_two(data, tmp_path / "two", *first[2:], "--max-update", 3)
+    assert "num_updates 3" in outputs[0] or "3 updates" in outputs[0]
+
+
+def test_hydra_and_the_command_line_start_alike(data, tmp_path):
+    options = ["--max-update", 1, "--log-interval", 1]
+    run_train(data, tmp_path / "line", *SB, *options)
+    process = run_process(
+        "-m",
+        "fairseq_cli.hydra_train",
+        "--config-dir",
+        ROOT / "examples" / "toy",
+        "--config-name",
+        "sb_transformer",
+        f"common.user_dir={ROOT / 'sbnmt_plugin'}",
+        f"task.data={data}",
+        f"checkpoint.save_dir={tmp_path / 'hydra'}",
+        f"hydra.run.dir={tmp_path / 'run'}",
+        "dataset.max_tokens=500",
+        "optimization.max_update=1",
+        "optimization.lr=[0.01]",
+        "lr_scheduler._name=fixed",
+        "+model.encoder_embed_dim=32",
+        "+model.encoder_ffn_embed_dim=24",
+        "+model.encoder_layers=1",
+    )
+    output, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, output[-3000:]
+    states = [
+        load(tmp_path / name / "checkpoint_last.pt") for name in ("line", "hydra")
+    ]
+    losses = []
+    for state in states:
+        rows = state["extra_state"]["metrics"]["train"]
+        losses.append(float({row[1]: row[3] for row in rows}["loss"]["val"]))
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+    assert states[1]["cfg"]["model"]["sb_lambda"] == 0.1
+
+
+class Payload:
+    """Would touch a file if it were unpickled."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return (Path(self.path).touch, ())
+
+
+def test_a_checkpoint_that_carries_code_is_refused_unrun(data, trained, tmp_path):
+    touched = tmp_path / "touched"
+    state = load(trained)
+    state["extra_state"]["harmless"] = Payload(touched)
+    path = tmp_path / "evil.pt"
+    torch.save(state, path)
+    with pytest.raises(Exception, match=r"[Uu]nsupported|[Ww]eights.only"):
+        run_generate(data, path)
+    assert not touched.exists()
+    torch.load(path, weights_only=False)  # the check can fail: this runs it
+    assert touched.exists()
+
+
+def test_the_streams_of_a_batch_are_what_the_files_say(data):
+    from fairseq import options, tasks
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq.utils import strip_pad
+
+    parser = options.get_training_parser()
+    command = [str(data), *PLUGIN, *ALL, *SB, "--max-tokens", "100"]
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, command))
+    task = tasks.setup_task(cfg.task)
+    task.load_dataset("train")
+    dataset = task.dataset("train")
+    texts = data.parent / "texts"
+    gold = (texts / "train.de").read_text().splitlines()
+    other = (texts / "train.r2l").read_text().splitlines()
+    batch = dataset.collater([dataset[i] for i in (0, 3, 5, 7)])
+    words = task.target_dictionary
+    prev, labels = batch["net_input"]["prev_output_tokens"], batch["stream_target"]
+    count = 0
+    for row, index in enumerate(batch["id"].tolist()):
+        l2r, r2l = labels[2 * row], labels[2 * row + 1]
+        texts = [
+            words.string(strip_pad(tokens, words.pad())).split()
+            for tokens in (batch["target"][row], l2r, r2l)
+        ]
+        assert texts == [gold[index].split()] * 2 + [other[index].split()[::-1]]
+        for stream, direction in ((l2r, L2R), (r2l, R2L)):
+            length = int(stream.ne(words.pad()).sum())
+            assert stream[length - 1] == words.eos()
+            given = prev[2 * row + direction]
+            assert given[0] == words.index(TAGS[direction])
+            assert given[1:length].equal(stream[: length - 1])
+            count += length
+    assert batch["ntokens"] == count
+    sizes = [len(gold[i].split()) + 1 for i in range(len(dataset))]
+    assert [dataset.num_tokens(i) for i in range(5)] == [
+        max(dataset.src_sizes[i], 2 * size) for i, size in enumerate(sizes[:5])
+    ]
+    assert opposite(opposite(prev)).equal(prev)
+    indices = dataset.ordered_indices()
+    batches = dataset.batch_by_size(indices, 100, None, 8)
+    assert sorted(i for batch in batches for i in batch) == sorted(indices)
+    for one in batches:
+        assert len(one) * max(dataset.num_tokens(i) for i in one) <= 100
+
+
+def test_namespace_is_all_that_is_allow_listed_beyond_torchs_own():
+    from sbnmt_plugin.checkpoints import ALLOWED
+
+    assert Namespace in ALLOWED
