@@ -23,42 +23,17 @@ from fairseq.tasks.translation import (
 )
 from omegaconf import II, OmegaConf, open_dict
 
-from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS, LengthPenalty
+from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS
 from sbnmt_plugin.checkpoints import refuse_damaged
 from sbnmt_plugin.dataset import SBLanguagePairDataset
-from sbnmt_plugin.directions import L2R, NAMES, PAIRINGS, R2L, TAGS
-from sbnmt_plugin.generator import Generator, SearchOptions, Symbols
+from sbnmt_plugin.directions import L2R, PAIRINGS, R2L, TAGS
+from sbnmt_plugin.generator import Generator, Symbols
+from sbnmt_plugin.options import ANSWERS, DEFAULT_BEAM, SEARCH_OPTIONS, search_options
 from sbnmt_plugin.records import RecordWriter
 
 logger = logging.getLogger(__name__)
 
 DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
-ANSWERS = ("best", *NAMES)
-DEFAULT_BEAM = 4  # fairseq's 5 is odd
-SEARCH_OPTIONS = ("sb_pairing", "sb_length_penalty", "sb_stop", "sb_answer")
-UNSUPPORTED = [
-    "match_source_len",
-    "score_reference",
-    "sampling",
-    "sampling_topk",
-    "sampling_topp",
-    "constraints",
-    "diverse_beam_groups",
-    "diverse_beam_strength",
-    "diversity_rate",
-    "lm_path",
-    "lm_weight",
-    "print_step",
-    "iter_decode_eos_penalty",
-    "iter_decode_max_iter",
-    "iter_decode_force_max_iter",
-    "iter_decode_with_beam",
-    "iter_decode_with_external_reranker",
-    "retain_iter_history",
-    "retain_dropout",
-    "retain_dropout_modules",
-    "decoding_format",
-]
 
 
 @dataclass
@@ -417,90 +392,6 @@ def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
     if not sample:
         return sample
     return {**sample, "target": sample["stream_target"]}
-
-
-def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOptions:
-    """The search that the command line, or a caller's overrides, ask for.
-
-    Raises:
-        ValueError: an option that the search cannot honour, or a bad value.
-    """
-    for name in UNSUPPORTED:
-        default = GenerationConfig.__dataclass_fields__[name].default
-        value = getattr(args, name, default)
-        if value is not None and value != default:
-            flag = "--" + name.replace("_", "-")
-            raise ValueError(
-                f"{flag} is not supported by the SB-NMT search: leave it out"
-            )
-
-    def ours(name: str) -> str:
-        return str(getattr(args, name, None) or getattr(cfg, name))
-
-    beam = int(getattr(args, "beam", DEFAULT_BEAM))
-    if beam < len(directions):
-        raise ValueError(
-            f"--beam must be ≥ {len(directions)}, one hypothesis per direction, but is "
-            f"{beam} instead"
-        )
-    if beam % len(directions):
-        logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
-        beam -= 1
-    unnormalized = getattr(args, "unnormalized", False)
-    penalty = LengthPenalty(
-        ours("sb_length_penalty"),
-        0.0 if unnormalized else float(getattr(args, "lenpen", 1)),
-    )
-    options = SearchOptions(
-        beam=beam,
-        directions=directions,
-        pairing=ours("sb_pairing"),
-        penalty=penalty,
-        stop=ours("sb_stop"),
-        answer=ours("sb_answer"),
-        min_len=getattr(args, "min_len", 1),
-        max_len_a=getattr(args, "max_len_a", 0),
-        max_len_b=getattr(args, "max_len_b", 200),
-        unkpen=getattr(args, "unkpen", 0),
-        temperature=getattr(args, "temperature", 1.0),
-        no_repeat_ngram_size=getattr(args, "no_repeat_ngram_size", 0),
-        print_alignment=getattr(args, "print_alignment", None),
-    )
-    check_options(options, int(getattr(args, "prefix_size", 0)))
-    return options
-
-
-def check_options(options: SearchOptions, prefix_size: int) -> None:
-    """Refuse values with which the search would not be what it says.
-
-    Raises:
-        ValueError: see the messages.
-    """
-    choices = {
-        "--sb-pairing": (options.pairing, PAIRINGS),
-        "--sb-length-penalty": (options.penalty.kind, LENGTH_PENALTIES),
-        "--sb-stop": (options.stop, STOPS),
-        "--sb-answer": (options.answer, ANSWERS),
-    }
-    for flag, (value, allowed) in choices.items():
-        if value not in allowed:
-            raise ValueError(
-                f"{flag} must be one of {', '.join(allowed)}, but is {value!r} instead"
-            )
-    if options.temperature <= 0:
-        raise ValueError(
-            f"--temperature must be > 0, but is {options.temperature} instead"
-        )
-    if options.unkpen < 0 and options.stop == "bound":
-        raise ValueError(
-            f"--unkpen must be ≥ 0 with --sb-stop bound, which counts on scores that "
-            f"only fall, but is {options.unkpen} instead: use --sb-stop first"
-        )
-    if prefix_size > 0 and (options.answer == "r2l" or options.directions == (R2L,)):
-        raise ValueError(
-            "--prefix-size binds the start of the text, which R2L decoding writes "
-            "last: it needs L2R hypotheses that may answer"
-        )
 
 
 def _is_concat(dataset: Any) -> bool:

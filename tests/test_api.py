@@ -1,0 +1,151 @@
+"""The Python interface, and the package as pip installs it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from argparse import Namespace
+
+import pytest
+import torch
+from commands import ROOT, lines, run_generate
+from helpers import sb_model, source, streams, transformer
+
+from sbnmt_plugin.model import SBTransformerModel
+
+
+@pytest.fixture
+def hub(data, trained):
+    return SBTransformerModel.from_pretrained(
+        str(trained.parent), trained.name, str(data), num_workers=0
+    )
+
+
+def test_translate_gives_what_generate_gives(hub, data, trained):
+    output = run_generate(data, trained)
+    sources = [rows[0][0] for _, rows in sorted(lines(output, "S").items())]
+    expected = [rows[0][1] for _, rows in sorted(lines(output, "H").items())]
+    assert hub.translate(sources) == expected
+    assert hub.translate(sources[::-1]) == expected[::-1]  # order is kept
+    assert hub.translate(sources[3], beam=4) == expected[3]
+
+
+def test_empty_lists_and_strings_are_fine(hub):
+    assert hub.translate([]) == []
+    found = hub.translate(["w1 w2", "", "w3"])
+    assert len(found) == 3
+    assert found[0] == hub.translate("w1 w2")
+
+
+def test_search_options_are_honoured_and_checked(hub):
+    sources = ["w1 w2 w3", "w4 w5"]
+    for direction in ("l2r", "r2l"):
+        tokens = [hub.encode(text) for text in sources]
+        for hypotheses in hub.generate(tokens, beam=4, sb_answer=direction):
+            assert {h["direction"] for h in hypotheses} == {direction}
+    with pytest.raises(ValueError, match="--sb-stop must be one of"):
+        hub.translate(sources, sb_stop="never")
+    with pytest.raises(ValueError, match="--beam must be ≥ 2"):
+        hub.translate(sources, beam=1)
+    with pytest.raises(ValueError, match="must not contain"):
+        hub.translate(["w1 <l2r>"])
+
+
+def test_several_checkpoints_make_an_ensemble(data, trained):
+    name = f"{trained.name}:{trained.name}"
+    pair = SBTransformerModel.from_pretrained(str(trained.parent), name, str(data))
+    assert len(pair.models) == 2
+    assert len(pair.translate(["w1 w2"])) == 1
+
+
+def test_another_generator_is_refused():
+    from fairseq.sequence_generator import SequenceGenerator
+
+    model = sb_model()
+    generator = SequenceGenerator([model], model.decoder.dictionary, beam_size=4)
+    with pytest.raises(ValueError, match="--task sb_translation"):
+        generator.generate([model], {"net_input": source(model)})
+
+
+def test_one_stream_is_refused():
+    model = sb_model()
+    with pytest.raises(ValueError, match="got 3 decoder rows for 3 sentences"):
+        model(**source(model), prev_output_tokens=streams(model)[::2])
+
+
+def test_half_precision_has_finite_scores():
+    """fp16 and bf16: masks do not overflow, softmax and scores are float32."""
+    for dtype in (torch.bfloat16, torch.float16):
+        model = sb_model(sb_lambda=0.7).to(dtype)
+        output = model(**source(model), prev_output_tokens=streams(model))
+        lprobs = model.get_normalized_probs(output, log_probs=True)
+        assert lprobs.dtype == torch.float32
+        assert lprobs.isfinite().all()
+
+
+def test_a_plain_transformer_is_not_bidirectional():
+    assert SBTransformerModel.bidirectional
+    assert not getattr(transformer(), "bidirectional", False)
+
+
+def test_every_architecture_is_registered():
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    from sbnmt_plugin import model as _  # noqa: F401
+
+    wanted = {"sb_transformer"} | {
+        f"sb_transformer_{name}"
+        for name in ("tiny", "iwslt_de_en", "wmt_en_de", "wmt_en_de_big")
+    }
+    assert wanted <= set(ARCH_MODEL_REGISTRY)
+
+
+@pytest.mark.parametrize("name", ["", "_tiny", "_iwslt_de_en", "_wmt_en_de"])
+def test_architectures_have_fairseqs_defaults(name):
+    from fairseq.models import ARCH_CONFIG_REGISTRY
+
+    ours, theirs = Namespace(), Namespace()
+    ARCH_CONFIG_REGISTRY[f"sb_transformer{name}"](ours)
+    ARCH_CONFIG_REGISTRY[f"transformer{name}"](theirs)
+    for key, value in vars(theirs).items():
+        assert getattr(ours, key) == value
+    assert ours.sb_fusion == "tanh"
+
+
+def test_the_installed_package_works_as_user_dir(data, trained, tmp_path):
+    """pip install . into a folder; fairseq-generate from elsewhere with it."""
+    copy = tmp_path / "source"
+    copy.mkdir()
+    for name in ("setup.py", "pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, copy)
+    shutil.copytree(
+        ROOT / "sbnmt_plugin",
+        copy / "sbnmt_plugin",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    site = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    command += ["--no-build-isolation", "--target", str(site), str(copy)]
+    subprocess.run(command, check=True, capture_output=True)
+    environment = {**os.environ, "PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"}
+    where = "import sbnmt_plugin, os; print(os.path.dirname(sbnmt_plugin.__file__))"
+    folder = subprocess.run(
+        [sys.executable, "-c", where],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    ).stdout.strip()
+    assert folder == str(site / "sbnmt_plugin")
+    command = [sys.executable, "-m", "fairseq_cli.generate", str(data), "--cpu"]
+    command += ["--user-dir", folder, "--task", "sb_translation", "--beam", "4"]
+    done = subprocess.run(
+        [*command, "--path", str(trained)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "H-20\t" in done.stdout

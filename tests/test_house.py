@@ -1,0 +1,169 @@
+"""The house rules: who may import whom, what is printed, what the README promises."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands import ROOT
+
+PACKAGE = ROOT / "sbnmt_plugin"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ARROWS = {
+    "directions": set(),
+    "fusion": set(),
+    "beam": set(),
+    "checkpoints": set(),
+    "attention": {"directions"},
+    "decoder": {"attention", "directions", "fusion"},
+    "model": {"decoder", "directions", "fusion"},
+    "dataset": {"directions"},
+    "criterion": {"directions"},
+    "ensemble": {"directions"},
+    "records": {"directions"},
+    "generator": {"beam", "directions", "ensemble"},
+    "options": {"beam", "directions", "generator"},
+    "task": {
+        "beam",
+        "checkpoints",
+        "dataset",
+        "directions",
+        "generator",
+        "options",
+        "records",
+    },
+    "__init__": {"checkpoints", "criterion", "model", "task"},
+}
+TORCH_ONLY = ("directions", "fusion", "beam")
+
+
+def imports(path):
+    """(our modules, other packages) that a file imports anywhere."""
+    ours, others = set(), set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "sbnmt_plugin":
+                names = [f"sbnmt_plugin.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            top, *rest = name.split(".")
+            if top == "sbnmt_plugin":
+                ours.update(rest[:1])
+            else:
+                others.add(top)
+    return ours, others
+
+
+def assert_arrows(folder):
+    for path in sorted(folder.glob("*.py")):
+        ours, others = imports(path)
+        extra = ours - ARROWS[path.stem]
+        assert not extra, f"{path.stem} must not import {sorted(extra)}"
+        if path.stem in TORCH_ONLY:
+            assert others <= {"torch", "dataclasses", "__future__"}, path.stem
+
+
+def test_modules_import_only_what_they_may():
+    assert_arrows(PACKAGE)
+    assert {path.stem for path in PACKAGE.glob("*.py")} == set(ARROWS)
+
+
+def test_the_arrow_check_can_fail(tmp_path):
+    (tmp_path / "model.py").write_text("from sbnmt_plugin.task import x\n")
+    with pytest.raises(AssertionError, match="model must not import"):
+        assert_arrows(tmp_path)
+
+
+def test_the_package_never_prints_and_is_documented():
+    for path in PACKAGE.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert ast.get_docstring(tree), path
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                assert getattr(node.func, "id", "") != "print", path
+            public = isinstance(node, (ast.ClassDef,)) and node.name[0] != "_"
+            if public and node.name != "Meta":
+                assert ast.get_docstring(node), f"{path}: {node.name}"
+
+
+def table(heading):
+    """Rows of the first table under a heading of the README."""
+    section = README.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
+
+
+def test_every_equation_has_a_function_and_a_test():
+    rows = table("Equation → function → test")
+    assert len(rows) >= 10
+    for _, functions, tests in rows:
+        for name in re.findall(r"`([\w.]+)`", functions):
+            module, _, attribute = name.partition(".")
+            text = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+            last = attribute.split(".")[-1]
+            assert re.search(rf"(def|class) {last}\b", text), name
+        for name in re.findall(r"`(\w+)`", tests):
+            files = [
+                p.read_text(encoding="utf-8") for p in (ROOT / "tests").glob("*.py")
+            ]
+            assert any(f"def {name}(" in text for text in files), name
+
+
+def test_every_option_of_ours_is_in_the_readme():
+    flags = set()
+    for module in ("model", "task"):
+        text = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+        for name in re.findall(r"^    (sb_\w+): .* = field\(", text, re.M):
+            flags.add("--" + name.replace("_", "-"))
+    assert len(flags) >= 10
+    for flag in flags:
+        assert f"`{flag}" in README, flag
+
+
+def test_every_module_and_script_is_in_the_code_map():
+    for path in [*PACKAGE.glob("*.py"), *(ROOT / "scripts").iterdir()]:
+        if path.suffix in (".py", ".sh"):
+            assert path.name in README, path.name
+
+
+def test_every_file_that_the_readmes_name_exists():
+    for path in [ROOT / "README.md", *ROOT.glob("examples/*/README.md")]:
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"(?:scripts|examples|tests)/[\w/.-]+\.\w+", text):
+            assert (ROOT / name).exists(), f"{path}: {name}"
+        for name in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+            assert (path.parent / name).exists(), f"{path}: {name}"
+
+
+def test_the_readmes_two_commands_are_what_ci_runs():
+    commands = re.findall(r"^    (scripts/\w+\.sh)", README, re.M)
+    assert commands[:2] == ["scripts/quickstart.sh", "scripts/test.sh"]
+    ci = (ROOT / ".ci" / "run").read_text()
+    for command in commands[:2]:
+        assert re.search(rf"^{command}", ci, re.M)
+        assert (ROOT / command).stat().st_mode & 0o100
+
+
+def test_every_script_says_what_it_does():
+    import sys
+
+    for path in sorted((ROOT / "scripts").glob("*.py")):
+        if path.name == "texts.py":
+            continue
+        done = subprocess.run(
+            [sys.executable, path, "--help"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("usage: " + path.name)
+
+
+def test_the_constraints_pin_what_setup_asks_for():
+    setup = (ROOT / "setup.py").read_text()
+    pinned = Path(ROOT / "constraints.txt").read_text().lower()
+    for name in re.findall(r'^        "([\w-]+)[=<>]', setup, re.M):
+        assert re.search(rf"^{name.lower()}==", pinned, re.M), name
