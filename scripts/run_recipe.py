@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "scripts"
 PLUGIN = ROOT / "sbnmt_plugin"
 SHOWN = re.compile(
-    r"\| valid \||\d sentences, |triples written|\d translated, |"
+    r"\| valid \||\d sentences, |triples written|\d translated, |shards: +\d+%|"
     r"^  source |^     [lr]2[lr] |^interaction |^signature "
 )
 
