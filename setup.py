@@ -23,7 +23,7 @@ setup(
         # distributions provide the module `fairseq`
         "ve-fairseq==0.12.3; python_version >= '3.11'",
         "fairseq-fixed==0.12.3.1; python_version < '3.11'",
-        "torch>=2.0",
+        "torch>=2.6",  # older ones load checkpoints unsafely by default,
         "hydra-core>=1.3.2,<1.4",
         "omegaconf>=2.3,<2.4",
         "sacrebleu>=2.4",

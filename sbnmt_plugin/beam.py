@@ -60,16 +60,19 @@ def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The ``count`` best of the last dimension; among equals the lower index first.
 
     ``torch.topk`` promises no order among equals, nor which of them it takes, so
-    one more is asked for: only where it ties with the last are all sorted.
+    one more is asked for: rows where it ties with the last are sorted.
 
     Returns:
         values, indices: (..., count) each.
     """
     size = scores.size(-1)
     values, index = scores.topk(min(count + 1, size))
-    tied = values[..., count - 1 : count] == values[..., count:]
-    if bool((tied & (values[..., count:] > DEAD)).any()):
-        values, index = scores.sort(dim=-1, descending=True, stable=True)
+    if size > count:
+        last, next_one = values[..., count - 1], values[..., count]
+        tied = (last == next_one) & (next_one > DEAD)
+        if bool(tied.any()):
+            ordered = scores[tied].sort(dim=-1, descending=True, stable=True).indices
+            index[tied] = ordered[:, : count + 1]
     index = index[..., :count].sort(dim=-1).values
     values, order = scores.gather(-1, index).sort(dim=-1, descending=True, stable=True)
     return values, index.gather(-1, order)

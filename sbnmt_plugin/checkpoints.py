@@ -12,6 +12,7 @@ import collections
 import os
 import typing
 import zipfile
+import zlib
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ from fairseq.distributed.utils import _TensorPlaceholder
 from omegaconf import DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
 from omegaconf.nodes import AnyNode
+
+from sbnmt_plugin.directions import TAGS
 
 ALLOWED: list[Any] = [
     argparse.Namespace,
@@ -49,9 +52,68 @@ def refuse_damaged(path: str) -> None:
     Raises:
         ValueError: it is cut off, or something else altogether.
     """
-    if os.path.isfile(path) and not zipfile.is_zipfile(path):
+    if not os.path.isfile(path):
+        return
+    whole = zipfile.is_zipfile(path)
+    if whole:
+        with zipfile.ZipFile(path) as archive:
+            whole = any(name.endswith("/data.pkl") for name in archive.namelist())
+    if not whole:
         raise ValueError(
-            f"{path} (--path, --restore-file or --save-dir) is not a whole checkpoint: "
-            "it was cut off while it was written or copied, or is another kind of "
-            "file; use another one"
+            f"{path} is not a whole checkpoint (--path, --restore-file, --save-dir, "
+            "--finetune-from-model): it was cut off while it was written or copied, or "
+            "is another kind of file; use another one"
         )
+
+
+def fingerprint(dictionary: Any) -> str:
+    """Size and checksum of a dictionary's symbols, tags included."""
+    checksum = zlib.crc32("\n".join(dictionary.symbols).encode())
+    return f"{len(dictionary)} types, CRC {checksum:08x}"
+
+
+def check_dictionaries(saved: Any, source: Any, target: Any, where: str) -> None:
+    """Refuse dictionaries that are not those of a training.
+
+    Args:
+        saved: fingerprints of the training's source and target dictionary.
+        where: the checkpoint, for the message.
+
+    Raises:
+        ValueError: with the dictionary that differs.
+    """
+    for name, old, dictionary in zip(("source", "target"), saved, (source, target)):
+        new = fingerprint(dictionary)
+        if old != new:
+            raise ValueError(
+                f"the {name} dictionary must be the one of {where} ({old}), but is "
+                f"another ({new}): use the dict.*.txt of the training"
+            )
+
+
+def check_start(path: str, source: Any, target: Any) -> None:
+    """Check that training may start from a checkpoint: same dictionaries.
+
+    One of fairseq's own, without fingerprints, must have as many rows as the
+    dictionaries without their two tags.
+
+    Raises:
+        ValueError: it belongs to other dictionaries.
+    """
+    state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    settings = (state.get("cfg") or {}).get("model")
+    if isinstance(settings, argparse.Namespace):
+        settings = vars(settings)
+    saved = (settings or {}).get("sb_dictionaries")
+    if saved is not None:
+        check_dictionaries(saved, source, target, path)
+        return
+    for name, dictionary in (("encoder", source), ("decoder", target)):
+        rows = state["model"].get(f"{name}.embed_tokens.weight")
+        if rows is not None and rows.size(0) != len(dictionary) - len(TAGS):
+            raise ValueError(
+                f"{name}.embed_tokens.weight of {path} must have "
+                f"{len(dictionary) - len(TAGS)} rows, one for each word of the "
+                f"dictionary without tags, but has {rows.size(0)}: initialise from a "
+                "model trained with the same dict.*.txt"
+            )

@@ -69,7 +69,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):  # type: 
                 hands the streams' labels to every criterion under that name.
 
         Returns:
-            loss: the sum over the labels, or (DB·T,) without ``reduce``.
+            loss: the sum over the labels, or (DB·T, 1) without ``reduce``.
             sample_size: labels, or sentences with ``--sentence-avg``.
             logging outputs, sums that may be added up over processes.
         """

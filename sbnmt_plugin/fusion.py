@@ -35,7 +35,7 @@ class Interpolation(nn.Module):
         self.weight: float | nn.Parameter = weight
         if channels is not None:
             del self.weight
-            self.weight = nn.Parameter(torch.full((channels,), weight))
+            self.weight = nn.Parameter(torch.full((channels,), float(weight)))
 
     def forward(self, history: Tensor, future: Tensor) -> Tensor:
         """Fuse per head.

@@ -3,7 +3,8 @@
 The result has the shape of fairseq's ``SequenceGenerator``: per sentence a list
 of hypotheses, best first, each a dict with ``tokens``, ``score``, ``attention``,
 ``alignment`` and ``positional_scores``, all in natural left-to-right order
-whichever direction wrote them, and with ``direction`` and ``partner_tokens``.
+whichever direction wrote them, and with ``direction`` and ``partner_tokens``, the
+partner's live prefix at the end, in the order in which the partner wrote it.
 
 Score of a hypothesis, natural logarithm (fairseq prints base 2)::
 
@@ -37,6 +38,10 @@ from sbnmt_plugin.directions import (
 from sbnmt_plugin.ensemble import Scorer, ensemble_step
 
 Hypothesis = dict[str, Any]
+PREFIX_NEEDS_L2R = (
+    "--prefix-size binds the start of the text, which R2L decoding writes last: it "
+    "needs L2R hypotheses that may answer"
+)
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,10 @@ class Generator:
         self.options = options
         self.layout = options.layout
         self.recorder = recorder
+        if options.print_alignment is not None:
+            for model in models:
+                if getattr(model, "bidirectional", False):
+                    model.decoder.need_attn = True
         # what fairseq-generate leaves out of the text that it prints
         self.eos = symbols.eos
         self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
@@ -205,6 +214,9 @@ class Generator:
         """
         if constraints is not None:
             raise ValueError("--constraints is not supported by the SB-NMT search")
+        bindable = self.options.answer != "r2l" and L2R in self.options.directions
+        if prefix_tokens is not None and prefix_tokens.size(1) and not bindable:
+            raise ValueError(PREFIX_NEEDS_L2R)
         net_input = {
             key: value
             for key, value in sample["net_input"].items()

@@ -1,7 +1,6 @@
 """The SB-NMT model: its options, named architectures, initialisation and Python API."""
 
 import logging
-import zlib
 from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -45,7 +44,13 @@ REFUSED = {
     "binarise with --joined-dictionary and use --share-all-embeddings",
     "base_layers": "BASE layers mix rows of different sentences",
     "decoder_xformers_att_config": "SBAtt replaces the attention product",
-    "encoder_xformers_att_config": "SBAtt replaces the attention product",
+    "encoder_xformers_att_config": "its cross-attention shares one copy of the keys",
+}
+FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
+    "verbose",
+    "skip_invalid_size_inputs",
+    "inference_step_args",
+    "prefix_allowed_tokens_fn",
 }
 EMBEDDINGS = (
     "encoder.embed_tokens.weight",
@@ -102,24 +107,12 @@ class SBTransformerModel(TransformerModel):  # type: ignore[misc]
 
         Raises:
             ValueError: an option that SB-NMT cannot honour; a dictionary without
-                tags (the wrong task) or another one than in training.
+                tags (the wrong task).
         """
         sb_architecture(args)
         refuse_options(args)
         tag_indices(task.target_dictionary)
-        dictionaries = [
-            fingerprint(task.source_dictionary),
-            fingerprint(task.target_dictionary),
-        ]
-        saved = getattr(args, "sb_dictionaries", None)
-        for name, old, new in zip(("source", "target"), saved or (), dictionaries):
-            if old != new:
-                raise ValueError(
-                    f"the {name} dictionary must be the training's ({old}), but is "
-                    f"another ({new}): use the dict.*.txt of the training"
-                )
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
-            args.sb_dictionaries = dictionaries
             if args.sb_fusion != "gate" and args.sb_lambda is None:
                 args.sb_lambda = DEFAULT_LAMBDA
         config = SBTransformerConfig.from_namespace(
@@ -192,12 +185,6 @@ def tag_indices(dictionary: Any) -> list[int]:
             "--user-dir sbnmt_plugin --task sb_translation to the command"
         )
     return indices
-
-
-def fingerprint(dictionary: Any) -> str:
-    """Size and checksum of a dictionary's symbols, tags included."""
-    checksum = zlib.crc32("\n".join(dictionary.symbols).encode())
-    return f"{len(dictionary)} types, CRC {checksum:08x}"
 
 
 def refuse_options(args: Any) -> None:
@@ -282,6 +269,7 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):  # type: ignore[misc]
         **kwargs: Any,
     ) -> list[list[dict[str, Any]]]:
         """As fairseq's; nothing in, nothing out."""
+        self.task.check_names(set(kwargs) - FAIRSEQ_ARGUMENTS, "the Python API")
         if isinstance(tokenized_sentences, list) and not tokenized_sentences:
             return []
         with torch.no_grad():

@@ -9,7 +9,7 @@ from fairseq.dataclass.configs import GenerationConfig
 
 from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS, LengthPenalty
 from sbnmt_plugin.directions import NAMES, PAIRINGS, R2L
-from sbnmt_plugin.generator import SearchOptions
+from sbnmt_plugin.generator import PREFIX_NEEDS_L2R, SearchOptions
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,7 @@ UNSUPPORTED = [
     "retain_dropout",
     "retain_dropout_modules",
     "decoding_format",
+    "eos_token",
 ]
 
 
@@ -92,6 +93,27 @@ def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOp
     return options
 
 
+def check_names(names: Any, where: str) -> None:
+    """Refuse options that nothing would act on.
+
+    ``prefix_size`` and ``nbest`` are fairseq-generate's own business.
+
+    Args:
+        names: of the options that a caller sets.
+        where: who the caller is, for the message.
+
+    Raises:
+        ValueError: with all of them.
+    """
+    known = {*GenerationConfig.__dataclass_fields__, *SEARCH_OPTIONS}
+    unknown = sorted(set(names) - (known - {"prefix_size", "nbest"}))
+    if unknown:
+        raise ValueError(
+            f"{where} has unknown options {', '.join(unknown)}: use the names of "
+            "fairseq-generate's search options with underscores"
+        )
+
+
 def check_options(options: SearchOptions, prefix_size: int) -> None:
     """Refuse values with which the search would not be what it says.
 
@@ -109,6 +131,18 @@ def check_options(options: SearchOptions, prefix_size: int) -> None:
             raise ValueError(
                 f"{flag} must be one of {', '.join(allowed)}, but is {value!r} instead"
             )
+    alone = len(options.directions) == 1
+    if alone and (options.answer != "best" or options.pairing != "rank"):
+        flag = "--sb-answer" if options.answer != "best" else "--sb-pairing"
+        raise ValueError(
+            f"{flag} needs --sb-direction both: a model of one direction always "
+            "answers itself and has no partner"
+        )
+    if options.no_repeat_ngram_size < 0:
+        raise ValueError(
+            f"--no-repeat-ngram-size must be ≥ 0, but is "
+            f"{options.no_repeat_ngram_size} instead"
+        )
     if options.temperature <= 0:
         raise ValueError(
             f"--temperature must be > 0, but is {options.temperature} instead"
@@ -119,7 +153,4 @@ def check_options(options: SearchOptions, prefix_size: int) -> None:
             f"only fall, but is {options.unkpen} instead: use --sb-stop first"
         )
     if prefix_size > 0 and (options.answer == "r2l" or options.directions == (R2L,)):
-        raise ValueError(
-            "--prefix-size binds the start of the text, which R2L decoding writes "
-            "last: it needs L2R hypotheses that may answer"
-        )
+        raise ValueError(PREFIX_NEEDS_L2R)

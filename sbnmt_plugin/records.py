@@ -14,7 +14,7 @@ Hypothesis = dict[str, Any]
 
 
 class RecordWriter:
-    """Appends a line per sentence to a file that must be new.
+    """Appends a line per sentence to a file that must be new, as sentences are done.
 
     A line holds ``id`` (null where fairseq gives none, as in interactive mode),
     ``source`` and, per direction, ``text`` in natural order, ``score`` (the value
@@ -36,6 +36,12 @@ class RecordWriter:
             raise ValueError(
                 f"--sb-records {path} must be a new file, but exists: remove it or "
                 "choose another name"
+            )
+        folder = os.path.dirname(path) or "."
+        if not os.access(folder, os.W_OK):
+            raise ValueError(
+                f"--sb-records {path} must be in a folder that exists and can be "
+                f"written, but {folder} does or can not: choose another"
             )
         self.path = path
         self.source = source

@@ -13,7 +13,6 @@ from fairseq import utils
 from fairseq.data import ConcatDataset, data_utils, encoders
 from fairseq.data.indexed_dataset import dataset_exists
 from fairseq.dataclass import ChoiceEnum
-from fairseq.dataclass.configs import GenerationConfig
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from fairseq.tasks.translation import (
@@ -24,15 +23,24 @@ from fairseq.tasks.translation import (
 from omegaconf import II, OmegaConf, open_dict
 
 from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS
-from sbnmt_plugin.checkpoints import refuse_damaged
+from sbnmt_plugin.checkpoints import (
+    check_dictionaries,
+    check_start,
+    fingerprint,
+    refuse_damaged,
+)
 from sbnmt_plugin.dataset import SBLanguagePairDataset
 from sbnmt_plugin.directions import L2R, PAIRINGS, R2L, TAGS
 from sbnmt_plugin.generator import Generator, Symbols
-from sbnmt_plugin.options import ANSWERS, DEFAULT_BEAM, SEARCH_OPTIONS, search_options
+from sbnmt_plugin.options import ANSWERS, DEFAULT_BEAM, check_names, search_options
 from sbnmt_plugin.records import RecordWriter
 
 logger = logging.getLogger(__name__)
 
+REFUSED = {
+    "num_batch_buckets": "its padding would stand inside the streams",
+    "load_alignments": "alignment losses know one target stream",
+}
 DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
 
 
@@ -84,6 +92,7 @@ class SBTranslationConfig(TranslationConfig):
     sb_path: Optional[str] = II("common_eval.path")
     sb_restore_file: str = II("checkpoint.restore_file")
     sb_save_dir: str = II("checkpoint.save_dir")
+    sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
@@ -108,6 +117,17 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
         """As fairseq's, with the options checked that would be ignored otherwise."""
+        if kwargs.get("from_checkpoint"):
+            cfg.sb_records = None  # of the command that trained it
+        for name, reason in REFUSED.items():
+            if getattr(cfg, name):
+                flag = "--" + name.replace("_", "-")
+                raise ValueError(f"{flag} is not supported by sb_translation: {reason}")
+        if cfg.eval_bleu and cfg.sb_records is not None:
+            raise ValueError(
+                "--sb-records is for decoding, not for --eval-bleu, which would write "
+                "every sentence at every validation: leave one of them out"
+            )
         if cfg.left_pad_target:
             raise ValueError(
                 "--left-pad-target is not supported: both streams start at position 0; "
@@ -120,11 +140,6 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
             raise ValueError(
                 "--num-shards is ignored by fairseq-generate: shard with "
                 "--distributed-world-size N --distributed-rank I instead"
-            )
-        if cfg.sb_direction != "both" and cfg.sb_answer != "best":
-            raise ValueError(
-                f"--sb-answer {cfg.sb_answer} needs --sb-direction both: a model of "
-                "one direction always answers itself"
             )
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
         return task
@@ -231,7 +246,7 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
 
         Raises:
             ValueError: a one-directional architecture for two streams or the other
-                way round; a checkpoint of another direction or task.
+                way round; a checkpoint of another direction, task or dictionary.
         """
         saved = getattr(cfg, "sb_direction", None)
         wanted = str(self.cfg.sb_direction)
@@ -245,8 +260,16 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
                 f"the checkpoint was trained with --sb-direction {saved}, but the "
                 f"command says {wanted}: add --sb-direction {saved}"
             )
+        dictionaries = self.src_dict, self.tgt_dict
+        if from_checkpoint:
+            saved = getattr(cfg, "sb_dictionaries", None) or ()
+            check_dictionaries(saved, *dictionaries, "the checkpoint")
+        elif self.cfg.sb_path is None:
+            for path in filter(os.path.isfile, checkpoint_files(self.cfg)):
+                check_start(path, *dictionaries)
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             cfg.sb_direction = wanted
+            cfg.sb_dictionaries = [fingerprint(words) for words in dictionaries]
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
         bidirectional = getattr(model, "bidirectional", False)
         if bidirectional != (wanted == "both"):
@@ -261,19 +284,16 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
 
     def _prepare_validation(self, model: Any) -> None:
         """The detokeniser and the search that ``--eval-bleu`` uses."""
-        detok_args = json.loads(self.cfg.eval_bleu_detok_args)
+        detok_args = read_json("--eval-bleu-detok-args", self.cfg.eval_bleu_detok_args)
+        chosen = read_json("--eval-bleu-args", self.cfg.eval_bleu_args)
         self.tokenizer = encoders.build_tokenizer(
             Namespace(tokenizer=self.cfg.eval_bleu_detok, **detok_args)
         )
-        args = {"beam": DEFAULT_BEAM, **json.loads(self.cfg.eval_bleu_args)}
-        known = {*GenerationConfig.__dataclass_fields__, *SEARCH_OPTIONS}
-        unknown = sorted(set(args) - known)
-        if unknown:
-            raise ValueError(
-                f"--eval-bleu-args has unknown options {', '.join(unknown)}: use the "
-                "names of fairseq-generate's options with underscores"
-            )
+        args = {"beam": DEFAULT_BEAM, **chosen}
+        self.check_names(chosen, "--eval-bleu-args")
         self.sequence_generator = self.build_generator([model], Namespace(**args))
+
+    check_names = staticmethod(check_names)  # for the hub interface
 
     def build_generator(
         self,
@@ -375,13 +395,31 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         metrics.log_derived("bleu", bleu)
 
 
+def read_json(flag: str, text: str) -> dict[str, Any]:
+    """The options that a flag gives as JSON.
+
+    Raises:
+        ValueError: it is not a JSON object.
+    """
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{flag} must be JSON, but is {text!r}: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{flag} must be a JSON object, but is {text!r} instead")
+    return value
+
+
 def checkpoint_files(cfg: Any) -> list[str]:
     """The checkpoints that the command is going to read, if they exist."""
     if cfg.sb_path is not None:
         return list(utils.split_paths(cfg.sb_path))
-    if os.path.dirname(cfg.sb_restore_file):
-        return [cfg.sb_restore_file]
-    return [os.path.join(cfg.sb_save_dir, cfg.sb_restore_file)]
+    restore = cfg.sb_restore_file
+    if restore == "checkpoint_last.pt":  # fairseq's default is in --save-dir
+        restore = os.path.join(cfg.sb_save_dir, restore)
+    if cfg.sb_finetune_from_model is not None and not os.path.exists(restore):
+        return [cfg.sb_finetune_from_model]
+    return [restore]
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:

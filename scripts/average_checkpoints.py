@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from texts import run
 
-import sbnmt_plugin  # noqa: F401  allow-lists what a checkpoint may hold
+from sbnmt_plugin.checkpoints import refuse_damaged
 
 
 def newest(folder: Path, count: int) -> list[Path]:
@@ -44,7 +44,10 @@ def average(paths: list[Path]) -> dict:
     sums: dict[str, torch.Tensor] = {}
     state: dict = {}
     for path in paths:
+        refuse_damaged(str(path))
         state = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(state, dict) or "model" not in state:
+            raise ValueError(f"{path} must be fairseq-train's, but has no model")
         model = state["model"]
         if sums and sums.keys() != model.keys():
             raise ValueError(f"{path} must have the parameters of {paths[0]}")

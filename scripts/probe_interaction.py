@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 from score import tokenised_bleu
-from texts import new_file, read_parallel, remove_bpe, run
+from texts import new_file, read_parallel, refuse_tags, remove_bpe, run
 from torch import Tensor
 from translate import Translator
 
@@ -89,6 +89,7 @@ def main() -> None:
     parser.add_argument("--json", help="file to write the scores to")
     args, others = parser.parse_known_args()
     lines, reference = read_parallel(args.input, args.reference)
+    refuse_tags(args.input, lines)
     translator = Translator(others)
     results = {}
     for name, setting in SETTINGS.items():

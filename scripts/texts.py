@@ -22,7 +22,7 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: it is not UTF-8; the message names the line.
+        ValueError: it is not UTF-8, or has a carriage return inside a line.
     """
     path = Path(path)
     if not path.is_file():
@@ -39,7 +39,14 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    return [line.rstrip("\r") for line in lines]
+    lines = [line.removesuffix("\r") for line in lines]
+    for number, line in enumerate(lines, start=1):
+        if "\r" in line:  # fairseq would begin a new line there
+            raise ValueError(
+                f"{path}, line {number}, must not contain a carriage return: replace "
+                "it by a blank, or by a line feed if it ends a line"
+            )
+    return lines
 
 
 def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:

@@ -18,6 +18,7 @@ option is one of fairseq-generate's or of the task's.
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import json
 import sys
@@ -27,7 +28,7 @@ from typing import Any
 import torch
 from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from texts import new_file, read_lines, run
+from texts import new_file, read_lines, refuse_tags, run
 from tqdm import tqdm
 
 PLUGIN = Path(__file__).resolve().parent.parent / "sbnmt_plugin"
@@ -41,21 +42,21 @@ class Translator:
     """
 
     def __init__(self, arguments: list[str]) -> None:
-        if "--user-dir" not in arguments:
-            arguments = [*arguments, "--user-dir", str(PLUGIN)]
-        if "--task" not in arguments:
-            arguments = [*arguments, "--task", "sb_translation"]
+        for flag, value in ("--user-dir", str(PLUGIN)), ("--task", "sb_translation"):
+            if not any(word.split("=")[0] == flag for word in arguments):
+                arguments = [*arguments, flag, value]
         parser = options.get_generation_parser()
         cfg = convert_namespace_to_omegaconf(
             options.parse_args_and_arch(parser, arguments)
         )
-        if cfg.common_eval.path is None:
-            raise ValueError("--path must name the model's checkpoint")
+        refuse_ignored(cfg)
         utils.import_user_module(cfg.common)
         self.cfg = cfg
         self.task = tasks.setup_task(cfg.task)
         self.models, _ = checkpoint_utils.load_model_ensemble(
-            utils.split_paths(cfg.common_eval.path), task=self.task
+            utils.split_paths(cfg.common_eval.path),
+            arg_overrides=ast.literal_eval(cfg.common_eval.model_overrides),
+            task=self.task,
         )
         self.cuda = torch.cuda.is_available() and not cfg.common.cpu
         for model in self.models:
@@ -118,7 +119,7 @@ class Translator:
         try:
             results = self.task.inference_step(self.generator, self.models, batch)
             return [(i, result[0]) for i, result in zip(ids, results)]
-        except (FloatingPointError, ValueError, torch.OutOfMemoryError) as error:
+        except (FloatingPointError, torch.OutOfMemoryError) as error:
             if len(ids) == 1:
                 return [(ids[0], str(error).split("\n")[0])]
         pairs = []
@@ -131,6 +132,32 @@ class Translator:
     def text(self, hypothesis: Any) -> str:
         """Tokens of a hypothesis as text, subwords not joined."""
         return self.task.target_dictionary.string(hypothesis["tokens"].cpu())
+
+
+def refuse_ignored(cfg: Any) -> None:
+    """Refuse options of fairseq-generate that mean nothing here.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    if cfg.common_eval.path is None:
+        raise ValueError("--path must name the model's checkpoint")
+    for path in utils.split_paths(cfg.common_eval.path):
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"--path {path} does not exist")
+    given = {
+        "--prefix-size": cfg.generation.prefix_size > 0,
+        "--nbest": cfg.generation.nbest > 1,
+        "--print-alignment": cfg.generation.print_alignment is not None,
+        "--sb-records": getattr(cfg.task, "sb_records", None) is not None,
+        "--distributed-world-size": cfg.distributed_training.distributed_world_size > 1,
+    }
+    for flag, set_by_user in given.items():
+        if set_by_user:
+            raise ValueError(
+                f"{flag} is not supported here, where one line per sentence is "
+                "written: use fairseq-generate for it, or --of and --worker to shard"
+            )
 
 
 def write_shard(path: Path, start: int, lines: list[str], make: Translator) -> None:
@@ -178,13 +205,17 @@ def check_same_job(folder: Path, lines: list[str], arguments: list[str]) -> None
         ValueError: it has been begun with others.
     """
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    job = {"input sha256": digest, "options": arguments}
+    files = [
+        Path(p) for word in arguments for p in word.split(":") if p.endswith(".pt")
+    ]
+    models = {str(p): p.stat().st_mtime_ns for p in files if p.exists()}
+    job = {"input sha256": digest, "options": arguments, "models": models}
     path = folder / "job.json"
     if path.exists():
         if json.loads(path.read_text()) != job:
             raise ValueError(
-                f"{folder} was begun with another input or other options: remove it "
-                "to translate anew, or repeat the first command to continue"
+                f"{folder} was begun with another input, model or other options: "
+                "remove it to translate anew, or repeat the first command to continue"
             )
         return
     with new_file(path) as file:
@@ -210,6 +241,7 @@ def main() -> None:
     lines = read_lines(args.input)
     if not lines:
         raise ValueError(f"--input {args.input} must have lines, but is empty")
+    refuse_tags(args.input, lines)
     output = Path(args.output)
     if output.exists():
         print(f"{output} exists: nothing to do", file=sys.stderr)

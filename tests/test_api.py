@@ -47,8 +47,23 @@ def test_search_options_are_honoured_and_checked(hub):
         hub.translate(sources, sb_stop="never")
     with pytest.raises(ValueError, match="--beam must be ≥ 2"):
         hub.translate(sources, beam=1)
+    with pytest.raises(ValueError, match="unknown options lenpenn, sb_answr"):
+        hub.translate(sources, sb_answr="l2r", lenpenn=3)
     with pytest.raises(ValueError, match="must not contain"):
         hub.translate(["w1 <l2r>"])
+
+
+def test_alignments_and_prefixes_in_python(hub):
+    tokens = [hub.encode("w1 w2 w3")]
+    ((best, *_),) = hub.generate(tokens, print_alignment="hard")
+    assert [pair[1] for pair in best["alignment"]] == list(
+        range(len(best["tokens"]) - 1)
+    )
+    prefix = {"inference_step_args": {"prefix_tokens": best["tokens"][None, :1]}}
+    ((bound, *_),) = hub.generate(tokens, **prefix)
+    assert bound["tokens"][0] == best["tokens"][0]
+    with pytest.raises(ValueError, match="--prefix-size binds the start"):
+        hub.generate(tokens, sb_answer="r2l", **prefix)
 
 
 def test_several_checkpoints_make_an_ensemble(data, trained):

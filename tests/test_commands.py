@@ -198,6 +198,11 @@ def test_generation_options_are_honoured(data, trained, options):
         (["--temperature", 0], "--temperature must be > 0"),
         (["--prefix-size", 1, "--sb-answer", "r2l"], "--prefix-size binds the start"),
         (["--left-pad-target"], "--left-pad-target is not supported"),
+        (["--num-batch-buckets", 2], "--num-batch-buckets is not supported"),
+        (["--load-alignments"], "--load-alignments is not supported"),
+        (["--eos-token", "w1"], "--eos-token is not supported"),
+        (["--no-repeat-ngram-size", -1], "--no-repeat-ngram-size must be ≥ 0"),
+        (["--sb-records", "no/such/folder/r"], "must be in a folder that exists"),
         (["--sb-direction", "l2r"], "trained with --sb-direction both"),
         (["--min-len", 30, "--max-len-b", 20], "--min-len must be ≤"),
     ],
@@ -245,15 +250,74 @@ def test_another_dictionary_is_refused(trained, tmp_path):
     (texts / "train.en").write_text("a b c d\n")
     (texts / "train.de").write_text("A B C D E F\n")
     other = binarise(texts, tmp_path / "bin")
-    with pytest.raises(ValueError, match="use the dict"):
+    with pytest.raises(ValueError, match="use the dict|needs the tags"):
         run_generate(other, trained)
 
 
 def test_a_truncated_checkpoint_is_an_error(data, trained, tmp_path):
     path = tmp_path / "cut.pt"
     path.write_bytes(trained.read_bytes()[:5000])
-    with pytest.raises(ValueError, match=r"cut.pt .* is not a whole checkpoint"):
+    with pytest.raises(ValueError, match=r"cut.pt is not a whole checkpoint"):
         run_generate(data, path)
+
+
+def test_another_order_of_the_dictionary_is_refused(data, trained, teacher, tmp_path):
+    """Same size, so that nothing but the checksum tells."""
+    import shutil
+
+    folder = tmp_path / "bin"
+    shutil.copytree(data, folder)
+    path = folder / "dict.de.txt"
+    path.write_text("\n".join(path.read_text().split("\n")[-2::-1]) + "\n")
+    refused = pytest.raises(ValueError, match="the target dictionary must be the one")
+    with refused:
+        run_generate(folder, trained)
+    with refused:
+        run_generate(folder, teacher, "--sb-direction", "r2l")
+    for start in (trained, teacher):
+        with refused:
+            words = ["--finetune-from-model", start, "--max-epoch", 1]
+            run_train(folder, tmp_path / "new", *SB, *words)
+    save = tmp_path / "resumed"
+    save.mkdir()
+    shutil.copy(trained, save / "checkpoint_last.pt")
+    with refused:
+        run_train(folder, save, *SB, "--max-epoch", 40)
+
+
+def test_fairseqs_own_transformer_initialises_where_its_dictionary_fits(data, tmp_path):
+    words = ["--task", "translation", "--arch", "transformer_tiny", "--max-epoch", 1]
+    path = run_train(data, tmp_path / "a", *words, "--criterion", "cross_entropy")
+    run_train(data, tmp_path / "b", *SB, "--finetune-from-model", path, *words[-2:])
+    state = torch.load(path, weights_only=True)
+    for name in ("encoder.embed_tokens", "decoder.embed_tokens"):
+        weight = state["model"][f"{name}.weight"]
+        state["model"][f"{name}.weight"] = torch.cat([weight, weight[:2]])
+    torch.save(state, path)
+    with pytest.raises(ValueError, match=r"must have 16 rows, .* but has 18"):
+        run_train(data, tmp_path / "c", *SB, "--finetune-from-model", path)
+
+
+def test_records_are_for_decoding(data, tmp_path):
+    words = ["--eval-bleu", "--sb-records", tmp_path / "r", "--max-epoch", 1]
+    with pytest.raises(ValueError, match="--sb-records is for decoding"):
+        run_train(data, tmp_path, *SB, *words)
+
+
+def test_a_damaged_start_is_refused(data, trained, tmp_path):
+    path = tmp_path / "cut.pt"
+    path.write_bytes(trained.read_bytes()[:5000])
+    for words in (["--finetune-from-model", path], ["--restore-file", path]):
+        with pytest.raises(ValueError, match=r"cut.pt is not a whole checkpoint"):
+            run_train(data, tmp_path / "new", *SB, *words, "--max-epoch", 1)
+
+
+def test_overlong_examples_follow_fairseqs_rules(data, tmp_path, caplog):
+    words = [*SB, "--max-epoch", 1, "--max-target-positions", 5]
+    with pytest.raises(Exception, match="Size of sample"):
+        run_train(data, tmp_path / "a", *words)
+    run_train(data, tmp_path / "b", *words, "--skip-invalid-size-inputs-valid-test")
+    assert "have invalid sizes and will be skipped" in caplog.text
 
 
 def test_gold_data_trains_with_a_warning(gold_data, tmp_path, caplog):
@@ -286,6 +350,13 @@ def test_validation_by_bleu_keeps_the_best(data, tmp_path):
 def test_unknown_search_options_of_validation_are_refused(data, tmp_path):
     words = [*SB, "--eval-bleu", "--eval-bleu-args", '{"beem": 2}']
     with pytest.raises(ValueError, match="--eval-bleu-args has unknown options beem"):
+        run_train(data, tmp_path, *words, "--max-epoch", 1)
+
+
+@pytest.mark.parametrize("value", ["{", "[1]"])
+def test_validation_options_must_be_json(data, tmp_path, value):
+    words = [*SB, "--eval-bleu", "--eval-bleu-args", value]
+    with pytest.raises(ValueError, match="--eval-bleu-args must be"):
         run_train(data, tmp_path, *words, "--max-epoch", 1)
 
 

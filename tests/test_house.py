@@ -14,7 +14,7 @@ ARROWS = {
     "directions": set(),
     "fusion": set(),
     "beam": set(),
-    "checkpoints": set(),
+    "checkpoints": {"directions"},
     "attention": {"directions"},
     "decoder": {"attention", "directions", "fusion"},
     "model": {"decoder", "directions", "fusion"},

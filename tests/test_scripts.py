@@ -51,6 +51,13 @@ def test_undecodable_text_is_named(tmp_path):
         texts.read_lines(path)
 
 
+def test_a_carriage_return_inside_a_line_is_refused(tmp_path):
+    path = tmp_path / "mac"
+    path.write_bytes(b"good\r\na\rb\n")
+    with pytest.raises(ValueError, match=r"mac, line 2, must not contain a carriage"):
+        texts.read_lines(path)
+
+
 def test_a_failure_leaves_the_old_file(tmp_path):
     path = put(tmp_path / "kept", "old")
     with pytest.raises(RuntimeError), texts.new_file(path) as file:
@@ -273,8 +280,37 @@ def test_another_job_in_the_same_folder_is_refused(data, teacher, tmp_path):
     words = ["--of", 2, "--shard-size", 15]
     call(translate, *translate_command(data, teacher, source, output, *words))
     words[-1] = 10
-    with pytest.raises(ValueError, match="was begun with another input or other opt"):
+    with pytest.raises(ValueError, match="was begun with another input, model"):
         call(translate, *translate_command(data, teacher, source, output, *words))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--prefix-size", 1],
+        ["--nbest", 2],
+        ["--print-alignment"],
+        ["--sb-records", "r"],
+        ["--distributed-world-size", 2],
+    ],
+    ids=str,
+)
+def test_options_that_mean_nothing_here_are_refused(data, teacher, tmp_path, options):
+    source = data.parent / "texts" / "test.en"
+    words = translate_command(data, teacher, source, tmp_path / "out", *options)
+    with pytest.raises(ValueError, match=f"{options[0]} is not supported here"):
+        call(translate, *words)
+
+
+def test_settings_that_suit_no_sentence_are_an_error(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    words = translate_command(data, teacher, source, tmp_path / "out", "--min-len", 300)
+    with pytest.raises(ValueError, match="--min-len must be ≤"):
+        call(translate, *words)
+    put(tmp_path / "tag.en", "w1", "w2 <l2r>")
+    words = translate_command(data, teacher, tmp_path / "tag.en", tmp_path / "out")
+    with pytest.raises(ValueError, match=r"tag.en, line 2, must not contain <l2r>"):
+        call(translate, *words)
 
 
 def test_overlong_and_failing_sources_are_listed(data, teacher, tmp_path, monkeypatch):
