@@ -250,7 +250,7 @@ def test_another_dictionary_is_refused(trained, tmp_path):
     (texts / "train.en").write_text("a b c d\n")
     (texts / "train.de").write_text("A B C D E F\n")
     other = binarise(texts, tmp_path / "bin")
-    with pytest.raises(ValueError, match="use the dict|needs the tags"):
+    with pytest.raises(ValueError, match=r"use the dict"):
         run_generate(other, trained)
 
 
