@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import Any
 
 from fairseq.dataclass.configs import GenerationConfig
@@ -14,6 +15,7 @@ from sbnmt_plugin.generator import PREFIX_NEEDS_L2R, SearchOptions
 logger = logging.getLogger(__name__)
 
 ANSWERS = ("best", *NAMES)
+LARGEST_ALPHA = 20
 DEFAULT_BEAM = 4  # fairseq's 5 is odd
 SEARCH_OPTIONS = ("sb_pairing", "sb_length_penalty", "sb_stop", "sb_answer")
 UNSUPPORTED = [
@@ -143,10 +145,18 @@ def check_options(options: SearchOptions, prefix_size: int) -> None:
             f"--no-repeat-ngram-size must be ≥ 0, but is "
             f"{options.no_repeat_ngram_size} instead"
         )
-    if options.temperature <= 0:
+    if not 0 < options.temperature < math.inf:
         raise ValueError(
-            f"--temperature must be > 0, but is {options.temperature} instead"
+            f"--temperature must be > 0 and finite, but is {options.temperature} "
+            "instead"
         )
+    if not abs(options.penalty.alpha) <= LARGEST_ALPHA:
+        raise ValueError(
+            f"--lenpen must be in [-{LARGEST_ALPHA}, {LARGEST_ALPHA}], where scores "
+            f"can still be told apart, but is {options.penalty.alpha} instead"
+        )
+    if math.isnan(options.unkpen):
+        raise ValueError("--unkpen must be a number, but is nan instead")
     if options.unkpen < 0 and options.stop == "bound":
         raise ValueError(
             f"--unkpen must be ≥ 0 with --sb-stop bound, which counts on scores that "
