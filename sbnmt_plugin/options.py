@@ -155,8 +155,8 @@ def check_options(options: SearchOptions, prefix_size: int) -> None:
             f"--lenpen must be in [-{LARGEST_ALPHA}, {LARGEST_ALPHA}], where scores "
             f"can still be told apart, but is {options.penalty.alpha} instead"
         )
-    if math.isnan(options.unkpen):
-        raise ValueError("--unkpen must be a number, but is nan instead")
+    if math.isnan(options.unkpen) or options.unkpen == -math.inf:
+        raise ValueError(f"--unkpen must be > -inf, but is {options.unkpen} instead")
     if options.unkpen < 0 and options.stop == "bound":
         raise ValueError(
             f"--unkpen must be ≥ 0 with --sb-stop bound, which counts on scores that "

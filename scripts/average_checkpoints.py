@@ -39,16 +39,30 @@ def newest(folder: Path, count: int) -> list[Path]:
     return [path for _, path in sorted(numbered)[-count:]]
 
 
+def kind(state: dict) -> str:
+    """Direction and dictionaries of a checkpoint's model."""
+    settings = state["cfg"]["model"] if state.get("cfg") else {}
+    values = settings if isinstance(settings, dict) else vars(settings)
+    return repr([values.get(name) for name in ("sb_direction", "sb_dictionaries")])
+
+
 def average(paths: list[Path]) -> dict:
     """The newest checkpoint with the mean of all parameters, summed in float64."""
     sums: dict[str, torch.Tensor] = {}
     state: dict = {}
+    kinds: set[str] = set()
     for path in paths:
         refuse_damaged(str(path))
         state = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(state, dict) or "model" not in state:
             raise ValueError(f"{path} must be fairseq-train's, but has no model")
         model = state["model"]
+        kinds.add(kind(state))
+        if len(kinds) > 1:
+            raise ValueError(
+                f"{path} must have the direction and the dictionaries of {paths[0]}, "
+                "but has others: average checkpoints of one training"
+            )
         if sums and sums.keys() != model.keys():
             raise ValueError(f"{path} must have the parameters of {paths[0]}")
         for name, value in model.items():

@@ -19,7 +19,7 @@ from pathlib import Path
 from subword_nmt.apply_bpe import BPE, read_vocabulary
 from subword_nmt.get_vocab import get_vocab
 from subword_nmt.learn_bpe import learn_bpe
-from texts import new_file, read_lines, run, write_lines
+from texts import new_file, read_lines, refuse_overwriting, run, write_lines
 from tqdm import tqdm
 
 
@@ -86,10 +86,13 @@ def main() -> None:
     if args.command == "learn":
         if args.merges < 1:
             raise ValueError(f"--merges must be ≥ 1, but is {args.merges} instead")
+        refuse_overwriting(args.codes, *args.texts)
         learn(args.texts, args.codes, args.merges)
     elif args.command == "apply":
+        refuse_overwriting(args.output, args.input, args.codes, args.vocabulary)
         apply(args.codes, args.input, args.output, args.vocabulary, args.threshold)
     else:
+        refuse_overwriting(args.output, args.input)
         with new_file(args.output) as output:
             get_vocab(read_lines(args.input), output)
 

@@ -24,7 +24,14 @@ import itertools
 import random
 from pathlib import Path
 
-from texts import new_file, read_lines, read_parallel, refuse_tags, run
+from texts import (
+    new_file,
+    read_lines,
+    read_parallel,
+    refuse_overwriting,
+    refuse_tags,
+    run,
+)
 
 Triple = tuple[str, str, str]
 
@@ -80,6 +87,15 @@ def main() -> None:
         "--drop-identical", action="store_true", help="leave out identical pairs"
     )
     args = parser.parse_args()
+    suffixes = Path(args.source).suffix, Path(args.target).suffix, ".r2l"
+    if len(set(suffixes)) < 3 or "" in suffixes:
+        raise ValueError(
+            f"--source {args.source} and --target {args.target} must end in two "
+            "different suffixes, and not in .r2l, which name the files written"
+        )
+    for suffix in suffixes:
+        written = f"{args.output}{suffix}"
+        refuse_overwriting(written, args.source, args.target)
     source, gold = read_parallel(args.source, args.target)
     refuse_tags(args.source, source)
     refuse_tags(args.target, gold)
@@ -101,7 +117,6 @@ def main() -> None:
     if args.shuffle is not None:
         random.Random(args.shuffle).shuffle(triples)
 
-    suffixes = Path(args.source).suffix, Path(args.target).suffix, ".r2l"
     for place, suffix in enumerate(suffixes):
         with new_file(f"{args.output}{suffix}") as file:
             for triple in triples:

@@ -91,6 +91,13 @@ def main() -> None:
     lines, reference = read_parallel(args.input, args.reference)
     refuse_tags(args.input, lines)
     translator = Translator(others)
+    if not all(getattr(m, "bidirectional", False) for m in translator.models):
+        raise ValueError("--path must be an sb_transformer: a teacher has no partner")
+    if translator.cfg.dataset.batch_size == 1 or len(lines) == 1:
+        raise ValueError(
+            "--batch-size must be ≥ 2, and so must the lines of --input: partners are "
+            "shuffled within a batch"
+        )
     results = {}
     for name, setting in SETTINGS.items():
         with setting(translator.models):

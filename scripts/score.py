@@ -15,7 +15,7 @@ import argparse
 import json
 
 from sacrebleu.metrics import BLEU, CHRF
-from texts import new_file, read_parallel, run
+from texts import new_file, read_parallel, refuse_overwriting, run
 
 
 def score(metric: BLEU | CHRF, hypothesis: list[str], references: list[list[str]]):
@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
     parser.add_argument("--json", help="file to write the scores to")
     args = parser.parse_args()
+    refuse_overwriting(args.json, args.hypothesis, *args.reference)
     hypothesis, *references = read_parallel(args.hypothesis, *args.reference)
     results = scores(hypothesis, references, args.lowercase)
     if bool(args.tokenised_reference) != bool(args.tokenised_hypothesis):

@@ -82,6 +82,20 @@ def refuse_tags(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
             )
 
 
+def refuse_overwriting(output: str | None, *inputs: str | None) -> None:
+    """Refuse an output that is one of the inputs.
+
+    Raises:
+        ValueError: with the file.
+    """
+    for path in inputs:
+        if output and path and os.path.abspath(output) == os.path.abspath(path):
+            raise ValueError(
+                f"{output} must not be read and written by one command: choose another "
+                "name for the output"
+            )
+
+
 @contextlib.contextmanager
 def new_file(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
     """Write a text file under a temporary name; it appears when all is written."""

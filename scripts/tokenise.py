@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
-from texts import read_lines, run, write_lines
+from texts import read_lines, refuse_overwriting, run, write_lines
 from tqdm import tqdm
 
 
@@ -43,6 +43,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.undo and args.lowercase:
         raise ValueError("--lowercase cannot be undone: leave it out with --undo")
+    refuse_overwriting(args.output, args.input)
     lines = read_lines(args.input)
     if args.undo:
         write_lines(args.output, detokenise(lines, args.language))

@@ -189,6 +189,12 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
         )
     done = [record for record in records if "text" in record]
     skipped = [record for record in records if "skipped" in record]
+    if not done:
+        reason = skipped[0]["skipped"]
+        raise ValueError(
+            f"none of the {count} sentences could be translated, the first because of: "
+            f"{reason}; remove {shards[0].parent} and try again with other options"
+        )
     with new_file(f"{output}.skipped") as file:
         for record in skipped:
             file.write(f"{record['id']}\t{record['skipped']}\n")
@@ -248,14 +254,14 @@ def main() -> None:
         return
     folder = Path(f"{output}.shards")
     folder.mkdir(parents=True, exist_ok=True)
-    check_same_job(folder, lines, [*others, f"--shard-size={args.shard_size}"])
     starts = list(range(0, len(lines), args.shard_size))
     shards = [folder / f"{number:05d}.jsonl" for number in range(len(starts))]
     mine = [
         n for n in range(args.worker, len(starts), args.of) if not shards[n].exists()
     ]
     if mine:
-        translator = Translator(others)
+        translator = Translator(others)  # first: it refuses bad options
+        check_same_job(folder, lines, [*others, f"--shard-size={args.shard_size}"])
         for n in tqdm(mine, desc=f"{output.name}: shards", unit="shard"):
             piece = lines[starts[n] : starts[n] + args.shard_size]
             write_shard(shards[n], starts[n], piece, translator)

@@ -197,6 +197,7 @@ def test_generation_options_are_honoured(data, trained, options):
         (["--unkpen", -1], "--unkpen must be ≥ 0"),
         (["--temperature", 0], "--temperature must be > 0"),
         (["--temperature", "nan"], "--temperature must be > 0"),
+        (["--unkpen=-inf", "--sb-stop", "first"], "--unkpen must be > -inf"),
         (["--lenpen", "nan"], "--lenpen must be in"),
         (["--lenpen", "1e6"], "--lenpen must be in"),
         (["--prefix-size", 1, "--sb-answer", "r2l"], "--prefix-size binds the start"),

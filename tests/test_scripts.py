@@ -58,6 +58,24 @@ def test_a_carriage_return_inside_a_line_is_refused(tmp_path):
         texts.read_lines(path)
 
 
+def test_an_input_is_never_the_output(tmp_path):
+    path = put(tmp_path / "t.en", "a b")
+    refused = pytest.raises(ValueError, match="must not be read and written by one")
+    with refused:
+        call(tokenise, "--language", "en", path, path)
+    with refused:
+        call(bpe, "learn", "--merges", 2, "--codes", path, path)
+    with refused:
+        call(score, "--hypothesis", path, "--reference", path, "--json", path)
+    put(tmp_path / "t.de", "A B")
+    words = ["--pseudo-l2r", "x", "--pseudo-r2l", "y", "--output", tmp_path / "t"]
+    with refused:
+        call(make_triples, "--source", path, "--target", tmp_path / "t.de", *words)
+    with pytest.raises(ValueError, match="two different suffixes"):
+        call(make_triples, "--source", path, "--target", path, *words)
+    assert path.read_text() == "a b\n"
+
+
 def test_a_failure_leaves_the_old_file(tmp_path):
     path = put(tmp_path / "kept", "old")
     with pytest.raises(RuntimeError), texts.new_file(path) as file:
