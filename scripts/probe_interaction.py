@@ -86,6 +86,7 @@ def main() -> None:
     )
     parser.add_argument("--input", required=True, help="source text, as binarised")
     parser.add_argument("--reference", required=True, help="tokenised reference")
+    parser.add_argument("--lowercase", action="store_true", help="ignore case")
     parser.add_argument("--json", help="file to write the scores to")
     args, others = parser.parse_known_args()
     lines, reference = read_parallel(args.input, args.reference)
@@ -106,7 +107,7 @@ def main() -> None:
             remove_bpe(translator.text(found[i])) if i in found else ""
             for i in range(len(lines))
         ]
-        results[name] = tokenised_bleu(texts, [reference])
+        results[name] = tokenised_bleu(texts, [reference], args.lowercase)
         wins = [h["direction"] for h in found.values()].count("l2r")
         share = 100 * wins / max(1, len(found))
         results[name]["L2R wins"] = round(share, 1)

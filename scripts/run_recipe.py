@@ -1,369 +1,366 @@
 #!/usr/bin/env python3
-"""Run a recipe from raw text to scores, skipping what is done.
+"""Run a recipe from raw text to a table of scores, skipping what is done.
 
     run_recipe.py examples/toy --work work/toy
+    run_recipe.py examples/toy --work work/toy --rows paper sweep
     run_recipe.py examples/multi30k --work work/multi30k --data FOLDER [--small]
 
-A recipe is a folder with recipe.yaml and prepare.py.  The steps, each in a sub-folder
-of --work: text, bpe, data, teachers, pseudo targets, triples, data-triples, sb
-(training), decoding, scores.  Interrupt and repeat the command at will.
+A recipe is a folder with recipe.yaml and prepare.py.  A row of the table is a system:
+it is trained, with all that it needs (texts, BPE, teachers, pseudo targets, triples),
+decoded and scored, each in a sub-folder of --work.  Interrupt and repeat the command
+at will, and add rows later; work/table.json has the numbers, logs/ what they cost.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
-import os
-import re
 import shlex
-import subprocess
+import shutil
 import sys
-import time
+import threading
+from collections import defaultdict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import yaml
-from score import scores, tokenised_bleu
+from recipes import flags, load_recipe, same_training, training_options
+from results import build_table, score_row
+from runner import ROOT, Runner
+from systems import BOTH, GROUPS, SYSTEMS, rows, split_name
+from table import render
 from texts import new_file, read_lines, remove_bpe, run, write_lines
-from tokenise import detokenise
 
-ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "scripts"
 PLUGIN = ROOT / "sbnmt_plugin"
-SHOWN = re.compile(
-    r"\| valid \||\d sentences, |triples written|\d translated, |shards: +\d+%|"
-    r"^  source |^     [lr]2[lr] |^interaction |^signature "
-)
+DIRECTIONS = ("l2r", "r2l")
 
 
-def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
-    """recipe.yaml, with its ``small`` section laid over it if asked for."""
-    path = folder / "recipe.yaml"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: give a folder of examples/")
-    recipe: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    overlay = recipe.pop("small", None)
-    if small:
-        if overlay is None:
-            raise ValueError(f"--small: {path} has no small setting")
-        for key, value in overlay.items():
-            merge = isinstance(value, dict) and isinstance(recipe.get(key), dict)
-            recipe[key] = {**recipe[key], **value} if merge else value
-    return recipe
+def once(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step runs once at a time for the same arguments; others wait for its result."""
+
+    @functools.wraps(step)
+    def locked(self: Recipe, *words: str) -> Any:
+        with self.guard:
+            lock = self.locks[step.__name__, words]
+        with lock:
+            return step(self, *words)
+
+    return locked
 
 
-def flags(options: dict[str, Any]) -> list[str]:
-    """``{--a: 1, --b: null, --c: false}`` as ``--a 1 --b``."""
-    words: list[str] = []
-    for name, value in options.items():
-        if value is False:
-            continue
-        words += [name] if value is None else [name, str(value)]
-    return words
-
-
-class Recipe:
-    """The steps of a recipe, and where each leaves its result.
+class Recipe(Runner):
+    """The steps of a recipe.  Each calls those it needs, and leaves a file when done.
 
     Args:
         folder: of the recipe.
         work: where to write.
         settings: recipe.yaml's.
         data: the user's raw files, where the recipe wants any.
+        processes: trainings and translations of pseudo targets are spread over.
+        launcher: command before train.py, where torchrun needs more than a number.
     """
 
     def __init__(
-        self, folder: Path, work: Path, settings: dict[str, Any], data: str | None
+        self,
+        folder: Path,
+        work: Path,
+        settings: dict[str, Any],
+        data: str | None = None,
+        processes: int = 1,
+        launcher: str | None = None,
     ) -> None:
+        super().__init__(work, settings["environment"])
         self.folder = folder
-        self.work = work
         self.settings = settings
         self.data = data
+        self.processes = processes
+        self.launcher = shlex.split(launcher or "")
+        if processes > 1 and not launcher:
+            torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+            self.launcher = [*torchrun, "--nproc-per-node", str(processes)]
         self.source, self.target = settings["source"], settings["target"]
-        # a variable of the same name in the user's own environment wins
-        self.environment = {
-            str(k): str(v) for k, v in settings.get("environment", {}).items()
-        }
-
-    def python(self, step: str, script: Path | str, *words: Any) -> None:
-        """Run a Python script or module as a step of its own, with a log."""
-        command = [sys.executable]
-        command += ["-m", script] if isinstance(script, str) else [str(script)]
-        command += [str(word) for word in words]
-        log = self.work / "logs" / f"{step.replace('/', '-')}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        shown = shlex.join(command).replace(f"{ROOT}/", "")
-        print(f"\n== {step}\n   {shown}", flush=True)
-        started = time.time()
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        with open(log, "a", encoding="utf-8") as file:
-            process = subprocess.Popen(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                env={**self.environment, **os.environ, "PYTHONPATH": path},
-            )
-            assert process.stdout is not None
-            for line in process.stdout:
-                file.write(line)
-                file.flush()
-                if SHOWN.search(line):
-                    print(f"   {step}: {shorten(line.rstrip())}", flush=True)
-        status = process.wait()
-        tail = log.read_text(encoding="utf-8").splitlines()[-15:]
-        # a thread of fairseq's loader now and then aborts the interpreter on its way
-        # out, when everything is written
-        if status < 0 and any("done training in" in line for line in tail):
-            print(f"   {step}: signal {-status} after the end, all is written")
-        elif status:
-            raise ValueError(
-                f"step {step} failed, its log {log} ends with\n" + "\n".join(tail)
-            )
-        print(f"   {step}: done in {time.time() - started:.0f} s", flush=True)
-
-    def text(self) -> None:
-        if not (self.work / "text" / f"test.{self.target}").exists():
-            words = ["--output", self.work / "text", *self.settings["prepare"]]
-            if self.data is not None:
-                words += ["--data", self.data]
-            self.python("text", self.folder / "prepare.py", *words)
-
-    def bpe(self) -> None:
-        """Learn codes on the training text and split all texts."""
-        text, out, bpe = self.work / "text", self.work / "bpe", self.settings["bpe"]
-        languages = self.source, self.target
-        if bpe["kind"] not in ("joint", "separate"):
-            raise ValueError(f"bpe.kind must be joint or separate: {bpe['kind']!r}")
-        for language in languages:
-            codes = out / "codes"
-            trained_on = [text / f"train.{name}" for name in languages]
-            if bpe["kind"] == "separate":
-                codes = out / f"codes.{language}"
-                trained_on = [text / f"train.{language}"]
-            script = SCRIPTS / "bpe.py"
-            if not codes.exists():
-                words = ["learn", "--merges", bpe["merges"], "--codes", codes]
-                self.python(f"bpe/{codes.name}", script, *words, *trained_on)
-            for split in ("train", "valid", "test"):
-                name = f"{split}.{language}"
-                if not (out / name).exists():
-                    words = ["apply", "--codes", codes, text / name, out / name]
-                    self.python(f"bpe/{name}", script, *words)
-
-    def binarise(self, name: str, train: Path, *words: Any) -> None:
-        if (self.work / name).exists():
-            return
-        prefixes = ["--trainpref", train]
-        for split in ("valid", "test"):
-            prefixes += [f"--{split}pref", self.work / "bpe" / split]
-        pair = ["-s", self.source, "-t", self.target, "--destdir", self.work / name]
-        script = SCRIPTS / "binarise.py"
-        self.python(name, script, *pair, *prefixes, "--workers", 2, *words)
-
-    def train(self, name: str, data: str, options: dict[str, Any]) -> None:
-        """Train a system, or continue where it was interrupted."""
-        save, done = self.work / name, self.work / name / "done"
-        if done.exists():
-            return
-        options = {
-            "--user-dir": PLUGIN,
-            "--task": "sb_translation",
-            "--criterion": "sb_label_smoothed_cross_entropy",
-            "--save-dir": save,
-            "--log-format": "simple",
-            "--seed": 1,
-            **self.settings["train"],
-            **options,
-        }
-        words = [self.work / data, *flags(options)]
-        self.python(f"train/{name}", "fairseq_cli.train", *words)
-        self.average(name)
-        done.touch()
-
-    def average(self, name: str) -> None:
-        """Average the last checkpoints, or point at the best one."""
-        save, count = self.work / name, self.settings["average"]
-        if count:
-            words = ["--output", save / "model.pt", "--last", count, save]
-            self.python(f"average/{name}", SCRIPTS / "average_checkpoints.py", *words)
-        else:
-            (save / "model.pt").unlink(missing_ok=True)
-            (save / "model.pt").symlink_to("checkpoint_best.pt")
-
-    def teachers(self) -> None:
-        """Two models of one direction, or one of both at λ = 0; then pseudo targets.
-
-        With ``jobs: 2`` the directions run side by side.
-        """
-        if self.settings["teachers"] not in ("two", "one"):
-            raise ValueError("teachers must be two or one in recipe.yaml")
-        if self.settings["teachers"] == "one":
-            options = {
-                "--arch": self.settings["sb_arch"],
-                **self.settings.get("sb_train", {}),
-            }
-            # gold on both sides leaks through any interaction, so there is none
-            options.pop("--sb-learn-lambda", None)
-            options |= {"--sb-lambda": 0, "--sb-fusion": "tanh"}
-            self.train("teacher-both", "data", options)
-        with ThreadPoolExecutor(self.settings.get("jobs", 1)) as pool:
-            list(pool.map(self.pseudo, ("l2r", "r2l")))
-
-    def teacher(self, direction: str) -> list[Any]:
-        """Options by which a teacher translates in one direction."""
-        if self.settings["teachers"] == "two":
-            path = self.work / f"teacher-{direction}" / "model.pt"
-            return ["--path", path, "--sb-direction", direction]
-        path = self.work / "teacher-both" / "model.pt"
-        return ["--path", path, "--sb-answer", direction]
+        self.guard = threading.Lock()
+        self.locks: dict[Any, threading.RLock] = defaultdict(threading.RLock)
 
     @property
     def device(self) -> list[str]:
         return ["--cpu"] if self.settings["train"].get("--cpu", False) is None else []
 
-    def pseudo(self, direction: str) -> None:
-        """Train a teacher of one direction, where there are two; translate with it."""
-        if self.settings["teachers"] == "two":
-            options = {
-                "--arch": self.settings["teacher_arch"],
-                "--sb-direction": direction,
-                **self.settings.get("teacher_train", {}),
-            }
-            self.train(f"teacher-{direction}", "data", options)
-        output = self.work / "pseudo" / f"{direction}.tsv"
-        if not output.exists():
-            words = [self.work / "data", *self.teacher(direction), *self.device]
-            words += [*self.settings["decode"], *self.settings["pseudo"]]
-            words += ["--input", self.work / "bpe" / f"train.{self.source}"]
-            script = SCRIPTS / "translate.py"
-            step = f"pseudo/{direction}"
-            self.python(step, script, *words, "--output", output)
+    # ------------------------------------------------------------ texts
 
-    def triples(self) -> None:
-        output = self.work / "triples" / "train"
-        if not output.with_suffix(".r2l").exists():
-            gold = self.work / "bpe"
-            words = ["--source", gold / f"train.{self.source}"]
-            words += ["--target", gold / f"train.{self.target}"]
-            for direction in ("l2r", "r2l"):
-                path = self.work / "pseudo" / f"{direction}.tsv"
-                words += [f"--pseudo-{direction}", path]
-            words += ["--output", output, "--triples", self.settings["triples"]]
-            words += self.settings.get("make_triples", [])
-            self.python("triples", SCRIPTS / "make_triples.py", *words)
+    @once
+    def text(self) -> Path:
+        """Tokenised text, and the test set's references as published."""
+        folder = self.work / "text"
+        if not (folder / f"test.{self.target}").exists():
+            words = ["--output", folder, *self.settings["prepare"]]
+            if self.data is not None:
+                words += ["--data", self.data]
+            self.python("text", self.folder / "prepare.py", *words)
+        return folder
 
-    def sb(self) -> None:
-        options = {
-            "--arch": self.settings["sb_arch"],
-            **self.settings.get("sb_train", {}),
-        }
-        self.train("sb", "data-triples", options)
+    @once
+    def bpe(self) -> Path:
+        """Learn codes on the training text and split all texts."""
+        text, out, bpe = self.text(), self.work / "bpe", self.settings["bpe"]
+        languages = self.source, self.target
+        script = SCRIPTS / "bpe.py"
+        for language in languages:
+            joint = bpe["kind"] == "joint"
+            codes = out / ("codes" if joint else f"codes.{language}")
+            if not codes.exists():
+                names = languages if joint else [language]
+                words = ["learn", "--merges", bpe["merges"], "--codes", codes]
+                words += [text / f"train.{name}" for name in names]
+                self.python(f"bpe/{codes.name}", script, *words)
+            for split in ("train", "valid", "test"):
+                name = f"{split}.{language}"
+                if not (out / name).exists():
+                    words = ["apply", "--codes", codes, text / name, out / name]
+                    self.python(f"bpe/{name}", script, *words)
+        return out
 
-    def generate(self, name: str, data: str, words: list[Any]) -> None:
-        """Decode the test set with fairseq-generate and score it."""
-        folder = self.work / "results"
-        folder.mkdir(exist_ok=True)
-        result = folder / f"{name}.json"
-        if result.exists():
+    def binarise(self, folder: Path, train: Path, *words: Any) -> None:
+        if folder.exists():
             return
-        records = folder / f"{name}.jsonl"
-        records.unlink(missing_ok=True)
-        out = folder / f"{name}.generate"
-        words = [self.work / data, "--user-dir", PLUGIN, "--gen-subset", "test", *words]
-        words += [*self.settings["decode"], "--max-tokens", 4000, *self.device]
-        words += ["--task", "sb_translation", "--sb-records", records]
-        words += ["--results-path", out]
-        self.python(f"generate/{name}", "fairseq_cli.generate", *words)
-        self.score(name, out / "generate-test.txt", records, result)
+        prefixes = ["--trainpref", train]
+        for split in ("valid", "test"):
+            prefixes += [f"--{split}pref", self.work / "bpe" / split]
+        pair = ["-s", self.source, "-t", self.target, "--destdir", folder]
+        script = SCRIPTS / "binarise.py"
+        self.python(folder.name, script, *pair, *prefixes, "--workers", 2, *words)
 
-    def score(self, name: str, output: Path, records: Path, result: Path) -> None:
-        text = self.work / "text"
-        hypotheses = read_hypotheses(output)
-        tokens = [remove_bpe(line) for line in hypotheses]
-        reference = read_lines(text / f"test.{self.target}")
-        if len(tokens) != len(reference):
-            raise ValueError(
-                f"{output} must have {len(reference)} hypotheses, but has {len(tokens)}"
-            )
-        scored = {"tokenised BLEU": tokenised_bleu(tokens, [reference])}
-        plain, raw = tokens, reference
-        if self.settings.get("detokenise"):
-            plain = detokenise(tokens, self.settings["detokenise"])
-            raw = read_lines(text / f"test.ref.{self.target}")
-            scored.update(scores(plain, [raw]))
-        write_lines(result.with_suffix(".txt"), plain)
-        winners = [json.loads(line)["winner"] for line in read_lines(records)]
-        scored["L2R wins"] = {
-            "score": round(100 * winners.count("l2r") / len(winners), 1)
-        }
-        with new_file(result) as file:
-            json.dump(scored, file, indent=1)
+    @once
+    def gold_data(self) -> Path:
+        """The gold text, binarised; its dictionaries are everyone's."""
+        folder = self.work / "data"
+        self.binarise(folder, self.bpe() / "train", *self.settings["preprocess"])
+        return folder
 
-    def decode(self) -> None:
-        for direction in ("l2r", "r2l"):
-            self.generate(f"teacher-{direction}", "data", self.teacher(direction))
-        path = ["--path", self.work / "sb" / "model.pt"]
-        self.generate("sb", "data", path)
-        for direction in ("l2r", "r2l"):
-            name = f"sb-{direction}-alone"
-            self.generate(name, "data", [*path, "--sb-answer", direction])
-
-    def probe(self) -> None:
-        """Decode with the future removed, and with partners shuffled."""
-        output = self.work / "results" / "interaction"
-        if not output.exists():
-            words = [self.work / "data", "--path", self.work / "sb" / "model.pt"]
-            words += ["--input", self.work / "bpe" / f"test.{self.source}"]
-            words += ["--reference", self.work / "text" / f"test.{self.target}"]
-            words += [*self.settings["decode"], "--max-tokens", 4000, *self.device]
-            script = SCRIPTS / "probe_interaction.py"
-            self.python("interaction", script, *words, "--json", output)
-
-    def table(self) -> None:
-        """Print what has been scored."""
-        folder = self.work / "results"
-        print(
-            f"\n{'system':<24} {'tok. BLEU':>9} {'BLEU':>6} {'chrF':>6} {'L2R wins':>9}"
-        )
-        signatures = set()
-        for path in sorted(folder.glob("*.json")):
-            scored = json.loads(path.read_text())
-            row = [f"{path.stem:<24}"]
-            for key, width in ("tokenised BLEU", 9), ("BLEU", 6), ("chrF", 6):
-                value = scored.get(key)
-                row.append(f"{value['score']:>{width}.2f}" if value else " " * width)
-                if value:
-                    signatures.add(f"{key}: {value['signature']}")
-            row.append(f"{scored['L2R wins']['score']:>7.1f} %")
-            print(" ".join(row))
-        for name, scored in json.loads((folder / "interaction").read_text()).items():
-            signatures.add(f"tokenised BLEU: {scored['signature']}")
-            row = [f"{'sb, ' + name:<24}", f"{scored['score']:>9.2f}", " " * 13]
-            print(" ".join([*row, f"{scored['L2R wins']:>7.1f} %"]))
-        print("\n".join(sorted(signatures)), flush=True)
-
-    def run(self) -> None:
-        """All steps, in order."""
-        self.text()
-        self.bpe()
-        gold = self.work / "bpe" / "train"
-        self.binarise("data", gold, *self.settings["preprocess"])
-        self.teachers()
-        self.triples()
-        words = ["--srcdict", self.work / "data" / f"dict.{self.source}.txt"]
+    @once
+    def training_data(self, kind: str) -> Path:
+        """Binarised training set: gold, pl, pl-pr, two or six."""
+        gold = self.gold_data()
+        if kind == "gold":
+            return gold
+        words = ["--srcdict", gold / f"dict.{self.source}.txt"]
         if "--joined-dictionary" in self.settings["preprocess"]:
             words += ["--joined-dictionary"]
         else:
-            words += ["--tgtdict", self.work / "data" / f"dict.{self.target}.txt"]
-        self.binarise("data-triples", self.work / "triples" / "train", *words)
-        self.sb()
-        self.decode()
-        self.probe()
-        self.table()
+            words += ["--tgtdict", gold / f"dict.{self.target}.txt"]
+        folder = self.work / f"data-{kind}"
+        if not folder.exists():
+            self.binarise(folder, self.examples(kind), *words)
+        return folder
+
+    @once
+    def examples(self, kind: str) -> Path:
+        """Gold text joined with pseudo targets."""
+        output, gold = self.work / "examples" / kind / "train", self.bpe()
+        if not output.with_suffix(f".{self.target}").exists():
+            words = ["--source", gold / f"train.{self.source}"]
+            words += ["--target", gold / f"train.{self.target}"]
+            for direction in DIRECTIONS:
+                words += [f"--pseudo-{direction}", self.pseudo(direction)]
+            option = "--triples" if kind in ("two", "six") else "--pairs"
+            words += ["--output", output, option, kind]
+            if option == "--triples":
+                words += self.settings["make_triples"]
+            self.python(f"examples/{kind}", SCRIPTS / "make_triples.py", *words)
+        return output
+
+    # ------------------------------------------------------------ models
+
+    @once
+    def model(self, name: str) -> Path:
+        """Train a row, or continue where it was interrupted; its checkpoint."""
+        name = same_training(self.settings, name)
+        folder, system = self.work / name, SYSTEMS[split_name(name)[0]]
+        if not (folder / "done").exists():
+            data = self.training_data(system.data)
+            options = training_options(self.settings, name)
+            paths = {"--user-dir": PLUGIN, "--save-dir": folder}
+            if system.starts_from:
+                teacher, _ = self.teacher(system.starts_from.removeprefix("teacher-"))
+                paths["--finetune-from-model"] = teacher
+            launcher = self.launcher or [sys.executable]
+            words = [
+                *launcher,
+                SCRIPTS / "train.py",
+                data,
+                *flags({**paths, **options}),
+            ]
+            self.command(f"train/{name}", [str(word) for word in words])
+            self.average(name)
+            (folder / "done").touch()
+        return folder / "model.pt"
+
+    def average(self, name: str) -> None:
+        """Average the last checkpoints, or point at the best one."""
+        folder, count = self.work / name, self.settings["average"]
+        if count:
+            words = ["--output", folder / "model.pt", "--last", count, folder]
+            self.python(f"average/{name}", SCRIPTS / "average_checkpoints.py", *words)
+        else:
+            (folder / "model.pt").unlink(missing_ok=True)
+            (folder / "model.pt").symlink_to("checkpoint_best.pt")
+
+    def teacher(self, direction: str) -> tuple[Path, list[str]]:
+        """Checkpoint of a teacher, and the options by which it takes a direction."""
+        if self.settings["teachers"] == "one":
+            return self.model("teacher-both"), ["--sb-answer", direction]
+        return self.model(f"teacher-{direction}"), ["--sb-direction", direction]
+
+    @once
+    def pseudo(self, direction: str) -> Path:
+        """A teacher's translation of the training source."""
+        output = self.work / "pseudo" / f"{direction}.tsv"
+        if output.exists():
+            return output
+        path, words = self.teacher(direction)
+        command: list[Any] = [self.gold_data(), "--path", path, *words, *self.device]
+        command += [*self.settings["decode"], *self.settings["pseudo"]]
+        command += ["--input", self.bpe() / f"train.{self.source}", "--output", output]
+
+        def worker(number: int) -> None:
+            step = f"pseudo/{direction}"
+            mine, variables = [], {}
+            if self.processes > 1:
+                step += f"/{number}"
+                mine = ["--of", self.processes, "--worker", number]
+                variables = {"CUDA_VISIBLE_DEVICES": str(number)}
+            script = SCRIPTS / "translate.py"
+            self.python(step, script, *command, *mine, **variables)
+
+        with ThreadPoolExecutor(self.processes) as pool:
+            list(pool.map(worker, range(self.processes)))
+        if not output.exists():
+            raise ValueError(
+                f"{output} must be there now, but is not: see {self.log('')}"
+            )
+        shutil.copy(self.bpe() / f"train.{self.source}", output.parent)
+        return output
+
+    def start_from(self, folder: Path) -> None:
+        """Take over the pseudo targets of an earlier run.
+
+        Raises:
+            FileNotFoundError, ValueError: they are not those of this text.
+        """
+        name = f"train.{self.source}"
+        files = [folder / f"{direction}.tsv" for direction in DIRECTIONS]
+        for path in [*files, folder / name]:
+            if not path.is_file():
+                raise FileNotFoundError(
+                    f"--pseudo {folder} must hold {', '.join(p.name for p in files)} "
+                    f"and {name}, as another run's folder pseudo does, but has no "
+                    f"{path.name}"
+                )
+        if read_lines(folder / name) != read_lines(self.bpe() / name):
+            raise ValueError(
+                f"--pseudo {folder} must translate this recipe's training source, but "
+                f"its {name} is another text: leave the option out to translate anew"
+            )
+        for path in [*files, folder / name]:
+            if not (self.work / "pseudo" / path.name).exists():
+                (self.work / "pseudo").mkdir(exist_ok=True)
+                shutil.copy(path, self.work / "pseudo")
+
+    # ------------------------------------------------------------ results
+
+    @once
+    def result(self, name: str) -> None:
+        """Decode the test set with a row's model and score it."""
+        result = self.work / "results" / f"{name}.json"
+        if not result.exists():
+            result.parent.mkdir(exist_ok=True)
+            self.make_result(name, result)
+        base, _ = split_name(name)
+        interacts = SYSTEMS[base].direction == BOTH and base != "sb-lambda0"
+        if interacts:
+            self.probe(name)
+
+    def make_result(self, name: str, result: Path) -> None:
+        """Hypotheses of a row, tokenised; scored into ``result``."""
+        base, _ = split_name(name)
+        records = result.with_suffix(".jsonl")
+        if base == "rerank":
+            hypotheses = self.rerank(result.with_suffix(".tsv"))
+        else:
+            hypotheses = self.generate(name, records)
+        tokens = [remove_bpe(line) for line in hypotheses]
+        scored, plain = score_row(tokens, self.work / "text", self.settings)
+        both = SYSTEMS[base].direction == BOTH
+        if both:
+            winners = [json.loads(line)["winner"] for line in read_lines(records)]
+            share = 100 * winners.count("l2r") / len(winners)
+            scored["L2R wins"] = {"score": round(share, 1)}
+        write_lines(result.with_suffix(".tok"), tokens)
+        write_lines(result.with_suffix(".txt"), plain)
+        with new_file(result) as file:
+            json.dump(scored, file, indent=1)
+
+    def generate(self, name: str, records: Path) -> list[str]:
+        """The test set by fairseq-generate."""
+        base, seed = split_name(name)
+        if base in ("teacher-l2r", "teacher-r2l") and seed == 1:
+            path, words = self.teacher(base.removeprefix("teacher-"))
+        else:
+            path, direction = self.model(name), SYSTEMS[base].direction
+            words = [] if direction == BOTH else ["--sb-direction", direction]
+        records.unlink(missing_ok=True)
+        out = records.with_suffix(".generate")
+        words = [self.gold_data(), "--path", path, *words, "--gen-subset", "test"]
+        words += [*self.settings["decode"], *self.settings["generate"], *self.device]
+        words += ["--user-dir", PLUGIN, "--task", "sb_translation"]
+        words += ["--sb-records", records, "--results-path", out]
+        self.python(f"generate/{name}", "fairseq_cli.generate", *words)
+        return read_hypotheses(out / "generate-test.txt")
+
+    def rerank(self, output: Path) -> list[str]:
+        """The test set by both teachers together."""
+        if self.settings["teachers"] == "one":
+            raise ValueError("row rerank needs `teachers: two` in recipe.yaml")
+        words = [self.gold_data(), *self.settings["decode"], *self.device]
+        for direction in DIRECTIONS:
+            path, _ = self.teacher(direction)
+            words += [f"--{direction}", path]
+        words += [*self.settings["generate"], *self.settings["rerank"]]
+        words += ["--input", self.bpe() / f"test.{self.source}", "--output", output]
+        self.python("generate/rerank", SCRIPTS / "rerank.py", *words)
+        found = {}
+        for line in read_lines(output):
+            index, _, text = line.split("\t")
+            found[int(index)] = text
+        # a source that is over-long has no translation
+        count = len(read_lines(self.bpe() / f"test.{self.source}"))
+        return [found.get(i, "") for i in range(count)]
+
+    def probe(self, name: str) -> None:
+        """Decode with the future removed, and with partners shuffled."""
+        output = self.work / "results" / "interaction" / f"{name}.json"
+        if not output.exists():
+            words = [self.gold_data(), "--path", self.model(name)]
+            words += ["--input", self.bpe() / f"test.{self.source}"]
+            words += ["--reference", self.text() / f"test.{self.target}"]
+            words += [*self.settings["decode"], *self.settings["generate"]]
+            words += [*self.device, "--json", output]
+            if self.settings["score"]["lowercase"]:
+                words += ["--lowercase"]
+            script = SCRIPTS / "probe_interaction.py"
+            self.python(f"interaction/{name}", script, *words)
+
+    def run(self, names: list[str], jobs: int) -> None:
+        """All rows, ``jobs`` side by side, after pseudo targets if any needs them."""
+        needed = {SYSTEMS[split_name(name)[0]].data for name in names} - {"", "gold"}
+        steps = [(self.pseudo, d) for d in DIRECTIONS if needed]
+        steps += [(self.result, name) for name in names]
+        self.gold_data()
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(lambda step: step[0](step[1]), steps))
 
 
 def read_hypotheses(path: Path) -> list[str]:
@@ -376,16 +373,6 @@ def read_hypotheses(path: Path) -> list[str]:
     return [found[i] for i in sorted(found)]
 
 
-def shorten(line: str) -> str:
-    """Keep of fairseq's validation line what a reader looks for."""
-    if "| valid |" not in line:
-        return line
-    wanted = ("epoch", "loss", "ppl", "bleu", "num_updates")
-    parts = [part.strip() for part in line.split("|")]
-    kept = [part for part in parts if part.split(" ")[0] in wanted]
-    return " | ".join(kept)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -394,11 +381,38 @@ def main() -> None:
     parser.add_argument("--work", required=True, help="folder to write to")
     parser.add_argument("--data", help="folder of raw files, where the recipe asks")
     parser.add_argument("--small", action="store_true", help="the small setting")
+    parser.add_argument(
+        "--rows",
+        nargs="+",
+        metavar="ROW",
+        help=f"systems ({', '.join(SYSTEMS)}), each also with a seed as in sb@2, or "
+        f"groups ({', '.join(GROUPS)}); default: the recipe's",
+    )
+    parser.add_argument("--jobs", type=int, help="rows side by side on one device")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="GPUs, or CPU processes, of a training"
+    )
+    parser.add_argument(
+        "--launcher", help="instead: torchrun with its options, on every machine"
+    )
+    parser.add_argument("--pseudo", help="folder of another run's pseudo targets")
     args = parser.parse_args()
+    for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
+        if value is not None and value < 1:
+            raise ValueError(f"{flag} must be ≥ 1, but is {value}")
     folder, work = Path(args.recipe).resolve(), Path(args.work).resolve()
     settings = load_recipe(folder, args.small)
+    names = rows(args.rows or settings["rows"])
     work.mkdir(parents=True, exist_ok=True)
-    Recipe(folder, work, settings, args.data).run()
+    recipe = Recipe(folder, work, settings, args.data, args.processes, args.launcher)
+    if args.pseudo:
+        recipe.start_from(Path(args.pseudo))
+    recipe.run(names, args.jobs or settings["jobs"])
+    command = f"scripts/run_recipe.py examples/{folder.name}" + " --small" * args.small
+    table = build_table(work, settings, command)
+    with new_file(work / "table.json") as file:
+        json.dump(table, file, indent=1, ensure_ascii=False)
+    print("\n" + render(table), end="", flush=True)
 
 
 if __name__ == "__main__":

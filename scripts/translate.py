@@ -22,6 +22,7 @@ import ast
 import hashlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ class Translator:
         refuse_ignored(cfg)
         utils.import_user_module(cfg.common)
         self.cfg = cfg
+        self.max_tokens = cfg.dataset.max_tokens or 12000  # fairseq-generate's
         self.task = tasks.setup_task(cfg.task)
         self.models, _ = checkpoint_utils.load_model_ensemble(
             utils.split_paths(cfg.common_eval.path),
@@ -90,11 +92,10 @@ class Translator:
         found: dict[int, Any] = {}
         if len(skipped) == len(lines):
             return found, skipped
-        data = self.cfg.dataset
         batches = self.task.get_batch_iterator(
             dataset,
-            max_tokens=data.max_tokens or 12000,
-            max_sentences=data.batch_size,
+            max_tokens=self.max_tokens,
+            max_sentences=self.cfg.dataset.batch_size,
             max_positions=self.max_positions,
             ignore_invalid_inputs=True,
             disable_iterator_cache=True,
@@ -117,8 +118,7 @@ class Translator:
         if self.cuda:
             batch = utils.move_to_cuda(batch)
         try:
-            results = self.task.inference_step(self.generator, self.models, batch)
-            return [(i, result[0]) for i, result in zip(ids, results)]
+            return list(zip(ids, self.best(batch)))
         except (FloatingPointError, torch.OutOfMemoryError) as error:
             if len(ids) == 1:
                 return [(ids[0], str(error).split("\n")[0])]
@@ -128,6 +128,14 @@ class Translator:
             one = {"id": batch["id"][row : row + 1], "net_input": net_input}
             pairs += self._generate(one)
         return pairs
+
+    def search(self, batch: dict[str, Any]) -> list[list[dict[str, Any]]]:
+        """Every sentence's hypotheses, best first."""
+        return self.task.inference_step(self.generator, self.models, batch)
+
+    def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
+        """Every sentence's answer."""
+        return [hypotheses[0] for hypotheses in self.search(batch)]
 
     def text(self, hypothesis: Any) -> str:
         """Tokens of a hypothesis as text, subwords not joined."""
@@ -228,9 +236,10 @@ def check_same_job(folder: Path, lines: list[str], arguments: list[str]) -> None
         json.dump(job, file, indent=1)
 
 
-def main() -> None:
+def job_parser(description: str | None) -> argparse.ArgumentParser:
+    """Options of every command that translates shard by shard."""
     parser = argparse.ArgumentParser(
-        description=__doc__,
+        description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -239,7 +248,19 @@ def main() -> None:
     parser.add_argument("--shard-size", type=int, default=2000, help="lines per shard")
     parser.add_argument("--of", type=int, default=1, help="how many workers there are")
     parser.add_argument("--worker", type=int, default=0, help="which one this is")
-    args, others = parser.parse_known_args()
+    return parser
+
+
+def run_job(
+    args: argparse.Namespace, words: list[str], make: Callable[[], Translator]
+) -> None:
+    """Translate what is missing of the input, and join all shards if none is.
+
+    Args:
+        args: of :func:`job_parser`.
+        words: all that decides the result beside the input, to be the same on resuming.
+        make: loads the models; it is called only if there is something to do.
+    """
     if not 0 <= args.worker < args.of:
         raise ValueError(f"--worker must be in 0 … {args.of - 1}, but is {args.worker}")
     if args.shard_size < 1:
@@ -260,8 +281,8 @@ def main() -> None:
         n for n in range(args.worker, len(starts), args.of) if not shards[n].exists()
     ]
     if mine:
-        translator = Translator(others)  # first: it refuses bad options
-        check_same_job(folder, lines, [*others, f"--shard-size={args.shard_size}"])
+        translator = make()  # first: it refuses bad options
+        check_same_job(folder, lines, [*words, f"--shard-size={args.shard_size}"])
         for n in tqdm(mine, desc=f"{output.name}: shards", unit="shard"):
             piece = lines[starts[n] : starts[n] + args.shard_size]
             write_shard(shards[n], starts[n], piece, translator)
@@ -270,6 +291,11 @@ def main() -> None:
         print(f"{output}: {done} translated, {skipped} skipped", file=sys.stderr)
     else:
         print(f"{output}: this worker is done, others are not yet", file=sys.stderr)
+
+
+def main() -> None:
+    args, others = job_parser(__doc__).parse_known_args()
+    run_job(args, others, lambda: Translator(others))
 
 
 if __name__ == "__main__":

@@ -12,13 +12,11 @@ import binarise
 import bpe
 import make_triples
 import pytest
-import run_recipe
 import score
 import texts
 import tokenise
 import torch
 import translate
-import yaml
 from commands import PLUGIN, ROOT, SB, load, run_generate, run_train, write_texts
 
 
@@ -441,65 +439,6 @@ def test_the_toy_language_is_what_it_says():
     assert toy.endings(classes, "left") == [1, 0, 0, 1, 0]
     assert toy.endings(classes, "right") == toy.endings(classes[::-1], "left")[::-1]
     assert toy.endings(classes, "both") == [1, 0, 0, 0, 2]
-
-
-def write_recipe(folder, **changes):
-    """The toy recipe with almost no data and one epoch."""
-    settings = yaml.safe_load((ROOT / "examples" / "toy" / "recipe.yaml").read_text())
-    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1, "--num-workers": 0}
-    settings["sb_train"] |= {"--max-epoch": 1}
-    settings |= {"average": 0, "bpe": {"kind": "joint", "merges": 40}, "jobs": 1}
-    settings |= changes
-    folder.mkdir(parents=True)
-    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
-    toy = (ROOT / "examples" / "toy" / "prepare.py").read_text()
-    toy = toy.replace('"train": 6000, "valid": 200, "test": 300', SMALL)
-    toy = toy.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
-    (folder / "prepare.py").write_text(toy)
-    return folder
-
-
-SMALL = '"train": 60, "valid": 8, "test": 11'
-
-
-def test_a_recipe_runs_resumes_and_skips(tmp_path, capsys, monkeypatch):
-    """One λ = 0 model as both teachers; killed after the triples, then continued."""
-    folder = write_recipe(tmp_path / "recipe", teachers="one", triples="six")
-    work = tmp_path / "work"
-    sb = run_recipe.Recipe.sb
-    monkeypatch.setattr(
-        run_recipe.Recipe, "sb", mock.Mock(side_effect=KeyboardInterrupt)
-    )
-    with pytest.raises(KeyboardInterrupt):
-        call(run_recipe, folder, "--work", work)
-    monkeypatch.setattr(run_recipe.Recipe, "sb", sb)
-    capsys.readouterr()
-    call(run_recipe, folder, "--work", work)
-    output = capsys.readouterr().out
-    assert "== train/sb" in output
-    assert "== train/teacher-both" not in output
-    assert len(texts.read_lines(work / "triples" / "train.src")) == 6 * 60
-    for name in ("teacher-l2r", "teacher-r2l", "sb", "sb, λ = 0"):
-        assert f"\n{name} " in output
-    call(run_recipe, folder, "--work", work)
-    assert "==" not in capsys.readouterr().out.split("system")[0]
-
-
-def test_a_failing_step_shows_its_log(tmp_path):
-    folder = write_recipe(tmp_path / "recipe", teacher_arch="no_such_arch")
-    with pytest.raises(
-        ValueError, match=r"step train/teacher-l2r failed, its log"
-    ) as e:
-        call(run_recipe, folder, "--work", tmp_path / "work")
-    assert "no_such_arch" in str(e.value)
-
-
-def test_recipes_are_checked(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"recipe.yaml does not exist"):
-        call(run_recipe, tmp_path, "--work", tmp_path / "work")
-    folder = write_recipe(tmp_path / "recipe")
-    with pytest.raises(ValueError, match="has no small setting"):
-        call(run_recipe, folder, "--work", tmp_path / "work", "--small")
 
 
 def test_multi30k_is_prepared_from_raw_files(tmp_path):

@@ -40,7 +40,7 @@ def main() -> None:
     results = Path(parser.parse_args().work, "results")
     found = [
         json.loads((results / name).read_text(encoding="utf-8"))
-        for name in ("sb.json", "interaction")
+        for name in ("sb.json", "interaction/sb.json")
     ]
     print()
     passed = True

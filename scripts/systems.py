@@ -1,0 +1,122 @@
+"""The systems that the paper compares, each a row of the results table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Options = dict[str, Any]
+
+BOTH, L2R, R2L = "both", "l2r", "r2l"
+# Table 2 of the paper
+FUSIONS = ("linear", "tanh", "relu")
+LAMBDAS = (0.1, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class System:
+    """What distinguishes a row from the others.
+
+    Attributes:
+        title: in the table; {fusion} and {lambda} are filled in.
+        data: training set: gold, pl (y_g + y_pl), pl-pr (y_g + y_pl + y_pr), two or
+            six (triples a sentence); "" where nothing is trained.
+        direction: of the model.
+        options: of fairseq-train, over those of the recipe.
+        starts_from: the row whose weights initialise this one.
+    """
+
+    title: str
+    data: str = ""
+    direction: str = L2R
+    options: Options = field(default_factory=dict)
+    starts_from: str = ""
+
+
+def sweep() -> dict[str, System]:
+    """Table 2: every fusion at every λ, the gate, and a learned λ."""
+    found = {}
+    fixed = {"--sb-learn-lambda": False}
+    for fusion in FUSIONS:
+        for weight in LAMBDAS:
+            options = {"--sb-fusion": fusion, "--sb-lambda": weight, **fixed}
+            found[f"sb-{fusion}-{weight}"] = System(SB, "two", BOTH, options)
+    gate = {"--sb-fusion": "gate", "--sb-lambda": False, **fixed}
+    found["sb-gate"] = System("SB-NMT, gate, two triples", "two", BOTH, gate)
+    learned = {"--sb-fusion": "tanh", "--sb-learn-lambda": None}
+    title = "SB-NMT, tanh, λ learned from {lambda}, two triples"
+    found["sb-learned"] = System(title, "two", BOTH, learned)
+    return found
+
+
+SB = "SB-NMT, {fusion}, λ = {lambda}, two triples"
+NO_INTERACTION = {
+    "--sb-fusion": "tanh",
+    "--sb-lambda": 0,
+    "--sb-learn-lambda": False,
+}
+
+PAPER = {
+    "teacher-l2r": System("Transformer, L2R", "gold"),
+    "teacher-r2l": System("Transformer, R2L", "gold", R2L),
+    "transformer-pl": System("Transformer, y_g + y_pl", "pl"),
+    "transformer-pl-pr": System("Transformer, y_g + y_pl + y_pr", "pl-pr"),
+    "rnmt": System("RNMT", "gold", L2R, {"--arch": "lstm_luong_wmt_en_de"}),
+    "rerank": System("Rerank-NMT, k = 10 + 10"),
+    "sb-lambda0": System("SB-NMT, λ = 0, two triples", "two", BOTH, NO_INTERACTION),
+    "sb": System(SB, "two", BOTH),
+    "sb-six": System("SB-NMT, {fusion}, λ = {lambda}, six triples", "six", BOTH),
+    "sb-finetuned": System(
+        "SB-NMT from the L2R teacher, two triples",
+        "two",
+        BOTH,
+        starts_from="teacher-l2r",
+    ),
+}
+SWEEP = sweep()
+SYSTEMS = {
+    **PAPER,
+    **SWEEP,
+    # one model for both directions, where the recipe says ``teachers: one``; without
+    # interaction, for gold text on both sides leaks through any
+    "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, NO_INTERACTION),
+}
+OPPONENTS = ("transformer-pl", "transformer-pl-pr")  # with the same pseudo data
+GROUPS = {"paper": list(PAPER), "sweep": list(SWEEP)}
+
+
+def split_name(name: str) -> tuple[str, int]:
+    """System and seed of a row: ``sb`` is ``sb@1``."""
+    base, _, seed = name.partition("@")
+    if base not in SYSTEMS or not (seed or "1").isdigit():
+        raise ValueError(
+            f"--rows must name {', '.join([*SYSTEMS, *GROUPS])}, or one of the systems "
+            f"with a seed, as in sb@2, but has {name!r}"
+        )
+    return base, int(seed or 1)
+
+
+def rows(names: list[str]) -> list[str]:
+    """Rows, groups replaced by their members.
+
+    Raises:
+        ValueError: a name that is unknown.
+    """
+    found: list[str] = []
+    for name in names:
+        found += GROUPS.get(name, [name])
+    for name in found:
+        split_name(name)
+    return list(dict.fromkeys(found))
+
+
+def describe(name: str, options: Options) -> str:
+    """Title of a row trained with these options."""
+    base, seed = split_name(name)
+    title = SYSTEMS[base].title.format(
+        **{
+            "fusion": options.get("--sb-fusion", "tanh"),
+            "lambda": options.get("--sb-lambda", 0.1),
+        }
+    )
+    return title if seed == 1 else f"{title}, seed {seed}"

@@ -1,0 +1,79 @@
+"""The recipe driver with every command run in this process: a second each."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import logging
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+import costs
+import runner
+import yaml
+from commands import ROOT
+from fairseq import checkpoint_utils
+
+FORMAT = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"  # fairseq's
+
+
+def command(self: runner.Runner, step: str, words: list[str], **_: str) -> None:
+    """In place of Runner.command."""
+    log = self.log(step)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    print(f"\n== {step}")
+    # fairseq keeps the best score of the process's last training there
+    vars(checkpoint_utils.save_checkpoint).pop("best", None)
+    words = words[1:]  # the interpreter
+    module = words[0] == "-m"
+    name, *arguments = words[module:]
+    with open(log, "a", encoding="utf-8") as file, contextlib.ExitStack() as stack:
+        file.write(costs.launch_line(step))
+        handler = logging.StreamHandler(file)
+        handler.setFormatter(logging.Formatter(FORMAT, "%Y-%m-%d %H:%M:%S"))
+        logging.getLogger().addHandler(handler)
+        stack.callback(logging.getLogger().removeHandler, handler)
+        stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
+        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+        stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+        start = runpy.run_module if module else runpy.run_path
+        try:
+            start(name, run_name="__main__")
+        except SystemExit as stop:
+            assert not stop.code, f"{step} failed: {words}"
+        file.write(costs.end_line(0.5))
+
+
+def load(path: Path) -> ModuleType:
+    """A script that is in no importable folder."""
+    spec = importlib.util.spec_from_file_location(
+        f"{path.parent.name}_{path.stem}", path
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write_recipe(folder: Path, **changes: object) -> Path:
+    """The toy recipe with almost no data and one epoch."""
+    settings = yaml.safe_load((ROOT / "examples" / "toy" / "recipe.yaml").read_text())
+    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1}
+    settings["sb_train"] |= {"--max-epoch": 1}
+    for options in settings["systems"].values():
+        options.pop("--max-epoch", None)
+    settings |= {"average": 0, "bpe": {"kind": "joint", "merges": 40}, "jobs": 1}
+    settings |= changes
+    folder.mkdir(parents=True)
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
+    toy = (ROOT / "examples" / "toy" / "prepare.py").read_text()
+    toy = toy.replace('"train": 6000, "valid": 200, "test": 300', SMALL)
+    toy = toy.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
+    (folder / "prepare.py").write_text(toy)
+    return folder
+
+
+SMALL = '"train": 60, "valid": 8, "test": 11'

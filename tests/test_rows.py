@@ -1,0 +1,539 @@
+"""The paper's comparison: rows, driver, reranking, costs and the table."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import commands
+import costs
+import in_process
+import make_triples
+import pytest
+import recipes
+import rerank
+import results
+import run_recipe
+import runner
+import systems
+import table
+import texts
+import torch
+import train
+import yaml
+from commands import ROOT, run_generate, run_train
+from sacrebleu.metrics import BLEU
+from test_scripts import call, put
+
+# ---------------------------------------------------------------- rows and recipes
+
+
+def test_a_row_is_trained_as_it_says():
+    recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    options = recipes.training_options(recipe, "sb@3")
+    assert options["--seed"] == 3
+    assert (options["--arch"], options["--sb-lambda"]) == ("sb_transformer_tiny", 1.0)
+    assert systems.describe("sb@3", options) == (
+        "SB-NMT, tanh, λ = 1.0, two triples, seed 3"
+    )
+    teacher = recipes.training_options(recipe, "teacher-r2l")
+    assert teacher["--sb-direction"] == "r2l"
+    assert "--sb-lambda" not in teacher
+    assert recipes.training_options(recipe, "sb-lambda0")["--sb-lambda"] == 0
+    rnmt = recipes.training_options(recipe, "rnmt")
+    assert rnmt["--arch"] == "lstm_luong_wmt_en_de"
+    gate = recipes.training_options(recipe, "sb-gate")
+    assert (gate["--sb-fusion"], "--sb-lambda" in gate) == ("gate", False)
+
+
+def test_the_sweep_is_the_papers_table_2():
+    recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    cells = {
+        (options["--sb-fusion"], options.get("--sb-lambda"))
+        for name in systems.rows(["sweep"])
+        if "--sb-learn-lambda"
+        not in (options := recipes.training_options(recipe, name))
+    }
+    fusions, weights = ("linear", "tanh", "relu"), (0.1, 0.5, 1.0)
+    assert cells == {(f, w) for f in fusions for w in weights} | {("gate", None)}
+
+
+def test_a_model_that_two_rows_share_is_trained_once():
+    toy = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    assert recipes.same_training(toy, "sb-tanh-1.0") == "sb"
+    assert recipes.same_training(toy, "sb-tanh-1.0@2") == "sb@2"
+    assert recipes.same_training(toy, "sb-tanh-0.1") == "sb-tanh-0.1"
+    multi30k = recipes.load_recipe(ROOT / "examples" / "multi30k", small=True)
+    assert recipes.same_training(multi30k, "sb-tanh-0.1") == "sb"
+
+
+@pytest.mark.parametrize("name", ["sbb", "sb@x", ""])
+def test_unknown_rows_are_refused(name):
+    with pytest.raises(ValueError, match=f"--rows must name .* but has '{name}'"):
+        systems.rows(["teacher-l2r", name])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"typo": 1}, "unknown keys typo: known are source"),
+        (
+            {"bpe": {"kind": "word"}},
+            "bpe.kind must be joint or separate, but is 'word'",
+        ),
+        ({"teachers": "three"}, "teachers must be two or one"),
+        ({"systems": {"sbb": {}}}, "systems has unknown keys sbb"),
+        ({"score": {"case": 1}}, "score has unknown keys case"),
+        ({"average": "ten"}, "average must be"),
+        ({"rows": ["sbb"]}, "--rows must name"),
+    ],
+)
+def test_recipes_are_checked(tmp_path, changes, message):
+    folder = in_process.write_recipe(tmp_path / "recipe", **changes)
+    with pytest.raises(ValueError, match=message):
+        call(run_recipe, folder, "--work", tmp_path / "work")
+
+
+def test_a_recipe_must_be_whole(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"recipe.yaml does not exist"):
+        call(run_recipe, tmp_path, "--work", tmp_path / "work")
+    put(tmp_path / "recipe.yaml", "source: de")
+    with pytest.raises(ValueError, match="must have the key target, but has not"):
+        call(run_recipe, tmp_path, "--work", tmp_path / "work")
+    put(tmp_path / "recipe.yaml", "")
+    with pytest.raises(ValueError, match="must hold keys and values"):
+        call(run_recipe, tmp_path, "--work", tmp_path / "work")
+    folder = in_process.write_recipe(tmp_path / "toy")
+    with pytest.raises(ValueError, match="has no small setting"):
+        call(run_recipe, folder, "--work", tmp_path / "work", "--small")
+
+
+# ---------------------------------------------------------------- the driver
+
+
+def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(runner.Runner, "command", in_process.command)
+    folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
+    wanted = [*systems.PAPER, "sb-gate", "sb-learned", "sb-tanh-1.0", "sb@2"]
+    call(run_recipe, folder, "--work", work, "--rows", "paper", *wanted[-4:])
+    output = capsys.readouterr().out
+    made = json.loads((work / "table.json").read_text())
+    rows = {row["name"]: row for row in made["rows"]}
+    assert set(rows) == set(wanted)
+    assert "== train/sb-tanh-1.0" not in output  # it is the recipe's own sb
+    assert rows["sb-tanh-1.0"]["tokenised BLEU"] == rows["sb"]["tokenised BLEU"]
+    assert rows["sb"]["total seconds"] >= rows["sb"]["seconds"]
+    assert rows["sb"]["updates"] > 0
+    assert rows["sb"]["tokens"] > 0
+    assert rows["sb@2"]["seed"] == 2
+    assert made["opponent"] in systems.OPPONENTS
+    assert "p" not in rows[made["opponent"]]
+    assert all("p" in row for name, row in rows.items() if name != made["opponent"])
+    assert set(rows["sb-six"]["interaction"]) == set(table.PROBES)
+    assert "interaction" not in rows["sb-lambda0"]
+    lines = {
+        kind: len(texts.read_lines(work / "examples" / kind / "train.src"))
+        for kind in ("pl", "pl-pr", "two", "six")
+    }
+    assert lines == {"pl": 120, "pl-pr": 180, "two": 120, "six": 360}
+    for row in rows.values():
+        assert row["title"] in output
+    # all is done: nothing runs any more, and another run starts from these targets
+    call(run_recipe, folder, "--work", work)
+    assert "==" not in capsys.readouterr().out
+    call(
+        *(run_recipe, folder, "--work", tmp_path / "other", "--rows", "sb"),
+        *("--pseudo", work / "pseudo"),
+    )
+    output = capsys.readouterr().out
+    assert "== train/sb" in output
+    assert "== train/teacher" not in output
+    ours, theirs = (f / "results" / "sb.txt" for f in (tmp_path / "other", work))
+    assert ours.read_text() == theirs.read_text()
+    # but not one of another text
+    texts.write_lines(work / "pseudo" / "train.src", ["another"])
+    with pytest.raises(
+        ValueError, match="must translate this recipe's training source"
+    ):
+        call(
+            *(run_recipe, folder, "--work", tmp_path / "other"),
+            *("--pseudo", work / "pseudo"),
+        )
+
+
+def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(runner.Runner, "command", in_process.command)
+    folder = in_process.write_recipe(tmp_path / "recipe", teachers="one")
+    call(run_recipe, folder, "--work", tmp_path / "work")
+    output = capsys.readouterr().out
+    assert (
+        output.count("== train/teacher") == output.count("== train/teacher-both") == 1
+    )
+    rows = json.loads((tmp_path / "work" / "table.json").read_text())["rows"]
+    assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-r2l", "sb"]
+    with pytest.raises(ValueError, match="row rerank needs `teachers: two`"):
+        call(run_recipe, folder, "--work", tmp_path / "work", "--rows", "rerank")
+
+
+def kill_when(process, condition, seconds=180):
+    """Kill a driver and all that it has started as soon as something is there."""
+    for _ in range(seconds * 20):
+        if condition() or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_killed_driver_goes_on_where_it_was(tmp_path):
+    """Killed within the teacher's training, with processes of its own."""
+    changes = {"rows": ["teacher-l2r"]}
+    folder = in_process.write_recipe(tmp_path / "recipe", **changes)
+    settings = yaml.safe_load((folder / "recipe.yaml").read_text())
+    settings["train"] |= {"--max-epoch": 12}
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
+    work = tmp_path / "work"
+    script = ROOT / "scripts" / "run_recipe.py"
+    command = [sys.executable, script, folder, "--work", work]
+    process = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.DEVNULL
+    )
+    saved = work / "teacher-l2r" / "checkpoint2.pt"
+    kill_when(process, saved.exists)
+    assert not (work / "teacher-l2r" / "done").exists(), "killed too late"
+    dictionary = (work / "data" / "dict.src.txt").stat()
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "== data" not in output
+    assert (work / "data" / "dict.src.txt").stat() == dictionary
+    log = (work / "logs" / "train-teacher-l2r.log").read_text()
+    assert log.count(costs.LAUNCH) == 2
+    assert log.count(costs.END) == 1
+    assert "Loaded checkpoint" in log
+    (row,) = json.loads((work / "table.json").read_text())["rows"]
+    assert "epoch 012 | loss" in log
+    assert row["updates"] % 12 == 0
+
+
+def test_a_failing_step_shows_its_log(tmp_path):
+    folder = in_process.write_recipe(tmp_path / "recipe")
+    put(folder / "prepare.py", "raise SystemExit('no such corpus')")
+    with pytest.raises(
+        ValueError, match=r"(?s)step text failed, its log .*no such corp"
+    ):
+        call(run_recipe, folder, "--work", tmp_path / "work")
+
+
+# ---------------------------------------------------------------- pairs
+
+
+def test_pairs_are_gold_and_pseudo_targets(tmp_path):
+    put(tmp_path / "s.en", "a", "b", "c")
+    put(tmp_path / "s.de", "A", "B", "C")
+    put(tmp_path / "l2r", "0\t-1.0\tAl", "2\t-1.0\tCl")
+    put(tmp_path / "r2l", "0\t-1.0\tAr", "1\t-1.0\tBr", "2\t-1.0\tCr")
+    words = ["--source", tmp_path / "s.en", "--target", tmp_path / "s.de"]
+    words += ["--pseudo-l2r", tmp_path / "l2r", "--pseudo-r2l", tmp_path / "r2l"]
+    words += ["--output", tmp_path / "out", "--pairs"]
+    call(make_triples, *words, "pl-pr")
+    assert texts.read_lines(tmp_path / "out.en") == list("aaaccc")
+    assert texts.read_lines(tmp_path / "out.de") == ["A", "Al", "Ar", "C", "Cl", "Cr"]
+    assert not (tmp_path / "out.r2l").exists()
+    call(make_triples, *words, "pl")
+    assert texts.read_lines(tmp_path / "out.de") == ["A", "Al", "C", "Cl"]
+    with pytest.raises(ValueError, match="--drop-identical is for --triples"):
+        call(make_triples, *words, "pl", "--drop-identical")
+
+
+# ---------------------------------------------------------------- several processes
+
+
+def test_the_batch_stays_the_same_among_processes():
+    environment = {"WORLD_SIZE": "4", "RANK": "3", "LOCAL_RANK": "1"}
+    words = train.distributed(["data", "--update-freq", "8"], environment)
+    assert words[:3] == ["data", "--update-freq", "2"]
+    assert words[-2:] == ["--device-id", "1"]
+    assert words[words.index("--distributed-rank") + 1] == "3"
+    assert train.distributed(["data"], {}) == ["data"]
+    with pytest.raises(ValueError, match="must be a multiple of the 4 processes"):
+        train.distributed(["data", "--update-freq", "6"], environment)
+    with pytest.raises(ValueError, match=r"but is 1: raise it"):
+        train.distributed(["data"], environment)
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    """The same recipe by one process and by two."""
+    folders = []
+    for processes in (1, 2):
+        root = tmp_path_factory.mktemp(f"by{processes}")
+        folder = in_process.write_recipe(
+            root / "recipe",
+            rows=["teacher-l2r"],
+            teacher_train={"--update-freq": 2, "--max-tokens": 300},
+        )
+        words = [folder, "--work", root / "work", "--processes", processes]
+        command = [sys.executable, ROOT / "scripts" / "run_recipe.py", *words]
+        subprocess.run([*map(str, command)], check=True, stdout=subprocess.DEVNULL)
+        folders.append(root / "work")
+    return folders
+
+
+def test_two_processes_train_what_one_does(two_runs):
+    states = [
+        commands.load(work / "teacher-l2r" / "checkpoint_last.pt") for work in two_runs
+    ]
+    sizes = [
+        state["cfg"]["distributed_training"]["distributed_world_size"]
+        for state in states
+    ]
+    assert sizes == [1, 2]
+    updates = [s["optimizer_history"][-1]["num_updates"] for s in states]
+    assert updates[0] == updates[1] > 1
+    for name, value in states[0]["model"].items():
+        torch.testing.assert_close(value, states[1]["model"][name], rtol=0, atol=2e-4)
+
+
+def test_two_workers_translate_what_one_does(two_runs, tmp_path):
+    settings = recipes.load_recipe(two_runs[0].parent / "recipe", small=False)
+    settings["pseudo"] = ["--shard-size", 7]
+    found = []
+    for processes in (1, 2):
+        work = tmp_path / str(processes)
+        shutil.copytree(two_runs[0], work)
+        recipe = run_recipe.Recipe(
+            two_runs[0].parent / "recipe", work, settings, processes=processes
+        )
+        found.append(recipe.pseudo("l2r").read_text())
+    assert found[0] == found[1]
+    assert found[0].count("\n") == 60
+    logs = sorted(path.name for path in (work / "logs").glob("pseudo*"))
+    assert logs == ["pseudo-l2r-0.log", "pseudo-l2r-1.log"]
+
+
+# ---------------------------------------------------------------- reranking
+
+
+@pytest.fixture(scope="module")
+def teachers(data, teacher, tmp_path_factory):
+    """Checkpoints of an L2R and an R2L teacher, neither of them perfect."""
+    save = tmp_path_factory.mktemp("l2r")
+    words = ["--arch", "transformer_tiny", "--sb-direction", "l2r", "--max-epoch", 4]
+    l2r = run_train(data, save, *words, "--no-epoch-checkpoints")
+    save = tmp_path_factory.mktemp("r2l")
+    words = ["--arch", "transformer_tiny", "--sb-direction", "r2l", "--max-epoch", 5]
+    return l2r, run_train(data, save, *words, "--no-epoch-checkpoints")
+
+
+def slow_log_probability(translator, source, text, backwards):
+    """Of a text, word by word: one forward pass for each prefix."""
+    task, (model,) = translator.task, translator.models
+    encode = task.target_dictionary.encode_line
+    tokens = encode(text, add_if_not_exist=False, append_eos=False).tolist()
+    tokens = tokens[::-1] if backwards else tokens
+    eos = task.target_dictionary.eos()
+    line = task.source_dictionary.encode_line(source, add_if_not_exist=False)
+    encoded = model.encoder(line[None].long(), torch.tensor([line.numel()]))
+    total, prefix = 0.0, [eos]
+    for token in [*tokens, eos]:
+        logits = model.decoder(torch.tensor([prefix]), encoder_out=encoded)[0]
+        total += logits[0, -1].log_softmax(-1)[token].item()
+        prefix.append(token)
+    return total
+
+
+def n_best(data, path, direction, k):
+    """Texts of fairseq-generate's n-best lists."""
+    output = run_generate(
+        *(data, path, "--sb-direction", direction),
+        *("--beam", k, "--nbest", k, "--max-len-b", 12),
+    )
+    return {
+        index: [text for _, text in found]
+        for index, found in commands.lines(output, "H").items()
+    }
+
+
+def reranked(data, teachers, tmp_path, *words):
+    sources = put_sources(data, tmp_path)
+    output = tmp_path / "out.tsv"
+    call(
+        *(rerank, data, "--l2r", teachers[0], "--r2l", teachers[1], "--cpu"),
+        *("--beam", 3, "--max-len-b", 12, "--input", sources, "--output", output),
+        *words,
+    )
+    rows = [line.split("\t") for line in texts.read_lines(output)]
+    return {int(i): (float(score), text) for i, score, text in rows}
+
+
+def put_sources(data, tmp_path):
+    """The test set's sources in order."""
+    source = data.parent / "texts" / "test.en"
+    return put(tmp_path / "test.en", *texts.read_lines(source))
+
+
+def test_reranking_equals_the_slow_reference(data, teachers, tmp_path):
+    found = reranked(data, teachers, tmp_path)
+    lists = [n_best(data, p, d, 3) for p, d in zip(teachers, ("l2r", "r2l"))]
+    translators = [
+        rerank.Translator([str(data), "--path", str(p), "--sb-direction", d, "--cpu"])
+        for p, d in zip(teachers, ("l2r", "r2l"))
+    ]
+    changed = 0
+    for index, source in enumerate(texts.read_lines(tmp_path / "test.en")):
+        union = list(dict.fromkeys(lists[0][index] + lists[1][index]))
+        scores = [
+            sum(
+                slow_log_probability(t, source, text, backwards)
+                for t, backwards in zip(translators, (False, True))
+            )
+            for text in union
+        ]
+        best = max(range(len(union)), key=scores.__getitem__)
+        score, text = found[index]
+        assert text == union[best]
+        assert score == pytest.approx(scores[best], abs=1e-4)
+        changed += text != lists[0][index][0]
+    assert changed, "reranking must matter for this test to say something"
+
+
+def test_reranking_does_not_depend_on_batches(data, teachers, tmp_path):
+    whole = reranked(data, teachers, tmp_path / "a")
+    pieces = reranked(
+        *(data, teachers, tmp_path / "b"), *("--max-tokens", 20, "--shard-size", 5)
+    )
+    assert {i: text for i, (_, text) in whole.items()} == {
+        i: text for i, (_, text) in pieces.items()
+    }
+
+
+def test_a_killed_reranking_goes_on(data, teachers, tmp_path, monkeypatch):
+    best = rerank.Reranker.best
+
+    def fails_later(self, batch):
+        fails_later.calls += 1
+        if fails_later.calls > 2:
+            raise KeyboardInterrupt
+        return best(self, batch)
+
+    fails_later.calls = 0
+    monkeypatch.setattr(rerank.Reranker, "best", fails_later)
+    with pytest.raises(KeyboardInterrupt):
+        reranked(data, teachers, tmp_path, "--shard-size", 4)
+    shards = tmp_path / "out.tsv.shards"
+    assert (shards / "00000.jsonl").exists()
+    begun = (shards / "00000.jsonl").stat().st_mtime_ns
+    monkeypatch.setattr(rerank.Reranker, "best", best)
+    assert len(reranked(data, teachers, tmp_path, "--shard-size", 4)) == 21
+    assert (shards / "00000.jsonl").stat().st_mtime_ns == begun
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--path", "x.pt"], "--path is not for reranking: give --l2r and --r2l"),
+        (["--sb-direction=l2r"], "--sb-direction is not for reranking"),
+        (["--l2r", "a.pt:b.pt"], "--l2r must be one checkpoint, but is a.pt:b.pt"),
+    ],
+)
+def test_reranking_refuses(data, teachers, tmp_path, words, message):
+    with pytest.raises(ValueError, match=message):
+        reranked(data, teachers, tmp_path, *words)
+
+
+# ---------------------------------------------------------------- costs and table
+
+LOG = """\
+== launch 2026-01-01 10:00:00 | commit abc1 | Python 3 | scripts/train.py
+2026-01-01 10:00:10 | INFO | train | epoch 001 | loss 7 | wpb 100 | num_updates 10 | x
+2026-01-01 10:00:50 | INFO | train_inner | epoch 002: 3 / 10 loss=1, wpb=1
+== launch 2026-01-02 10:00:00 | commit abc2 | Python 3 | scripts/train.py
+2026-01-02 10:00:05 | INFO | x | rank 0: total memory = 80.0 GB ; name = H200
+2026-01-02 10:00:09 | INFO | train | epoch 002 | loss 6 | wpb 200 | num_updates 15 | \
+gb_free 70.5 | wall 0
+2026-01-02 10:00:10 | INFO | train | epoch 003 | loss 6 | wpb 200 | num_updates 20 | \
+gb_free 71.5 | wall 0
+== end 2026-01-02 10:00:20 | peak 1.25 GiB
+"""
+
+
+def test_costs_are_read_from_logs(tmp_path):
+    path = tmp_path / "log"
+    path.write_text(LOG)
+    assert costs.step_cost(path) == {
+        "seconds": 50 + 20,  # not the day between the launches
+        "updates": 20,
+        "tokens": 10 * 100 + 10 * 200,
+        "peak memory (GiB)": 1.25,
+        "commits": ["abc1", "abc2"],
+        "gpu": "H200",
+        "peak GPU memory (GiB)": 9.5,
+    }
+
+
+def test_the_drivers_own_lines_are_read_back(tmp_path):
+    path = tmp_path / "log"
+    path.write_text(costs.launch_line("train.py") + costs.end_line(2.5))
+    cost = costs.step_cost(path)
+    assert cost["commits"] == [costs.commit()]
+    assert cost["peak memory (GiB)"] == 2.5
+
+
+def test_the_bootstrap_tells_equal_from_different_systems():
+    reference = [f"this is sentence number {i} of the test" for i in range(40)]
+    bad = [line if i % 2 else "no such words" for i, line in enumerate(reference)]
+    metric = BLEU()
+    assert table.paired_bootstrap(metric, bad, bad, [reference]) == 1.0
+    assert table.paired_bootstrap(metric, bad, list(reference), [reference]) < 0.01
+    twin = [line if i % 2 == 0 else "no such words" for i, line in enumerate(reference)]
+    assert table.paired_bootstrap(metric, bad, twin, [reference]) > 0.05
+
+
+def test_sets_are_scored_apart_and_averaged(tmp_path):
+    good, bad = "a b c d e f", "x y z u v w"
+    put(tmp_path / "test.en", good, good, good)
+    put(tmp_path / "test.en.2", good, good, good)
+    settings = {
+        "target": "en",
+        "detokenise": "",
+        "score": {"lowercase": True, "references": 2},
+    }
+    tokens = [good.upper(), bad, bad]
+    scored, _ = results.score_row(tokens, tmp_path, settings)
+    assert "nrefs:2|case:lc" in scored["tokenised BLEU"]["signature"]
+    whole = scored["tokenised BLEU"]["score"]
+    put(tmp_path / "test.sets", "mt03\t1", "mt04\t2")
+    scored, _ = results.score_row(tokens, tmp_path, settings)
+    assert scored["sets"]["mt03"] == 100
+    assert scored["sets"]["mt04"] < 1
+    mean = (scored["sets"]["mt03"] + scored["sets"]["mt04"]) / 2
+    assert scored["tokenised BLEU"]["score"] == pytest.approx(mean, abs=0.01)
+    assert scored["tokenised BLEU"]["score"] != whole
+    put(tmp_path / "test.sets", "mt03\t1", "mt04\t1")
+    with pytest.raises(ValueError, match="must add up to 3 lines"):
+        results.score_row(tokens, tmp_path, settings)
+    with pytest.raises(ValueError, match=r"be 3 hypotheses.*there are 2"):
+        results.score_row(tokens[:2], tmp_path, settings)
+
+
+def committed():
+    """Tables of results in the repository, and the pages that show them."""
+    return [
+        (path, path.parent / "README.md")
+        for path in sorted((ROOT / "examples").glob("*/results*.json"))
+    ]
+
+
+@pytest.mark.parametrize(("path", "page"), committed(), ids=lambda p: p.parent.name)
+def test_pages_show_the_committed_numbers(path, page, capsys):
+    call(table, path)
+    text = page.read_text(encoding="utf-8")
+    for line in capsys.readouterr().out.splitlines():
+        assert line in text, f"{page} lacks {line!r}: scripts/table.py {path}"
+
+
+def test_a_missing_table_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nothing does not exist"):
+        call(table, tmp_path / "nothing")
