@@ -14,6 +14,7 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
+from systems import PAPER, PAPER_BLEU, PAPER_SETS
 from texts import run
 
 SAMPLES = 1000  # of the paired bootstrap
@@ -141,15 +142,45 @@ def render(table: dict[str, Any]) -> str:
     return "\n".join(line for part in parts for line in part(table)) + "\n"
 
 
+def beside_the_paper(tables: dict[str, dict[str, Any]]) -> str:
+    """Tokenised BLEU of the paper's systems, in the paper and in our tables."""
+    columns: dict[str, dict[str, float | None]] = {
+        f"paper, {name}": {row: scores[i] for row, scores in PAPER_BLEU.items()}
+        for i, name in enumerate(PAPER_SETS)
+    }
+    for name, table in tables.items():
+        rows = table["rows"]
+        columns[name] = {row["name"]: row["tokenised BLEU"] for row in rows}
+    cells = []
+    for name, system in PAPER.items():
+        values = [column.get(name) for column in columns.values()]
+        if any(values):
+            title = system.title.format(**{"fusion": "tanh", "lambda": "as stated"})
+            cells.append([title, *map(number, values)])
+    return "\n".join(aligned(["tok. BLEU", *columns], cells)) + "\n"
+
+
+def load(name: str) -> dict[str, Any]:
+    path = Path(name)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist")
+    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return table
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("table", help="JSON file")
-    path = Path(parser.parse_args().table)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist")
-    print(render(json.loads(path.read_text(encoding="utf-8"))), end="")
+    parser.add_argument("tables", nargs="+", metavar="TABLE", help="JSON file")
+    parser.add_argument("--paper", action="store_true", help="beside the paper's")
+    args = parser.parse_args()
+    if args.paper:
+        tables = {Path(name).resolve().parent.name: load(name) for name in args.tables}
+        print(beside_the_paper(tables), end="")
+        return
+    for name in args.tables:
+        print(render(load(name)), end="")
 
 
 if __name__ == "__main__":
