@@ -1,6 +1,7 @@
 """The paper's comparison: rows, driver, reranking, costs and the table."""
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ import commands
 import costs
 import in_process
 import make_triples
+import probe_reading
 import pytest
 import recipes
 import rerank
@@ -27,6 +29,8 @@ import yaml
 from commands import ROOT, run_generate, run_train
 from sacrebleu.metrics import BLEU
 from test_scripts import call, put
+
+from sbnmt_plugin.criterion import SBLabelSmoothedCrossEntropy
 
 # ---------------------------------------------------------------- rows and recipes
 
@@ -441,6 +445,41 @@ def test_a_killed_reranking_goes_on(data, teachers, tmp_path, monkeypatch):
 def test_reranking_refuses(data, teachers, tmp_path, words, message):
     with pytest.raises(ValueError, match=message):
         reranked(data, teachers, tmp_path, *words)
+
+
+# ---------------------------------------------------------------- reading across
+
+
+def test_halves_leave_padding_out():
+    label = torch.tensor([[5, 6, 7, 2, 1], [5, 2, 1, 1, 1]])
+    first, second = probe_reading.halves(label, pad=1)
+    assert first.int().tolist() == [[1, 1, 0, 0, 0], [1, 0, 0, 0, 0]]
+    assert second.int().tolist() == [[0, 0, 1, 1, 0], [0, 1, 0, 0, 0]]
+
+
+def test_the_probe_measures_what_the_criterion_does(data, trained, tmp_path, capsys):
+    out = tmp_path / "reading.json"
+    call(probe_reading, data, "--path", trained, "--cpu", "--json", out)
+    found = json.loads(out.read_text())
+    assert "bits a token, partners shuffled" in capsys.readouterr().out
+    translator = rerank.Translator([str(data), "--path", str(trained), "--cpu"])
+    loss, words = 0.0, [0, 0]
+    criterion = SBLabelSmoothedCrossEntropy(translator.task, False, 0.1, 0, False)
+    for batch in probe_reading.gold_batches(translator, "valid"):
+        batch["target"] = batch["stream_target"]  # as in training
+        _, _, logged = criterion.forward(translator.models[0], batch)
+        loss += float(logged["nll_loss"])
+        for half, mask in enumerate(probe_reading.halves(batch["stream_target"], 1)):
+            words[half] += int(mask.sum())
+    bits = found["as trained"].values()
+    mean = sum(b * n for b, n in zip(bits, words)) / sum(words)
+    assert mean == pytest.approx(loss / sum(words) / math.log(2), abs=2e-3)
+    assert found["partners shuffled"] != found["as trained"]
+
+
+def test_a_teacher_reads_nothing_across(data, teacher):
+    with pytest.raises(ValueError, match="--path must be one sb_transformer"):
+        call(probe_reading, data, "--path", teacher, "--sb-direction", "r2l", "--cpu")
 
 
 # ---------------------------------------------------------------- costs and table
