@@ -337,7 +337,6 @@ def test_training_is_as_in_section_4_2(name):
     assert settings["sb_arch"] == "sb_transformer_wmt_en_de_big"
     assert settings["sb_train"]["--sb-lambda"] == 0.1
     assert settings["sb_train"]["--sb-fusion"] == "tanh"
-    assert settings["triples"] == "two"
     assert settings["average"] == (0 if name == "nist_zh_en" else 20)
     decode = settings["decode"]
     expected = {"--beam": 4, "--lenpen": 0.6, "--sb-length-penalty": "gnmt"}
