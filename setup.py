@@ -28,6 +28,7 @@ setup(
         "omegaconf>=2.3,<2.4",
         "sacrebleu>=2.4",
         "sacremoses>=0.1.1",
+        "rjieba>=0.2.2",  # Chinese words
         "subword-nmt>=0.3.8",
         "pyyaml>=6",
         "tqdm>=4.60",

@@ -153,7 +153,7 @@ def test_every_script_says_what_it_does():
     import sys
 
     for path in sorted((ROOT / "scripts").glob("*.py")):
-        if path.name == "texts.py":
+        if path.name in ("texts.py", "published.py"):  # others import them
             continue
         done = subprocess.run(
             [sys.executable, path, "--help"], capture_output=True, text=True

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Fetch, clean and tokenise WMT14 English -> German.
+
+    prepare.py --data RAW --output TEXT [--download] [--first N]
+
+RAW holds the archives, or the files in them under their paths in the archives; with
+--download what is missing is fetched.  Training: Europarl v7, Common Crawl, News
+Commentary v9; validation: newstest2013; test: newstest2014, all 3,003 sentences.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from published import Archive, Corpus, Part, prepare
+from texts import run
+
+WMT13 = "https://www.statmt.org/wmt13"
+WMT14 = "https://www.statmt.org/wmt14"
+
+
+def pair(archive: str, url: str, path: str) -> Part:
+    """A part whose files differ in the language at the end of the name."""
+    source, target = f"{path}.en", f"{path}.de"
+    return Part(source, (target,), Archive(archive, f"{url}/{archive}"))
+
+
+TEST = "test-full/newstest2014-deen"
+CORPUS = Corpus(
+    source="en",
+    target="de",
+    train=(
+        pair("training-parallel-europarl-v7.tgz", WMT13, "training/europarl-v7.de-en"),
+        pair("training-parallel-commoncrawl.tgz", WMT13, "commoncrawl.de-en"),
+        pair("training-parallel-nc-v9.tgz", WMT14, "training/news-commentary-v9.de-en"),
+    ),
+    valid=pair("dev.tgz", WMT14, "dev/newstest2013"),
+    test=(
+        Part(
+            f"{TEST}-src.en.sgm",
+            (f"{TEST}-ref.de.sgm",),
+            Archive("test-full.tgz", f"{WMT14}/test-full.tgz"),
+        ),
+    ),
+)
+
+if __name__ == "__main__":
+    run(lambda: prepare(__doc__, __file__, CORPUS))

@@ -1,0 +1,161 @@
+"""Fake raw data, laid out exactly as the real files that the recipes read.
+
+Each ``lay_out_…(folder)`` writes a few hundred sentences and returns the folder, which
+is then a recipe's ``--data``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import tarfile
+from pathlib import Path
+
+TRAIN, HELD_OUT = 90, 12  # sentences of a training corpus, of a validation or test set
+WORDS = {
+    "en": "house dog tree road city book river train winter letter",
+    "de": "Haus Hund Baum Straße Stadt Buch Fluss Zug Winter Brief",
+    "ru": "дом собака дерево дорога город книга река поезд зима письмо",
+    "zh": "房子 狗 树 道路 城市 书 河流 火车 冬天 信",
+}
+NOUNS = {language: words.split() for language, words in WORDS.items()}
+FULL_STOP = {"zh": "。"}
+
+
+def rows(languages: str, count: int, seed: int) -> list[tuple[str, ...]]:
+    """Sentences of some words, translated word by word."""
+    generator = random.Random(seed)
+    found = []
+    for _ in range(count):
+        words = generator.choices(range(len(NOUNS["en"])), k=generator.randint(3, 7))
+        row = []
+        for language in languages.split():
+            blank = "" if language == "zh" else " "
+            text = blank.join(NOUNS[language][word] for word in words)
+            row.append(text[0].upper() + text[1:] + FULL_STOP.get(language, "."))
+        found.append(tuple(row))
+    return found
+
+
+def plain(lines) -> bytes:
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def sgml(lines, name: str, kind: str, language: str) -> bytes:
+    """As the organisers of WMT write their news tests."""
+    text = [f'<{kind} setid="{name}" srclang="any" trglang="{language}">']
+    for document in range(0, len(lines), 5):
+        text.append(f'<doc sysid="ref" docid="{name}.{document}" genre="news">')
+        text.append("<p>")
+        for number, line in enumerate(lines[document : document + 5], start=1):
+            text.append(f'<seg id="{number}">{line}</seg>')
+        text += ["</p>", "</doc>"]
+    return plain([*text, f"</{kind}>"])
+
+
+def put(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def pack(path: Path, members: dict[str, bytes]) -> None:
+    """A .tgz of these members, and of one that nobody asks for."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content in {"README": b"\xff\n", **members}.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+
+
+def pair(path: str, languages: str, count: int, seed: int) -> dict[str, bytes]:
+    """PATH.xx and PATH.yy."""
+    columns = zip(*rows(languages, count, seed))
+    names = [f"{path}.{language}" for language in languages.split()]
+    return {name: plain(lines) for name, lines in zip(names, columns)}
+
+
+def news(path: str, name: str, languages: str, seed: int) -> dict[str, bytes]:
+    """PATH-src.xx.sgm and PATH-ref.yy.sgm."""
+    source, target = languages.split()
+    texts, references = zip(*rows(languages, HELD_OUT, seed))
+    return {
+        f"{path}-src.{source}.sgm": sgml(texts, name, "srcset", "any"),
+        f"{path}-ref.{target}.sgm": sgml(references, name, "refset", target),
+    }
+
+
+def lay_out_wmt14(folder: Path) -> Path:
+    """The archives of WMT14 English-German."""
+    archives = {
+        "training-parallel-europarl-v7": pair(
+            "training/europarl-v7.de-en", "de en", TRAIN, 1
+        ),
+        "training-parallel-commoncrawl": {
+            **pair("commoncrawl.de-en", "de en", TRAIN, 2),
+            **pair("commoncrawl.ru-en", "ru en", TRAIN, 3),
+        },
+        "training-parallel-nc-v9": pair(
+            "training/news-commentary-v9.de-en", "de en", TRAIN, 4
+        ),
+        "dev": pair("dev/newstest2013", "de en", HELD_OUT, 5),
+        "test-full": news("test-full/newstest2014-deen", "newstest2014", "en de", 6),
+    }
+    for name, members in archives.items():
+        pack(folder / f"{name}.tgz", members)
+    return folder
+
+
+def lay_out_wmt18(folder: Path) -> Path:
+    """The archives of WMT18 Russian-English, and the unpacked Yandex corpus."""
+    crawl = "paracrawl-release1.en-ru.zipporah0-dedup-clean"
+    commentary = "training-parallel-nc-v13"
+    archives = {
+        crawl: pair(crawl, "en ru", TRAIN, 1),
+        "training-parallel-commoncrawl": pair("commoncrawl.ru-en", "ru en", TRAIN, 2),
+        commentary: pair(f"{commentary}/news-commentary-v13.ru-en", "ru en", TRAIN, 3),
+        "test2017": news("test/newstest2017-ruen", "newstest2017", "ru en", 4),
+        "test2018": news("test/newstest2018-ruen", "newstest2018", "ru en", 5),
+    }
+    for name, members in archives.items():
+        pack(folder / f"{name}.tgz", members)
+    for name, content in pair("corpus.en_ru.1m", "en ru", TRAIN, 6).items():
+        put(folder / name, content)
+    return folder
+
+
+def lay_out_nist(folder: Path) -> Path:
+    """Text that a user has extracted from LDC's corpora and NIST's test sets."""
+    corpora = "2000T50 2002T01 2002E18 2003E07 2003E14 2003T17 2004T07"
+    for seed, name in enumerate(corpora.split()):
+        files = pair(f"train/LDC{name}", "zh en", TRAIN, seed)
+        for path, content in files.items():
+            put(folder / path, content)
+    for seed, year in enumerate(range(2, 7), start=100):
+        texts, references = zip(*rows("zh en", HELD_OUT + year, seed))
+        put(folder / f"test/MT0{year}.zh", plain(texts))
+        for number in range(4):
+            other = [f"{line[:-1]} {number}." for line in references]
+            put(folder / f"test/MT0{year}.ref{number}", plain(other))
+    return folder
+
+
+def lay_out_techdocs(folder: Path) -> Path:
+    """Gzipped training text, plain validation and test sets."""
+    sizes = {"train": 2 * TRAIN, "valid": HELD_OUT, "test": HELD_OUT}
+    for seed, (split, size) in enumerate(sizes.items()):
+        for path, content in pair(split, "zh en", size, seed).items():
+            if split == "train":
+                put(folder / f"{path}.gz", gzip.compress(content))
+            else:
+                put(folder / path, content)
+    return folder
+
+
+LAY_OUT = {
+    "techdocs_zh_en": lay_out_techdocs,
+    "wmt14_en_de": lay_out_wmt14,
+    "wmt18_ru_en": lay_out_wmt18,
+    "nist_zh_en": lay_out_nist,
+}

@@ -1,0 +1,444 @@
+"""The recipes: prepare.py on data laid out as the real files are, and the settings."""
+
+import functools
+import hashlib
+import http.server
+import importlib.util
+import math
+import sys
+import threading
+from types import SimpleNamespace
+from unittest import mock
+
+import corpora
+import fairseq.options
+import published
+import pytest
+import tokenise
+import torch
+import yaml
+from commands import ROOT
+from fairseq.data import Dictionary
+from run_recipe import flags, load_recipe
+from texts import TAGS
+
+from sbnmt_plugin.model import SBTransformerModel
+
+LANGUAGES = {
+    "techdocs_zh_en": ("zh", "en"),
+    "wmt14_en_de": ("en", "de"),
+    "wmt18_ru_en": ("ru", "en"),
+    "nist_zh_en": ("zh", "en"),
+}
+TRAIN_PARTS = {"techdocs_zh_en": 2, "wmt14_en_de": 3, "wmt18_ru_en": 4, "nist_zh_en": 7}
+PAPER = ["wmt14_en_de", "wmt18_ru_en", "nist_zh_en"]
+
+
+def prepare(name, *words):
+    """Run a recipe's prepare.py with a command line; errors pass through."""
+    path = ROOT / "examples" / name / "prepare.py"
+    spec = importlib.util.spec_from_file_location(f"prepare_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with mock.patch.object(sys, "argv", ["prepare.py", *map(str, words)]):
+        published.prepare(module.__doc__, str(path), module.CORPUS)
+
+
+def lines(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def recipe(name):
+    path = ROOT / "examples" / name / "recipe.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+# ---------------------------------------------------------------- whole recipes
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_each_recipe_reads_its_raw_files(name, tmp_path):
+    raw = corpora.LAY_OUT[name](tmp_path / "raw")
+    text = tmp_path / "text"
+    prepare(name, "--data", raw, "--output", text)
+    for language in LANGUAGES[name]:
+        train = lines(text / f"train.{language}")
+        assert len(train) == TRAIN_PARTS[name] * corpora.TRAIN
+    valid, test = lines(text / f"valid.{language}"), lines(text / f"test.{language}")
+    assert len(valid) >= corpora.HELD_OUT <= len(test)
+    raw_reference = lines(text / f"test.ref.{language}")
+    assert [line.replace(" .", ".") for line in test] == raw_reference
+    assert test != raw_reference
+    assert not list(raw.glob("**/.*.tmp"))
+
+
+def test_training_pairs_stay_pairs(tmp_path):
+    raw = corpora.lay_out_wmt14(tmp_path / "raw")
+    prepare("wmt14_en_de", "--data", raw, "--output", tmp_path / "text")
+    translated = dict(zip(corpora.NOUNS["en"], corpora.NOUNS["de"]))
+    for split in ("train", "valid", "test"):
+        columns = (lines(tmp_path / "text" / f"{split}.{ln}") for ln in ("en", "de"))
+        for source, target in zip(*columns):
+            words = [translated.get(w, w) for w in source.lower().split()]
+            assert [w.lower() for w in words] == target.lower().split()
+
+
+def test_chinese_is_segmented_and_english_lower_cased(tmp_path):
+    raw = corpora.lay_out_nist(tmp_path / "raw")
+    prepare("nist_zh_en", "--data", raw, "--output", tmp_path, "--lowercase")
+    chinese = " ".join(lines(tmp_path / "train.zh")).split()
+    assert set(chinese) & set(corpora.NOUNS["zh"]) == set(corpora.NOUNS["zh"])
+    assert lines(tmp_path / "test.en")[0].islower()
+    assert lines(tmp_path / "test.ref.en")[0][0].isupper()
+
+
+def test_nist_has_four_references_and_four_test_sets(tmp_path):
+    raw = corpora.lay_out_nist(tmp_path / "raw")
+    prepare("nist_zh_en", "--data", raw, "--output", tmp_path)
+    sets = [line.split("\t") for line in lines(tmp_path / "test.sets")]
+    assert sets == [["MT03", "15"], ["MT04", "16"], ["MT05", "17"], ["MT06", "18"]]
+    count = sum(int(size) for _, size in sets)
+    for number, suffix in enumerate(["", ".2", ".3", ".4"]):
+        tokens = lines(tmp_path / f"test.en{suffix}")
+        assert len(tokens) == count
+        assert all(line.endswith(f" {number} .") for line in tokens)
+        reference = lines(tmp_path / f"test.ref.en{suffix}")
+        assert reference == [line.replace(" .", ".") for line in tokens]
+    assert len(lines(tmp_path / "test.zh")) == count
+    assert len(lines(tmp_path / "valid.en")) == len(lines(tmp_path / "valid.zh")) == 14
+    assert not (tmp_path / "valid.sets").exists()
+
+
+def test_the_file_that_the_driver_waits_for_comes_last(tmp_path):
+    raw = corpora.lay_out_nist(tmp_path / "raw")
+    written = []
+    write = published.write_lines
+
+    def spy(path, rows):
+        written.append(path.name)
+        write(path, rows)
+
+    with mock.patch.object(published, "write_lines", spy):
+        prepare("nist_zh_en", "--data", raw, "--output", tmp_path)
+    assert written[-2:] == ["test.zh", "test.en"]
+
+
+def test_first_reads_some_lines_of_each_file(tmp_path):
+    raw = corpora.lay_out_wmt18(tmp_path / "raw")
+    prepare("wmt18_ru_en", "--data", raw, "--output", tmp_path, "--first", 7)
+    assert len(lines(tmp_path / "train.ru")) == 4 * 7
+    assert len(lines(tmp_path / "test.en")) == 7
+    with pytest.raises(ValueError, match="--first must be ≥ 1, but is 0"):
+        prepare("wmt18_ru_en", "--data", raw, "--output", tmp_path, "--first", 0)
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_a_missing_file_is_named_with_its_remedy(tmp_path):
+    raw = corpora.lay_out_wmt18(tmp_path / "raw")
+    words = ["wmt18_ru_en", "--data", raw, "--output", tmp_path / "text"]
+    (raw / "corpus.en_ru.1m.en").unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"corpus\.en_ru\.1m\.en.*ask for 1mcor"
+    ):
+        prepare(*words)
+    (raw / "test2017.tgz").unlink()
+    (raw / "corpus.en_ru.1m.en").touch()
+    with pytest.raises(FileNotFoundError, match=r"test2017\.tgz.*wmt17.*--download"):
+        prepare(*words)
+    assert not (tmp_path / "text").exists()
+    raw = corpora.lay_out_nist(tmp_path / "nist")
+    (raw / "test" / "MT05.ref3").unlink()
+    with pytest.raises(FileNotFoundError, match=r"MT05\.ref3 does not exist: extract"):
+        prepare("nist_zh_en", "--data", raw, "--output", tmp_path / "text")
+
+
+def test_an_archive_without_the_file_is_named(tmp_path):
+    raw = corpora.lay_out_wmt14(tmp_path / "raw")
+    corpora.pack(raw / "dev.tgz", corpora.pair("dev/newstest2012", "de en", 3, 1))
+    with pytest.raises(FileNotFoundError, match=r"newstest2013.*dev.tgz has no such"):
+        prepare("wmt14_en_de", "--data", raw, "--output", tmp_path / "text")
+
+
+@pytest.mark.parametrize("longer", ["zh", "en"])
+def test_files_of_different_lengths_are_refused(longer, tmp_path):
+    raw = corpora.lay_out_techdocs(tmp_path / "raw")
+    with open(raw / f"valid.{longer}", "a") as file:
+        file.write("one more\n")
+    shorter = "en" if longer == "zh" else "zh"
+    with pytest.raises(ValueError, match=rf"valid\.{shorter} ends after 12"):
+        prepare("techdocs_zh_en", "--data", raw, "--output", tmp_path / "text")
+
+
+def test_text_that_is_not_utf8_and_empty_text_are_refused(tmp_path):
+    raw = corpora.lay_out_techdocs(tmp_path / "raw")
+    words = ["techdocs_zh_en", "--data", raw, "--output", tmp_path / "text"]
+    (raw / "test.zh").write_bytes("好\n".encode() + "好\n".encode("gb18030"))
+    with pytest.raises(ValueError, match=r"test\.zh, line 2, must be UTF-8"):
+        prepare(*words)
+    for language in ("zh", "en"):
+        (raw / f"test.{language}").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"test\.zh must have at least one line"):
+        prepare(*words)
+
+
+# ---------------------------------------------------------------- downloads
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    """A server on this machine with the archives of WMT14."""
+    folder = corpora.lay_out_wmt14(tmp_path / "mirror")
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    handler = functools.partial(Quiet, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def fetch(tmp_path, url, raw="raw"):
+    words = ["--data", tmp_path / raw, "--output", tmp_path / "text"]
+    words += ["--download", "--mirror", url, "--checksums", tmp_path / "SHA256SUMS"]
+    prepare("wmt14_en_de", *words)
+
+
+def test_a_first_download_fills_in_the_checksums(mirror, tmp_path):
+    folder, url = mirror
+    fetch(tmp_path, url)
+    listed = dict(line.split()[::-1] for line in lines(tmp_path / "SHA256SUMS"))
+    assert listed == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+    }
+    before = (tmp_path / "SHA256SUMS").read_bytes()
+    fetch(tmp_path, folder.as_uri(), "again")  # the same files from elsewhere
+    assert (tmp_path / "SHA256SUMS").read_bytes() == before
+
+
+def test_a_file_that_has_changed_is_refused(mirror, tmp_path):
+    folder, url = mirror
+    fetch(tmp_path, url)
+    corpora.pack(folder / "dev.tgz", corpora.pair("dev/newstest2013", "de en", 3, 1))
+    with pytest.raises(ValueError, match=r"again/dev\.tgz must have the SHA-256"):
+        fetch(tmp_path, url, "again")
+    assert not (tmp_path / "again" / "dev").exists()
+
+
+def test_a_download_that_fails_leaves_nothing(mirror, tmp_path):
+    folder, url = mirror
+    (folder / "dev.tgz").unlink()
+    with pytest.raises(ValueError, match=r"dev\.tgz cannot be fetched .*404"):
+        fetch(tmp_path, url)
+    assert "dev.tgz" not in (tmp_path / "SHA256SUMS").read_text()
+    assert not [p for p in (tmp_path / "raw").iterdir() if "dev" in p.name]
+
+
+def test_a_download_cut_short_leaves_nothing(tmp_path):
+    class Short(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "100")
+            self.end_headers()
+            self.wfile.write(b"x" * 40)
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Short)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with pytest.raises(ValueError, match="cannot be fetched"):
+        fetch(tmp_path, f"http://127.0.0.1:{server.server_port}")
+    server.shutdown()
+    server.server_close()
+    assert not list((tmp_path / "raw").iterdir())
+    assert not (tmp_path / "SHA256SUMS").exists()
+
+
+def test_nothing_is_fetched_unasked(mirror, tmp_path):
+    words = ["--data", tmp_path / "raw", "--output", tmp_path / "text"]
+    with (
+        mock.patch("urllib.request.urlopen", side_effect=AssertionError),
+        pytest.raises(FileNotFoundError, match="let --download fetch it"),
+    ):
+        prepare("wmt14_en_de", *words, "--mirror", mirror[1])
+
+
+def test_every_archive_has_an_address_of_its_own():
+    for name in ("wmt14_en_de", "wmt18_ru_en"):
+        path = ROOT / "examples" / name / "prepare.py"
+        spec = importlib.util.spec_from_file_location(f"urls_{name}", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        corpus = module.CORPUS
+        archives = [p.archive for p in (*corpus.train, corpus.valid, *corpus.test)]
+        archives = [archive for archive in archives if archive]
+        assert len({a.name for a in archives}) == len({a.url for a in archives}) == 5
+        for archive in archives:
+            assert archive.url.startswith("https://")
+
+
+# ---------------------------------------------------------------- text
+
+
+def test_cleaning_is_mosess_clean_corpus_n():
+    keep = published.Limits(longest=4, ratio=3, word=5).keep
+    assert keep(("a b c d", "a b"))
+    assert keep(("a b c", "a"))
+    assert not keep(("a b c d", "a"))  # ratio
+    assert not keep(("a b c d e", "a b c"))  # too long
+    assert not keep(("a", ""))
+    assert not keep(("abcdef", "a"))
+    assert published.Limits() == published.Limits(longest=80, ratio=9, word=1000)
+
+
+def test_white_space_of_all_kinds_is_a_blank(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes("\ufeffa\u2028b\rc\u00a0d \te\r\n\nf".encode())
+    assert [*published.lines_of(path)] == ["a b c d e", "", "f"]
+
+
+def test_many_lines_are_tokenised_in_order_by_processes():
+    rows = [(f"好{i}。", f"good {i}.") for i in range(40)]
+    expected = [(f"好 {i} 。", f"good {i} .") for i in range(40)]
+    with mock.patch.object(published, "CHUNK", 3):
+        for workers in (1, 2):
+            found = published.tokenised(iter(rows), ("zh", "en"), False, workers)
+            assert [*found] == expected
+
+
+def test_chinese_words_are_separated_and_joined_again():
+    text = "主页文件「index.html」位于硬盘。"
+    tokens = tokenise.tokenise([text, "", "　"], "zh")
+    assert tokens == ["主页 文件 「 index.html 」 位于 硬盘 。", "", ""]
+    assert tokenise.detokenise(tokens, "zh")[0] == text
+
+
+# ---------------------------------------------------------------- the paper's settings
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_training_is_as_in_section_4_2(name):
+    settings = recipe(name)
+    train = settings["train"]
+    assert train["--adam-betas"] == "(0.9, 0.998)"
+    assert float(train["--adam-eps"]) == 1e-9
+    assert train["--warmup-updates"] == 16000
+    assert math.isclose(train["--lr"], (1024 * 16000) ** -0.5, rel_tol=1e-3)
+    assert train["--lr-scheduler"] == "inverse_sqrt"
+    assert train["--label-smoothing"] == train["--dropout"] == 0.1
+    assert settings["teacher_arch"] == "transformer_wmt_en_de_big"
+    assert settings["sb_arch"] == "sb_transformer_wmt_en_de_big"
+    assert settings["sb_train"]["--sb-lambda"] == 0.1
+    assert settings["sb_train"]["--sb-fusion"] == "tanh"
+    assert settings["average"] == (0 if name == "nist_zh_en" else 20)
+    decode = settings["decode"]
+    expected = {"--beam": 4, "--lenpen": 0.6, "--sb-length-penalty": "gnmt"}
+    assert expected.items() <= dict(zip(decode[::2], decode[1::2])).items()
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_an_update_is_the_papers_gpus_times_the_releases_batch(name):
+    settings = recipe(name)
+    train, gpus = settings["train"], 1 if name == "nist_zh_en" else 3
+    assert train["--max-tokens"] * train["--update-freq"] == gpus * 2048
+    # as many sentences for SB-NMT; and every sentence fits into a batch
+    assert settings["sb_train"]["--max-tokens"] == 2 * train["--max-tokens"]
+    assert train["--max-source-positions"] <= train["--max-tokens"]
+    assert train["--max-target-positions"] <= train["--max-tokens"]
+    # fairseq validates in the middle of an epoch only where it saves
+    assert train["--max-update"] % train["--save-interval-updates"] == 0
+
+
+def test_vocabularies_and_scores_are_as_in_section_4_1():
+    kinds = {name: recipe(name)["bpe"] for name in PAPER}
+    assert kinds == {
+        "wmt14_en_de": {"kind": "joint", "merges": 37000},
+        "wmt18_ru_en": {"kind": "joint", "merges": 50000},
+        "nist_zh_en": {"kind": "separate", "merges": 30000},
+    }
+    sizes = {"wmt14_en_de": 37000, "wmt18_ru_en": 52000, "nist_zh_en": 2 * 30000}
+    for name, size in sizes.items():
+        words = ["--joined-dictionary", "--nwordssrc", size]
+        assert recipe(name)["preprocess"] == words
+    scores = {name: recipe(name)["score"] for name in PAPER}
+    assert scores == {
+        "wmt14_en_de": {"lowercase": False, "references": 1},
+        "wmt18_ru_en": {"lowercase": True, "references": 1},
+        "nist_zh_en": {"lowercase": True, "references": 4},
+    }
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_small_is_for_a_cpu(name):
+    small = recipe(name)["small"]
+    assert small["train"]["--cpu"] is None
+    assert small["train"]["--fp16"] is False
+    assert small["train"]["--max-epoch"] == 2
+    assert small["teacher_arch"] == "transformer_tiny"
+    assert small["train"]["--update-freq"] % 2 == 0  # two processes can share it
+
+
+def options_of(settings, system):
+    """fairseq's options of a system, as fairseq-train reads them."""
+    kind = "sb" if system == "sb" else "teacher"
+    options = {
+        "--arch": settings[f"{kind}_arch"],
+        "--user-dir": ROOT / "sbnmt_plugin",
+        "--task": "sb_translation",
+        "--criterion": "sb_label_smoothed_cross_entropy",
+        **settings["train"],
+        **settings.get(f"{kind}_train", {}),
+    }
+    if system == "rnmt":
+        options["--arch"] = "lstm_luong_wmt_en_de"
+    options |= settings.get("systems", {}).get(system, {})
+    parser = fairseq.options.get_training_parser()
+    return fairseq.options.parse_args_and_arch(parser, ["data", *flags(options)])
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_fairseq_takes_the_options_of_every_system(name, small):
+    settings = load_recipe(ROOT / "examples" / name, small)
+    for system in ("teacher-l2r", "rnmt", "sb", "sb-finetuned"):
+        assert options_of(settings, system).optimizer == "adam"
+
+
+@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize("system", ["teacher-l2r", "sb"])
+def test_models_are_as_large_as_the_papers(name, system):
+    args = options_of(load_recipe(ROOT / "examples" / name, False), system)
+    for side in ("encoder", "decoder"):
+        assert getattr(args, f"{side}_embed_dim") == 1024
+        assert getattr(args, f"{side}_ffn_embed_dim") == 4096
+        assert getattr(args, f"{side}_attention_heads") == 16
+        assert getattr(args, f"{side}_layers") == 6
+    assert (args.dropout, args.attention_dropout) == (0.1, 0.0)
+    assert args.share_all_embeddings
+
+
+@pytest.mark.parametrize("rows, millions", [(30720, 207.8), (60000, 237.8)])
+def test_parameters_of_nist_with_one_embedding_matrix(rows, millions):
+    """30,720 rows make the paper's 207.8M; two vocabularies of 30K make more."""
+    dictionary = Dictionary()
+    while len(dictionary) < rows:
+        dictionary.add_symbol(f"w{len(dictionary)}")
+    for tag in TAGS:
+        dictionary.add_symbol(tag)
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    args = options_of(load_recipe(ROOT / "examples" / "nist_zh_en", False), "sb")
+    with torch.device("meta"):
+        model = SBTransformerModel.build_model(args, task)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    assert round(count / 1e6, 1) == millions
+
+
+# The chain of each recipe, run_recipe.py … --small on corpora.LAY_OUT[name](folder), is
+# to be tested here.
