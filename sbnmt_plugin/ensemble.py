@@ -52,7 +52,8 @@ class Scorer:
         )
         logits = logits[:, -1:] / temperature
         lprobs = self.model.get_normalized_probs((logits, extra), log_probs=True)
-        attention = (extra or {}).get("attn")
+        # recurrent decoders give it as it is, Transformers in a dictionary
+        attention = extra if isinstance(extra, Tensor) else (extra or {}).get("attn")
         if isinstance(attention, list):
             attention = attention[0]
         return lprobs[:, -1], None if attention is None else attention[:, -1]

@@ -440,5 +440,30 @@ def test_parameters_of_nist_with_one_embedding_matrix(rows, millions):
     assert round(count / 1e6, 1) == millions
 
 
-# The chain of each recipe, run_recipe.py … --small on corpora.LAY_OUT[name](folder), is
-# to be tested here.
+# ---------------------------------------------------------------- whole chains
+
+ROWS = {"techdocs_zh_en": ["sb", "rnmt", "rerank"]}
+
+
+@pytest.mark.parametrize("name", sorted(corpora.LAY_OUT))
+def test_the_whole_chain_runs_on_files_laid_out_as_the_real_ones(
+    name, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(runner.Runner, "command", in_process.command)
+    corpora.LAY_OUT[name](tmp_path / "raw")
+    work, rows = tmp_path / "work", ROWS.get(name, ["sb"])
+    call(
+        *(run_recipe, ROOT / "examples" / name, "--small", "--work", work),
+        *("--data", tmp_path / "raw", "--rows", *rows),
+    )
+    table = json.loads((work / "table.json").read_text())
+    assert [row["name"] for row in table["rows"]] == sorted(rows, key=list(PAPER).index)
+    settings = load_recipe(ROOT / "examples" / name, small=True)
+    signature = table["signatures"]["tokenised BLEU"]
+    assert f"nrefs:{settings['score']['references']}|" in signature
+    assert ("case:lc" in signature) == settings["score"]["lowercase"]
+    assert "tok:none" in signature
+    sets = table["rows"][-1].get("sets", {})
+    assert list(sets) == (["mt03", "mt04", "mt05", "mt06"] if "nist" in name else [])
+    output = capsys.readouterr().out
+    assert all(row["title"] in output for row in table["rows"])
