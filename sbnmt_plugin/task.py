@@ -1,5 +1,6 @@
 """Task ``sb_translation``: data of two target streams, the search, validation."""
 
+import itertools
 import json
 import logging
 import os
@@ -29,7 +30,7 @@ from sbnmt_plugin.checkpoints import (
     fingerprint,
     refuse_damaged,
 )
-from sbnmt_plugin.dataset import SBLanguagePairDataset
+from sbnmt_plugin.dataset import ANEW, SBLanguagePairDataset, check_split
 from sbnmt_plugin.directions import L2R, PAIRINGS, R2L, TAGS
 from sbnmt_plugin.generator import Generator, Symbols
 from sbnmt_plugin.options import ANSWERS, DEFAULT_BEAM, check_names, search_options
@@ -170,41 +171,63 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
     ) -> None:
-        """Load a split; both streams are the target where it has no R2L texts."""
-        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
-        pairs = self.datasets[split]
-        opposite = self._load_opposite(split, epoch, combine, pairs)
-        self.datasets[split] = self._with_streams(pairs, opposite)
+        """Load a split; both streams are the target where it has no R2L texts.
 
-    def _load_opposite(self, split: str, epoch: int, combine: bool, pairs: Any) -> Any:
-        """The R2L texts of a split, or None."""
+        Raises:
+            ValueError: files that are there only in part, or cut off.
+        """
+        languages = self.cfg.source_lang, self.cfg.target_lang
+        pairs = "-".join(languages), "-".join(languages[::-1])
+        streams = [*languages, *(["r2l"] if R2L in self.directions else [])]
+        prefix = os.path.join(self._folder(split, epoch), split)
+        parts = (f"{prefix}{k or ''}" for k in itertools.count())
+        checked = parts if combine else itertools.islice(parts, 1)
+        check_split(checked, pairs, streams, self.cfg.dataset_impl)
+        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
+        loaded = self.datasets[split]
+        opposite = self._load_opposite(split, prefix, loaded)
+        self.datasets[split] = self._with_streams(loaded, opposite)
+
+    def _folder(self, split: str, epoch: int) -> str:
+        """The data folder of an epoch; only training data may have several."""
+        paths = utils.split_paths(self.cfg.data)
+        place = (epoch - 1) % len(paths) if split == self.cfg.train_subset else 0
+        return str(paths[place])
+
+    def _load_opposite(self, split: str, prefix: str, pairs: Any) -> Any:
+        """The R2L texts of a split, or None.
+
+        Raises:
+            ValueError: only some parts have R2L texts, or another number of lines.
+        """
         if R2L not in self.directions or pairs.tgt is None:
             return None
-        paths = utils.split_paths(self.cfg.data)
-        folder = paths[(epoch - 1) % len(paths)]
-        if split != self.cfg.train_subset:
-            folder = paths[0]
         pair = f"{self.cfg.source_lang}-{self.cfg.target_lang}"
-        parts = []
-        for k in range(len(pairs.tgt.datasets) if _is_concat(pairs.tgt) else 1):
-            prefix = os.path.join(folder, f"{split}{k or ''}.{pair}.r2l")
-            if not dataset_exists(prefix, impl=self.cfg.dataset_impl):
-                break
-            parts.append(
-                data_utils.load_indexed_dataset(
-                    prefix, self.tgt_dict, self.cfg.dataset_impl
-                )
+        prefixes = [
+            f"{prefix}{part or ''}.{pair}.r2l"
+            for part in range(len(pairs.tgt.datasets) if _is_concat(pairs.tgt) else 1)
+        ]
+        parts = [
+            data_utils.load_indexed_dataset(
+                prefix, self.tgt_dict, self.cfg.dataset_impl
+            )
+            for prefix in prefixes
+            if dataset_exists(prefix, impl=self.cfg.dataset_impl)
+        ]
+        if parts and len(parts) < len(prefixes):
+            raise ValueError(
+                f"{', '.join(prefixes)} must all be there, or none, but only "
+                f"{len(parts)} of {len(prefixes)} are: give every part of --combine "
+                "R2L texts (scripts/binarise.py)"
             )
         if not parts:
             if len(self.directions) == 2 and split == self.cfg.train_subset:
                 logger.warning(
-                    "%s has no R2L texts (%s.%s.r2l.*): both streams are the same gold "
+                    "there are no R2L texts (%s.*): both streams are the same gold "
                     "text, so each sees through the other what it has to predict. Good "
                     "for toy runs and for validation by generation (--eval-bleu), not "
                     "for training: build triples with scripts/make_triples.py",
-                    folder,
-                    split,
-                    pair,
+                    prefixes[0],
                 )
             return None
         opposite = parts[0]
@@ -212,9 +235,8 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
             opposite = ConcatDataset(parts, pairs.tgt.sample_ratios)
         if len(opposite) != len(pairs):
             raise ValueError(
-                f"{folder}/{split}.{pair}.r2l has {len(opposite)} lines, but "
-                f"{split}.{pair}.{self.cfg.source_lang} has {len(pairs)}: binarise the "
-                "three files of the split together (scripts/binarise.py)"
+                f"{prefixes[0]} has {len(opposite)} lines, but "
+                f"{split}.{pair}.{self.cfg.source_lang} has {len(pairs)}: {ANEW}"
             )
         return opposite
 

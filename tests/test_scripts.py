@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -134,6 +135,24 @@ def test_an_existing_folder_is_kept(data):
     assert sorted(data.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--only-source"],
+        ["--dict-only"],
+        ["--workers", 0],
+        ["--dataset-impl", "raw"],
+        ["--dataset-impl", "fasta"],
+    ],
+    ids=str,
+)
+def test_what_a_data_folder_cannot_hold_is_refused(data, tmp_path, options):
+    words = ["-s", "en", "-t", "de", "--trainpref", data.parent / "texts" / "train"]
+    with pytest.raises(ValueError, match=f"{options[0]} .* is not supported"):
+        call(binarise, *words, "--destdir", tmp_path / "bin", *options)
+    assert not list(tmp_path.iterdir())
+
+
 def test_workers_write_the_same(data, tmp_path):
     folder = data.parent / "texts"
     words = ["-s", "en", "-t", "de"]
@@ -144,11 +163,13 @@ def test_workers_write_the_same(data, tmp_path):
         assert path.read_bytes() == (tmp_path / "bin" / path.name).read_bytes()
 
 
-def test_an_opposite_stream_of_another_length_is_refused(data, tmp_path):
-    import shutil
+@pytest.fixture
+def folder(data, tmp_path):
+    """A copy of the data that a test may damage."""
+    return Path(shutil.copytree(data, tmp_path / "bin"))
 
-    folder = tmp_path / "bin"
-    shutil.copytree(data, folder)
+
+def test_an_opposite_stream_of_another_length_is_refused(data, folder, tmp_path):
     for suffix in ("bin", "idx"):
         shutil.copy(
             data / f"valid.en-de.de.{suffix}", folder / f"train.en-de.r2l.{suffix}"
@@ -159,11 +180,52 @@ def test_an_opposite_stream_of_another_length_is_refused(data, tmp_path):
         run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
 
 
-def test_a_dictionary_with_a_tag_is_refused(data, tmp_path):
-    import shutil
+@pytest.mark.parametrize(
+    "name", ["train.en-de.r2l", "train.en-de.en", "train.en-de.de"]
+)
+@pytest.mark.parametrize("suffix", [".bin", ".idx"])
+def test_half_a_stream_is_refused(folder, tmp_path, name, suffix):
+    (folder / (name + suffix)).unlink()
+    with pytest.raises(ValueError, match=rf"{name} must be there as .bin and .idx"):
+        run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
 
-    folder = tmp_path / "bin"
-    shutil.copytree(data, folder)
+
+@pytest.mark.parametrize("keep", [0, 20, 60, -1])
+@pytest.mark.parametrize("name", ["train.en-de.r2l.idx", "train.en-de.de.bin"])
+def test_a_truncated_stream_is_refused(folder, tmp_path, name, keep):
+    path = folder / name
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(ValueError, match=rf"{path.stem}.bin and .idx must be whole"):
+        run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
+
+
+def test_all_parts_or_none_have_opposite_texts(folder, tmp_path):
+    for path in sorted(folder.glob("train.*")):
+        shutil.copy(path, folder / path.name.replace("train", "train1"))
+    words = [*SB, "--upsample-primary", 1, "--max-epoch", 1]
+    run_train(folder, tmp_path / "save", *words)
+    for suffix in ("bin", "idx"):
+        (folder / f"train.en-de.r2l.{suffix}").unlink()
+    with pytest.raises(ValueError, match="only 1 of 2 are: give every part"):
+        run_train(folder, tmp_path / "save", *words)
+
+
+def test_opposite_texts_of_another_format_are_refused(folder, tmp_path):
+    """Raw texts beside a binarised R2L stream, which was silently left out."""
+    for split in ("train", "valid"):
+        for language in ("en", "de"):
+            put(folder / f"{split}.en-de.{language}", "w1")
+    words = [*SB, "--dataset-impl", "raw", "--max-epoch", 1]
+    refused = r"train.en-de.r2l must be there as its text"
+    with pytest.raises(ValueError, match=refused):
+        run_train(folder, tmp_path / "save", *words)
+    for suffix in (".bin", ".idx"):
+        (folder / f"train.en-de.r2l{suffix}").unlink()
+    put(folder / "train.en-de.r2l", "w2")
+    run_train(folder, tmp_path / "save", *words)
+
+
+def test_a_dictionary_with_a_tag_is_refused(folder, tmp_path):
     with (folder / "dict.de.txt").open("a") as file:
         file.write("<l2r> 1\n")
     with pytest.raises(ValueError, match=r"dict.de.txt must not contain <l2r>"):
