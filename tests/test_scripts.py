@@ -1,10 +1,14 @@
 """From bitext to triples: the scripts, their refusals, and that they can be resumed."""
 
+import errno
 import importlib.util
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from unittest import mock
 
@@ -59,6 +63,14 @@ def test_a_carriage_return_inside_a_line_is_refused(tmp_path):
         texts.read_lines(path)
 
 
+def test_a_byte_order_mark_is_refused(tmp_path):
+    """fairseq reads the same files, so that stripping it here would not be enough."""
+    path = tmp_path / "notepad"
+    path.write_text("first\nsecond\n", encoding="utf-8-sig")
+    with pytest.raises(ValueError, match=r"notepad, line 1, must not begin with a"):
+        texts.read_lines(path)
+
+
 def test_an_input_is_never_the_output(tmp_path):
     path = put(tmp_path / "t.en", "a b")
     refused = pytest.raises(ValueError, match="must not be read and written by one")
@@ -91,6 +103,52 @@ def test_a_users_mistake_is_one_line(tmp_path):
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.strip() == "bpe.py: error: in does not exist"
+
+
+def fails(*words):
+    """The one line that a script prints when it fails."""
+    command = [sys.executable, ROOT / "scripts" / words[0], *map(str, words[1:])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
+
+
+def test_what_the_system_refuses_is_one_line(tmp_path):
+    source = put(tmp_path / "in", "a b")
+    words = ["bpe.py", "vocabulary", source]
+    assert f"{tmp_path}: Is a directory: choose" in fails(*words, tmp_path)
+    assert f"{source}: File exists: choose" in fails(*words, source / "out")
+    assert f"{tmp_path} is no file" in fails("bpe.py", "vocabulary", tmp_path, "x")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(OSError, match=r"No space") as caught:  # noqa: SIM117
+        with texts.new_file(tmp_path / "out"):
+            raise full
+    assert caught.value.filename == str(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_end_by_sigterm_leaves_nothing(tmp_path):
+    """A batch system ends a job in this way."""
+    for suffix in ("en", "de"):
+        put(tmp_path / "texts" / f"train.{suffix}", *["a b c d e f g"] * 50_000)
+    output = tmp_path / "data"
+    output.mkdir()
+    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "texts" / "train"]
+    words += ["--destdir", output / "bin", "--workers", "2"]
+    script = [sys.executable, ROOT / "scripts" / "binarise.py", *map(str, words)]
+    running = subprocess.Popen(script, stderr=subprocess.PIPE)
+    while not list(output.glob(".bin.*.tmp/*.bin")):
+        assert running.poll() is None, running.stderr.read()
+        time.sleep(0.01)
+    running.terminate()
+    running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGTERM
+    assert not list(output.iterdir())
 
 
 # ---------------------------------------------------------------- binarising
