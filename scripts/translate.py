@@ -31,6 +31,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from texts import new_file, read_lines, refuse_tags, run
 from tqdm import tqdm
 
+WHOLE = {"id", "score", "text"}
 PLUGIN = Path(__file__).resolve().parent.parent / "sbnmt_plugin"
 
 
@@ -174,13 +175,31 @@ def write_shard(path: Path, start: int, lines: list[str], make: Translator) -> N
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
+def read_shard(path: Path) -> list[dict[str, Any]]:
+    """The records of a shard.
+
+    Raises:
+        ValueError: it is not as it was written.
+    """
+    try:
+        records = [json.loads(line) for line in read_lines(path)]
+        if all(r.keys() >= {"id", "skipped"} or r.keys() >= WHOLE for r in records):
+            return records
+    except (ValueError, AttributeError):
+        pass  # no JSON, or no records
+    raise ValueError(
+        f"{path} must hold a JSON record per line, as it was written, but is damaged: "
+        "remove it and repeat the command"
+    )
+
+
 def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
     """Join all shards, checking that every id is there exactly once, in order.
 
     Returns:
         How many sentences were translated, and how many skipped.
     """
-    records = [json.loads(line) for path in shards for line in read_lines(path)]
+    records = [record for path in shards for record in read_shard(path)]
     ids = [record["id"] for record in records]
     if ids != list(range(count)):
         raise ValueError(
@@ -204,28 +223,42 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
     return len(done), len(skipped)
 
 
-def check_same_job(folder: Path, lines: list[str], arguments: list[str]) -> None:
-    """A folder of shards belongs to one input and one command.
-
-    Raises:
-        ValueError: it has been begun with others.
-    """
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:
+    """What an output depends on: input, options, models."""
     files = [
         Path(p) for word in arguments for p in word.split(":") if p.endswith(".pt")
     ]
-    models = {str(p): p.stat().st_mtime_ns for p in files if p.exists()}
-    job = {"input sha256": digest, "options": arguments, "models": models}
+    return {
+        "input sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+        "options": arguments,
+        "models": {str(p): p.stat().st_mtime_ns for p in files if p.exists()},
+    }
+
+
+def check_same_job(output: Path, folder: Path, job: dict[str, Any]) -> None:
+    """What is there already, shards or a whole output, must be of the same job.
+
+    Raises:
+        ValueError: it has been begun with others, or nobody can tell.
+    """
     path = folder / "job.json"
-    if path.exists():
-        if json.loads(path.read_text()) != job:
+    if not path.exists():
+        if output.exists() or any(folder.glob("*.jsonl")):
             raise ValueError(
-                f"{folder} was begun with another input, model or other options: "
-                "remove it to translate anew, or repeat the first command to continue"
+                f"{output} has been begun or written, but {path}, which says from "
+                f"what, is missing: remove {output} and {folder} to translate anew"
             )
         return
-    with new_file(path) as file:
-        json.dump(job, file, indent=1)
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        known = None
+    if known != job:
+        raise ValueError(
+            f"{output} was begun with another input, model or other options, or {path} "
+            f"is damaged: remove {output} and {folder} to translate anew, or repeat "
+            "the first command to continue"
+        )
 
 
 def main() -> None:
@@ -249,11 +282,14 @@ def main() -> None:
         raise ValueError(f"--input {args.input} must have lines, but is empty")
     refuse_tags(args.input, lines)
     output = Path(args.output)
-    if output.exists():
-        print(f"{output} exists: nothing to do", file=sys.stderr)
-        return
+    if output.is_dir():
+        raise ValueError(f"--output {output} must be a file, but is a folder")
     folder = Path(f"{output}.shards")
-    folder.mkdir(parents=True, exist_ok=True)
+    job = describe_job(lines, [*others, f"--shard-size={args.shard_size}"])
+    check_same_job(output, folder, job)
+    if output.exists():
+        print(f"{output} is already written: nothing to do", file=sys.stderr)
+        return
     starts = list(range(0, len(lines), args.shard_size))
     shards = [folder / f"{number:05d}.jsonl" for number in range(len(starts))]
     mine = [
@@ -261,7 +297,8 @@ def main() -> None:
     ]
     if mine:
         translator = Translator(others)  # first: it refuses bad options
-        check_same_job(folder, lines, [*others, f"--shard-size={args.shard_size}"])
+        with new_file(folder / "job.json") as file:
+            json.dump(job, file, indent=1)
         for n in tqdm(mine, desc=f"{output.name}: shards", unit="shard"):
             piece = lines[starts[n] : starts[n] + args.shard_size]
             write_shard(shards[n], starts[n], piece, translator)

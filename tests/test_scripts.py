@@ -412,14 +412,62 @@ def test_workers_divide_the_shards(data, teacher, tmp_path):
     assert parts.read_text() == whole.read_text()
 
 
-def test_another_job_in_the_same_folder_is_refused(data, teacher, tmp_path):
+def test_another_job_of_the_same_name_is_refused(data, teacher, tmp_path, capsys):
+    source = shutil.copy(data.parent / "texts" / "test.en", tmp_path / "in")
+    model = shutil.copy(teacher, tmp_path / "model.pt")
+    output = tmp_path / "out.tsv"
+    refused = pytest.raises(ValueError, match="begun with another input, model or")
+
+    def translated(*words, size=15):
+        words = ["--shard-size", size, *words]
+        call(translate, *translate_command(data, model, source, output, *words))
+
+    translated("--of", 2)
+    with refused:  # half done
+        translated("--of", 2, size=10)
+    translated()
+    whole = output.read_bytes()
+    capsys.readouterr()
+    translated()
+    assert "already written: nothing to do" in capsys.readouterr().err
+    with refused:  # other options
+        translated("--lenpen", 0.3)
+    os.utime(model, (1, 1))
+    with refused:  # another model
+        translated()
+    shutil.copystat(teacher, model)
+    put(source, "w1")
+    with refused:  # another input
+        translated()
+    job = Path(f"{output}.shards") / "job.json"
+    job.write_text("{")
+    with pytest.raises(ValueError, match=r"job.json is damaged: remove"):
+        translated()
+    job.unlink()
+    with pytest.raises(ValueError, match=r"job.json, which says from what, is miss"):
+        translated()
+    assert output.read_bytes() == whole
+
+
+@pytest.mark.parametrize("content", ["", "{", "3", '{"id": 1}', "\xff"])
+def test_a_damaged_shard_is_named(data, teacher, tmp_path, content):
     source = data.parent / "texts" / "test.en"
     output = tmp_path / "out.tsv"
-    words = ["--of", 2, "--shard-size", 15]
-    call(translate, *translate_command(data, teacher, source, output, *words))
-    words[-1] = 10
-    with pytest.raises(ValueError, match="was begun with another input, model"):
-        call(translate, *translate_command(data, teacher, source, output, *words))
+    command = translate_command(data, teacher, source, output)
+    call(translate, *command)
+    output.unlink()
+    shard = Path(f"{output}.shards") / "00000.jsonl"
+    shard.write_bytes(content.encode("latin-1"))
+    message = "00000.jsonl must hold a JSON rec" if content else "must hold the ids 0"
+    with pytest.raises(ValueError, match=message):
+        call(translate, *command)
+    assert not output.exists()
+
+
+def test_an_output_that_is_a_folder_is_refused(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    with pytest.raises(ValueError, match=r"--output .* must be a file, but is"):
+        call(translate, *translate_command(data, teacher, source, tmp_path))
 
 
 @pytest.mark.parametrize(
