@@ -25,10 +25,10 @@ from omegaconf import II, OmegaConf, open_dict
 
 from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS
 from sbnmt_plugin.checkpoints import (
+    check_checkpoints,
     check_dictionaries,
     check_start,
     fingerprint,
-    refuse_damaged,
 )
 from sbnmt_plugin.dataset import ANEW, SBLanguagePairDataset, check_split
 from sbnmt_plugin.directions import L2R, PAIRINGS, R2L, TAGS
@@ -135,8 +135,7 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
                 "leave it out"
             )
         if not kwargs.get("from_checkpoint"):
-            for path in checkpoint_files(cfg):
-                refuse_damaged(path)
+            check_checkpoints(checkpoint_files(cfg))
         if cfg.num_shards not in (None, 1):
             raise ValueError(
                 "--num-shards is ignored by fairseq-generate: shard with "
@@ -287,7 +286,7 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
             saved = getattr(cfg, "sb_dictionaries", None) or ()
             check_dictionaries(saved, *dictionaries, "the checkpoint")
         elif self.cfg.sb_path is None:
-            for path in filter(os.path.isfile, checkpoint_files(self.cfg)):
+            for path in checkpoint_files(self.cfg):
                 check_start(path, *dictionaries)
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             cfg.sb_direction = wanted
@@ -433,15 +432,16 @@ def read_json(flag: str, text: str) -> dict[str, Any]:
 
 
 def checkpoint_files(cfg: Any) -> list[str]:
-    """The checkpoints that the command is going to read, if they exist."""
+    """The checkpoints, of those that exist, which the command is going to read."""
     if cfg.sb_path is not None:
-        return list(utils.split_paths(cfg.sb_path))
-    restore = cfg.sb_restore_file
-    if restore == "checkpoint_last.pt":  # fairseq's default is in --save-dir
-        restore = os.path.join(cfg.sb_save_dir, restore)
-    if cfg.sb_finetune_from_model is not None and not os.path.exists(restore):
-        return [cfg.sb_finetune_from_model]
-    return [restore]
+        paths = list(utils.split_paths(cfg.sb_path))
+    else:
+        restore = cfg.sb_restore_file
+        if restore == "checkpoint_last.pt":  # fairseq's default is in --save-dir
+            restore = os.path.join(cfg.sb_save_dir, restore)
+        start = cfg.sb_finetune_from_model
+        paths = [restore if start is None or os.path.exists(restore) else start]
+    return [path for path in paths if os.path.isfile(path)]
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """fairseq's own commands with the plugin, as users type them."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -263,6 +264,21 @@ def test_a_truncated_checkpoint_is_an_error(data, trained, tmp_path):
     path.write_bytes(trained.read_bytes()[:5000])
     with pytest.raises(ValueError, match=r"cut.pt is not a whole checkpoint"):
         run_generate(data, path)
+
+
+def test_what_is_no_checkpoint_is_an_error(data, tmp_path):
+    path = tmp_path / "other.pt"
+    torch.save({"a": 1}, path)
+    with pytest.raises(ValueError, match=r"other.pt .* must be a checkpoint of fairse"):
+        run_generate(data, path)
+    torch.save({"model": {}, "code": Path("x")}, path)
+    with pytest.raises(ValueError, match=r"other.pt .* cannot be read safely"):
+        run_generate(data, path)
+
+
+def test_an_ensemble_of_two_directions_is_refused(data, trained, teacher):
+    with pytest.raises(ValueError, match=r"must have been trained with one --sb-direc"):
+        run_generate(data, f"{trained}:{teacher}")
 
 
 def test_another_order_of_the_dictionary_is_refused(data, trained, teacher, tmp_path):

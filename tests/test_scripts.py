@@ -554,6 +554,16 @@ def test_averaging_is_the_mean(data, tmp_path):
         call(average_checkpoints, "--output", output, "--last", 9, tmp_path)
     with pytest.raises(FileNotFoundError, match=r"none.pt does not exist"):
         call(average_checkpoints, "--output", output, tmp_path / "none.pt")
+    with pytest.raises(ValueError, match=r"is a folder: name checkpoints, or"):
+        call(average_checkpoints, "--output", output, tmp_path)
+    torch.save({"a": 1}, tmp_path / "other.pt")
+    with pytest.raises(ValueError, match=r"other.pt .* must be a checkpoint of fair"):
+        call(average_checkpoints, "--output", output, tmp_path / "other.pt")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(IsADirectoryError):
+        last = tmp_path / "checkpoint_last.pt"
+        call(average_checkpoints, "--output", tmp_path, last)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_bpe_is_undone(tmp_path):
