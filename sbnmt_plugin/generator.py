@@ -109,6 +109,7 @@ class Batch:
         token_scores: (N, t) log-probability of each token.
         attention: (N, t, S), or None.
         pool: their finished hypotheses.
+        broken: (B,) bool, whether the model has given what is not a number.
     """
 
     index: Tensor
@@ -120,6 +121,7 @@ class Batch:
     token_scores: Tensor
     attention: Tensor | None
     pool: Pool
+    broken: Tensor
 
     def select(self, sentences: Tensor, rows: Tensor) -> Batch:
         """These sentences alone, whose rows are ``rows``."""
@@ -133,6 +135,7 @@ class Batch:
             token_scores=self.token_scores[rows],
             attention=None if self.attention is None else self.attention[rows],
             pool=self.pool.select(sentences),
+            broken=self.broken[sentences],
         )
 
 
@@ -209,8 +212,9 @@ class Generator:
             The k best hypotheses of each sentence, best first.
 
         Raises:
-            ValueError: constraints, or lengths that nothing can satisfy.
-            FloatingPointError: a sentence for which no hypothesis has a score.
+            ValueError: constraints, or lengths and bans that nothing can satisfy.
+            FloatingPointError: a sentence for which no hypothesis has a score,
+                because the model gives none.
         """
         if constraints is not None:
             raise ValueError("--constraints is not supported by the SB-NMT search")
@@ -237,7 +241,7 @@ class Generator:
                 for place in done.nonzero().flatten().tolist():
                     index = int(batch.index[place])
                     results[index], records[index] = self._close(
-                        batch.pool, place, net_input["src_tokens"][index]
+                        batch, place, net_input["src_tokens"][index]
                     )
                 alive = (~done).nonzero().flatten()
                 rows = self.layout.rows_of(alive)
@@ -289,6 +293,7 @@ class Generator:
             token_scores=scores.new_empty(scores.numel(), 0),
             attention=None,
             pool=Pool.empty(count, layout.directions, options.beam, scores),
+            broken=torch.zeros(count, dtype=torch.bool, device=device),
         )
 
     def _step(self, batch: Batch, scorers: list[Scorer], step: int) -> Tensor:
@@ -334,7 +339,9 @@ class Generator:
             (N, V).
         """
         symbols, layout = self.symbols, self.layout
-        lprobs = lprobs.masked_fill(lprobs.isnan(), DEAD)
+        nan = lprobs.isnan()
+        batch.broken |= layout.split(nan).flatten(1).any(1)
+        lprobs = lprobs.masked_fill(nan, DEAD)
         lprobs[:, list(symbols.never)] = DEAD
         lprobs[:, symbols.unk] -= self.options.unkpen
         forced = lprobs.clone() if bool((batch.prefix_len > step).any()) else None
@@ -423,22 +430,29 @@ class Generator:
         )
 
     def _close(
-        self, pool: Pool, place: int, source: Tensor
+        self, batch: Batch, place: int, source: Tensor
     ) -> tuple[list[Hypothesis], tuple[str, dict[str, Hypothesis]]]:
         """The answers of a finished sentence; for the record who won, and each
         direction's best (no entry where one never finished)."""
-        single = pool.select(torch.tensor([place], device=pool.score.device))
+        single = batch.pool.select(batch.index.new_tensor([place]))
         score, index = search.ranking(single, self.options.answering)
-        size = pool.score.size(2)
+        size = single.score.size(2)
         answers = [
             self._hypothesis(single, i // size, i % size, source)
             for value, i in zip(score[0].tolist(), index[0].tolist())
             if value > DEAD
         ]
-        if not answers:
+        if not answers and bool(batch.broken[place]):
             raise FloatingPointError(
                 "no hypothesis of a sentence has a finite score: the model's "
                 "probabilities are not numbers (too high a learning rate? fp16 range?)"
+            )
+        if not answers:
+            raise ValueError(
+                "no hypothesis of a sentence can end: no token is left that "
+                "--no-repeat-ngram-size, --min-len, --max-len-a, --max-len-b and the "
+                "prefix allow, or --unkpen and --temperature leave none a finite "
+                "score; loosen them"
             )
         best = {
             NAMES[direction]: self._hypothesis(single, place, 0, source)

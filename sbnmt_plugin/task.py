@@ -23,7 +23,7 @@ from fairseq.tasks.translation import (
 )
 from omegaconf import II, OmegaConf, open_dict
 
-from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS
+from sbnmt_plugin.beam import DEFAULT_BEAM, LENGTH_PENALTIES, STOPS
 from sbnmt_plugin.checkpoints import (
     check_checkpoints,
     check_dictionaries,
@@ -33,7 +33,7 @@ from sbnmt_plugin.checkpoints import (
 from sbnmt_plugin.dataset import ANEW, SBLanguagePairDataset, check_split
 from sbnmt_plugin.directions import L2R, PAIRINGS, R2L, TAGS
 from sbnmt_plugin.generator import Generator, Symbols
-from sbnmt_plugin.options import ANSWERS, DEFAULT_BEAM, check_names, search_options
+from sbnmt_plugin.options import ANSWERS, check_names, search_options
 from sbnmt_plugin.records import RecordWriter
 
 logger = logging.getLogger(__name__)
@@ -111,6 +111,7 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         super().__init__(cfg, src_dict, tgt_dict)
         self.directions = DIRECTIONS[str(cfg.sb_direction)]
         self._writer: RecordWriter | None = None
+        self._warned = False  # of a checkpoint without checksums
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             # batches of an epoch then depend on the epoch alone: resuming is exact
             cfg.rebuild_batches = True
@@ -284,6 +285,12 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         dictionaries = self.src_dict, self.tgt_dict
         if from_checkpoint:
             saved = getattr(cfg, "sb_dictionaries", None) or ()
+            if not saved and not self._warned:
+                self._warned = True
+                logger.warning(
+                    "a checkpoint has no checksums of its dictionaries: nobody can "
+                    "tell whether those of this command are the same"
+                )
             check_dictionaries(saved, *dictionaries, "the checkpoint")
         elif self.cfg.sb_path is None:
             for path in checkpoint_files(self.cfg):
@@ -341,6 +348,12 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         if extra.get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")
         options = search_options(args, self.cfg, self.directions)
+        targets = [loaded.tgt for loaded in self.datasets.values()]
+        if getattr(args, "prefix_size", 0) > 0 and None in targets:
+            raise ValueError(
+                "--prefix-size takes prefixes from the target texts, but the data has "
+                "none: leave it out, or binarise the targets too"
+            )
         recorder = None
         if self.cfg.sb_records is not None:
             if self._writer is None:
