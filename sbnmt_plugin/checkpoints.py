@@ -23,7 +23,7 @@ from omegaconf.nodes import AnyNode
 
 from sbnmt_plugin.directions import TAGS
 
-OPTIONS = "(--path, --restore-file, --save-dir, --finetune-from-model)"
+OPTIONS = "(--path, --restore-file, --save-dir, --finetune-from-model, checkpoint_file)"
 ALLOWED: list[Any] = [
     argparse.Namespace,
     # when several processes resume, one reads the file and broadcasts it with its

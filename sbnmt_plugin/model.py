@@ -1,6 +1,8 @@
 """The SB-NMT model: its options, named architectures, initialisation and Python API."""
 
 import logging
+import os
+import reprlib
 from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -25,6 +27,8 @@ from fairseq.models.transformer.transformer_legacy import (
 from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
+from sbnmt_plugin.beam import DEFAULT_BEAM
+from sbnmt_plugin.checkpoints import check_checkpoints
 from sbnmt_plugin.decoder import SBTransformerDecoder
 from sbnmt_plugin.directions import TAGS
 from sbnmt_plugin.fusion import DEFAULT_LAMBDA, FUSIONS
@@ -32,7 +36,6 @@ from sbnmt_plugin.fusion import DEFAULT_LAMBDA, FUSIONS
 logger = logging.getLogger(__name__)
 
 DEFAULT_FUTURE_DROPOUT = 0.3
-DEFAULT_BEAM = 4
 REFUSED = {
     "adaptive_softmax_cutoff": "the search needs the full softmax",
     "adaptive_input": "the tags need rows of an ordinary embedding",
@@ -142,7 +145,23 @@ class SBTransformerModel(TransformerModel):  # type: ignore[misc]
                 to the checkpoint's if it begins with a dot.
             kwargs: settings to override, such as ``bpe="subword_nmt"`` and
                 ``bpe_codes=…``.
+
+        Raises:
+            FileNotFoundError: no such folder or checkpoint.
+            ValueError: a damaged checkpoint, or two of different directions.
         """
+        given = {"model_name_or_path": model_name_or_path}
+        if not data_name_or_path.startswith("."):
+            given["data_name_or_path"] = data_name_or_path
+        for name, path in given.items():
+            if "://" not in path and not os.path.exists(path):
+                raise FileNotFoundError(
+                    f"{name} {path} does not exist: give the folder of the model and, "
+                    "for data_name_or_path, the one with its dict.*.txt"
+                )
+        if os.path.isdir(model_name_or_path):
+            files = checkpoint_file.split(os.pathsep)
+            check_checkpoints([os.path.join(model_name_or_path, x) for x in files])
         loaded = hub_utils.from_pretrained(
             model_name_or_path,
             checkpoint_file,
@@ -258,7 +277,18 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):  # type: ignore[misc]
             beam: k, over both directions.
             kwargs: generation options by fairseq's names (``lenpen=0.6``) and ours
                 (``sb_answer="l2r"``).
+
+        Raises:
+            ValueError: something else than texts; a bad option.
         """
+        texts = [sentences] if isinstance(sentences, str) else sentences
+        if not isinstance(texts, (list, tuple)) or not all(
+            isinstance(text, str) for text in texts
+        ):
+            raise ValueError(
+                "sentences must be a text or a list of texts, but is "
+                f"{reprlib.repr(sentences)} instead"
+            )
         return self.sample(sentences, beam=beam, verbose=verbose, **kwargs)
 
     def generate(

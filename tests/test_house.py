@@ -17,7 +17,7 @@ ARROWS = {
     "checkpoints": {"directions"},
     "attention": {"directions"},
     "decoder": {"attention", "directions", "fusion"},
-    "model": {"decoder", "directions", "fusion"},
+    "model": {"beam", "checkpoints", "decoder", "directions", "fusion"},
     "dataset": {"directions"},
     "criterion": {"directions"},
     "ensemble": {"directions"},
