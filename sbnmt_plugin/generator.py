@@ -240,10 +240,11 @@ class Generator:
             if bool(done.any()):
                 for place in done.nonzero().flatten().tolist():
                     index = int(batch.index[place])
-                    results[index], records[index] = self._close(
-                        batch, place, net_input["src_tokens"][index]
-                    )
-                alive = (~done).nonzero().flatten()
+                    if not results[index]:
+                        results[index], records[index] = self._close(
+                            batch, place, net_input["src_tokens"][index]
+                        )
+                alive = self._staying(done)
                 rows = self.layout.rows_of(alive)
                 batch = batch.select(alive, rows)
                 parents = parents[rows]
@@ -428,6 +429,10 @@ class Generator:
         return search.finished(
             score[:, -1], live, length, batch.max_len, options.penalty, options.stop
         )
+
+    def _staying(self, done: Tensor) -> Tensor:
+        """Places (B',) of the sentences that stay in the batch; all leave at last."""
+        return (~done).nonzero().flatten()
 
     def _close(
         self, batch: Batch, place: int, source: Tensor

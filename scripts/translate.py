@@ -92,21 +92,26 @@ class Translator:
         if len(skipped) == len(lines):
             return found, skipped
         data = self.cfg.dataset
-        batches = self.task.get_batch_iterator(
+        iterator = self.task.get_batch_iterator(
             dataset,
             max_tokens=data.max_tokens or 12000,
             max_sentences=data.batch_size,
             max_positions=self.max_positions,
             ignore_invalid_inputs=True,
             disable_iterator_cache=True,
-        ).next_epoch_itr(shuffle=False)
-        for batch in batches:
-            for index, result in self._generate(batch):
+        )
+        for batch in self.grouped(iterator.frozen_batches):
+            sample = dataset.collater([dataset[i] for i in batch])
+            for index, result in self._generate(sample):
                 if isinstance(result, str):
                     skipped[index] = result
                 else:
                     found[index] = result
         return found, skipped
+
+    def grouped(self, batches: Any) -> Any:
+        """The batches, lists of sentences, as they are to be translated."""
+        return batches
 
     def _generate(self, batch: dict[str, Any]) -> list[tuple[int, Any]]:
         """Search a batch; where it fails, sentence by sentence.
