@@ -16,8 +16,6 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # so that scripts find the checkout's package
     sys.path.append(str(ROOT))
 
-TAGS = ("<l2r>", "<r2l>")
-
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
     """All lines of a UTF-8 file, without their ends.
@@ -82,6 +80,8 @@ def refuse_tags(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
     Raises:
         ValueError: with the first line that has one.
     """
+    from sbnmt_plugin.directions import TAGS  # here, since it takes seconds
+
     for number, line in enumerate(lines, start=1):
         found = set(TAGS).intersection(line.split())
         if found:
