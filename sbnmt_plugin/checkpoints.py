@@ -16,6 +16,7 @@ import zlib
 from typing import Any
 
 import torch
+from fairseq import utils
 from fairseq.distributed.utils import _TensorPlaceholder
 from omegaconf import DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
@@ -45,6 +46,19 @@ ALLOWED: list[Any] = [
 def allow_checkpoint_contents() -> None:
     """Allow-list exactly what checkpoints written with this plugin hold."""
     torch.serialization.add_safe_globals(ALLOWED)
+
+
+def checkpoint_files(cfg: Any) -> list[str]:
+    """The checkpoints, of those that exist, which the command is going to read."""
+    if cfg.sb_path is not None:
+        paths = list(utils.split_paths(cfg.sb_path))
+    else:
+        restore = cfg.sb_restore_file
+        if restore == "checkpoint_last.pt":  # fairseq's default is in --save-dir
+            restore = os.path.join(cfg.sb_save_dir, restore)
+        start = cfg.sb_finetune_from_model
+        paths = [restore if start is None or os.path.exists(restore) else start]
+    return [path for path in paths if os.path.isfile(path)]
 
 
 def read_checkpoint(path: str) -> dict[str, Any]:

@@ -2,90 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import torch
 from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
-from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 from torch import Tensor
 
 from sbnmt_plugin.directions import L2R, R2L, reverse_tokens
-
-# the index: magic, version (8 bytes), type (1), number of lines n (8); then n lengths
-# (4 bytes each), n offsets (8)
-MAGIC = b"MMIDIDX\x00\x00"
-HEADER = len(MAGIC) + 17
-OLDER = (b"TNTIDX", b"HUFFIDX")  # formats that are not looked into
-ANEW = "binarise all texts of the split together again (scripts/binarise.py)"
-
-
-def check_split(
-    prefixes: Any, pairs: tuple[str, str], streams: list[str], impl: Any
-) -> None:
-    """Refuse files of a split, or of its parts, that fairseq would pass over.
-
-    Args:
-        prefixes: folder and name of the split, and of its parts in order.
-        pairs: the names that fairseq tries, ``en-de`` and ``de-en``.
-        streams: languages, and ``r2l``.
-        impl: ``--dataset-impl``.
-
-    Raises:
-        ValueError: see :func:`check_stream`.
-    """
-    for prefix in prefixes:
-        there = [
-            check_stream(f"{prefix}.{pair}.{stream}", impl)
-            for pair in pairs
-            for stream in streams
-        ]
-        if not any(there):
-            return
-
-
-def check_stream(prefix: str, impl: Any) -> bool:
-    """Whether a stream is there; if it is, it must be whole.
-
-    Raises:
-        ValueError: half of its two files, files of another ``--dataset-impl``, or
-            one that has been cut off.
-    """
-    if not dataset_exists(prefix, impl):
-        there = [f"{prefix}{end}" for end in ("", ".bin", ".idx")]
-        there = [path for path in there if os.path.isfile(path)]
-        if there:
-            wanted = "its text" if impl == "raw" else ".bin and .idx"
-            raise ValueError(
-                f"{prefix} must be there as {wanted} (--dataset-impl "
-                f"{impl or 'mmap'}), but is as {' and '.join(there)} only: {ANEW}"
-            )
-        return False
-    if impl != "raw" and not _is_whole(prefix):
-        raise ValueError(
-            f"{prefix}.bin and .idx must be whole, but are cut off: {ANEW}"
-        )
-    return True
-
-
-def _is_whole(prefix: str) -> bool:
-    """Whether index and data have the lengths that they promise (mmap format)."""
-    with open(f"{prefix}.idx", "rb") as file:
-        header = file.read(HEADER)
-        if not header.startswith(MAGIC):
-            return header.startswith(OLDER)
-        count = int.from_bytes(header[-8:], "little")
-        if os.path.getsize(file.name) != HEADER + (4 + 8) * count:
-            return False
-        if count == 0:
-            return True
-        file.seek(HEADER + 4 * (count - 1))
-        length = int.from_bytes(file.read(4), "little")  # of the last line
-        file.seek(-8, os.SEEK_END)
-        start = int.from_bytes(file.read(8), "little")
-    width = np.dtype(_code_to_dtype[header[-9]]).itemsize
-    return os.path.getsize(f"{prefix}.bin") >= start + width * length
 
 
 class SBLanguagePairDataset(FairseqDataset):  # type: ignore[misc]

@@ -11,7 +11,7 @@ from fairseq.dataclass.configs import GenerationConfig
 
 from sbnmt_plugin.beam import DEFAULT_BEAM, LENGTH_PENALTIES, STOPS, LengthPenalty
 from sbnmt_plugin.directions import NAMES, PAIRINGS, R2L
-from sbnmt_plugin.generator import PREFIX_NEEDS_L2R, SearchOptions
+from sbnmt_plugin.state import PREFIX_NEEDS_L2R, SearchOptions
 
 logger = logging.getLogger(__name__)
 

@@ -1,40 +1,35 @@
 """Task ``sb_translation``: data of two target streams, the search, validation."""
 
 import itertools
-import json
 import logging
 import os
 from argparse import Namespace
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
-import sacrebleu
 from fairseq import utils
-from fairseq.data import ConcatDataset, data_utils, encoders
-from fairseq.data.indexed_dataset import dataset_exists
-from fairseq.dataclass import ChoiceEnum
-from fairseq.logging import metrics
+from fairseq.data import encoders
 from fairseq.tasks import FairseqTask, register_task
-from fairseq.tasks.translation import (
-    EVAL_BLEU_ORDER,
-    TranslationConfig,
-    TranslationTask,
-)
-from omegaconf import II, OmegaConf, open_dict
+from fairseq.tasks.translation import TranslationTask
+from omegaconf import OmegaConf, open_dict
 
-from sbnmt_plugin.beam import DEFAULT_BEAM, LENGTH_PENALTIES, STOPS
+from sbnmt_plugin.beam import DEFAULT_BEAM
 from sbnmt_plugin.checkpoints import (
     check_checkpoints,
     check_dictionaries,
     check_start,
+    checkpoint_files,
     fingerprint,
 )
-from sbnmt_plugin.dataset import ANEW, SBLanguagePairDataset, check_split
-from sbnmt_plugin.directions import L2R, PAIRINGS, R2L, TAGS
-from sbnmt_plugin.generator import Generator, Symbols
-from sbnmt_plugin.options import ANSWERS, check_names, search_options
+from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
+from sbnmt_plugin.dataset import SBLanguagePairDataset
+from sbnmt_plugin.directions import R2L, TAGS
+from sbnmt_plugin.files import check_split, load_opposite
+from sbnmt_plugin.generator import Generator
+from sbnmt_plugin.options import check_names, search_options
 from sbnmt_plugin.records import RecordWriter
+from sbnmt_plugin.state import Symbols
+from sbnmt_plugin.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
 
@@ -42,58 +37,6 @@ REFUSED = {
     "num_batch_buckets": "its padding would stand inside the streams",
     "load_alignments": "alignment losses know one target stream",
 }
-DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
-
-
-@dataclass
-class SBTranslationConfig(TranslationConfig):
-    """fairseq's translation options and ours."""
-
-    sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = field(  # type: ignore[valid-type]
-        default="both",
-        metadata={
-            "help": "both streams (SB-NMT), or the one that a teacher of --arch "
-            "transformer writes"
-        },
-    )
-    sb_pairing: ChoiceEnum(PAIRINGS) = field(  # type: ignore[valid-type]
-        default="rank",
-        metadata={
-            "help": "whom a hypothesis attends to: the other side's of the same rank, "
-            "or its best"
-        },
-    )
-    sb_length_penalty: ChoiceEnum(LENGTH_PENALTIES) = field(  # type: ignore[valid-type]
-        default="gnmt",
-        metadata={
-            "help": "scores are divided by ((5 + n) / 6) ** lenpen (gnmt, the paper's) "
-            "or n ** lenpen (power, fairseq's)"
-        },
-    )
-    sb_stop: ChoiceEnum(STOPS) = field(  # type: ignore[valid-type]
-        default="bound",
-        metadata={
-            "help": "a sentence is done when nothing can enter its full pool any more "
-            "(bound), or as soon as the pool is full (first)"
-        },
-    )
-    sb_answer: ChoiceEnum(ANSWERS) = field(  # type: ignore[valid-type]
-        default="best",
-        metadata={"help": "which direction may answer; the other decodes along"},
-    )
-    sb_records: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "write a JSON line per sentence to this new file: the direction "
-            "that won, and both directions' best hypotheses and scores"
-        },
-    )
-    # what other groups say, so that it can be checked; no flags of their own
-    num_shards: int = II("dataset.num_shards")
-    sb_path: Optional[str] = II("common_eval.path")
-    sb_restore_file: str = II("checkpoint.restore_file")
-    sb_save_dir: str = II("checkpoint.save_dir")
-    sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
@@ -185,7 +128,19 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         check_split(checked, pairs, streams, self.cfg.dataset_impl)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         loaded = self.datasets[split]
-        opposite = self._load_opposite(split, prefix, loaded)
+        opposite = None
+        if R2L in self.directions and loaded.tgt is not None:
+            opposite = load_opposite(prefix, self.cfg, loaded, self.tgt_dict)
+            both = len(self.directions) == 2
+            if opposite is None and both and split == self.cfg.train_subset:
+                logger.warning(
+                    "there are no R2L texts (%s.%s.r2l.*): both streams are the same "
+                    "gold text, so each sees through the other what it has to predict. "
+                    "Good for toy runs and for validation by generation (--eval-bleu), "
+                    "not for training: build triples with scripts/make_triples.py",
+                    prefix,
+                    pairs[0],
+                )
         self.datasets[split] = self._with_streams(loaded, opposite)
 
     def _folder(self, split: str, epoch: int) -> str:
@@ -193,52 +148,6 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         paths = utils.split_paths(self.cfg.data)
         place = (epoch - 1) % len(paths) if split == self.cfg.train_subset else 0
         return str(paths[place])
-
-    def _load_opposite(self, split: str, prefix: str, pairs: Any) -> Any:
-        """The R2L texts of a split, or None.
-
-        Raises:
-            ValueError: only some parts have R2L texts, or another number of lines.
-        """
-        if R2L not in self.directions or pairs.tgt is None:
-            return None
-        pair = f"{self.cfg.source_lang}-{self.cfg.target_lang}"
-        prefixes = [
-            f"{prefix}{part or ''}.{pair}.r2l"
-            for part in range(len(pairs.tgt.datasets) if _is_concat(pairs.tgt) else 1)
-        ]
-        parts = [
-            data_utils.load_indexed_dataset(
-                prefix, self.tgt_dict, self.cfg.dataset_impl
-            )
-            for prefix in prefixes
-            if dataset_exists(prefix, impl=self.cfg.dataset_impl)
-        ]
-        if parts and len(parts) < len(prefixes):
-            raise ValueError(
-                f"{', '.join(prefixes)} must all be there, or none, but only "
-                f"{len(parts)} of {len(prefixes)} are: give every part of --combine "
-                "R2L texts (scripts/binarise.py)"
-            )
-        if not parts:
-            if len(self.directions) == 2 and split == self.cfg.train_subset:
-                logger.warning(
-                    "there are no R2L texts (%s.*): both streams are the same gold "
-                    "text, so each sees through the other what it has to predict. Good "
-                    "for toy runs and for validation by generation (--eval-bleu), not "
-                    "for training: build triples with scripts/make_triples.py",
-                    prefixes[0],
-                )
-            return None
-        opposite = parts[0]
-        if _is_concat(pairs.tgt):
-            opposite = ConcatDataset(parts, pairs.tgt.sample_ratios)
-        if len(opposite) != len(pairs):
-            raise ValueError(
-                f"{prefixes[0]} has {len(opposite)} lines, but "
-                f"{split}.{pair}.{self.cfg.source_lang} has {len(pairs)}: {ANEW}"
-            )
-        return opposite
 
     def _with_streams(self, pairs: Any, opposite: Any = None) -> SBLanguagePairDataset:
         return SBLanguagePairDataset(pairs, opposite, self.starts, self.directions)
@@ -384,77 +293,14 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         )
         if self.cfg.eval_bleu:
             bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
-            log["_bleu_sys_len"] = bleu.sys_len
-            log["_bleu_ref_len"] = bleu.ref_len
-            for n in range(EVAL_BLEU_ORDER):
-                log[f"_bleu_counts_{n}"] = bleu.counts[n]
-                log[f"_bleu_totals_{n}"] = bleu.totals[n]
+            log.update(bleu_counts(bleu))
         return loss, sample_size, log
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any):
-        """Log BLEU from summed counts.
-
-        fairseq's version logs numpy arrays, which end up in the checkpoint, where
-        torch's safe loading refuses them; these are Python numbers.
-        """
+        """fairseq's, and BLEU; see :func:`validation.log_bleu`."""
         FairseqTask.reduce_metrics(self, logging_outputs, criterion)
-        if not self.cfg.eval_bleu:
-            return
-        names = [
-            "_bleu_sys_len",
-            "_bleu_ref_len",
-            *(f"_bleu_counts_{n}" for n in range(EVAL_BLEU_ORDER)),
-            *(f"_bleu_totals_{n}" for n in range(EVAL_BLEU_ORDER)),
-        ]
-        sums = {
-            name: int(sum(log.get(name, 0) for log in logging_outputs))
-            for name in names
-        }
-        if not sums["_bleu_totals_0"]:
-            return
-        for name, value in sums.items():
-            metrics.log_scalar(name, value)
-
-        def bleu(meters: Any) -> float:
-            value = {name: int(meters[name].sum) for name in names}
-            score = sacrebleu.BLEU.compute_bleu(
-                correct=[value[f"_bleu_counts_{n}"] for n in range(EVAL_BLEU_ORDER)],
-                total=[value[f"_bleu_totals_{n}"] for n in range(EVAL_BLEU_ORDER)],
-                sys_len=value["_bleu_sys_len"],
-                ref_len=value["_bleu_ref_len"],
-                smooth_method="exp",
-            ).score
-            return round(float(score), 2)
-
-        metrics.log_derived("bleu", bleu)
-
-
-def read_json(flag: str, text: str) -> dict[str, Any]:
-    """The options that a flag gives as JSON.
-
-    Raises:
-        ValueError: it is not a JSON object.
-    """
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{flag} must be JSON, but is {text!r}: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{flag} must be a JSON object, but is {text!r} instead")
-    return value
-
-
-def checkpoint_files(cfg: Any) -> list[str]:
-    """The checkpoints, of those that exist, which the command is going to read."""
-    if cfg.sb_path is not None:
-        paths = list(utils.split_paths(cfg.sb_path))
-    else:
-        restore = cfg.sb_restore_file
-        if restore == "checkpoint_last.pt":  # fairseq's default is in --save-dir
-            restore = os.path.join(cfg.sb_save_dir, restore)
-        start = cfg.sb_finetune_from_model
-        paths = [restore if start is None or os.path.exists(restore) else start]
-    return [path for path in paths if os.path.isfile(path)]
+        if self.cfg.eval_bleu:
+            log_bleu(logging_outputs)
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
@@ -465,7 +311,3 @@ def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
     if not sample:
         return sample
     return {**sample, "target": sample["stream_target"]}
-
-
-def _is_concat(dataset: Any) -> bool:
-    return isinstance(dataset, ConcatDataset)

@@ -11,7 +11,8 @@ from reference import attention_row, fuse
 from sbnmt_plugin import attention, ensemble
 from sbnmt_plugin.beam import LengthPenalty
 from sbnmt_plugin.directions import L2R, R2L, TAGS
-from sbnmt_plugin.generator import Generator, SearchOptions, Symbols
+from sbnmt_plugin.generator import Generator
+from sbnmt_plugin.state import SearchOptions, Symbols
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 
