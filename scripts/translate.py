@@ -11,8 +11,9 @@ has no line, and is listed with its reason in OUTPUT.skipped.
 
 The work is cut into shards of --shard-size lines, kept in OUTPUT.shards.  Several
 processes, on several machines if the folder is shared, divide them by --of N
---worker I (0 … N - 1); the one that finds all shards done writes OUTPUT.  Any other
-option is one of fairseq-generate's or of the task's.
+--worker I (0 … N - 1); the one that finds all shards done writes OUTPUT.  OUTPUT.shards
+also says from what OUTPUT was made: the same command has then nothing to do, another
+is refused.  Any other option is one of fairseq-generate's or of the task's.
 """
 
 from __future__ import annotations
