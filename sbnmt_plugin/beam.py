@@ -16,6 +16,7 @@ from torch import Tensor
 LENGTH_PENALTIES = ("gnmt", "power")
 STOPS = ("bound", "first")
 DEAD = float("-inf")
+DEFAULT_BEAM = 4  # over both directions; fairseq's 5 is odd
 
 
 @dataclass(frozen=True)

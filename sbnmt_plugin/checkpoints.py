@@ -16,6 +16,7 @@ import zlib
 from typing import Any
 
 import torch
+from fairseq import utils
 from fairseq.distributed.utils import _TensorPlaceholder
 from omegaconf import DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
@@ -23,6 +24,7 @@ from omegaconf.nodes import AnyNode
 
 from sbnmt_plugin.directions import TAGS
 
+OPTIONS = "(--path, --restore-file, --save-dir, --finetune-from-model, checkpoint_file)"
 ALLOWED: list[Any] = [
     argparse.Namespace,
     # when several processes resume, one reads the file and broadcasts it with its
@@ -46,23 +48,71 @@ def allow_checkpoint_contents() -> None:
     torch.serialization.add_safe_globals(ALLOWED)
 
 
-def refuse_damaged(path: str) -> None:
-    """Refuse a file that is there but is no whole checkpoint, before torch meets it.
+def checkpoint_files(cfg: Any) -> list[str]:
+    """The checkpoints, of those that exist, which the command is going to read."""
+    if cfg.sb_path is not None:
+        paths = list(utils.split_paths(cfg.sb_path))
+    else:
+        restore = cfg.sb_restore_file
+        if restore == "checkpoint_last.pt":  # fairseq's default is in --save-dir
+            restore = os.path.join(cfg.sb_save_dir, restore)
+        start = cfg.sb_finetune_from_model
+        paths = [restore if start is None or os.path.exists(restore) else start]
+    return [path for path in paths if os.path.isfile(path)]
+
+
+def read_checkpoint(path: str) -> dict[str, Any]:
+    """A checkpoint of fairseq's, its tensors not read from the disk before use.
 
     Raises:
+        FileNotFoundError: no such file.
         ValueError: it is cut off, or something else altogether.
     """
     if not os.path.isfile(path):
-        return
-    whole = zipfile.is_zipfile(path)
-    if whole:
-        with zipfile.ZipFile(path) as archive:
-            whole = any(name.endswith("/data.pkl") for name in archive.namelist())
-    if not whole:
+        raise FileNotFoundError(f"{path} {OPTIONS} does not exist")
+    if not zipfile.is_zipfile(path):
         raise ValueError(
-            f"{path} is not a whole checkpoint (--path, --restore-file, --save-dir, "
-            "--finetune-from-model): it was cut off while it was written or copied, or "
-            "is another kind of file; use another one"
+            f"{path} is not a whole checkpoint {OPTIONS}: it was cut off while it was "
+            "written or copied, or is another kind of file; use another one"
+        )
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except Exception as error:  # torch and its unpickler raise all sorts
+        reason = str(error).split("\n")[0]
+        raise ValueError(
+            f"{path} {OPTIONS} cannot be read safely: it is damaged, or holds more "
+            f"than tensors, settings and counters ({type(error).__name__}: {reason}); "
+            "use another one"
+        ) from error
+    if not isinstance(state, dict) or "model" not in state:
+        raise ValueError(
+            f"{path} {OPTIONS} must be a checkpoint of fairseq-train, but has no model "
+            "in it: use another one"
+        )
+    return state
+
+
+def settings_of(state: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a checkpoint's model."""
+    settings = (state.get("cfg") or {}).get("model") or state.get("args") or {}
+    return dict(settings if hasattr(settings, "keys") else vars(settings))
+
+
+def check_checkpoints(paths: list[str]) -> None:
+    """Refuse files that are no checkpoints, or no ensemble.
+
+    Raises:
+        FileNotFoundError, ValueError: see :func:`read_checkpoint`; their models write
+            in different directions.
+    """
+    directions = {
+        path: settings_of(read_checkpoint(path)).get("sb_direction") for path in paths
+    }
+    if len(set(directions.values())) > 1:
+        listed = ", ".join(f"{path}: {value}" for path, value in directions.items())
+        raise ValueError(
+            "the models of an ensemble must have been trained with one --sb-direction, "
+            f"but were not ({listed}): translate with those of one direction"
         )
 
 
@@ -100,11 +150,8 @@ def check_start(path: str, source: Any, target: Any) -> None:
     Raises:
         ValueError: it belongs to other dictionaries.
     """
-    state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    settings = (state.get("cfg") or {}).get("model")
-    if isinstance(settings, argparse.Namespace):
-        settings = vars(settings)
-    saved = (settings or {}).get("sb_dictionaries")
+    state = read_checkpoint(path)
+    saved = settings_of(state).get("sb_dictionaries")
     if saved is not None:
         check_dictionaries(saved, source, target, path)
         return

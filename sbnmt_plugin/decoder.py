@@ -116,8 +116,14 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
 
         Raises:
             ValueError: the rows are not two streams a sentence, or the cache is
-                not ours: a generator or task that knows one stream only.
+                not ours: a generator or task that knows one stream only; a full
+                context.
         """
+        if full_context_alignment:
+            raise ValueError(
+                "full_context_alignment must be False: no step of an sb_transformer "
+                "sees a later one of either stream"
+            )
         layout: Layout | None = TRAINING
         if incremental_state is not None:
             layout = getattr(incremental_state, "layout", None)
@@ -132,7 +138,6 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
             prev_output_tokens,
             encoder_out=encoder_out,
             incremental_state=incremental_state,
-            full_context_alignment=full_context_alignment,
             alignment_layer=alignment_layer,
             alignment_heads=alignment_heads,
         )

@@ -88,7 +88,8 @@ def build_fusion(
     """The fusion that ``--sb-fusion``, ``--sb-lambda`` and their like ask for.
 
     Raises:
-        ValueError: an unknown kind, a λ for the gate, a rate outside [0, 1).
+        ValueError: an unknown kind, a λ for the gate or one that is not
+            finite, a rate outside [0, 1).
     """
     if kind not in FUSIONS:
         raise ValueError(
@@ -105,4 +106,6 @@ def build_fusion(
             )
         return Gate(channels // heads, dropout)
     weight = DEFAULT_LAMBDA if weight is None else weight
+    if not abs(weight) < float("inf"):
+        raise ValueError(f"--sb-lambda must be finite, but is {weight} instead")
     return Interpolation(kind, weight, channels if learned else None, dropout)

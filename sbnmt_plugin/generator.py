@@ -17,7 +17,6 @@ that normalises p.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -26,133 +25,13 @@ from fairseq import utils
 from torch import Tensor
 
 from sbnmt_plugin import beam as search
-from sbnmt_plugin.beam import DEAD, Candidates, LengthPenalty, Pool
-from sbnmt_plugin.directions import (
-    L2R,
-    NAMES,
-    R2L,
-    Layout,
-    opposite,
-    reverse_tokens,
-)
+from sbnmt_plugin.beam import DEAD, Candidates, Pool
+from sbnmt_plugin.directions import L2R, NAMES, R2L, opposite, reverse_tokens
 from sbnmt_plugin.ensemble import Scorer, ensemble_step
+from sbnmt_plugin.restrictions import admit, restrict
+from sbnmt_plugin.state import PREFIX_NEEDS_L2R, Batch, SearchOptions, Symbols
 
 Hypothesis = dict[str, Any]
-PREFIX_NEEDS_L2R = (
-    "--prefix-size binds the start of the text, which R2L decoding writes last: it "
-    "needs L2R hypotheses that may answer"
-)
-
-
-@dataclass(frozen=True)
-class Symbols:
-    """Token ids that the search knows by name.
-
-    Attributes:
-        starts: (D,) first decoder input of each direction.
-        never: ids that are never generated: padding and the tags.
-    """
-
-    pad: int
-    eos: int
-    unk: int
-    starts: tuple[int, ...]
-    never: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """What the search is asked to do; the defaults are fairseq's where it has one.
-
-    Attributes:
-        beam: k, hypotheses per sentence over all directions.
-        directions: which ones write: (L2R, R2L), or a teacher's only one.
-        answer: ``best``, or the direction that alone may answer.
-    """
-
-    beam: int = 4
-    directions: tuple[int, ...] = (L2R, R2L)
-    pairing: str = "rank"
-    penalty: LengthPenalty = field(default_factory=LengthPenalty)
-    stop: str = "bound"
-    answer: str = "best"
-    min_len: int = 1
-    max_len_a: float = 0
-    max_len_b: int = 200
-    unkpen: float = 0
-    temperature: float = 1.0
-    no_repeat_ngram_size: int = 0
-    print_alignment: str | None = None
-
-    @property
-    def layout(self) -> Layout:
-        directions = len(self.directions)
-        return Layout(directions, self.beam // directions, self.pairing)
-
-    @property
-    def answering(self) -> int | None:
-        """Place, among the directions, of the one that alone may answer."""
-        if self.answer == "best":
-            return None
-        return self.directions.index(NAMES.index(self.answer))
-
-
-@dataclass
-class Batch:
-    """The sentences that are still being translated.
-
-    Attributes:
-        index: (B,) their places in the sample.
-        max_len, prefix, prefix_len: (B,), (B, P), (B,); see :meth:`Generator._open`.
-        scores: (B, D, K) of the live hypotheses.
-        tokens: (N, t + 1) with the start symbol.
-        token_scores: (N, t) log-probability of each token.
-        attention: (N, t, S), or None.
-        pool: their finished hypotheses.
-    """
-
-    index: Tensor
-    max_len: Tensor
-    prefix: Tensor
-    prefix_len: Tensor
-    scores: Tensor
-    tokens: Tensor
-    token_scores: Tensor
-    attention: Tensor | None
-    pool: Pool
-
-    def select(self, sentences: Tensor, rows: Tensor) -> Batch:
-        """These sentences alone, whose rows are ``rows``."""
-        return Batch(
-            index=self.index[sentences],
-            max_len=self.max_len[sentences],
-            prefix=self.prefix[sentences],
-            prefix_len=self.prefix_len[sentences],
-            scores=self.scores[sentences],
-            tokens=self.tokens[rows],
-            token_scores=self.token_scores[rows],
-            attention=None if self.attention is None else self.attention[rows],
-            pool=self.pool.select(sentences),
-        )
-
-
-def ban_repeated_ngrams(lprobs: Tensor, tokens: Tensor, size: int) -> None:
-    """Make every token impossible that would complete an n-gram a second time.
-
-    Departs from fairseq, whose n = 1 bans nothing on a CPU.
-
-    Args:
-        lprobs: (N, V), changed in place.
-        tokens: (N, t) generated so far, without the start symbol.
-        size: n.
-    """
-    if tokens.size(1) < size:
-        return
-    seen = tokens.unfold(1, size, 1)  # (N, t - n + 1, n)
-    last = tokens[:, tokens.size(1) - size + 1 :]  # (N, n - 1)
-    repeats = (seen[..., :-1] == last[:, None]).all(-1)
-    rows, places = repeats.nonzero(as_tuple=True)
-    lprobs[rows, seen[rows, places, -1]] = DEAD
 
 
 class Generator:
@@ -209,8 +88,9 @@ class Generator:
             The k best hypotheses of each sentence, best first.
 
         Raises:
-            ValueError: constraints, or lengths that nothing can satisfy.
-            FloatingPointError: a sentence for which no hypothesis has a score.
+            ValueError: constraints, or lengths and bans that nothing can satisfy.
+            FloatingPointError: a sentence for which no hypothesis has a score,
+                because the model gives none.
         """
         if constraints is not None:
             raise ValueError("--constraints is not supported by the SB-NMT search")
@@ -236,10 +116,11 @@ class Generator:
             if bool(done.any()):
                 for place in done.nonzero().flatten().tolist():
                     index = int(batch.index[place])
-                    results[index], records[index] = self._close(
-                        batch.pool, place, net_input["src_tokens"][index]
-                    )
-                alive = (~done).nonzero().flatten()
+                    if not results[index]:
+                        results[index], records[index] = self._close(
+                            batch, place, net_input["src_tokens"][index]
+                        )
+                alive = self._staying(done)
                 rows = self.layout.rows_of(alive)
                 batch = batch.select(alive, rows)
                 parents = parents[rows]
@@ -289,6 +170,7 @@ class Generator:
             token_scores=scores.new_empty(scores.numel(), 0),
             attention=None,
             pool=Pool.empty(count, layout.directions, options.beam, scores),
+            broken=torch.zeros(count, dtype=torch.bool, device=device),
         )
 
     def _step(self, batch: Batch, scorers: list[Scorer], step: int) -> Tensor:
@@ -299,7 +181,8 @@ class Generator:
         """
         options, layout = self.options, self.layout
         lprobs, attention = ensemble_step(scorers, batch.tokens, options.temperature)
-        lprobs = self._restrict(batch, lprobs.to(batch.scores.dtype), step)
+        lprobs = lprobs.to(batch.scores.dtype)
+        lprobs = restrict(lprobs, batch, step, self.symbols, options)
         by_direction = layout.split(lprobs)
         candidates = search.expand(batch.scores, by_direction)
         last = layout.split(batch.tokens[:, -1])
@@ -320,44 +203,6 @@ class Generator:
         if batch.attention is not None:
             batch.attention = batch.attention[parents]
         return parents
-
-    def _restrict(self, batch: Batch, lprobs: Tensor, step: int) -> Tensor:
-        """Give every token that may not come next -inf.
-
-        In this order: what is never generated, ``--unkpen``, ``--min-len``,
-        repeated n-grams, the end at ``max_len``, a forced prefix.
-
-        Args:
-            lprobs: (N, V).
-
-        Returns:
-            (N, V).
-        """
-        symbols, layout = self.symbols, self.layout
-        lprobs = lprobs.masked_fill(lprobs.isnan(), DEAD)
-        lprobs[:, list(symbols.never)] = DEAD
-        lprobs[:, symbols.unk] -= self.options.unkpen
-        forced = lprobs.clone() if bool((batch.prefix_len > step).any()) else None
-        if step < self.options.min_len:
-            lprobs[:, symbols.eos] = DEAD
-        if self.options.no_repeat_ngram_size > 0:
-            ban_repeated_ngrams(
-                lprobs, batch.tokens[:, 1:], self.options.no_repeat_ngram_size
-            )
-        over = (batch.max_len <= step).repeat_interleave(layout.group)
-        ending = lprobs[:, symbols.eos].clone()
-        lprobs.masked_fill_(over[:, None], DEAD)
-        lprobs[:, symbols.eos] = ending
-        if forced is not None:
-            bound = (batch.prefix_len > step) & (batch.max_len > step)
-            token = batch.prefix[:, step].repeat_interleave(layout.group)[:, None]
-            only = torch.full_like(lprobs, DEAD).scatter(
-                1, token, forced.gather(1, token)
-            )
-            l2r_rows = torch.zeros_like(layout.split(over))
-            l2r_rows[:, L2R] = bound[:, None]
-            lprobs = torch.where(l2r_rows.flatten()[:, None], only, lprobs)
-        return lprobs
 
     def _finish(
         self, batch: Batch, candidates: Candidates, lprobs: Tensor, step: int
@@ -387,31 +232,11 @@ class Generator:
         if batch.attention is not None:
             fields["attention"] = layout.split(batch.attention)
         fields = {name: search.take_along(x, parent) for name, x in fields.items()}
-        total = self._admit(batch, total, fields["tokens"][..., :-1])
+        written = fields["tokens"][..., :-1]
+        total = admit(total, written, batch, self.symbols.pad, self.options)
         length = torch.full_like(batch.max_len, step + 1)
         score = total / self.options.penalty(length)[:, None, None]
         batch.pool = batch.pool.add(score, step + 1, total, fields)
-
-    def _admit(self, batch: Batch, total: Tensor, tokens: Tensor) -> Tensor:
-        """Turn away R2L hypotheses whose text does not begin with the forced prefix.
-
-        Args:
-            total: (B, D, K) log-probabilities.
-            tokens: (B, D, K, t) without ``</s>``, in the order they were written.
-
-        Returns:
-            (B, D, K), -inf where turned away.
-        """
-        width = batch.prefix.size(1)
-        if width == 0 or R2L not in self.options.directions:
-            return total
-        place = self.options.directions.index(R2L)
-        natural = tokens[:, place].flip(-1)[..., :width]
-        natural = F.pad(natural, (0, width - natural.size(-1)), value=-1)
-        free = batch.prefix == self.symbols.pad
-        matches = ((natural == batch.prefix[:, None]) | free[:, None]).all(-1)
-        total[:, place] = total[:, place].masked_fill(~matches, DEAD)
-        return total
 
     def _done(self, batch: Batch, length: int) -> Tensor:
         """Which sentences have their answer; (B,) bool."""
@@ -422,23 +247,34 @@ class Generator:
             score[:, -1], live, length, batch.max_len, options.penalty, options.stop
         )
 
+    def _staying(self, done: Tensor) -> Tensor:
+        """Places (B',) of the sentences that stay in the batch; all leave at last."""
+        return (~done).nonzero().flatten()
+
     def _close(
-        self, pool: Pool, place: int, source: Tensor
+        self, batch: Batch, place: int, source: Tensor
     ) -> tuple[list[Hypothesis], tuple[str, dict[str, Hypothesis]]]:
         """The answers of a finished sentence; for the record who won, and each
         direction's best (no entry where one never finished)."""
-        single = pool.select(torch.tensor([place], device=pool.score.device))
+        single = batch.pool.select(batch.index.new_tensor([place]))
         score, index = search.ranking(single, self.options.answering)
-        size = pool.score.size(2)
+        size = single.score.size(2)
         answers = [
             self._hypothesis(single, i // size, i % size, source)
             for value, i in zip(score[0].tolist(), index[0].tolist())
             if value > DEAD
         ]
-        if not answers:
+        if not answers and bool(batch.broken[place]):
             raise FloatingPointError(
                 "no hypothesis of a sentence has a finite score: the model's "
                 "probabilities are not numbers (too high a learning rate? fp16 range?)"
+            )
+        if not answers:
+            raise ValueError(
+                "no hypothesis of a sentence can end: no token is left that "
+                "--no-repeat-ngram-size, --min-len, --max-len-a, --max-len-b and the "
+                "prefix allow, or --unkpen and --temperature leave none a finite "
+                "score; loosen them"
             )
         best = {
             NAMES[direction]: self._hypothesis(single, place, 0, source)

@@ -1,12 +1,12 @@
 """The SB-NMT model: its options, named architectures, initialisation and Python API."""
 
 import logging
+import os
 from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-import torch
 from fairseq import hub_utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -25,14 +25,15 @@ from fairseq.models.transformer.transformer_legacy import (
 from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
+from sbnmt_plugin.checkpoints import check_checkpoints
 from sbnmt_plugin.decoder import SBTransformerDecoder
 from sbnmt_plugin.directions import TAGS
 from sbnmt_plugin.fusion import DEFAULT_LAMBDA, FUSIONS
+from sbnmt_plugin.hub import SBHubInterface
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_FUTURE_DROPOUT = 0.3
-DEFAULT_BEAM = 4
 REFUSED = {
     "adaptive_softmax_cutoff": "the search needs the full softmax",
     "adaptive_input": "the tags need rows of an ordinary embedding",
@@ -45,12 +46,6 @@ REFUSED = {
     "base_layers": "BASE layers mix rows of different sentences",
     "decoder_xformers_att_config": "SBAtt replaces the attention product",
     "encoder_xformers_att_config": "its cross-attention shares one copy of the keys",
-}
-FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
-    "verbose",
-    "skip_invalid_size_inputs",
-    "inference_step_args",
-    "prefix_allowed_tokens_fn",
 }
 EMBEDDINGS = (
     "encoder.embed_tokens.weight",
@@ -142,7 +137,23 @@ class SBTransformerModel(TransformerModel):  # type: ignore[misc]
                 to the checkpoint's if it begins with a dot.
             kwargs: settings to override, such as ``bpe="subword_nmt"`` and
                 ``bpe_codes=…``.
+
+        Raises:
+            FileNotFoundError: no such folder or checkpoint.
+            ValueError: a damaged checkpoint, or two of different directions.
         """
+        given = {"model_name_or_path": model_name_or_path}
+        if not data_name_or_path.startswith("."):
+            given["data_name_or_path"] = data_name_or_path
+        for name, path in given.items():
+            if "://" not in path and not os.path.exists(path):
+                raise FileNotFoundError(
+                    f"{name} {path} does not exist: give the folder of the model and, "
+                    "for data_name_or_path, the one with its dict.*.txt"
+                )
+        if os.path.isdir(model_name_or_path):
+            files = checkpoint_file.split(os.pathsep)
+            check_checkpoints([os.path.join(model_name_or_path, x) for x in files])
         loaded = hub_utils.from_pretrained(
             model_name_or_path,
             checkpoint_file,
@@ -239,41 +250,6 @@ def adopt_transformer(
         if name == "decoder.sb_version" or ".self_attn.fusion." in name:
             state[name] = value
     logger.info("initialised from a Transformer; tags start as the </s> row")
-
-
-class SBHubInterface(hub_utils.GeneratorHubInterface):  # type: ignore[misc]
-    """fairseq's hub interface; order is kept, empty lists and strings are fine."""
-
-    def translate(
-        self,
-        sentences: list[str],
-        beam: int = DEFAULT_BEAM,
-        verbose: bool = False,
-        **kwargs: Any,
-    ) -> list[str]:
-        """Translate sentences.
-
-        Args:
-            sentences: a list of texts; a single text gives a single text.
-            beam: k, over both directions.
-            kwargs: generation options by fairseq's names (``lenpen=0.6``) and ours
-                (``sb_answer="l2r"``).
-        """
-        return self.sample(sentences, beam=beam, verbose=verbose, **kwargs)
-
-    def generate(
-        self,
-        tokenized_sentences: list[Tensor],
-        beam: int = DEFAULT_BEAM,
-        *args: Any,
-        **kwargs: Any,
-    ) -> list[list[dict[str, Any]]]:
-        """As fairseq's; nothing in, nothing out."""
-        self.task.check_names(set(kwargs) - FAIRSEQ_ARGUMENTS, "the Python API")
-        if isinstance(tokenized_sentences, list) and not tokenized_sentences:
-            return []
-        with torch.no_grad():
-            return super().generate(tokenized_sentences, beam, *args, **kwargs)
 
 
 @register_model_architecture("sb_transformer", "sb_transformer")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 import math
+from numbers import Integral, Real
 from typing import Any
 
 from fairseq.dataclass.configs import GenerationConfig
 
-from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS, LengthPenalty
+from sbnmt_plugin.beam import DEFAULT_BEAM, LENGTH_PENALTIES, STOPS, LengthPenalty
 from sbnmt_plugin.directions import NAMES, PAIRINGS, R2L
-from sbnmt_plugin.generator import PREFIX_NEEDS_L2R, SearchOptions
+from sbnmt_plugin.state import PREFIX_NEEDS_L2R, SearchOptions
 
 logger = logging.getLogger(__name__)
 
 ANSWERS = ("best", *NAMES)
 LARGEST_ALPHA = 20
-DEFAULT_BEAM = 4  # fairseq's 5 is odd
 SEARCH_OPTIONS = ("sb_pairing", "sb_length_penalty", "sb_stop", "sb_answer")
 UNSUPPORTED = [
     "match_source_len",
@@ -59,10 +59,12 @@ def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOp
                 f"{flag} is not supported by the SB-NMT search: leave it out"
             )
 
+    check_types(args)
+
     def ours(name: str) -> str:
         return str(getattr(args, name, None) or getattr(cfg, name))
 
-    beam = int(getattr(args, "beam", DEFAULT_BEAM))
+    beam = getattr(args, "beam", DEFAULT_BEAM)
     if beam < len(directions):
         raise ValueError(
             f"--beam must be ≥ {len(directions)}, one hypothesis per direction, but is "
@@ -71,6 +73,11 @@ def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOp
     if beam % len(directions):
         logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
         beam -= 1
+    nbest = getattr(args, "nbest", 1)
+    if not 1 <= nbest <= beam:
+        raise ValueError(
+            f"--nbest must be in 1 … {beam}, the hypotheses of --beam, but is {nbest}"
+        )
     unnormalized = getattr(args, "unnormalized", False)
     penalty = LengthPenalty(
         ours("sb_length_penalty"),
@@ -91,8 +98,23 @@ def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOp
         no_repeat_ngram_size=getattr(args, "no_repeat_ngram_size", 0),
         print_alignment=getattr(args, "print_alignment", None),
     )
-    check_options(options, int(getattr(args, "prefix_size", 0)))
+    check_options(options, getattr(args, "prefix_size", 0))
     return options
+
+
+def check_types(args: Any) -> None:
+    """Refuse what is no number where fairseq's option is one.
+
+    Raises:
+        ValueError: with the first such option.
+    """
+    kinds = {int: (Integral, "a whole number"), float: (Real, "a number")}
+    for name, option in GenerationConfig.__dataclass_fields__.items():
+        allowed, words = kinds.get(option.type, (object, ""))
+        value = getattr(args, name, option.default)
+        if not isinstance(value, allowed):
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(f"{flag} must be {words}, but is {value!r} instead")
 
 
 def check_names(names: Any, where: str) -> None:
@@ -144,6 +166,10 @@ def check_options(options: SearchOptions, prefix_size: int) -> None:
         raise ValueError(
             f"--no-repeat-ngram-size must be ≥ 0, but is "
             f"{options.no_repeat_ngram_size} instead"
+        )
+    if not math.isfinite(options.max_len_a):
+        raise ValueError(
+            f"--max-len-a must be finite, but is {options.max_len_a} instead"
         )
     if not 0 < options.temperature < math.inf:
         raise ValueError(

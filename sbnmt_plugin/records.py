@@ -32,9 +32,10 @@ class RecordWriter:
     """
 
     def __init__(self, path: str, source: Any, target: Any) -> None:
-        if os.path.exists(path):
+        if not path or os.path.lexists(path):
+            problem = "exists" if path else "has no name"
             raise ValueError(
-                f"--sb-records {path} must be a new file, but exists: remove it or "
+                f"--sb-records {path} must be a new file, but {problem}: remove it or "
                 "choose another name"
             )
         folder = os.path.dirname(path) or "."

@@ -1,39 +1,35 @@
 """Task ``sb_translation``: data of two target streams, the search, validation."""
 
-import json
+import itertools
 import logging
 import os
 from argparse import Namespace
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
-import sacrebleu
 from fairseq import utils
-from fairseq.data import ConcatDataset, data_utils, encoders
-from fairseq.data.indexed_dataset import dataset_exists
-from fairseq.dataclass import ChoiceEnum
-from fairseq.logging import metrics
+from fairseq.data import encoders
 from fairseq.tasks import FairseqTask, register_task
-from fairseq.tasks.translation import (
-    EVAL_BLEU_ORDER,
-    TranslationConfig,
-    TranslationTask,
-)
-from omegaconf import II, OmegaConf, open_dict
+from fairseq.tasks.translation import TranslationTask
+from omegaconf import OmegaConf, open_dict
 
-from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS
+from sbnmt_plugin.beam import DEFAULT_BEAM
 from sbnmt_plugin.checkpoints import (
+    check_checkpoints,
     check_dictionaries,
     check_start,
+    checkpoint_files,
     fingerprint,
-    refuse_damaged,
 )
+from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
 from sbnmt_plugin.dataset import SBLanguagePairDataset
-from sbnmt_plugin.directions import L2R, PAIRINGS, R2L, TAGS
-from sbnmt_plugin.generator import Generator, Symbols
-from sbnmt_plugin.options import ANSWERS, DEFAULT_BEAM, check_names, search_options
+from sbnmt_plugin.directions import R2L, TAGS
+from sbnmt_plugin.files import check_split, load_opposite
+from sbnmt_plugin.generator import Generator
+from sbnmt_plugin.options import check_names, search_options
 from sbnmt_plugin.records import RecordWriter
+from sbnmt_plugin.state import Symbols
+from sbnmt_plugin.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
 
@@ -41,58 +37,6 @@ REFUSED = {
     "num_batch_buckets": "its padding would stand inside the streams",
     "load_alignments": "alignment losses know one target stream",
 }
-DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
-
-
-@dataclass
-class SBTranslationConfig(TranslationConfig):
-    """fairseq's translation options and ours."""
-
-    sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = field(  # type: ignore[valid-type]
-        default="both",
-        metadata={
-            "help": "both streams (SB-NMT), or the one that a teacher of --arch "
-            "transformer writes"
-        },
-    )
-    sb_pairing: ChoiceEnum(PAIRINGS) = field(  # type: ignore[valid-type]
-        default="rank",
-        metadata={
-            "help": "whom a hypothesis attends to: the other side's of the same rank, "
-            "or its best"
-        },
-    )
-    sb_length_penalty: ChoiceEnum(LENGTH_PENALTIES) = field(  # type: ignore[valid-type]
-        default="gnmt",
-        metadata={
-            "help": "scores are divided by ((5 + n) / 6) ** lenpen (gnmt, the paper's) "
-            "or n ** lenpen (power, fairseq's)"
-        },
-    )
-    sb_stop: ChoiceEnum(STOPS) = field(  # type: ignore[valid-type]
-        default="bound",
-        metadata={
-            "help": "a sentence is done when nothing can enter its full pool any more "
-            "(bound), or as soon as the pool is full (first)"
-        },
-    )
-    sb_answer: ChoiceEnum(ANSWERS) = field(  # type: ignore[valid-type]
-        default="best",
-        metadata={"help": "which direction may answer; the other decodes along"},
-    )
-    sb_records: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "write a JSON line per sentence to this new file: the direction "
-            "that won, and both directions' best hypotheses and scores"
-        },
-    )
-    # what other groups say, so that it can be checked; no flags of their own
-    num_shards: int = II("dataset.num_shards")
-    sb_path: Optional[str] = II("common_eval.path")
-    sb_restore_file: str = II("checkpoint.restore_file")
-    sb_save_dir: str = II("checkpoint.save_dir")
-    sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
@@ -110,6 +54,7 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         super().__init__(cfg, src_dict, tgt_dict)
         self.directions = DIRECTIONS[str(cfg.sb_direction)]
         self._writer: RecordWriter | None = None
+        self._warned = False  # of a checkpoint without checksums
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             # batches of an epoch then depend on the epoch alone: resuming is exact
             cfg.rebuild_batches = True
@@ -134,8 +79,7 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
                 "leave it out"
             )
         if not kwargs.get("from_checkpoint"):
-            for path in checkpoint_files(cfg):
-                refuse_damaged(path)
+            check_checkpoints(checkpoint_files(cfg))
         if cfg.num_shards not in (None, 1):
             raise ValueError(
                 "--num-shards is ignored by fairseq-generate: shard with "
@@ -170,53 +114,40 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
     ) -> None:
-        """Load a split; both streams are the target where it has no R2L texts."""
-        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
-        pairs = self.datasets[split]
-        opposite = self._load_opposite(split, epoch, combine, pairs)
-        self.datasets[split] = self._with_streams(pairs, opposite)
+        """Load a split; both streams are the target where it has no R2L texts.
 
-    def _load_opposite(self, split: str, epoch: int, combine: bool, pairs: Any) -> Any:
-        """The R2L texts of a split, or None."""
-        if R2L not in self.directions or pairs.tgt is None:
-            return None
-        paths = utils.split_paths(self.cfg.data)
-        folder = paths[(epoch - 1) % len(paths)]
-        if split != self.cfg.train_subset:
-            folder = paths[0]
-        pair = f"{self.cfg.source_lang}-{self.cfg.target_lang}"
-        parts = []
-        for k in range(len(pairs.tgt.datasets) if _is_concat(pairs.tgt) else 1):
-            prefix = os.path.join(folder, f"{split}{k or ''}.{pair}.r2l")
-            if not dataset_exists(prefix, impl=self.cfg.dataset_impl):
-                break
-            parts.append(
-                data_utils.load_indexed_dataset(
-                    prefix, self.tgt_dict, self.cfg.dataset_impl
-                )
-            )
-        if not parts:
-            if len(self.directions) == 2 and split == self.cfg.train_subset:
+        Raises:
+            ValueError: files that are there only in part, or cut off.
+        """
+        languages = self.cfg.source_lang, self.cfg.target_lang
+        pairs = "-".join(languages), "-".join(languages[::-1])
+        streams = [*languages, *(["r2l"] if R2L in self.directions else [])]
+        prefix = os.path.join(self._folder(split, epoch), split)
+        parts = (f"{prefix}{k or ''}" for k in itertools.count())
+        checked = parts if combine else itertools.islice(parts, 1)
+        check_split(checked, pairs, streams, self.cfg.dataset_impl)
+        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
+        loaded = self.datasets[split]
+        opposite = None
+        if R2L in self.directions and loaded.tgt is not None:
+            opposite = load_opposite(prefix, self.cfg, loaded, self.tgt_dict)
+            both = len(self.directions) == 2
+            if opposite is None and both and split == self.cfg.train_subset:
                 logger.warning(
-                    "%s has no R2L texts (%s.%s.r2l.*): both streams are the same gold "
-                    "text, so each sees through the other what it has to predict. Good "
-                    "for toy runs and for validation by generation (--eval-bleu), not "
-                    "for training: build triples with scripts/make_triples.py",
-                    folder,
-                    split,
-                    pair,
+                    "there are no R2L texts (%s.%s.r2l.*): both streams are the same "
+                    "gold text, so each sees through the other what it has to predict. "
+                    "Good for toy runs and for validation by generation (--eval-bleu), "
+                    "not for training: build triples with scripts/make_triples.py",
+                    prefix,
+                    pairs[0],
                 )
-            return None
-        opposite = parts[0]
-        if _is_concat(pairs.tgt):
-            opposite = ConcatDataset(parts, pairs.tgt.sample_ratios)
-        if len(opposite) != len(pairs):
-            raise ValueError(
-                f"{folder}/{split}.{pair}.r2l has {len(opposite)} lines, but "
-                f"{split}.{pair}.{self.cfg.source_lang} has {len(pairs)}: binarise the "
-                "three files of the split together (scripts/binarise.py)"
-            )
-        return opposite
+        self.datasets[split] = self._with_streams(loaded, opposite)
+
+    def _folder(self, split: str, epoch: int) -> str:
+        """The data folder of an epoch; only training data may have several."""
+        paths = utils.split_paths(self.cfg.data)
+        place = (epoch - 1) % len(paths) if split == self.cfg.train_subset else 0
+        return str(paths[place])
 
     def _with_streams(self, pairs: Any, opposite: Any = None) -> SBLanguagePairDataset:
         return SBLanguagePairDataset(pairs, opposite, self.starts, self.directions)
@@ -263,9 +194,15 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         dictionaries = self.src_dict, self.tgt_dict
         if from_checkpoint:
             saved = getattr(cfg, "sb_dictionaries", None) or ()
+            if not saved and not self._warned:
+                self._warned = True
+                logger.warning(
+                    "a checkpoint has no checksums of its dictionaries: nobody can "
+                    "tell whether those of this command are the same"
+                )
             check_dictionaries(saved, *dictionaries, "the checkpoint")
         elif self.cfg.sb_path is None:
-            for path in filter(os.path.isfile, checkpoint_files(self.cfg)):
+            for path in checkpoint_files(self.cfg):
                 check_start(path, *dictionaries)
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             cfg.sb_direction = wanted
@@ -320,6 +257,12 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         if extra.get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")
         options = search_options(args, self.cfg, self.directions)
+        targets = [loaded.tgt for loaded in self.datasets.values()]
+        if getattr(args, "prefix_size", 0) > 0 and None in targets:
+            raise ValueError(
+                "--prefix-size takes prefixes from the target texts, but the data has "
+                "none: leave it out, or binarise the targets too"
+            )
         recorder = None
         if self.cfg.sb_records is not None:
             if self._writer is None:
@@ -350,76 +293,14 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         )
         if self.cfg.eval_bleu:
             bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
-            log["_bleu_sys_len"] = bleu.sys_len
-            log["_bleu_ref_len"] = bleu.ref_len
-            for n in range(EVAL_BLEU_ORDER):
-                log[f"_bleu_counts_{n}"] = bleu.counts[n]
-                log[f"_bleu_totals_{n}"] = bleu.totals[n]
+            log.update(bleu_counts(bleu))
         return loss, sample_size, log
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any):
-        """Log BLEU from summed counts.
-
-        fairseq's version logs numpy arrays, which end up in the checkpoint, where
-        torch's safe loading refuses them; these are Python numbers.
-        """
+        """fairseq's, and BLEU; see :func:`validation.log_bleu`."""
         FairseqTask.reduce_metrics(self, logging_outputs, criterion)
-        if not self.cfg.eval_bleu:
-            return
-        names = [
-            "_bleu_sys_len",
-            "_bleu_ref_len",
-            *(f"_bleu_counts_{n}" for n in range(EVAL_BLEU_ORDER)),
-            *(f"_bleu_totals_{n}" for n in range(EVAL_BLEU_ORDER)),
-        ]
-        sums = {
-            name: int(sum(log.get(name, 0) for log in logging_outputs))
-            for name in names
-        }
-        if not sums["_bleu_totals_0"]:
-            return
-        for name, value in sums.items():
-            metrics.log_scalar(name, value)
-
-        def bleu(meters: Any) -> float:
-            value = {name: int(meters[name].sum) for name in names}
-            score = sacrebleu.BLEU.compute_bleu(
-                correct=[value[f"_bleu_counts_{n}"] for n in range(EVAL_BLEU_ORDER)],
-                total=[value[f"_bleu_totals_{n}"] for n in range(EVAL_BLEU_ORDER)],
-                sys_len=value["_bleu_sys_len"],
-                ref_len=value["_bleu_ref_len"],
-                smooth_method="exp",
-            ).score
-            return round(float(score), 2)
-
-        metrics.log_derived("bleu", bleu)
-
-
-def read_json(flag: str, text: str) -> dict[str, Any]:
-    """The options that a flag gives as JSON.
-
-    Raises:
-        ValueError: it is not a JSON object.
-    """
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{flag} must be JSON, but is {text!r}: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{flag} must be a JSON object, but is {text!r} instead")
-    return value
-
-
-def checkpoint_files(cfg: Any) -> list[str]:
-    """The checkpoints that the command is going to read, if they exist."""
-    if cfg.sb_path is not None:
-        return list(utils.split_paths(cfg.sb_path))
-    restore = cfg.sb_restore_file
-    if restore == "checkpoint_last.pt":  # fairseq's default is in --save-dir
-        restore = os.path.join(cfg.sb_save_dir, restore)
-    if cfg.sb_finetune_from_model is not None and not os.path.exists(restore):
-        return [cfg.sb_finetune_from_model]
-    return [restore]
+        if self.cfg.eval_bleu:
+            log_bleu(logging_outputs)
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
@@ -430,7 +311,3 @@ def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
     if not sample:
         return sample
     return {**sample, "target": sample["stream_target"]}
-
-
-def _is_concat(dataset: Any) -> bool:
-    return isinstance(dataset, ConcatDataset)

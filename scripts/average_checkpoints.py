@@ -11,14 +11,13 @@ not saved).  The result has everything else from the newest one, but no optimise
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from pathlib import Path
 
 import torch
-from texts import run
+from texts import new_file, run
 
-from sbnmt_plugin.checkpoints import refuse_damaged
+from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
 
 
 def newest(folder: Path, count: int) -> list[Path]:
@@ -41,8 +40,7 @@ def newest(folder: Path, count: int) -> list[Path]:
 
 def kind(state: dict) -> str:
     """Direction and dictionaries of a checkpoint's model."""
-    settings = state["cfg"]["model"] if state.get("cfg") else {}
-    values = settings if isinstance(settings, dict) else vars(settings)
+    values = settings_of(state)
     return repr([values.get(name) for name in ("sb_direction", "sb_dictionaries")])
 
 
@@ -52,10 +50,7 @@ def average(paths: list[Path]) -> dict:
     state: dict = {}
     kinds: set[str] = set()
     for path in paths:
-        refuse_damaged(str(path))
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        if not isinstance(state, dict) or "model" not in state:
-            raise ValueError(f"{path} must be fairseq-train's, but has no model")
+        state = read_checkpoint(str(path))
         model = state["model"]
         kinds.add(kind(state))
         if len(kinds) > 1:
@@ -94,14 +89,16 @@ def main() -> None:
         if args.last < 1 or len(paths) != 1 or not paths[0].is_dir():
             raise ValueError("--last N (≥ 1) goes with exactly one folder")
         paths = newest(paths[0], args.last)
-    output = Path(args.output)
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
-    try:
-        torch.save(average(paths), temporary)
-        os.replace(temporary, output)
-    finally:
-        temporary.unlink(missing_ok=True)
-    print(f"{output}: mean of {', '.join(path.name for path in paths)}")
+    for path in paths:
+        if path.is_dir():
+            raise ValueError(
+                f"{path} is a folder: name checkpoints, or say with --last N how many "
+                "of its newest"
+            )
+    mean = average(paths)
+    with new_file(args.output, "wb") as file:
+        torch.save(mean, file)
+    print(f"{args.output}: mean of {', '.join(path.name for path in paths)}")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from texts import read_parallel, refuse_tags, run
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
+FORMATS = ("mmap", "cached", "lazy")
 
 
 def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
@@ -42,6 +43,30 @@ def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
     for path, lines in zip(paths, read_parallel(*paths)):
         refuse_tags(path, lines)
     return opposite if opposite in paths else None
+
+
+def refuse_options(settings: argparse.Namespace) -> None:
+    """Refuse options of fairseq-preprocess whose output is no data folder of ours.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    refused = {
+        "--only-source": (settings.only_source, "a data folder here has targets"),
+        "--dict-only": (settings.dict_only, "a data folder here has texts"),
+        "--dataset-impl": (
+            settings.dataset_impl not in FORMATS,
+            f"it must be one of {', '.join(FORMATS)}",
+        ),
+        "--workers": (settings.workers < 1, "it must be ≥ 1"),
+    }
+    for flag, (wrong, reason) in refused.items():
+        value = getattr(settings, flag[2:].replace("-", "_"))
+        if wrong:
+            raise ValueError(
+                f"{flag} {value} is not supported: {reason}; use fairseq-preprocess "
+                "for anything else"
+            )
 
 
 def binarise(args: argparse.Namespace, others: list[str]) -> None:
@@ -66,8 +91,9 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     command += ["--destdir", str(temporary), *others]
     for split in opposites:
         command += [f"--{split}pref", prefixes[split]]
+    settings = options.get_preprocessing_parser().parse_args(command)
+    refuse_options(settings)
     try:
-        settings = options.get_preprocessing_parser().parse_args(command)
         preprocess.main(settings)
         for split, opposite in opposites.items():
             if opposite is None:

@@ -9,7 +9,7 @@ Prints tokenised BLEU of
     as trained          the search of the paper
     λ = 0               nothing of the future attention reaches the model
     partners shuffled   every hypothesis attends to the opposite hypothesis of another
-                        sentence of its batch
+                        sentence of its batch, always the same one
 """
 
 from __future__ import annotations
@@ -28,6 +28,21 @@ from translate import Translator
 
 from sbnmt_plugin import attention
 from sbnmt_plugin.attention import SBSelfAttention
+from sbnmt_plugin.generator import Generator
+
+
+class Pairing(Translator):
+    """A translator whose batches have two sentences at least, if there are two."""
+
+    def grouped(self, batches: Any) -> list[list[int]]:
+        """A sentence alone joins its neighbours."""
+        groups: list[list[int]] = []
+        for batch in batches:
+            if groups and 1 in (len(batch), len(groups[-1])):
+                groups[-1] += list(batch)
+            else:
+                groups.append(list(batch))
+        return groups
 
 
 @contextlib.contextmanager
@@ -49,11 +64,39 @@ def without_future(models: list[Any]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def finished_sentences_stay() -> Iterator[None]:
+    """Keep a batch as it is until all its sentences have finished."""
+
+    def staying(self: Generator, done: Tensor) -> Tensor:
+        places = torch.arange(len(done), device=done.device)
+        return places[:0] if bool(done.all()) else places
+
+    original = Generator._staying
+    Generator._staying = staying
+    try:
+        yield
+    finally:
+        Generator._staying = original
+
+
+@contextlib.contextmanager
 def shuffled_partners(models: list[Any]) -> Iterator[None]:
-    """Move every future by one sentence within the batch."""
+    """Move every future by one sentence within the batch.
+
+    Finished sentences stay until all have finished, so that the last one that lives
+    still has another's partner.
+
+    Raises:
+        ValueError: a batch of one sentence.
+    """
     original = attention.attend_both_ways
 
     def moved(query: Tensor, key: Tensor, value: Tensor, layout: Any, *rest: Any):
+        if len(key) == layout.group:
+            raise ValueError(
+                "partners are shuffled within a batch, but one has a single sentence: "
+                "raise --batch-size or --max-tokens, or give more lines to --input"
+            )
         history, _ = original(query, key, value, layout, *rest)
         others = [x.roll(layout.group, dims=0) for x in (key, value)]
         _, future = original(query, *others, layout, *rest)
@@ -61,7 +104,8 @@ def shuffled_partners(models: list[Any]) -> Iterator[None]:
 
     attention.attend_both_ways = moved
     try:
-        yield
+        with finished_sentences_stay():
+            yield
     finally:
         attention.attend_both_ways = original
 
@@ -91,7 +135,7 @@ def main() -> None:
     args, others = parser.parse_known_args()
     lines, reference = read_parallel(args.input, args.reference)
     refuse_tags(args.input, lines)
-    translator = Translator(others)
+    translator = Pairing(others)
     if not all(getattr(m, "bidirectional", False) for m in translator.models):
         raise ValueError("--path must be an sb_transformer: a teacher has no partner")
     if translator.cfg.dataset.batch_size == 1 or len(lines) == 1:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,19 +16,19 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # so that scripts find the checkout's package
     sys.path.append(str(ROOT))
 
-TAGS = ("<l2r>", "<r2l>")
-
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
     """All lines of a UTF-8 file, without their ends.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: it is not UTF-8, or has a carriage return inside a line.
+        ValueError: it is not UTF-8, begins with a byte order mark, or has a carriage
+            return inside a line.
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist")
+        problem = "is no file" if path.exists() else "does not exist"
+        raise FileNotFoundError(f"{path} {problem}")
     data = path.read_bytes()
     try:
         text = data.decode("utf-8")
@@ -36,6 +38,11 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
             f"{path}, line {number}, must be UTF-8, but has the byte "
             f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
         ) from error
+    if text.startswith("\ufeff"):  # fairseq, which reads the same files, keeps it
+        raise ValueError(
+            f"{path}, line 1, must not begin with a byte order mark, which would "
+            "become part of the first word: remove it (sed -i '1s/^\\xEF\\xBB\\xBF//')"
+        )
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -73,6 +80,8 @@ def refuse_tags(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
     Raises:
         ValueError: with the first line that has one.
     """
+    from sbnmt_plugin.directions import TAGS  # here, since it takes seconds
+
     for number, line in enumerate(lines, start=1):
         found = set(TAGS).intersection(line.split())
         if found:
@@ -97,17 +106,32 @@ def refuse_overwriting(output: str | None, *inputs: str | None) -> None:
 
 
 @contextlib.contextmanager
-def new_file(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
-    """Write a text file under a temporary name; it appears when all is written."""
+def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
+    """Write a file under a temporary name; it appears when all is written.
+
+    Args:
+        mode: ``w`` for UTF-8 text, ``wb`` for bytes.
+
+    Raises:
+        OSError: it cannot be written, with ``path`` as its file name.
+    """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    form = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, mode, **form) as file:
             yield file
         os.replace(temporary, path)
+    except OSError as error:
+        if error.errno and error.filename in (None, str(temporary)):
+            raise type(error)(error.errno, error.strerror, str(path)) from error
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
@@ -123,9 +147,19 @@ def remove_bpe(line: str) -> str:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Run a command; a user's mistake is one line on standard error and exit 2."""
+    """Run a command; a user's mistake is one line on standard error and exit 2.
+
+    Ended by SIGTERM, it removes its temporary files as after an interrupt.
+    """
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         main()
-    except (ValueError, FileNotFoundError, FileExistsError) as error:
-        print(f"{Path(sys.argv[0]).name}: error: {error}", file=sys.stderr)
+    except (ValueError, OSError) as error:
+        message = str(error)
+        if isinstance(error, OSError) and error.errno:  # the system's own
+            message = (
+                f"{error.filename or 'a file'}: {error.strerror}: choose another file "
+                "or folder, or see to its permissions and space"
+            )
+        print(f"{Path(sys.argv[0]).name}: error: {message}", file=sys.stderr)
         sys.exit(2)

@@ -11,8 +11,9 @@ has no line, and is listed with its reason in OUTPUT.skipped.
 
 The work is cut into shards of --shard-size lines, kept in OUTPUT.shards.  Several
 processes, on several machines if the folder is shared, divide them by --of N
---worker I (0 … N - 1); the one that finds all shards done writes OUTPUT.  Any other
-option is one of fairseq-generate's or of the task's.
+--worker I (0 … N - 1); the one that finds all shards done writes OUTPUT.  OUTPUT.shards
+also says from what OUTPUT was made: the same command has then nothing to do, another
+is refused.  Any other option is one of fairseq-generate's or of the task's.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from texts import new_file, read_lines, refuse_tags, run
 from tqdm import tqdm
 
+WHOLE = {"id", "score", "text"}
 PLUGIN = Path(__file__).resolve().parent.parent / "sbnmt_plugin"
 
 
@@ -92,21 +94,26 @@ class Translator:
         found: dict[int, Any] = {}
         if len(skipped) == len(lines):
             return found, skipped
-        batches = self.task.get_batch_iterator(
+        iterator = self.task.get_batch_iterator(
             dataset,
             max_tokens=self.max_tokens,
             max_sentences=self.cfg.dataset.batch_size,
             max_positions=self.max_positions,
             ignore_invalid_inputs=True,
             disable_iterator_cache=True,
-        ).next_epoch_itr(shuffle=False)
-        for batch in batches:
-            for index, result in self._generate(batch):
+        )
+        for batch in self.grouped(iterator.frozen_batches):
+            sample = dataset.collater([dataset[i] for i in batch])
+            for index, result in self._generate(sample):
                 if isinstance(result, str):
                     skipped[index] = result
                 else:
                     found[index] = result
         return found, skipped
+
+    def grouped(self, batches: Any) -> Any:
+        """The batches, lists of sentences, as they are to be translated."""
+        return batches
 
     def _generate(self, batch: dict[str, Any]) -> list[tuple[int, Any]]:
         """Search a batch; where it fails, sentence by sentence.
@@ -182,13 +189,31 @@ def write_shard(path: Path, start: int, lines: list[str], make: Translator) -> N
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
+def read_shard(path: Path) -> list[dict[str, Any]]:
+    """The records of a shard.
+
+    Raises:
+        ValueError: it is not as it was written.
+    """
+    try:
+        records = [json.loads(line) for line in read_lines(path)]
+        if all(r.keys() >= {"id", "skipped"} or r.keys() >= WHOLE for r in records):
+            return records
+    except (ValueError, AttributeError):
+        pass  # no JSON, or no records
+    raise ValueError(
+        f"{path} must hold a JSON record per line, as it was written, but is damaged: "
+        "remove it and repeat the command"
+    )
+
+
 def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
     """Join all shards, checking that every id is there exactly once, in order.
 
     Returns:
         How many sentences were translated, and how many skipped.
     """
-    records = [json.loads(line) for path in shards for line in read_lines(path)]
+    records = [record for path in shards for record in read_shard(path)]
     ids = [record["id"] for record in records]
     if ids != list(range(count)):
         raise ValueError(
@@ -212,28 +237,44 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
     return len(done), len(skipped)
 
 
-def check_same_job(folder: Path, lines: list[str], arguments: list[str]) -> None:
-    """A folder of shards belongs to one input and one command.
-
-    Raises:
-        ValueError: it has been begun with others.
-    """
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:
+    """What an output depends on: input, options, models."""
     files = [
         Path(p) for word in arguments for p in word.split(":") if p.endswith(".pt")
     ]
-    models = {str(p): p.stat().st_mtime_ns for p in files if p.exists()}
-    job = {"input sha256": digest, "options": arguments, "models": models}
+    return {
+        "input sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+        "options": arguments,
+        "models": {str(p): p.stat().st_mtime_ns for p in files if p.exists()},
+    }
+
+
+def check_same_job(output: Path, folder: Path, job: dict[str, Any]) -> None:
+    """What is there already, shards or a whole output, must be of the same job.
+
+    Raises:
+        ValueError: it has been begun with others, or nobody can tell.
+    """
     path = folder / "job.json"
-    if path.exists():
-        if json.loads(path.read_text()) != job:
+    # in this order, since another worker writes its job before its first shard
+    begun = output.exists() or any(folder.glob("*.jsonl"))
+    if not path.exists():
+        if begun:
             raise ValueError(
-                f"{folder} was begun with another input, model or other options: "
-                "remove it to translate anew, or repeat the first command to continue"
+                f"{output} has been begun or written, but {path}, which says from "
+                f"what, is missing: remove {output} and {folder} to translate anew"
             )
         return
-    with new_file(path) as file:
-        json.dump(job, file, indent=1)
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        known = None
+    if known != job:
+        raise ValueError(
+            f"{output} was begun with another input, model or other options, or {path} "
+            f"is damaged: remove {output} and {folder} to translate anew, or repeat "
+            "the first command to continue"
+        )
 
 
 def job_parser(description: str | None) -> argparse.ArgumentParser:
@@ -270,11 +311,14 @@ def run_job(
         raise ValueError(f"--input {args.input} must have lines, but is empty")
     refuse_tags(args.input, lines)
     output = Path(args.output)
-    if output.exists():
-        print(f"{output} exists: nothing to do", file=sys.stderr)
-        return
+    if output.is_dir():
+        raise ValueError(f"--output {output} must be a file, but is a folder")
     folder = Path(f"{output}.shards")
-    folder.mkdir(parents=True, exist_ok=True)
+    job = describe_job(lines, [*words, f"--shard-size={args.shard_size}"])
+    check_same_job(output, folder, job)
+    if output.exists():
+        print(f"{output} is already written: nothing to do", file=sys.stderr)
+        return
     starts = list(range(0, len(lines), args.shard_size))
     shards = [folder / f"{number:05d}.jsonl" for number in range(len(starts))]
     mine = [
@@ -282,7 +326,8 @@ def run_job(
     ]
     if mine:
         translator = make()  # first: it refuses bad options
-        check_same_job(folder, lines, [*words, f"--shard-size={args.shard_size}"])
+        with new_file(folder / "job.json") as file:
+            json.dump(job, file, indent=1)
         for n in tqdm(mine, desc=f"{output.name}: shards", unit="shard"):
             piece = lines[starts[n] : starts[n] + args.shard_size]
             write_shard(shards[n], starts[n], piece, translator)

@@ -66,6 +66,44 @@ def test_alignments_and_prefixes_in_python(hub):
         hub.generate(tokens, sb_answer="r2l", **prefix)
 
 
+@pytest.mark.parametrize("value", [3, None, ["w1", 3], {"w1": 1}, b"w1"], ids=repr)
+def test_sentences_are_texts(hub, value):
+    with pytest.raises(ValueError, match="sentences must be a text or a list of"):
+        hub.translate(value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam": "x"}, "beam"),
+        ({"beam": 2.5}, "beam"),
+        ({"lenpen": "long"}, "lenpen"),
+        ({"max_len_b": None}, "max-len-b|max_len_b"),
+    ],
+    ids=str,
+)
+def test_options_of_another_type_are_named(hub, options, message):
+    with pytest.raises(ValueError, match=message):
+        hub.translate(["w1"], **options)
+
+
+def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
+    def load(*names):
+        SBTransformerModel.from_pretrained(*map(str, names))
+
+    with pytest.raises(FileNotFoundError, match=r"model_name_or_path .*none does not"):
+        load(tmp_path / "none", "model.pt", data)
+    with pytest.raises(FileNotFoundError, match=r"data_name_or_path .*none does not"):
+        load(trained.parent, trained.name, tmp_path / "none")
+    with pytest.raises(FileNotFoundError, match=r"none.pt .* does not exist"):
+        load(trained.parent, "none.pt", data)
+    (tmp_path / "cut.pt").write_bytes(trained.read_bytes()[:5000])
+    with pytest.raises(ValueError, match=r"cut.pt is not a whole checkpoint"):
+        load(tmp_path, "cut.pt", data)
+    with pytest.raises(ValueError, match="trained with one --sb-direction"):
+        load("/", f"{trained}:{teacher}", data)
+
+
 def test_several_checkpoints_make_an_ensemble(data, trained):
     name = f"{trained.name}:{trained.name}"
     pair = SBTransformerModel.from_pretrained(str(trained.parent), name, str(data))
@@ -86,6 +124,12 @@ def test_one_stream_is_refused():
     model = sb_model()
     with pytest.raises(ValueError, match="got 3 decoder rows for 3 sentences"):
         model(**source(model), prev_output_tokens=streams(model)[::2])
+
+
+def test_a_full_context_is_refused():
+    model = sb_model()
+    with pytest.raises(ValueError, match="full_context_alignment must be False"):
+        model.decoder(streams(model), full_context_alignment=True)
 
 
 def test_half_precision_has_finite_scores():

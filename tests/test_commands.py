@@ -1,6 +1,8 @@
 """fairseq's own commands with the plugin, as users type them."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -140,6 +142,21 @@ def test_a_prefix_from_the_data_binds(data, trained):
         assert text.split()[:2] == target[:2]
 
 
+def test_a_prefix_needs_target_texts(data, trained, tmp_path):
+    folder = shutil.copytree(data, tmp_path / "bin")
+    for path in folder.glob("test.*.de.*"):
+        path.unlink()
+    assert len(best(run_generate(folder, trained))) == SIZES["test"]
+    with pytest.raises(ValueError, match="--prefix-size takes prefixes from the tar"):
+        run_generate(folder, trained, "--prefix-size", 1)
+
+
+def test_records_do_not_follow_a_dangling_link(data, trained, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="must be a new file, but exists"):
+        run_generate(data, trained, "--sb-records", tmp_path / "link")
+
+
 def test_alignments_are_printed(data, trained):
     output = run_generate(data, trained, "--print-alignment", "hard")
     for i, ((pairs,),) in lines(output, "A").items():
@@ -209,6 +226,15 @@ def test_generation_options_are_honoured(data, trained, options):
         (["--sb-records", "no/such/folder/r"], "must be in a folder that exists"),
         (["--sb-direction", "l2r"], "trained with --sb-direction both"),
         (["--min-len", 30, "--max-len-b", 20], "--min-len must be ≤"),
+        (["--max-len-a", "nan"], "--max-len-a must be finite"),
+        (["--max-len-a", "inf"], "--max-len-a must be finite"),
+        (["--sb-records="], "--sb-records  must be a new file, but has no name"),
+        (["--nbest", 5, "--beam", 4], "--nbest must be in 1 … 4"),
+        (["--nbest", 0], "--nbest must be in 1 … 4"),
+        (
+            ["--no-repeat-ngram-size", 1, "--min-len", 150],
+            "no hypothesis of a sentence can end: no token is left that --no-repeat",
+        ),
     ],
     ids=str,
 )
@@ -265,10 +291,35 @@ def test_a_truncated_checkpoint_is_an_error(data, trained, tmp_path):
         run_generate(data, path)
 
 
+def test_what_is_no_checkpoint_is_an_error(data, tmp_path):
+    path = tmp_path / "other.pt"
+    torch.save({"a": 1}, path)
+    with pytest.raises(ValueError, match=r"other.pt .* must be a checkpoint of fairse"):
+        run_generate(data, path)
+    torch.save({"model": {}, "code": Path("x")}, path)
+    with pytest.raises(ValueError, match=r"other.pt .* cannot be read safely"):
+        run_generate(data, path)
+
+
+def test_an_ensemble_of_two_directions_is_refused(data, trained, teacher):
+    with pytest.raises(ValueError, match=r"must have been trained with one --sb-direc"):
+        run_generate(data, f"{trained}:{teacher}")
+
+
+def test_a_checkpoint_without_checksums_warns_once(data, trained, tmp_path, caplog):
+    state = load(trained)
+    del state["cfg"]["model"].sb_dictionaries
+    torch.save(state, tmp_path / "old.pt")
+    warning = "has no checksums of its dictionaries"
+    run_generate(data, f"{tmp_path}/old.pt:{tmp_path}/old.pt")
+    assert caplog.text.count(warning) == 1
+    caplog.clear()
+    run_generate(data, trained)
+    assert warning not in caplog.text
+
+
 def test_another_order_of_the_dictionary_is_refused(data, trained, teacher, tmp_path):
     """Same size, so that nothing but the checksum tells."""
-    import shutil
-
     folder = tmp_path / "bin"
     shutil.copytree(data, folder)
     path = folder / "dict.de.txt"
@@ -370,6 +421,7 @@ def test_validation_options_must_be_json(data, tmp_path, value):
         (["--arch", "transformer_tiny"], "needs an sb_transformer"),
         ([*SB, "--sb-direction", "l2r"], "needs a one-directional --arch"),
         ([*SB, "--sb-fusion", "gate", "--sb-lambda", "0.1"], "gate has no λ"),
+        ([*SB, "--sb-lambda", "nan"], "--sb-lambda must be finite"),
         ([*SB, "--sb-future-dropout", "1"], "--sb-future-dropout must be in"),
         ([*SB, "--cross-self-attention"], "does not support --cross-self-attention"),
         ([*SB, "--no-cross-attention"], "does not support --no-cross-attention"),

@@ -1,5 +1,6 @@
 """The search on real networks: caches, scores, batches, interaction."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,8 @@ from reference import attention_row, fuse
 from sbnmt_plugin import attention, ensemble
 from sbnmt_plugin.beam import LengthPenalty
 from sbnmt_plugin.directions import L2R, R2L, TAGS
-from sbnmt_plugin.generator import Generator, SearchOptions, Symbols
+from sbnmt_plugin.generator import Generator
+from sbnmt_plugin.state import SearchOptions, Symbols
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 
@@ -221,6 +223,70 @@ def test_shuffled_partners_and_lambda_zero_change_the_output():
     plain = texts(generate([at_zero], beam=4))
     with shuffled_partners([at_zero]):
         assert texts(generate([at_zero], beam=4)) == plain
+
+
+LENGTHS = (7, 2, 6, 3)
+
+
+@pytest.mark.parametrize("options", [{}, {"stop": "first"}, {"answer": "l2r"}], ids=str)
+def test_finished_sentences_that_stay_change_nothing(options):
+    from probe_interaction import finished_sentences_stay
+
+    model = sb_model(sb_lambda=0.9)
+    options = {"max_len_a": 1, "max_len_b": 0, "beam": 4, **options}
+    left = generate([model], source(model, LENGTHS), **options)
+    with finished_sentences_stay():
+        stayed = generate([model], source(model, LENGTHS), **options)
+    assert texts(stayed) == texts(left)
+    for one, other in zip(left, stayed):
+        assert [h["score"] for h in one] == [h["score"] for h in other]
+
+
+def partners_met(monkeypatch, model):
+    """Per attention call, whether each sentence's future was its own partner's."""
+    calls, original = [], attention.attend_both_ways
+
+    def watched(query, key, *rest):
+        calls.append(key)
+        return original(query, key, *rest)
+
+    monkeypatch.setattr(attention, "attend_both_ways", watched)
+    from probe_interaction import shuffled_partners
+
+    with shuffled_partners([model]):
+        options = {"max_len_a": 1, "max_len_b": 0, "beam": 4}
+        generate([model], source(model, LENGTHS), **options)
+    # history with the own keys, then the future with another's
+    return [
+        (own.unflatten(0, (-1, 4)) == met.unflatten(0, (-1, 4))).flatten(1).all(1)
+        for own, met in zip(calls[::2], calls[1::2])
+    ]
+
+
+def test_no_sentence_ever_meets_its_own_partner(monkeypatch):
+    met = partners_met(monkeypatch, sb_model(sb_lambda=0.9))
+    assert {len(row) for row in met} == {len(LENGTHS)}
+    assert bool(met[0].all())  # step 1, layer 1: all begin with the same tags
+    assert not torch.stack(met[1:]).any()
+
+
+def test_the_partner_check_can_fail(monkeypatch):
+    """Without the finished sentences, the last one meets itself."""
+    import probe_interaction
+
+    with monkeypatch.context() as patch:
+        patch.setattr(probe_interaction, "finished_sentences_stay", nullcontext)
+        with pytest.raises(ValueError, match="one has a single sentence"):
+            partners_met(patch, sb_model(sb_lambda=0.9))
+
+
+def test_a_sentence_alone_joins_its_neighbours():
+    from probe_interaction import Pairing
+
+    grouped = Pairing.grouped
+    assert grouped(None, [[1, 2], [3], [4, 5]]) == [[1, 2, 3], [4, 5]]
+    assert grouped(None, [[1], [2, 3], [4]]) == [[1, 2, 3, 4]]
+    assert grouped(None, [[1]]) == [[1]]
 
 
 def test_an_ensemble_averages_probabilities():

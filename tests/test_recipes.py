@@ -4,6 +4,7 @@ import functools
 import hashlib
 import http.server
 import importlib.util
+import json
 import math
 import sys
 import threading
@@ -12,14 +13,19 @@ from unittest import mock
 
 import corpora
 import fairseq.options
+import in_process
 import published
 import pytest
+import run_recipe
+import runner
 import tokenise
 import torch
 import yaml
 from commands import ROOT
 from fairseq.data import Dictionary
-from run_recipe import flags, load_recipe
+from recipes import flags, load_recipe
+from systems import PAPER
+from test_scripts import call
 from texts import TAGS
 
 from sbnmt_plugin.model import SBTransformerModel
@@ -31,7 +37,7 @@ LANGUAGES = {
     "nist_zh_en": ("zh", "en"),
 }
 TRAIN_PARTS = {"techdocs_zh_en": 2, "wmt14_en_de": 3, "wmt18_ru_en": 4, "nist_zh_en": 7}
-PAPER = ["wmt14_en_de", "wmt18_ru_en", "nist_zh_en"]
+PUBLISHED = ["wmt14_en_de", "wmt18_ru_en", "nist_zh_en"]
 
 
 def prepare(name, *words):
@@ -323,7 +329,7 @@ def test_chinese_words_are_separated_and_joined_again():
 # ---------------------------------------------------------------- the paper's settings
 
 
-@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_training_is_as_in_section_4_2(name):
     settings = recipe(name)
     train = settings["train"]
@@ -343,7 +349,7 @@ def test_training_is_as_in_section_4_2(name):
     assert expected.items() <= dict(zip(decode[::2], decode[1::2])).items()
 
 
-@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_an_update_is_the_papers_gpus_times_the_releases_batch(name):
     settings = recipe(name)
     train, gpus = settings["train"], 1 if name == "nist_zh_en" else 3
@@ -411,7 +417,7 @@ def test_fairseq_takes_the_options_of_every_system(name, small):
         assert options_of(settings, system).optimizer == "adam"
 
 
-@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.parametrize("system", ["teacher-l2r", "sb"])
 def test_models_are_as_large_as_the_papers(name, system):
     args = options_of(load_recipe(ROOT / "examples" / name, False), system)

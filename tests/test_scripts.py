@@ -1,9 +1,14 @@
 """From bitext to triples: the scripts, their refusals, and that they can be resumed."""
 
+import errno
 import importlib.util
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from unittest import mock
 
@@ -56,6 +61,14 @@ def test_a_carriage_return_inside_a_line_is_refused(tmp_path):
         texts.read_lines(path)
 
 
+def test_a_byte_order_mark_is_refused(tmp_path):
+    """fairseq reads the same files, so that stripping it here would not be enough."""
+    path = tmp_path / "notepad"
+    path.write_text("first\nsecond\n", encoding="utf-8-sig")
+    with pytest.raises(ValueError, match=r"notepad, line 1, must not begin with a"):
+        texts.read_lines(path)
+
+
 def test_an_input_is_never_the_output(tmp_path):
     path = put(tmp_path / "t.en", "a b")
     refused = pytest.raises(ValueError, match="must not be read and written by one")
@@ -88,6 +101,52 @@ def test_a_users_mistake_is_one_line(tmp_path):
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.strip() == "bpe.py: error: in does not exist"
+
+
+def fails(*words):
+    """The one line that a script prints when it fails."""
+    command = [sys.executable, ROOT / "scripts" / words[0], *map(str, words[1:])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
+
+
+def test_what_the_system_refuses_is_one_line(tmp_path):
+    source = put(tmp_path / "in", "a b")
+    words = ["bpe.py", "vocabulary", source]
+    assert f"{tmp_path}: Is a directory: choose" in fails(*words, tmp_path)
+    assert f"{source}: File exists: choose" in fails(*words, source / "out")
+    assert f"{tmp_path} is no file" in fails("bpe.py", "vocabulary", tmp_path, "x")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(OSError, match=r"No space") as caught:  # noqa: SIM117
+        with texts.new_file(tmp_path / "out"):
+            raise full
+    assert caught.value.filename == str(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_end_by_sigterm_leaves_nothing(tmp_path):
+    """A batch system ends a job in this way."""
+    for suffix in ("en", "de"):
+        put(tmp_path / "texts" / f"train.{suffix}", *["a b c d e f g"] * 50_000)
+    output = tmp_path / "data"
+    output.mkdir()
+    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "texts" / "train"]
+    words += ["--destdir", output / "bin", "--workers", "2"]
+    script = [sys.executable, ROOT / "scripts" / "binarise.py", *map(str, words)]
+    running = subprocess.Popen(script, stderr=subprocess.PIPE)
+    while not list(output.glob(".bin.*.tmp/*.bin")):
+        assert running.poll() is None, running.stderr.read()
+        time.sleep(0.01)
+    running.terminate()
+    running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGTERM
+    assert not list(output.iterdir())
 
 
 # ---------------------------------------------------------------- binarising
@@ -132,6 +191,24 @@ def test_an_existing_folder_is_kept(data):
     assert sorted(data.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--only-source"],
+        ["--dict-only"],
+        ["--workers", 0],
+        ["--dataset-impl", "raw"],
+        ["--dataset-impl", "fasta"],
+    ],
+    ids=str,
+)
+def test_what_a_data_folder_cannot_hold_is_refused(data, tmp_path, options):
+    words = ["-s", "en", "-t", "de", "--trainpref", data.parent / "texts" / "train"]
+    with pytest.raises(ValueError, match=f"{options[0]} .* is not supported"):
+        call(binarise, *words, "--destdir", tmp_path / "bin", *options)
+    assert not list(tmp_path.iterdir())
+
+
 def test_workers_write_the_same(data, tmp_path):
     folder = data.parent / "texts"
     words = ["-s", "en", "-t", "de"]
@@ -142,11 +219,13 @@ def test_workers_write_the_same(data, tmp_path):
         assert path.read_bytes() == (tmp_path / "bin" / path.name).read_bytes()
 
 
-def test_an_opposite_stream_of_another_length_is_refused(data, tmp_path):
-    import shutil
+@pytest.fixture
+def folder(data, tmp_path):
+    """A copy of the data that a test may damage."""
+    return Path(shutil.copytree(data, tmp_path / "bin"))
 
-    folder = tmp_path / "bin"
-    shutil.copytree(data, folder)
+
+def test_an_opposite_stream_of_another_length_is_refused(data, folder, tmp_path):
     for suffix in ("bin", "idx"):
         shutil.copy(
             data / f"valid.en-de.de.{suffix}", folder / f"train.en-de.r2l.{suffix}"
@@ -157,11 +236,52 @@ def test_an_opposite_stream_of_another_length_is_refused(data, tmp_path):
         run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
 
 
-def test_a_dictionary_with_a_tag_is_refused(data, tmp_path):
-    import shutil
+@pytest.mark.parametrize(
+    "name", ["train.en-de.r2l", "train.en-de.en", "train.en-de.de"]
+)
+@pytest.mark.parametrize("suffix", [".bin", ".idx"])
+def test_half_a_stream_is_refused(folder, tmp_path, name, suffix):
+    (folder / (name + suffix)).unlink()
+    with pytest.raises(ValueError, match=rf"{name} must be there as .bin and .idx"):
+        run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
 
-    folder = tmp_path / "bin"
-    shutil.copytree(data, folder)
+
+@pytest.mark.parametrize("keep", [0, 20, 60, -1])
+@pytest.mark.parametrize("name", ["train.en-de.r2l.idx", "train.en-de.de.bin"])
+def test_a_truncated_stream_is_refused(folder, tmp_path, name, keep):
+    path = folder / name
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(ValueError, match=rf"{path.stem}.bin and .idx must be whole"):
+        run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
+
+
+def test_all_parts_or_none_have_opposite_texts(folder, tmp_path):
+    for path in sorted(folder.glob("train.*")):
+        shutil.copy(path, folder / path.name.replace("train", "train1"))
+    words = [*SB, "--upsample-primary", 1, "--max-epoch", 1]
+    run_train(folder, tmp_path / "save", *words)
+    for suffix in ("bin", "idx"):
+        (folder / f"train.en-de.r2l.{suffix}").unlink()
+    with pytest.raises(ValueError, match="only 1 of 2 are: give every part"):
+        run_train(folder, tmp_path / "save", *words)
+
+
+def test_opposite_texts_of_another_format_are_refused(folder, tmp_path):
+    """Raw texts beside a binarised R2L stream, which was silently left out."""
+    for split in ("train", "valid"):
+        for language in ("en", "de"):
+            put(folder / f"{split}.en-de.{language}", "w1")
+    words = [*SB, "--dataset-impl", "raw", "--max-epoch", 1]
+    refused = r"train.en-de.r2l must be there as its text"
+    with pytest.raises(ValueError, match=refused):
+        run_train(folder, tmp_path / "save", *words)
+    for suffix in (".bin", ".idx"):
+        (folder / f"train.en-de.r2l{suffix}").unlink()
+    put(folder / "train.en-de.r2l", "w2")
+    run_train(folder, tmp_path / "save", *words)
+
+
+def test_a_dictionary_with_a_tag_is_refused(folder, tmp_path):
     with (folder / "dict.de.txt").open("a") as file:
         file.write("<l2r> 1\n")
     with pytest.raises(ValueError, match=r"dict.de.txt must not contain <l2r>"):
@@ -290,14 +410,62 @@ def test_workers_divide_the_shards(data, teacher, tmp_path):
     assert parts.read_text() == whole.read_text()
 
 
-def test_another_job_in_the_same_folder_is_refused(data, teacher, tmp_path):
+def test_another_job_of_the_same_name_is_refused(data, teacher, tmp_path, capsys):
+    source = shutil.copy(data.parent / "texts" / "test.en", tmp_path / "in")
+    model = shutil.copy(teacher, tmp_path / "model.pt")
+    output = tmp_path / "out.tsv"
+    refused = pytest.raises(ValueError, match="begun with another input, model or")
+
+    def translated(*words, size=15):
+        words = ["--shard-size", size, *words]
+        call(translate, *translate_command(data, model, source, output, *words))
+
+    translated("--of", 2)
+    with refused:  # half done
+        translated("--of", 2, size=10)
+    translated()
+    whole = output.read_bytes()
+    capsys.readouterr()
+    translated()
+    assert "already written: nothing to do" in capsys.readouterr().err
+    with refused:  # other options
+        translated("--lenpen", 0.3)
+    os.utime(model, (1, 1))
+    with refused:  # another model
+        translated()
+    shutil.copystat(teacher, model)
+    put(source, "w1")
+    with refused:  # another input
+        translated()
+    job = Path(f"{output}.shards") / "job.json"
+    job.write_text("{")
+    with pytest.raises(ValueError, match=r"job.json is damaged: remove"):
+        translated()
+    job.unlink()
+    with pytest.raises(ValueError, match=r"job.json, which says from what, is miss"):
+        translated()
+    assert output.read_bytes() == whole
+
+
+@pytest.mark.parametrize("content", ["", "{", "3", '{"id": 1}', "\xff"])
+def test_a_damaged_shard_is_named(data, teacher, tmp_path, content):
     source = data.parent / "texts" / "test.en"
     output = tmp_path / "out.tsv"
-    words = ["--of", 2, "--shard-size", 15]
-    call(translate, *translate_command(data, teacher, source, output, *words))
-    words[-1] = 10
-    with pytest.raises(ValueError, match="was begun with another input, model"):
-        call(translate, *translate_command(data, teacher, source, output, *words))
+    command = translate_command(data, teacher, source, output)
+    call(translate, *command)
+    output.unlink()
+    shard = Path(f"{output}.shards") / "00000.jsonl"
+    shard.write_bytes(content.encode("latin-1"))
+    message = "00000.jsonl must hold a JSON rec" if content else "must hold the ids 0"
+    with pytest.raises(ValueError, match=message):
+        call(translate, *command)
+    assert not output.exists()
+
+
+def test_an_output_that_is_a_folder_is_refused(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    with pytest.raises(ValueError, match=r"--output .* must be a file, but is"):
+        call(translate, *translate_command(data, teacher, source, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -384,6 +552,16 @@ def test_averaging_is_the_mean(data, tmp_path):
         call(average_checkpoints, "--output", output, "--last", 9, tmp_path)
     with pytest.raises(FileNotFoundError, match=r"none.pt does not exist"):
         call(average_checkpoints, "--output", output, tmp_path / "none.pt")
+    with pytest.raises(ValueError, match=r"is a folder: name checkpoints, or"):
+        call(average_checkpoints, "--output", output, tmp_path)
+    torch.save({"a": 1}, tmp_path / "other.pt")
+    with pytest.raises(ValueError, match=r"other.pt .* must be a checkpoint of fair"):
+        call(average_checkpoints, "--output", output, tmp_path / "other.pt")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(IsADirectoryError):
+        last = tmp_path / "checkpoint_last.pt"
+        call(average_checkpoints, "--output", tmp_path, last)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_bpe_is_undone(tmp_path):

@@ -22,12 +22,9 @@ from sbnmt_plugin import beam as beam_module
 from sbnmt_plugin import generator as generator_module
 from sbnmt_plugin.beam import DEAD, LengthPenalty, Pool, finished, top_in_order
 from sbnmt_plugin.directions import L2R, R2L
-from sbnmt_plugin.generator import (
-    Generator,
-    SearchOptions,
-    Symbols,
-    ban_repeated_ngrams,
-)
+from sbnmt_plugin.generator import Generator
+from sbnmt_plugin.restrictions import ban_repeated_ngrams
+from sbnmt_plugin.state import SearchOptions, Symbols
 
 SENTENCES = list(range(20, 32))
 

@@ -1,0 +1,65 @@
+"""The options of task ``sb_translation``."""
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from fairseq.dataclass import ChoiceEnum
+from fairseq.tasks.translation import TranslationConfig
+from omegaconf import II
+
+from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS
+from sbnmt_plugin.directions import L2R, PAIRINGS, R2L
+from sbnmt_plugin.options import ANSWERS
+
+DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
+
+
+@dataclass
+class SBTranslationConfig(TranslationConfig):
+    """fairseq's translation options and ours."""
+
+    sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = field(  # type: ignore[valid-type]
+        default="both",
+        metadata={
+            "help": "both streams (SB-NMT), or the one that a teacher of --arch "
+            "transformer writes"
+        },
+    )
+    sb_pairing: ChoiceEnum(PAIRINGS) = field(  # type: ignore[valid-type]
+        default="rank",
+        metadata={
+            "help": "whom a hypothesis attends to: the other side's of the same rank, "
+            "or its best"
+        },
+    )
+    sb_length_penalty: ChoiceEnum(LENGTH_PENALTIES) = field(  # type: ignore[valid-type]
+        default="gnmt",
+        metadata={
+            "help": "scores are divided by ((5 + n) / 6) ** lenpen (gnmt, the paper's) "
+            "or n ** lenpen (power, fairseq's)"
+        },
+    )
+    sb_stop: ChoiceEnum(STOPS) = field(  # type: ignore[valid-type]
+        default="bound",
+        metadata={
+            "help": "a sentence is done when nothing can enter its full pool any more "
+            "(bound), or as soon as the pool is full (first)"
+        },
+    )
+    sb_answer: ChoiceEnum(ANSWERS) = field(  # type: ignore[valid-type]
+        default="best",
+        metadata={"help": "which direction may answer; the other decodes along"},
+    )
+    sb_records: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "write a JSON line per sentence to this new file: the direction "
+            "that won, and both directions' best hypotheses and scores"
+        },
+    )
+    # what other groups say, so that it can be checked; no flags of their own
+    num_shards: int = II("dataset.num_shards")
+    sb_path: Optional[str] = II("common_eval.path")
+    sb_restore_file: str = II("checkpoint.restore_file")
+    sb_save_dir: str = II("checkpoint.save_dir")
+    sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
