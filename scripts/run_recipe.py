@@ -26,10 +26,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from recipes import flags, load_recipe, same_training, training_options
-from results import build_table, score_row
-from runner import ROOT, Runner
-from systems import BOTH, GROUPS, SYSTEMS, rows, split_name
+from comparison.recipes import flags, load_recipe, same_training, training_options
+from comparison.results import build_table, score_row
+from comparison.runner import ROOT, Runner
+from comparison.systems import BOTH, GROUPS, SYSTEMS, rows, split_name
 from table import render
 from texts import new_file, read_lines, remove_bpe, run, write_lines
 

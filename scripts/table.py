@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from comparison.systems import PAPER, PAPER_BLEU, PAPER_SETS
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
-from systems import PAPER, PAPER_BLEU, PAPER_SETS
 from texts import run
 
 SAMPLES = 1000  # of the paired bootstrap

@@ -55,7 +55,7 @@ def distributed(words: list[str], environment: dict[str, str]) -> list[str]:
 
 def main() -> None:
     if sys.argv[1:] in ([], ["-h"], ["--help"]):
-        print(__doc__)
+        print(f"usage: train.py DATA [options of fairseq-train]\n\n{__doc__}")
         return
     sys.argv[1:] = distributed(sys.argv[1:], dict(os.environ))
     # torchrun knows nothing of fairseq's exit; and importing it takes seconds

@@ -12,10 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
-import costs
-import runner
 import yaml
 from commands import ROOT
+from comparison import costs, runner
 from fairseq import checkpoint_utils
 
 FORMAT = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"  # fairseq's
@@ -38,6 +37,7 @@ def command(self: runner.Runner, step: str, words: list[str], **_: str) -> None:
         logging.getLogger().addHandler(handler)
         stack.callback(logging.getLogger().removeHandler, handler)
         stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
+        stack.enter_context(mock.patch("signal.signal"))  # not from a thread
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         start = runpy.run_module if module else runpy.run_path

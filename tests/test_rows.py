@@ -10,23 +10,19 @@ import sys
 import time
 
 import commands
-import costs
 import in_process
 import make_triples
 import probe_reading
 import pytest
-import recipes
 import rerank
-import results
 import run_recipe
-import runner
-import systems
 import table
 import texts
 import torch
 import train
 import yaml
 from commands import ROOT, run_generate, run_train
+from comparison import costs, recipes, results, runner, systems
 from sacrebleu.metrics import BLEU
 from test_scripts import call, put
 

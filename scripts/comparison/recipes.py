@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from systems import BOTH, PAPER, SYSTEMS, Options, rows, split_name
+
+from comparison.systems import BOTH, PAPER, SYSTEMS, Options, rows, split_name
 
 # key: type, default (... if the key must be there)
 KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {

@@ -6,14 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from costs import machine, step_cost
-from recipes import same_training, training_options
 from sacrebleu.metrics import BLEU
 from score import Scores, mean, scores, slices, tokenised_bleu
-from systems import BOTH, OPPONENTS, SYSTEMS, describe, split_name
 from table import PROBES, SCORES, Row, paired_bootstrap
 from texts import read_lines
 from tokenise import detokenise
+
+from comparison.costs import machine, step_cost
+from comparison.recipes import same_training, training_options
+from comparison.systems import BOTH, OPPONENTS, SYSTEMS, describe, split_name
 
 
 def references(text: Path, target: str, stem: str, count: int) -> list[list[str]]:

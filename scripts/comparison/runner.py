@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import costs
+from comparison import costs
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 # what of a step's output tells how it goes
 SHOWN = re.compile(
     r"\| valid \||\d sentences, |written; |\d translated, |shards: +\d+%|"

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LAUNCH, END = "== launch ", "== end "
 STAMP = re.compile(r"^(?:== launch |== end )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")
 COMMIT = re.compile(r"^== launch .*\| commit (\S+) \|")

@@ -1,0 +1,1 @@
+"""The paper's comparison: its systems, what they cost, and how they score."""
