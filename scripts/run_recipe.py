@@ -29,7 +29,7 @@ from typing import Any
 from comparison.recipes import flags, load_recipe, same_training, training_options
 from comparison.results import build_table, score_row
 from comparison.runner import ROOT, Runner
-from comparison.systems import BOTH, GROUPS, SYSTEMS, rows, split_name
+from comparison.systems import BOTH, GROUPS, SYSTEMS, interacts, rows, split_name
 from table import render
 from texts import new_file, read_lines, remove_bpe, run, write_lines
 
@@ -218,31 +218,27 @@ class Recipe(Runner):
     def pseudo(self, direction: str) -> Path:
         """A teacher's translation of the training source."""
         output = self.work / "pseudo" / f"{direction}.tsv"
-        if output.exists():
-            return output
-        path, words = self.teacher(direction)
-        command: list[Any] = [self.gold_data(), "--path", path, *words, *self.device]
-        command += [*self.settings["decode"], *self.settings["pseudo"]]
-        command += ["--input", self.bpe() / f"train.{self.source}", "--output", output]
-
-        def worker(number: int) -> None:
-            step = f"pseudo/{direction}"
-            mine, variables = [], {}
-            if self.processes > 1:
-                step += f"/{number}"
-                mine = ["--of", self.processes, "--worker", number]
-                variables = {"CUDA_VISIBLE_DEVICES": str(number)}
-            script = SCRIPTS / "translate.py"
-            self.python(step, script, *command, *mine, **variables)
-
-        with ThreadPoolExecutor(self.processes) as pool:
-            list(pool.map(worker, range(self.processes)))
+        source = self.bpe() / f"train.{self.source}"
         if not output.exists():
-            raise ValueError(
-                f"{output} must be there now, but is not: see {self.log('')}"
-            )
-        shutil.copy(self.bpe() / f"train.{self.source}", output.parent)
+            path, words = self.teacher(direction)
+            words = [self.gold_data(), "--path", path, *words, *self.device]
+            words += [*self.settings["decode"], *self.settings["pseudo"]]
+            words += ["--input", source, "--output", output]
+            with ThreadPoolExecutor(self.processes) as pool:
+                workers = range(self.processes)
+                list(pool.map(lambda i: self.translate(direction, i, words), workers))
+        if not (output.parent / source.name).exists():
+            shutil.copy(source, output.parent)  # for start_from()
         return output
+
+    def translate(self, direction: str, worker: int, words: list[Any]) -> None:
+        """One worker's share of the pseudo targets; each has a GPU of its own."""
+        step, variables = f"pseudo/{direction}", {}
+        if self.processes > 1:
+            step += f"/{worker}"
+            words = [*words, "--of", self.processes, "--worker", worker]
+            variables = {"CUDA_VISIBLE_DEVICES": str(worker)}
+        self.python(step, SCRIPTS / "translate.py", *words, **variables)
 
     def start_from(self, folder: Path) -> None:
         """Take over the pseudo targets of an earlier run.
@@ -278,10 +274,6 @@ class Recipe(Runner):
         if not result.exists():
             result.parent.mkdir(exist_ok=True)
             self.make_result(name, result)
-        base, _ = split_name(name)
-        interacts = SYSTEMS[base].direction == BOTH and base != "sb-lambda0"
-        if interacts:
-            self.probe(name)
 
     def make_result(self, name: str, result: Path) -> None:
         """Hypotheses of a row, tokenised; scored into ``result``."""
@@ -353,11 +345,21 @@ class Recipe(Runner):
             script = SCRIPTS / "probe_interaction.py"
             self.python(f"interaction/{name}", script, *words)
 
+    def reading(self, name: str) -> None:
+        """Score gold text that gives itself away to a model that reads across."""
+        output = self.work / "results" / "reading" / f"{name}.json"
+        if not output.exists():
+            words = [self.gold_data(), "--path", self.model(name)]
+            words += [*self.settings["generate"], *self.device, "--json", output]
+            self.python(f"reading/{name}", SCRIPTS / "probe_reading.py", *words)
+
     def run(self, names: list[str], jobs: int) -> None:
         """All rows, ``jobs`` side by side, after pseudo targets if any needs them."""
         needed = {SYSTEMS[split_name(name)[0]].data for name in names} - {"", "gold"}
         steps = [(self.pseudo, d) for d in DIRECTIONS if needed]
         steps += [(self.result, name) for name in names]
+        for name in filter(interacts, names):
+            steps += [(self.probe, name), (self.reading, name)]
         self.gold_data()
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(lambda step: step[0](step[1]), steps))
@@ -393,7 +395,9 @@ def main() -> None:
         "--processes", type=int, default=1, help="GPUs, or CPU processes, of a training"
     )
     parser.add_argument(
-        "--launcher", help="instead: torchrun with its options, on every machine"
+        "--launcher",
+        help="instead: torchrun with its options; for several machines run the recipe "
+        "on one, and on the others the train commands that it prints",
     )
     parser.add_argument("--pseudo", help="folder of another run's pseudo targets")
     args = parser.parse_args()

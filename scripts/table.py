@@ -96,16 +96,27 @@ def main_table(table: dict[str, Any]) -> list[str]:
     return aligned(list(filled), [list(cells) for cells in zip(*filled.values())])
 
 
-def interaction_table(table: dict[str, Any]) -> list[str]:
-    """Tokenised BLEU of the same checkpoints without the interaction."""
-    rows = [row for row in table["rows"] if "interaction" in row]
+def probe_table(table: dict[str, Any], probe: str, title: str, digits: int):
+    """The same checkpoints as they are, and without the interaction."""
+    rows = [row for row in table["rows"] if probe in row]
     if not rows:
         return []
     cells = [
-        [row["title"], *(number(row["interaction"][probe]) for probe in PROBES)]
+        [row["title"], *(number(row[probe][setting], digits) for setting in PROBES)]
         for row in rows
     ]
-    return ["", *aligned(["tok. BLEU of one checkpoint", *PROBES], cells)]
+    return ["", *aligned([title, *PROBES], cells)]
+
+
+def interaction_table(table: dict[str, Any]) -> list[str]:
+    """What the interaction is worth in the search (probe_interaction.py)."""
+    return probe_table(table, "interaction", "tok. BLEU of one checkpoint", 2)
+
+
+def reading_table(table: dict[str, Any]) -> list[str]:
+    """What is read across of text that gives itself away (probe_reading.py)."""
+    title = "bits a token, 2nd half, given away"
+    return probe_table(table, "reading", title, 3)
 
 
 def set_lines(table: dict[str, Any]) -> list[str]:
@@ -138,7 +149,7 @@ def notes(table: dict[str, Any]) -> list[str]:
 
 def render(table: dict[str, Any]) -> str:
     """The whole, as text."""
-    parts = main_table, set_lines, interaction_table, notes
+    parts = main_table, set_lines, interaction_table, reading_table, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"
 
 

@@ -133,6 +133,7 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypa
     assert "p" not in rows[made["opponent"]]
     assert all("p" in row for name, row in rows.items() if name != made["opponent"])
     assert set(rows["sb-six"]["interaction"]) == set(table.PROBES)
+    assert set(rows["sb-six"]["reading"]) == set(table.PROBES)
     assert "interaction" not in rows["sb-lambda0"]
     lines = {
         kind: len(texts.read_lines(work / "examples" / kind / "train.src"))

@@ -14,7 +14,7 @@ from tokenise import detokenise
 
 from comparison.costs import machine, step_cost
 from comparison.recipes import same_training, training_options
-from comparison.systems import BOTH, OPPONENTS, SYSTEMS, describe, split_name
+from comparison.systems import OPPONENTS, SYSTEMS, describe, split_name
 
 
 def references(text: Path, target: str, stem: str, count: int) -> list[list[str]]:
@@ -130,10 +130,11 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
     total = total_seconds(work / "logs", settings, trained)
     if total is not None:
         row["total seconds"] = total
-    probes = work / "results" / "interaction" / f"{name}.json"
-    if probes.exists() and SYSTEMS[base].direction == BOTH:
-        found = json.loads(probes.read_text("utf-8"))
-        row["interaction"] = {probe: found[probe]["score"] for probe in PROBES}
+    for probe, key in ("interaction", "score"), ("reading", "second half"):
+        path = work / "results" / probe / f"{name}.json"
+        if path.exists():
+            found = json.loads(path.read_text("utf-8"))
+            row[probe] = {setting: found[setting][key] for setting in PROBES}
     return row
 
 

@@ -122,6 +122,12 @@ def rows(names: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def interacts(name: str) -> bool:
+    """Whether the row's directions attend to each other."""
+    system = SYSTEMS[split_name(name)[0]]
+    return system.direction == BOTH and system.options is not NO_INTERACTION
+
+
 def describe(name: str, options: Options) -> str:
     """Title of a row trained with these options."""
     base, seed = split_name(name)
