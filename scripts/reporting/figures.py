@@ -322,7 +322,7 @@ def training(
 ) -> Figure:
     """Training curves: a colour a system, R2L dashed."""
     with matplotlib.rc_context(style()):
-        panels = [("training", train), ("validation", valid)]
+        panels = [("training loss", train), ("validation loss", valid)]
         canvas, axes = canvas_of(2 + bool(bleu), 3.2)
         looks = colours(order)
         for axis, (title, curves) in zip(axes, panels):
@@ -340,15 +340,16 @@ def training(
             axis.set_ylim(bottom=0)
         tops = [max(y[len(y) // 10 :]) for _, y in train.values()]
         axes[0].set_ylim(0, max(tops) * 1.1)  # the first steps would dwarf the rest
-        axes[0].set_ylabel("loss without smoothing (bits per token)")
+        axes[0].set_ylabel("bits per token, without smoothing")
         if bleu:
             for system, (x, y) in bleu.items():
                 colour, marker = looks[system]
                 axes[2].plot(x, y, color=colour, marker=marker, label="_", markersize=3)
-            axes[2].set_title("validation")
+            axes[2].set_title("validation BLEU")
             axes[2].set_ylabel("BLEU")
             axes[2].set_xlabel("updates")
         for axis in axes:
+            axis.set_xlim(left=0)
             axis.xaxis.set_major_locator(ticker.MaxNLocator(4, integer=True))
             axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
         legend_above(canvas, axes[0])

@@ -27,7 +27,8 @@ class Bucket:
 def edges(lengths: list[int], count: int = MOST_BUCKETS) -> list[int]:
     """Upper ends of buckets: equally wide, at most ``count``, of a round width.
 
-    The tail, in which few sentences are, is left to one open bucket.
+    The tail, in which few sentences are, is left to one open bucket; groups of very
+    short sentences that are as few are joined with the next.
     """
     ordered = sorted(lengths)
     # the last FEWEST sentences fall into the open bucket
@@ -37,7 +38,9 @@ def edges(lengths: list[int], count: int = MOST_BUCKETS) -> list[int]:
         first = (max(low, 1) - 1) // width * width + width
         uppers = list(range(first, top + 1, width)) or [first]
         if len(uppers) < count:
-            return uppers
+            break
+    while len(uppers) > 1 and sum(n <= uppers[0] for n in lengths) < FEWEST:
+        uppers = uppers[1:]
     return uppers
 
 
@@ -67,8 +70,7 @@ def buckets(lengths: list[int], uppers: list[int]) -> list[Bucket]:
             made.append(Bucket(low, high, places))
         low = (high or 0) + 1
     if made and made[0].low == 0:  # an empty source is rare: name what is there
-        least = min(lengths)
-        made[0] = Bucket(max(least, 0), made[0].high, made[0].places)
+        made[0] = Bucket(min(lengths), made[0].high, made[0].places)
     return made
 
 
