@@ -81,6 +81,21 @@ def tokenised_table(
     return scores, signatures
 
 
+def p_value(baseline: Any, system: Any) -> float | None:
+    """p of sacreBLEU's result, None for the baseline itself.
+
+    Departs from sacreBLEU where every resampling scores alike, as for two copies of a
+    text: it finds no difference larger than 0 and prints its smallest p for "none".
+    """
+    if system.p_value is None:
+        return None
+    same = all(
+        getattr(baseline, key) == getattr(system, key)
+        for key in ("score", "mean", "ci")
+    )
+    return 1.0 if same else float(system.p_value)
+
+
 def bootstrap(
     systems: dict[str, Texts],
     references: list[Texts],
@@ -111,7 +126,7 @@ def bootstrap(
                 float(found[key][place].score),
                 float(found[key][place].mean),
                 float(found[key][place].ci),
-                found[key][place].p_value,
+                p_value(found[key][0], found[key][place]),
             )
             for ours, key in keys.items()
         }
