@@ -536,5 +536,9 @@ def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
     call(sweep_beam, *command, "--beams", "2")
     (found,) = json.loads((tmp_path / "s.json").read_text())["runs"]
     assert found["BLEU"] > 0 and found["sentences/s"] > 0
-    with pytest.raises(ValueError, match="fairseq-generate failed .*ends with"):
-        call(sweep_beam, *command, "--beams", "4", "--no-such-option")
+
+
+def test_a_failed_decoding_shows_the_end_of_its_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep_beam.sys, "executable", "/bin/false")
+    with pytest.raises(ValueError, match="failed with status 1, its log"):
+        sweep_beam.decode(tmp_path / "run", [])
