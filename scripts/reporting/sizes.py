@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from typing import Any
 
 import torch
@@ -38,10 +39,14 @@ def read_state(path: str) -> dict[str, Any]:
         ValueError: it is no whole checkpoint, or holds more than tensors, settings
             and counters.
     """
-    from sbnmt_plugin.checkpoints import allow_checkpoint_contents, refuse_damaged
+    from sbnmt_plugin.checkpoints import allow_checkpoint_contents
 
     allow_checkpoint_contents()
-    refuse_damaged(path)
+    if not zipfile.is_zipfile(path):
+        raise ValueError(
+            f"--checkpoint {path} must be a whole checkpoint, but was cut off or is "
+            "another kind of file: give the .pt file of a training"
+        )
     try:
         state: dict[str, Any] = torch.load(
             path, map_location="cpu", weights_only=True, mmap=True
