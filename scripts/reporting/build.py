@@ -14,7 +14,7 @@ from typing import Any
 
 from texts import read_lines
 
-from reporting import inputs, sections
+from reporting import inputs, sections, traces
 from reporting.content import Section
 from reporting.inputs import CHINESE, Inputs, named_files, refuse_strangers, tokens_of
 from reporting.page import render
@@ -139,6 +139,9 @@ def read_inputs(args: argparse.Namespace) -> tuple[Inputs, list[Path]]:
     given.checkpoints = named["checkpoint"]
     files = [Path(args.source), *map(Path, args.reference)]
     files += [path for found in named.values() for path in found.values()]
+    if args.trace is not None:
+        files.append(Path(args.trace))
+        given.traces = traces.read_traces(files[-1])
     if args.beam_sweep is not None:
         files.append(Path(args.beam_sweep))
         given.sweep = inputs.read_sweep(files[-1])
@@ -163,6 +166,7 @@ def compute(
         ),
         ("sentences", lambda: sections.browser(given)),
         ("training", lambda: sections.curves(given)),
+        ("traces", lambda: traces.section(given.traces)),
     ]
     made = []
     for number, (name, step) in enumerate(steps, start=1):
@@ -249,6 +253,6 @@ def write_report(args: argparse.Namespace) -> Path:
     folder = Path(args.output)
     check_output(folder, files)
     made, data = compute(given, args, uppers)
-    html = render(args.title, facts(given, args), made, data)
+    html = render(args.title, facts(given, args), made, data, given.traces)
     write_folder(folder, html, made)
     return folder / "report.html"
