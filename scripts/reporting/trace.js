@@ -143,7 +143,7 @@
       return;
     }
     const table = element("table"), body = element("tbody"), head = element("tr");
-    for (const [text, className] of [["", ""], ["score", "value"], ["log p", "value"], ["tokens", "value"], ["text", ""], ["ended in", ""]])
+    for (const [text, className] of [["", ""], ["score", "value"], ["log p", "value"], ["tokens with </s>", "value"], ["text", ""], ["ended in", ""]])
       head.append(element("th", text, className));
     const thead = element("thead");
     thead.append(head);
@@ -164,6 +164,7 @@
     const scroll = element("div", undefined, "scroll");
     scroll.append(table);
     box.append(scroll);
+    if (outside.length) box.append(element("p", `Grey: ended too, but not among the best ${trace.beam}.`, "signature"));
   };
 
   const why = (trace) => {
