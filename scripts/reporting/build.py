@@ -14,7 +14,7 @@ from typing import Any
 
 from texts import read_lines
 
-from reporting import inputs, sections, traces
+from reporting import inputs, run_sections, sections, traces
 from reporting.content import Section
 from reporting.inputs import CHINESE, Inputs, named_files, refuse_strangers, tokens_of
 from reporting.page import render
@@ -157,15 +157,15 @@ def compute(
         ("scores", lambda: sections.scoring(given, baseline, args.bootstrap_samples)),
         ("beginnings and ends", lambda: sections.beginnings_and_ends(given, args.n)),
         ("source lengths", lambda: sections.source_lengths(given, uppers)),
-        ("beam size", lambda: sections.beams(given)),
-        ("parameters and speed", lambda: sections.speeds(given)),
-        ("directions", lambda: sections.directions(given, uppers)),
+        ("beam size", lambda: run_sections.beams(given)),
+        ("parameters and speed", lambda: run_sections.speeds(given)),
+        ("directions", lambda: run_sections.directions(given, uppers)),
         (
             "word alignment",
             lambda: sections.translation_errors(given, args.aligner_runs),
         ),
         ("sentences", lambda: sections.browser(given)),
-        ("training", lambda: sections.curves(given)),
+        ("training", lambda: run_sections.curves(given)),
         ("traces", lambda: traces.section(given.traces)),
     ]
     made = []
