@@ -239,6 +239,16 @@ def test_the_comparison_with_sacrebleu_can_fail():
         assert_scores(made, False)
 
 
+def test_chinese_is_scored_by_characters():
+    made, signatures = scores.score_table(
+        {"a": ["我爱中国菜"]}, [["我吃中国菜"]], False, "zh"
+    )
+    assert made["a"]["TER"] == pytest.approx(20)  # one of five
+    assert "tok:zh" in signatures["BLEU"] and "asian:yes" in signatures["TER"]
+    plain, _ = scores.score_table({"a": ["我爱中国菜"]}, [["我吃中国菜"]], False, "13a")
+    assert plain["a"]["TER"] == pytest.approx(100)  # the check can fail
+
+
 def test_tokenised_bleu_is_given_with_and_without_case():
     made, _ = scores.tokenised_table(OUTPUTS, GOLDS, False)
     lower = [text.lower() for text in OUTPUTS["one"]]

@@ -13,6 +13,7 @@ from reporting.content import Column, Table
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it warns once a test
 
 SAMPLES = 1000
+WITHOUT_BLANKS = ("zh", "ja-mecab", "char")  # TER needs words, too
 Texts = list[str]
 
 
@@ -27,7 +28,11 @@ def metrics(lowercase: bool, tokenize: str) -> dict[str, Any]:
             lowercase=lowercase, tokenize=tokenize, force=True, effective_order=False
         ),
         "chrF": CHRF(lowercase=lowercase),
-        "TER": TER(case_sensitive=not lowercase),
+        "TER": TER(
+            case_sensitive=not lowercase,
+            normalized=tokenize in WITHOUT_BLANKS,
+            asian_support=tokenize in WITHOUT_BLANKS,
+        ),
     }
 
 

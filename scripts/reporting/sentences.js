@@ -165,7 +165,7 @@
   });
   $("won-label").hidden = raced.length === 0;
   for (const id of ["words", "shortest", "longest", "won", "first", "second", "order"])
-    $(id).addEventListener("input", update);
+    for (const kind of ["input", "change"]) $(id).addEventListener(kind, update);
   $("browse").addEventListener("submit", (event) => event.preventDefault());
   const turn = (by) => { state.page += by; show(); $("browse").scrollIntoView({ block: "start" }); };
   $("previous").addEventListener("click", () => turn(-1));

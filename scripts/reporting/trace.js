@@ -236,11 +236,13 @@
     $("sentence").add(new Option(text.length > 70 ? `${text.slice(0, 69)}…` : text, i));
   });
   $("which").hidden = traces.length < 2;
-  $("sentence").addEventListener("input", () => {
+  const pick = () => {
+    if (state.sentence === +$("sentence").value) return;
     state.sentence = +$("sentence").value;
     state.rank = 0;
     go(0);
-  });
+  };
+  for (const kind of ["input", "change"]) $("sentence").addEventListener(kind, pick);
   // a button that becomes disabled would lose the keyboard: the view keeps it
   const press = (id, step) => $(id).addEventListener("click", () => { go(step()); view.focus({ preventScroll: true }); });
   press("forward", () => state.step + 1);
