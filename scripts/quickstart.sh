@@ -20,9 +20,11 @@ echo "== report"
 "$python" scripts/sweep_beam.py --work "$work" --beams 1,2,4,8 "${search[@]}"
 if [[ ! -f $work/results/trace.jsonl ]]; then
   head -n 20 "$work/bpe/test.src" >"$work/trace.src"
+  rm -f "$work/trace.new"
   "$python" -m fairseq_cli.interactive "$work/data" \
     --user-dir sbnmt_plugin --task sb_translation --path "$work/sb/model.pt" \
     --beam 4 "${search[@]}" --input "$work/trace.src" --buffer-size 20 \
-    --sb-trace "$work/results/trace.jsonl" >"$work/logs/trace.log" 2>&1
+    --sb-trace "$work/trace.new" >"$work/logs/trace.log" 2>&1
+  mv "$work/trace.new" "$work/results/trace.jsonl"
 fi
 "$python" scripts/report.py --work "$work" --title "Toy" --output "$work/report"

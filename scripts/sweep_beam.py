@@ -78,6 +78,16 @@ def parse_beams(text: str) -> list[int]:
     return sorted({int(word) for word in words})
 
 
+def model_times(words: list[str]) -> dict[str, int]:
+    """When each checkpoint was written: a new training makes old results stale."""
+    paths = [p for word in words for p in word.split("=")[-1].split(":")]
+    return {
+        path: Path(path).stat().st_mtime_ns
+        for path in paths
+        if path.endswith(".pt") and Path(path).exists()
+    }
+
+
 def directions(words: list[str]) -> int:
     """How many directions a system's options search."""
     joined = " ".join(words).replace("=", " ")
@@ -213,11 +223,12 @@ def main() -> None:
         folder = Path(f"{args.output}.runs") / f"{place}-beam-{beam}"
         result = folder / "result.json"
         job = {"name": name, "options": words, "references": args.reference}
+        job["models"] = model_times(words)
         done = json.loads(result.read_text()) if result.exists() else None
         if done is not None and done.pop("job") != job:
             raise ValueError(
-                f"{folder} was decoded with other options: remove {args.output}.runs "
-                "to decode anew, or repeat the first command to continue"
+                f"{folder} was decoded with other options or models: remove "
+                f"{args.output}.runs to decode anew, or repeat the first command"
             )
         if done is None:
             done = one_run(folder, words, args.gen_subset, references)

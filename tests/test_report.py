@@ -16,6 +16,7 @@ pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 from reporting import (
     accuracy,
     alignment,
+    build,
     content,
     inputs,
     lengths,
@@ -27,6 +28,7 @@ from reporting import (
     sizes,
     winners,
 )
+from reporting import work as work_module
 
 # ------------------------------------------- each check, and one that must fail it
 
@@ -484,6 +486,35 @@ def test_one_system_has_no_paired_test():
     assert any("second --system" in note for note in section.notes)
 
 
+@pytest.mark.parametrize("detokenised", [False, True])
+def test_a_recipes_folder_fills_everything_in(given, detokenised):
+    folder, _ = given
+    work, names = folder / "work", ("teacher-l2r", "sb", "sb-l2r-alone")
+    put(work / "data" / "test.en-de.en.idx")
+    lines = inputs.read_lines(folder / "src")
+    put(work / "text" / "test.en", *lines)
+    put(work / "text" / "test.de", *GOLDS[0])
+    if detokenised:
+        put(work / "text" / "test.ref.de", *(x.replace(" .", ".") for x in GOLDS[0]))
+    for name in names:
+        put(work / "results" / f"{name}.txt", *OUTPUTS["one"])
+        shown = [f"H-{i}\t0\t{text}" for i, text in enumerate(OUTPUTS["one"])]
+        out = work / "results" / f"{name}.generate" / "generate-test.txt"
+        put(out, *shown[::-1])
+    (folder / "records").rename(work / "results" / "sb.jsonl")
+    put(work / "logs" / "train-sb.log", *LOG.splitlines())
+    args = report.parser().parse_args(["--work", str(work), "--output", "x"])
+    bitext = work_module.from_work(args)
+    found, _ = build.read_inputs(args)
+    assert list(found.systems) == ["teacher-l2r", "sb", "sb-l2r-alone"]
+    assert list(found.races) == list(found.train_logs) == ["sb"] and bitext == ()
+    assert found.tokenised[1] == [GOLDS[0]]
+    assert found.tokenised[0]["sb"] == OUTPUTS["one"]
+    assert (found.references == [GOLDS[0]]) == (not detokenised)
+    with pytest.raises(FileNotFoundError, match=r"must be a folder that .* finished"):
+        work_module.languages(folder)
+
+
 # --------------------------------------------------------------- the beam sweep
 
 
@@ -535,7 +566,7 @@ def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch):
     assert decoded == ["2", "4"]
     runs = json.loads((tmp_path / "s.json").read_text())["runs"]
     assert [run["beam"] for run in runs] == [2, 4]
-    with pytest.raises(ValueError, match="was decoded with other options"):
+    with pytest.raises(ValueError, match="was decoded with other options or models"):
         call(sweep_beam, *command, "--beams", "2", "--unkpen", "1")
 
 
