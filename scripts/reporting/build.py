@@ -76,6 +76,47 @@ def check_values(args: argparse.Namespace) -> list[int] | None:
         ) from error
 
 
+def read_given_texts(
+    args: argparse.Namespace,
+    systems: dict[str, Path],
+    tokenised_systems: dict[str, Path],
+) -> Inputs:
+    """The texts and their tokens.
+
+    Raises:
+        ValueError, FileNotFoundError: with the flag or file that is wrong.
+    """
+    source, references, texts = inputs.read_texts(args.source, args.reference, systems)
+    given = Inputs(source, references, texts, args.lowercase, args.tokenize)
+    tokens, golds = texts, references
+    if args.tokenised:
+        given.tokenised = (texts, references)
+    elif args.tokenised_texts and set(args.tokenised_texts) == set(texts):
+        golds = [read_lines(path) for path in args.tokenised_reference]
+        tokens = {name: args.tokenised_texts[name] for name in texts}
+        given.tokenised = (tokens, golds)
+    elif args.tokenised_reference or args.tokenised_system:
+        if not args.tokenised_reference or set(tokenised_systems) != set(texts):
+            raise ValueError(
+                "--tokenised-reference and one --tokenised-system for every --system "
+                "go together: give all of them or none"
+            )
+        _, golds, tokens = inputs.read_texts(
+            args.source, args.tokenised_reference, tokenised_systems
+        )
+        tokens = {name: tokens[name] for name in texts}
+        given.tokenised = (tokens, golds)
+    words = given.tokenised is not None
+    given.source_tokens = tokens_of(
+        source, args.tokenised or args.tokenised_source, args.lowercase
+    )
+    given.reference_tokens = [tokens_of(x, words, args.lowercase) for x in golds]
+    given.system_tokens = {
+        name: tokens_of(text, words, args.lowercase) for name, text in tokens.items()
+    }
+    return given
+
+
 def read_inputs(args: argparse.Namespace) -> tuple[Inputs, list[Path]]:
     """Everything the command names, checked; and the files that were read.
 
@@ -101,51 +142,24 @@ def read_inputs(args: argparse.Namespace) -> tuple[Inputs, list[Path]]:
         refuse_strangers("--" + flag.replace("_", "-"), files, systems)
     if args.baseline is not None:
         refuse_strangers("--baseline", {args.baseline: None}, systems)
-    source, references, texts = inputs.read_texts(args.source, args.reference, systems)
-    given = Inputs(source, references, texts, args.lowercase, args.tokenize)
-    tokens, golds = texts, references
-    if args.tokenised:
-        given.tokenised = (texts, references)
-    elif args.tokenised_texts and set(args.tokenised_texts) == set(texts):
-        golds = [read_lines(path) for path in args.tokenised_reference]
-        tokens = {name: args.tokenised_texts[name] for name in texts}
-        given.tokenised = (tokens, golds)
-    elif args.tokenised_reference or args.tokenised_system:
-        if not args.tokenised_reference or set(named["tokenised_system"]) != set(texts):
-            raise ValueError(
-                "--tokenised-reference and one --tokenised-system for every --system "
-                "go together: give all of them or none"
-            )
-        _, golds, tokens = inputs.read_texts(
-            args.source, args.tokenised_reference, named["tokenised_system"]
-        )
-        tokens = {name: tokens[name] for name in texts}
-        given.tokenised = (tokens, golds)
-    words = given.tokenised is not None
-    given.source_tokens = tokens_of(
-        source, args.tokenised or args.tokenised_source, args.lowercase
-    )
-    given.reference_tokens = [tokens_of(x, words, args.lowercase) for x in golds]
-    given.system_tokens = {
-        name: tokens_of(text, words, args.lowercase) for name, text in tokens.items()
-    }
+    given = read_given_texts(args, systems, named["tokenised_system"])
     for name, path in named["records"].items():
-        races = inputs.read_races(f"--records {name}", path, source)
+        races = inputs.read_races(f"--records {name}", path, given.source)
         # teachers have one direction, and under --sb-answer one always wins
         if len({race.winner for race in races}) == 2:
             given.races[name] = races
     given.train_logs = named["train_log"]
     given.generate_logs = named["generate_log"]
     given.checkpoints = named["checkpoint"]
-    files = [Path(args.source), *map(Path, args.reference)]
-    files += [path for found in named.values() for path in found.values()]
+    read = [Path(args.source), *map(Path, args.reference)]
+    read += [path for found in named.values() for path in found.values()]
     if args.trace is not None:
-        files.append(Path(args.trace))
-        given.traces = traces.read_traces(files[-1])
+        read.append(Path(args.trace))
+        given.traces = traces.read_traces(read[-1])
     if args.beam_sweep is not None:
-        files.append(Path(args.beam_sweep))
-        given.sweep = inputs.read_sweep(files[-1])
-    return given, files
+        read.append(Path(args.beam_sweep))
+        given.sweep = inputs.read_sweep(read[-1])
+    return given, read
 
 
 def compute(

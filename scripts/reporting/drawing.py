@@ -89,7 +89,8 @@ def finish(canvas: Canvas, name: str, caption: str) -> Figure:
 def canvas_of(panels: int, height: float, **grid: Any) -> tuple[Canvas, list[Axes]]:
     """A figure with panels side by side and room for a legend above."""
     canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
-    canvas.get_layout_engine().set(wspace=0.06)  # type: ignore[union-attr]
+    engine: Any = canvas.get_layout_engine()
+    engine.set(wspace=0.06)
     axes = canvas.subplots(1, panels, squeeze=False, **grid)[0]
     return canvas, list(axes)
 

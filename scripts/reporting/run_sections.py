@@ -223,7 +223,9 @@ def curves(given: Inputs) -> Section:
             "fairseq-train with --log-format simple."
         )
         return Section("training", title, missing=reason)
-    train, valid, bleu = {}, {}, {}
+    train: dict[tuple[str, str], figures.Curve] = {}
+    valid: dict[tuple[str, str], figures.Curve] = {}
+    bleu: dict[str, figures.Curve] = {}
     rows: list[list[Any]] = []
     for name, log in found.items():
         for direction in winners.NAMES:
