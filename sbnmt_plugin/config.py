@@ -57,6 +57,14 @@ class SBTranslationConfig(TranslationConfig):
             "that won, and both directions' best hypotheses and scores"
         },
     )
+    sb_trace: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "write a JSON line per sentence to this new file: all that both "
+            "beams did, step by step, for scripts/trace_page.py. Slow; for a few "
+            "sentences"
+        },
+    )
     # what other groups say, so that it can be checked; no flags of their own
     num_shards: int = II("dataset.num_shards")
     sb_path: Optional[str] = II("common_eval.path")

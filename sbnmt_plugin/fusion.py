@@ -37,6 +37,13 @@ class Interpolation(nn.Module):
             del self.weight
             self.weight = nn.Parameter(torch.full((channels,), float(weight)))
 
+    def parts(self, history: Tensor, future: Tensor) -> tuple[Tensor, Tensor]:
+        """What history and what future contribute; their sum is the fusion."""
+        addition: Tensor = self.activation(self.dropout(future))
+        if isinstance(self.weight, Tensor):  # C -> (H, 1, C/H)
+            return history, self.weight.view(history.size(1), 1, -1) * addition
+        return history, self.weight * addition
+
     def forward(self, history: Tensor, future: Tensor) -> Tensor:
         """Fuse per head.
 
@@ -46,10 +53,8 @@ class Interpolation(nn.Module):
         Returns:
             (N, H, T, C/H).
         """
-        addition: Tensor = self.activation(self.dropout(future))
-        if isinstance(self.weight, Tensor):  # C -> (H, 1, C/H)
-            return history + self.weight.view(history.size(1), 1, -1) * addition
-        return history + self.weight * addition
+        kept, added = self.parts(history, future)
+        return kept + added
 
 
 class Gate(nn.Module):
@@ -68,13 +73,18 @@ class Gate(nn.Module):
         self.projection = nn.Linear(2 * head_dim, 2 * head_dim, bias=False)
         nn.init.xavier_uniform_(self.projection.weight)
 
-    def forward(self, history: Tensor, future: Tensor) -> Tensor:
-        """As :meth:`Interpolation.forward`."""
+    def parts(self, history: Tensor, future: Tensor) -> tuple[Tensor, Tensor]:
+        """As :meth:`Interpolation.parts`."""
         future = self.dropout(future)
         joined = torch.cat([history, future], dim=-1)
         gates: Tensor = self.projection(joined).sigmoid()
         keep, take = gates.chunk(2, dim=-1)
-        return keep * history + take * future
+        return keep * history, take * future
+
+    def forward(self, history: Tensor, future: Tensor) -> Tensor:
+        """As :meth:`Interpolation.forward`."""
+        kept, added = self.parts(history, future)
+        return kept + added
 
 
 def build_fusion(

@@ -45,6 +45,8 @@ class Generator:
         options: the search's.
         recorder: called with the sample and, per sentence, the winning direction
             and the best hypothesis of each direction that has one.
+        tracer: told of every step, and at the end of the sample and its results;
+            see :class:`trace.Tracer`.
     """
 
     def __init__(
@@ -53,12 +55,14 @@ class Generator:
         symbols: Symbols,
         options: SearchOptions,
         recorder: Any = None,
+        tracer: Any = None,
     ) -> None:
         self.models = models
         self.symbols = symbols
         self.options = options
         self.layout = options.layout
         self.recorder = recorder
+        self.tracer = tracer
         if options.print_alignment is not None:
             for model in models:
                 if getattr(model, "bidirectional", False):
@@ -112,6 +116,8 @@ class Generator:
         while batch.index.numel():
             parents = self._step(batch, scorers, step)
             step += 1
+            if self.tracer is not None:
+                self.tracer.step(batch, parents, step)
             done = self._done(batch, step)
             if bool(done.any()):
                 for place in done.nonzero().flatten().tolist():
@@ -129,6 +135,8 @@ class Generator:
                     scorer.select(parents)
         if self.recorder is not None:
             self.recorder(sample, records)
+        if self.tracer is not None:
+            self.tracer.close(sample, results)
         return results
 
     def _open(self, net_input: dict[str, Tensor], prefix: Tensor | None) -> Batch:

@@ -31,17 +31,19 @@ class RecordWriter:
         ValueError: the file exists; nothing that exists is overwritten.
     """
 
+    flag = "--sb-records"
+
     def __init__(self, path: str, source: Any, target: Any) -> None:
         if not path or os.path.lexists(path):
             problem = "exists" if path else "has no name"
             raise ValueError(
-                f"--sb-records {path} must be a new file, but {problem}: remove it or "
+                f"{self.flag} {path} must be a new file, but {problem}: remove it or "
                 "choose another name"
             )
         folder = os.path.dirname(path) or "."
         if not os.access(folder, os.W_OK):
             raise ValueError(
-                f"--sb-records {path} must be in a folder that exists and can be "
+                f"{self.flag} {path} must be in a folder that exists and can be "
                 f"written, but {folder} does or can not: choose another"
             )
         self.path = path
@@ -55,20 +57,30 @@ class RecordWriter:
             sample: fairseq's batch.
             records: per sentence, (winner, best hypothesis of each direction).
         """
-        sources = sample["net_input"]["src_tokens"]
-        ids = sample["id"].tolist() if "id" in sample else [None] * len(records)
         lines = []
-        for index, tokens, (winner, best) in zip(ids, sources, records):
-            tokens = utils.strip_pad(tokens, self.source.pad())
-            record: dict[str, Any] = {
-                "id": index,
-                "source": self.source.string(tokens),
-                "winner": winner,
-            }
+        for record, (winner, best) in zip(self.sentences(sample), records):
+            record["winner"] = winner
             record.update({name: self._entry(best.get(name)) for name in NAMES})
-            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+            lines.append(record)
+        self.append(lines)
+
+    def sentences(self, sample: dict[str, Any]) -> list[dict[str, Any]]:
+        """``id`` and ``source`` of every sentence of a batch."""
+        sources = sample["net_input"]["src_tokens"]
+        ids = sample["id"].tolist() if "id" in sample else [None] * len(sources)
+        return [
+            {
+                "id": index,
+                "source": self.source.string(utils.strip_pad(row, self.source.pad())),
+            }
+            for index, row in zip(ids, sources)
+        ]
+
+    def append(self, records: list[dict[str, Any]]) -> None:
+        """Write a line for each."""
         with open(self.path, "a", encoding="utf-8") as file:
-            file.writelines(lines)
+            for record in records:
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
     def _entry(self, hypothesis: Hypothesis | None) -> dict[str, Any] | None:
         if hypothesis is None:

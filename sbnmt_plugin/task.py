@@ -29,6 +29,7 @@ from sbnmt_plugin.generator import Generator
 from sbnmt_plugin.options import check_names, search_options
 from sbnmt_plugin.records import RecordWriter
 from sbnmt_plugin.state import Symbols
+from sbnmt_plugin.trace import Tracer, TraceWriter
 from sbnmt_plugin.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         super().__init__(cfg, src_dict, tgt_dict)
         self.directions = DIRECTIONS[str(cfg.sb_direction)]
         self._writer: RecordWriter | None = None
+        self._trace: TraceWriter | None = None
         self._warned = False  # of a checkpoint without checksums
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             # batches of an epoch then depend on the epoch alone: resuming is exact
@@ -63,16 +65,17 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
         """As fairseq's, with the options checked that would be ignored otherwise."""
         if kwargs.get("from_checkpoint"):
-            cfg.sb_records = None  # of the command that trained it
+            cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
         for name, reason in REFUSED.items():
             if getattr(cfg, name):
                 flag = "--" + name.replace("_", "-")
                 raise ValueError(f"{flag} is not supported by sb_translation: {reason}")
-        if cfg.eval_bleu and cfg.sb_records is not None:
-            raise ValueError(
-                "--sb-records is for decoding, not for --eval-bleu, which would write "
-                "every sentence at every validation: leave one of them out"
-            )
+        for flag, path in ("records", cfg.sb_records), ("trace", cfg.sb_trace):
+            if cfg.eval_bleu and path is not None:
+                raise ValueError(
+                    f"--sb-{flag} is for decoding, not for --eval-bleu, which would "
+                    "write every sentence at every validation: leave one of them out"
+                )
         if cfg.left_pad_target:
             raise ValueError(
                 "--left-pad-target is not supported: both streams start at position 0; "
@@ -280,7 +283,14 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
                 *(self.tgt_dict.index(tag) for tag in TAGS),
             ),
         )
-        return Generator(models, symbols, options, recorder)
+        tracer = None
+        if self.cfg.sb_trace is not None:
+            if self._trace is None:
+                self._trace = TraceWriter(
+                    self.cfg.sb_trace, self.src_dict, self.tgt_dict
+                )
+            tracer = Tracer(self._trace, models, options)
+        return Generator(models, symbols, options, recorder, tracer)
 
     def train_step(self, sample: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """fairseq's, on the streams' labels."""

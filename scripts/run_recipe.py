@@ -26,7 +26,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from comparison.recipes import flags, load_recipe, same_training, training_options
+from comparison.recipes import (
+    device,
+    flags,
+    load_recipe,
+    same_training,
+    search_options,
+    training_options,
+)
 from comparison.results import build_table, score_row
 from comparison.runner import ROOT, Runner
 from comparison.systems import BOTH, GROUPS, SYSTEMS, interacts, rows, split_name
@@ -87,7 +94,7 @@ class Recipe(Runner):
 
     @property
     def device(self) -> list[str]:
-        return ["--cpu"] if self.settings["train"].get("--cpu", False) is None else []
+        return device(self.settings)
 
     # ------------------------------------------------------------ texts
 
@@ -306,7 +313,7 @@ class Recipe(Runner):
         records.unlink(missing_ok=True)
         out = records.with_suffix(".generate")
         words = [self.gold_data(), "--path", path, *words, "--gen-subset", "test"]
-        words += [*self.settings["decode"], *self.settings["generate"], *self.device]
+        words += search_options(self.settings)
         words += ["--user-dir", PLUGIN, "--task", "sb_translation"]
         words += ["--sb-records", records, "--results-path", out]
         self.python(f"generate/{name}", "fairseq_cli.generate", *words)
@@ -338,8 +345,7 @@ class Recipe(Runner):
             words = [self.gold_data(), "--path", self.model(name)]
             words += ["--input", self.bpe() / f"test.{self.source}"]
             words += ["--reference", self.text() / f"test.{self.target}"]
-            words += [*self.settings["decode"], *self.settings["generate"]]
-            words += [*self.device, "--json", output]
+            words += [*search_options(self.settings), "--json", output]
             if self.settings["score"]["lowercase"]:
                 words += ["--lowercase"]
             script = SCRIPTS / "probe_interaction.py"
@@ -408,6 +414,8 @@ def main() -> None:
     settings = load_recipe(folder, args.small)
     names = rows(args.rows or settings["rows"])
     work.mkdir(parents=True, exist_ok=True)
+    with new_file(work / "recipe.json") as file:  # for sweep_beam.py
+        json.dump(settings, file, indent=1, ensure_ascii=False)
     recipe = Recipe(folder, work, settings, args.data, args.processes, args.launcher)
     if args.pseudo:
         recipe.start_from(Path(args.pseudo))

@@ -43,7 +43,7 @@ else
     "${pip[@]}" install "torch==$torch+cpu" --extra-index-url "$cpu_index"
 fi
 
-say "installing fairseq, the plugin and the tools of its tests"
-"${pip[@]}" install -c constraints.txt -e '.[test]'
+say "installing fairseq, the plugin, its report and the tools of its tests"
+"${pip[@]}" install -c constraints.txt -e '.[test,report]'
 printf '%s' "$stamp" >"$venv/.installed"
 say "$venv is ready"

@@ -165,6 +165,7 @@ def refuse_ignored(cfg: Any) -> None:
         "--nbest": cfg.generation.nbest > 1,
         "--print-alignment": cfg.generation.print_alignment is not None,
         "--sb-records": getattr(cfg.task, "sb_records", None) is not None,
+        "--sb-trace": getattr(cfg.task, "sb_trace", None) is not None,
         "--distributed-world-size": cfg.distributed_training.distributed_world_size > 1,
     }
     for flag, set_by_user in given.items():

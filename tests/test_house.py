@@ -29,6 +29,7 @@ ARROWS = {
     "generator": {"beam", "directions", "ensemble", "restrictions", "state"},
     "options": {"beam", "directions", "state"},
     "config": {"beam", "directions", "options"},
+    "trace": {"beam", "directions", "records"},
     "validation": set(),
     "task": {
         "beam",
@@ -41,6 +42,7 @@ ARROWS = {
         "options",
         "records",
         "state",
+        "trace",
         "validation",
     },
     "__init__": {"checkpoints", "criterion", "model", "task"},

@@ -102,6 +102,17 @@ def flags(options: Options) -> list[str]:
     return words
 
 
+def device(recipe: dict[str, Any]) -> list[str]:
+    """``--cpu`` for the searches too, where the recipe trains on one."""
+    return ["--cpu"] if recipe["train"].get("--cpu", False) is None else []
+
+
+def search_options(recipe: dict[str, Any]) -> list[str]:
+    """Options by which every row's test set is decoded."""
+    words = [*recipe["decode"], *recipe["generate"], *device(recipe)]
+    return [str(word) for word in words]
+
+
 def training_options(recipe: dict[str, Any], name: str) -> Options:
     """Options of fairseq-train by which a row is trained, paths left out."""
     base, seed = split_name(name)

@@ -1,0 +1,101 @@
+"""What fairseq's own logs say: training curves, training and decoding speed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median
+
+KINDS = ("train_inner", "train", "valid")
+INNER = re.compile(r"\| train_inner \| epoch \d+:\s+\d+ / \d+ (.*)$")
+EPOCH = re.compile(r"\| (train|valid) \| epoch \d+ \| (.*)$")
+TRANSLATED = re.compile(
+    r"Translated ([\d,]+) sentences \(([\d,]+) tokens\) in ([\d.]+)s "
+    r"\(([\d.]+) sentences/s, ([\d.]+) tokens/s\)"
+)
+
+
+@dataclass
+class TrainLog:
+    """Numbers of a ``--log-format simple`` log, by kind of line.
+
+    Attributes:
+        points: kind -> one dict of numbers a line, each with ``num_updates``.
+    """
+
+    points: dict[str, list[dict[str, float]]] = field(
+        default_factory=lambda: {kind: [] for kind in KINDS}
+    )
+
+    def series(self, kind: str, name: str) -> tuple[list[float], list[float]]:
+        """Updates and values of one quantity; the last value where one comes twice.
+
+        A continued training repeats updates that an interrupted one had done.
+        """
+        found = {
+            point["num_updates"]: point[name]
+            for point in self.points[kind]
+            if name in point
+        }
+        updates = sorted(found)
+        return updates, [found[update] for update in updates]
+
+    def speed(self, name: str) -> float | None:
+        """Median of ``ups`` or ``wps`` over the log's intervals.
+
+        The median, because the first interval holds the start and others a pause.
+        """
+        for kind in ("train_inner", "train"):
+            values = [point[name] for point in self.points[kind] if name in point]
+            if values:
+                return median(values)
+        return None
+
+
+def numbers(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """The pairs whose value is a number."""
+    found = {}
+    for name, value in pairs:
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            continue
+    return found
+
+
+def read_train_log(lines: Iterable[str]) -> TrainLog:
+    """Parse the lines of ``fairseq-train --log-format simple``."""
+    log = TrainLog()
+    for line in lines:
+        inner = INNER.search(line)
+        epoch = EPOCH.search(line)
+        if inner:
+            words = [word.partition("=") for word in inner[1].split(", ")]
+            point = numbers((name, value) for name, _, value in words)
+            kind = "train_inner"
+        elif epoch:
+            parts = [part.strip().rpartition(" ") for part in epoch[2].split(" | ")]
+            point = numbers((name, value) for name, _, value in parts)
+            kind = epoch[1]
+        else:
+            continue
+        if "num_updates" in point:
+            log.points[kind].append(point)
+    return log
+
+
+def read_generate_log(lines: Iterable[str]) -> dict[str, float] | None:
+    """The last "Translated N sentences" of a log, or None.
+
+    Returns:
+        sentences, tokens, seconds, sentences/s and tokens/s.
+    """
+    names = ("sentences", "tokens", "seconds", "sentences/s", "tokens/s")
+    result = None
+    for line in lines:
+        found = TRANSLATED.search(line)
+        if found:
+            values = (float(text.replace(",", "")) for text in found.groups())
+            result = dict(zip(names, values))
+    return result

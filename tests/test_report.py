@@ -1,0 +1,607 @@
+"""The report's numbers, by hand and against sacreBLEU; its command and its refusals."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import report
+import sacrebleu
+import sweep_beam
+import torch
+from sacrebleu.metrics import BLEU
+from test_scripts import call, put
+
+pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
+
+from reporting import (
+    accuracy,
+    alignment,
+    build,
+    content,
+    inputs,
+    lengths,
+    logs,
+    page,
+    scores,
+    sections,
+    sentences,
+    sizes,
+    winners,
+)
+from reporting import work as work_module
+
+# ------------------------------------------- each check, and one that must fail it
+
+
+def words(*lines):
+    return [line.split() for line in lines]
+
+
+def check_accuracy(measure):
+    outputs, gold = words("a b c d e", "x", ""), words("a c b d e", "x y", "z")
+    # first 2: a = a, b ≠ c; x = x, – ≠ y; – ≠ z: 2 of 2 + 2 + 1
+    assert measure(outputs, [gold], 2) == pytest.approx(100 * 2 / 5)
+    # last 2: e = e, d = d; x ≠ y, – ≠ x; – ≠ z
+    assert measure(outputs, [gold], 2, last=True) == pytest.approx(100 * 2 / 5)
+    # first 3 in any order: a b c all there, x, nothing
+    assert measure(outputs, [gold], 3, in_place=False) == pytest.approx(100 * 4 / 6)
+    # a superfluous token counts as wrong
+    assert measure(words("x y"), [words("x")], 4) == pytest.approx(50)
+    # the reference that fits best, sentence by sentence
+    both = [words("a b", "p q"), words("a a", "r s")]
+    assert measure(words("a a", "p q"), both, 2) == pytest.approx(100)
+
+
+def check_buckets(group):
+    found = group([1, 5, 6, 10, 11, 40], [5, 10])
+    assert [(b.name, b.places) for b in found] == [
+        ("1–5", (0, 1)),
+        ("6–10", (2, 3)),
+        ("≥ 11", (4, 5)),
+    ]
+
+
+def check_grow_diag(join):
+    # both have 0-0 and 2-2; 1-1 is a neighbour of one with two words alone; 3-0 is not
+    # a neighbour of any, 2-1 would link two words that are linked by then
+    forward, reverse = {(0, 0), (2, 2), (1, 1), (3, 0)}, {(0, 0), (2, 2), (2, 1)}
+    assert join(forward, reverse) == {(0, 0), (1, 1), (2, 2)}
+
+
+def check_under(count):
+    assert count({(0, 0)}, {(0, 0), (1, 1), (1, 2)}) == {1}
+    assert count({(0, 0), (1, 0)}, {(1, 1)}) == set()
+
+
+def check_over(count):
+    output, gold = ["the", "the", "Cat", "cat"], ["the", "cat", "cat"]
+    links = {(0, 0), (0, 1), (1, 2), (1, 3)}
+    # "the" is there twice for once; "cat" as often as in the reference
+    assert count(links, {(0, 0), (1, 1), (1, 2)}, output, gold) == {0}
+
+
+def races():
+    def one(winner, left, right, a=-1.0, b=-2.0):
+        text = {"l2r": left, "r2l": right}
+        score = {"l2r": a, "r2l": None if right is None else b}
+        return winners.Race(winner, text, score)
+
+    return [
+        one("l2r", "the cat sat down", "a dog ran up"),
+        one("r2l", "he ran home now", "he walked home now", -3.0, -1.5),
+        one("l2r", "yes", "yes", -0.5, -0.75),
+        one("l2r", "only one", None),
+    ]
+
+
+GOLD = ["the cat sat down", "he walked home now", "yes", "only one"]
+
+
+def check_choices(choose):
+    found = choose(races(), [GOLD], tokenize="none")
+    assert found["the search's choice"] == GOLD
+    assert found["always L2R"][1] == "he ran home now"
+    assert found["always R2L"][0] == "a dog ran up"
+    assert found["always R2L"][3] == "only one"  # R2L never finished
+    assert found["the better one (oracle)"] == GOLD
+
+
+def check_margins(group):
+    found = group(races(), 2)
+    assert found == [(0.25, 0.25, [2]), (1.0, 1.5, [0, 1])]
+
+
+def check_parameters(count):
+    weight = torch.ones(5, 3)
+    state = {
+        "encoder.version": torch.ones(1),
+        "encoder.embed_tokens.weight": weight,
+        "decoder.embed_tokens.weight": weight.clone(),
+        "decoder.output_projection.weight": weight + 1,
+        "decoder.layer.bias": torch.ones(4),
+        "decoder.layer.bias2": torch.ones(4),
+    }
+    assert count(state) == 15 + 15 + 4 + 4
+
+
+LOG = """\
+2026 | INFO | train_inner | epoch 001:    100 / 493 loss=9, nll_loss_l2r=8.5, ups=2, wps=10.5, num_updates=100, lr=0.1
+2026 | INFO | train_inner | epoch 001:    200 / 493 loss=8, nll_loss_l2r=7, ups=4, wps=20, num_updates=200, lr=0.1
+2026 | INFO | train_inner | epoch 001:    300 / 493 loss=8, nll_loss_l2r=6, ups=9, wps=30, num_updates=300, lr=0.1
+2026 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 7 | nll_loss_r2l 6.5 | bleu 12.34 | num_updates 300
+2026 | INFO | train_inner | epoch 001:    200 / 493 loss=8, nll_loss_l2r=7.5, ups=4, wps=20, num_updates=200, lr=0.1
+"""  # noqa: E501
+
+
+def check_train_log(read):
+    log = read(LOG.splitlines())
+    assert log.series("train_inner", "nll_loss_l2r") == (
+        [100, 200, 300],
+        [8.5, 7.5, 6],  # continued from an earlier checkpoint: the later value
+    )
+    assert log.series("valid", "bleu") == ([300], [12.34])
+    assert log.speed("ups") == 4
+
+
+def check_generate_log(read):
+    line = "INFO:x:Translated 1,000 sentences (11,443 tokens) in 5.6s ({} sentences/s, "
+    found = read([(line + "2 tokens/s)").format(x) for x in ("1.5", "177.34")])
+    assert found["sentences/s"] == 177.34 and found["tokens"] == 11443
+    assert read(["nothing"]) is None
+
+
+CHECKS = [
+    (
+        check_accuracy,
+        accuracy.accuracy,
+        lambda o, r, n, last=False, in_place=True: accuracy.accuracy(o, r[:1], n),
+    ),
+    (check_buckets, lengths.buckets, lambda n, u: lengths.buckets(n, [4, 10])),
+    (check_grow_diag, alignment.grow_diag, lambda a, b: a | b),
+    (check_under, alignment.under_translated, lambda a, b: set()),
+    (
+        check_over,
+        alignment.over_translated,
+        lambda o, g, a, b: alignment.over_translated(o, set(), a, b),
+    ),
+    (
+        check_choices,
+        winners.choices,
+        lambda r, g, tokenize: winners.choices(r, [g[0][::-1]], tokenize=tokenize),
+    ),
+    (check_margins, winners.margin_groups, lambda r, n: winners.margin_groups(r, 3)),
+    (
+        check_parameters,
+        sizes.count_parameters,
+        lambda state: sum(x.numel() for x in state.values()),
+    ),
+    (check_train_log, logs.read_train_log, lambda x: logs.read_train_log(x[:3])),
+    (check_generate_log, logs.read_generate_log, lambda x: {"sentences/s": 1.5}),
+]
+NAMES = [check.__name__ for check, _, _ in CHECKS]
+
+
+@pytest.mark.parametrize("check, function, broken", CHECKS, ids=NAMES)
+def test_the_numbers_are_those_worked_out_by_hand(check, function, broken):
+    check(function)
+
+
+@pytest.mark.parametrize("check, function, broken", CHECKS, ids=NAMES)
+def test_the_checks_by_hand_can_fail(check, function, broken):
+    with pytest.raises(AssertionError):
+        check(broken)
+
+
+def test_shares_and_agreement_are_counted():
+    assert winners.share(races()) == 75
+    assert winners.agreement(races()) == pytest.approx(100 / 3)
+
+
+def test_length_groups_are_few_and_not_tiny():
+    counts = [3, 4, *range(6, 26)] * 20
+    uppers = lengths.edges(counts)
+    groups = lengths.buckets(counts, uppers)
+    assert len(groups) <= lengths.MOST_BUCKETS
+    assert min(len(group.places) for group in groups) >= lengths.FEWEST
+    assert lengths.edges([7]) and lengths.buckets([0, 0], lengths.edges([0, 0]))
+
+
+# ------------------------------------------------------------ against sacreBLEU
+
+OUTPUTS = {
+    "one": ["the cat sat on the mat .", "He walked home", "yes", ""],
+    "two": ["a cat sat on a mat .", "he ran home now", "yes , sir", "never"],
+}
+GOLDS = [
+    ["the cat sat on the mat .", "he walked home now", "yes , sir", "never mind"],
+    ["the cat is on a mat .", "he went home", "yes", "nothing"],
+]
+
+
+def assert_scores(made, lowercase):
+    for name, text in OUTPUTS.items():
+        bleu = sacrebleu.corpus_bleu(text, GOLDS, lowercase=lowercase).score
+        chrf = sacrebleu.metrics.CHRF(lowercase=lowercase).corpus_score(text, GOLDS)
+        ter = sacrebleu.metrics.TER(case_sensitive=not lowercase)
+        assert made[name]["BLEU"] == pytest.approx(bleu)
+        assert made[name]["chrF"] == pytest.approx(chrf.score)
+        assert made[name]["TER"] == pytest.approx(ter.corpus_score(text, GOLDS).score)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_scores_are_sacrebleus(lowercase):
+    made, signatures = scores.score_table(OUTPUTS, GOLDS, lowercase, "13a")
+    assert_scores(made, lowercase)
+    assert f"case:{'lc' if lowercase else 'mixed'}" in signatures["BLEU"]
+
+
+def test_the_comparison_with_sacrebleu_can_fail():
+    made, _ = scores.score_table(OUTPUTS, GOLDS[:1], False, "13a")
+    with pytest.raises(AssertionError):
+        assert_scores(made, False)
+
+
+def test_chinese_is_scored_by_characters():
+    made, signatures = scores.score_table(
+        {"a": ["我爱中国菜"]}, [["我吃中国菜"]], False, "zh"
+    )
+    assert made["a"]["TER"] == pytest.approx(20)  # one of five
+    assert "tok:zh" in signatures["BLEU"] and "asian:yes" in signatures["TER"]
+    plain, _ = scores.score_table({"a": ["我爱中国菜"]}, [["我吃中国菜"]], False, "13a")
+    assert plain["a"]["TER"] == pytest.approx(100)  # the check can fail
+
+
+def test_tokenised_bleu_is_given_with_and_without_case():
+    made, _ = scores.tokenised_table(OUTPUTS, GOLDS, False)
+    lower = [text.lower() for text in OUTPUTS["one"]]
+    plain = sacrebleu.corpus_bleu(lower, GOLDS, tokenize="none", force=True).score
+    assert made["one"]["tokenised BLEU, lower case"] == pytest.approx(plain)
+    assert made["one"]["tokenised BLEU"] < plain
+    small = {"one": lower}
+    assert list(scores.tokenised_table(small, GOLDS, False)[1]) == ["tokenised BLEU"]
+
+
+def test_the_bootstrap_is_sacrebleus_and_finds_what_is_clear():
+    good, bad = GOLDS[0] * 8, [f"bad {i}" for i in range(32)]
+    systems = {"good": good, "same": list(good), "bad": bad}
+    gold = [GOLDS[0] * 8]
+    found, signatures = scores.bootstrap(
+        systems, gold, "good", scores.metrics(False, "13a"), 50
+    )
+    assert found["good"]["BLEU"][3] is None
+    assert found["bad"]["BLEU"][3] < 0.05 < found["same"]["BLEU"][3]
+    for name, text in systems.items():
+        corpus = sacrebleu.corpus_bleu(text, gold).score
+        assert found[name]["BLEU"][0] == pytest.approx(corpus)
+    assert "bs:50|seed:12345" in signatures[0]
+
+
+def test_sentence_scores_are_sacrebleus():
+    found = sentences.sentence_scores(OUTPUTS["two"], GOLDS)
+    metric = sacrebleu.metrics.CHRF()
+    for value, text, *golds in zip(found, OUTPUTS["two"], *GOLDS):
+        assert value == pytest.approx(metric.sentence_score(text, golds).score, abs=0.1)
+
+
+def test_the_oracle_is_never_worse_by_sentence():
+    metric = BLEU(effective_order=True, tokenize="none")
+    found = winners.choices(races(), [GOLD[::-1]], tokenize="none")
+    for rule, texts in found.items():
+        for a, b, gold in zip(texts, found["the better one (oracle)"], GOLD[::-1]):
+            values = [metric.sentence_score(x, [gold]).score for x in (a, b)]
+            assert values[0] <= values[1], rule
+
+
+def test_the_aligner_finds_what_was_dropped():
+    pytest.importorskip("eflomal", reason="eflomal is not installed")
+    source = words(*[f"a{i} b{i % 7} c{i % 5}" for i in range(60)])
+    gold = [[w.upper() for w in line] for line in source]
+    short = [line[:-1] for line in gold]
+    found, plain = alignment.estimate(source, gold, {"all": gold, "short": short})
+    under = {name: max(run[1] for run in runs) for name, runs in found.items()}
+    assert under["all"] < 1 and under["short"] > 15 and len(plain) == 2
+
+
+# ------------------------------------------------------------------ the inputs
+
+
+def record(i, source, winner="l2r", **texts):
+    made = {"id": i, "source": source, "winner": winner}
+    for name, score in (("l2r", -1.0), ("r2l", -2.0)):
+        text = texts.get(name, "x@@ y")
+        made[name] = None if text is None else {"text": text, "score": score}
+    return json.dumps(made, ensure_ascii=False)
+
+
+def test_records_are_ordered_and_their_words_joined(tmp_path):
+    source = ["Hello, world!", "good morning"]
+    path = put(
+        tmp_path / "r.jsonl",
+        record(1, "good mor@@ ning", "r2l", l2r=None),
+        record(0, "hello , world !"),
+    )
+    found = inputs.read_races("--records sb", path, source)
+    assert [race.winner for race in found] == ["l2r", "r2l"]
+    assert found[0].text["r2l"] == "xy" and found[1].text["l2r"] is None
+    path = put(tmp_path / "i.jsonl", *(record(None, line.lower()) for line in source))
+    assert len(inputs.read_races("--records sb", path, [*source, source[0]])) == 3
+
+
+@pytest.mark.parametrize(
+    "lines, message",
+    [
+        ([record(0, "a")], r"for each of the 2 sentences, but has 1 \(none for line 2"),
+        ([record(0, "a"), record(2, "b")], "has the id 2, but --source has the lines"),
+        ([record(0, "b"), record(1, "a")], "only 0 of its 2 sources are the line"),
+        (["{"], "line 1, must be JSON"),
+        (['{"id": 0}'], "line 1, must be an object with id, source, winner"),
+    ],
+)
+def test_wrong_records_are_refused(tmp_path, lines, message):
+    path = put(tmp_path / "r.jsonl", *lines)
+    with pytest.raises(ValueError, match=message):
+        inputs.read_races("--records sb", path, ["a", "b"])
+
+
+def test_tokens_of_chinese_are_characters():
+    found = inputs.tokens_of(["我爱NLP。", "Hi, you!"], False, True)
+    assert found == [["我", "爱", "nlp", "。"], ["hi", ",", "you", "!"]]
+    assert inputs.join_subwords("▁Hal lo ▁Welt") == "Hallo Welt"
+
+
+def test_a_checkpoint_that_would_run_code_is_refused(tmp_path):
+    path = tmp_path / "bad.pt"
+    torch.save({"model": SimpleNamespace()}, path)
+    with pytest.raises(ValueError, match="safe loading refuses it"):
+        sizes.read_state(str(path))
+    torch.save({"weights": 1}, path)
+    with pytest.raises(ValueError, match="must be a fairseq checkpoint with a model"):
+        sizes.read_state(str(path))
+
+
+# ----------------------------------------------------------------- the command
+
+
+@pytest.fixture
+def given(tmp_path):
+    """Files of a small test set, and the command line that names them."""
+    lines = [f"word{i} and more" for i in range(4)]
+    put(tmp_path / "src", *lines)
+    for number, text in enumerate(GOLDS):
+        put(tmp_path / f"ref{number}", *text)
+    for name, text in OUTPUTS.items():
+        put(tmp_path / name, *text)
+    put(
+        tmp_path / "records",
+        *(
+            record(i, line, "l2r" if i else "r2l", l2r=OUTPUTS["one"][i], r2l="z")
+            for i, line in enumerate(lines)
+        ),
+    )
+    put(tmp_path / "log", *LOG.splitlines())
+    runs = [{"system": "one", "beam": k, "BLEU": 30.0 + k} for k in (2, 4)]
+    put(tmp_path / "sweep", json.dumps({"runs": runs}))
+    command = ["--source", tmp_path / "src", "--output", tmp_path / "out"]
+    for number in range(2):
+        command += ["--reference", tmp_path / f"ref{number}"]
+    for name in OUTPUTS:
+        command += ["--system", f"{name}={tmp_path / name}"]
+    command += ["--bootstrap-samples", 20, "--aligner-runs", 1]
+    return tmp_path, [str(word) for word in command]
+
+
+def test_the_report_has_all_sections_and_files(given):
+    folder, command = given
+    more = ["--records", f"one={folder / 'records'}", "--tokenised"]
+    more += ["--train-log", f"one={folder / 'log'}"]
+    more += ["--beam-sweep", folder / "sweep"]
+    call(report, *command, *more)
+    html = (folder / "out" / "report.html").read_text()
+    assert "Left out." not in html.split("</nav>")[1].split('id="trace"')[0]
+    numbers = json.loads((folder / "out" / "numbers.json").read_text())
+    rows = {row["system"]: row for row in numbers["scores"]["scores"]["rows"]}
+    corpus = sacrebleu.corpus_bleu(OUTPUTS["two"], GOLDS).score
+    assert rows["two"]["BLEU"] == pytest.approx(corpus)
+    assert numbers["winners"]["winners"]["rows"][0]["L2R won (%)"] == 75
+    for name in ("scores", "accuracy", "by-length", "winners", "beam-sweep"):
+        assert (folder / "out" / "figures" / f"{name}.png").stat().st_size > 1000
+        assert b"<svg" in (folder / "out" / "figures" / f"{name}.svg").read_bytes()
+        assert (folder / "out" / "numbers" / f"{name}.csv").exists()
+
+
+def test_a_section_without_input_says_why(given):
+    folder, command = given
+    call(report, *command)
+    call(report, *command)  # an earlier report is replaced
+    numbers = json.loads((folder / "out" / "numbers.json").read_text())
+    for key, reason in {
+        "beams": "sweep_beam.py",
+        "speeds": "--checkpoint",
+        "winners": "--sb-records",
+        "training": "--train-log",
+    }.items():
+        assert reason in numbers[key]["left out"]
+    assert not list(folder.glob(".out*"))
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["--system", "three=short"], "short must have as many lines as .*src, but"),
+        (["--system", "three"], "--system must be NAME=FILE, but is 'three'"),
+        (["--system", "one=ref0"], "--system one must be given once"),
+        (["--records", "six=records"], "must name one of the systems"),
+        (["--records", "one=missing"], "missing does not exist"),
+        (["--buckets", "3,x"], "--buckets must be whole numbers"),
+        (["--buckets", "5,3"], "--buckets must ascend"),
+        (["--n", "0"], "--n must be ≥ 1, but is 0"),
+        (["--baseline", "six"], "--baseline six=… must name one of the systems"),
+        (["--beam-sweep", "ref0"], "must be the file that scripts/sweep_beam.py wrote"),
+        (["--tokenised-reference", "ref0"], "go together"),
+        (["--output", "."], "must be new, empty or an earlier report"),
+        (["--output", "ref0"], "must be a folder, but is a file"),
+    ],
+)
+def test_wrong_input_of_the_report_is_one_clear_error(given, words, message):
+    folder, command = given
+    put(folder / "short", "only")
+    words = [w if w.startswith("--") else w.replace("=", f"={folder}/") for w in words]
+    if words[0] in ("--beam-sweep", "--tokenised-reference", "--output"):
+        words[1] = str(folder / words[1])
+    with pytest.raises((ValueError, FileNotFoundError), match=message) as caught:
+        call(report, *command, *words)
+    assert "\n" not in str(caught.value)
+    assert not (folder / "out").exists()
+
+
+def test_everything_in_the_page_is_escaped():
+    evil = "</script><script>alert(1)</script>&<b>\u2028"
+    table = content.Table(evil, evil, [content.Column(evil)], [[evil]], [evil])
+    section = content.Section("sentences", evil, evil, [table], [], [evil])
+    html = page.render(evil, [evil], [section], {"rows": [evil], "systems": []})
+    assert "<script>alert" not in html and "<b>\u2028" not in html
+    assert html.count("</script>") == 2  # the data's and ours
+    missing = content.Section("beams", "t", missing=evil)
+    assert "<script>alert" not in page.render("t", [], [missing], None)
+
+
+def test_the_best_of_a_column_is_bold_only_among_several():
+    column = content.Column("BLEU", "", ".2f", "high")
+    table = content.Table("t", "", [column], [[1.0], [None], [2.0]])
+    assert table.best_of(0) == 2.0 and column.show(None) == "–"
+    assert content.Table("t", "", [column], [[1.0]]).best_of(0) is None
+    assert table.csv() == 'BLEU\n1.0\n""\n2.0\n'
+
+
+def test_figures_are_the_same_bytes_for_the_same_numbers():
+    from reporting import figures
+
+    one, two = (figures.intervals({"a": (30, 1), "b": (31, 2)}, "x") for _ in range(2))
+    assert one.svg == two.svg and one.png == two.png
+
+
+def test_one_system_has_no_paired_test():
+    made = inputs.Inputs(["a"], [["b"]], {"one": ["b"]})
+    section = sections.scoring(made, "one", 10)
+    assert any("second --system" in note for note in section.notes)
+
+
+@pytest.mark.parametrize("detokenised", [False, True])
+def test_a_recipes_folder_fills_everything_in(given, detokenised):
+    folder, _ = given
+    work, names = folder / "work", ("teacher-l2r", "rerank", "sb")
+    put(work / "data" / "test.en-de.en.idx")
+    lines = inputs.read_lines(folder / "src")
+    put(work / "text" / "test.en", *lines)
+    put(work / "text" / "test.de", *GOLDS[0])
+    if detokenised:
+        put(work / "text" / "test.ref.de", *(x.replace(" .", ".") for x in GOLDS[0]))
+    for name in names:
+        put(work / "results" / f"{name}.txt", *OUTPUTS["one"])
+        put(work / "results" / f"{name}.tok", *OUTPUTS["one"])
+    (folder / "records").rename(work / "results" / "sb.jsonl")
+    put(work / "logs" / "train-sb.log", *LOG.splitlines())
+    args = report.parser().parse_args(["--work", str(work), "--output", "x"])
+    bitext = work_module.from_work(args)
+    found, _ = build.read_inputs(args)
+    assert list(found.systems) == ["teacher-l2r", "rerank", "sb"]  # as in the table
+    assert list(found.races) == list(found.train_logs) == ["sb"] and bitext == ()
+    assert found.tokenised[1] == [GOLDS[0]]
+    assert found.tokenised[0]["sb"] == OUTPUTS["one"]
+    assert (found.references == [GOLDS[0]]) == (not detokenised)
+    with pytest.raises(FileNotFoundError, match=r"must be a folder that .* finished"):
+        work_module.languages(folder)
+
+
+# --------------------------------------------------------------- the beam sweep
+
+
+def test_the_sweep_plans_what_directions_can_do():
+    systems = sweep_beam.parse_systems(
+        [
+            "L2R=--path a --sb-direction l2r",
+            "R2L=--path b --sb-direction=r2l",
+            "S=--path c",
+        ]
+    )
+    runs = sweep_beam.plan(systems, sweep_beam.parse_beams("1,2,3,4"))
+    assert [beam for name, beam in runs if name == "L2R"] == [1, 2, 3, 4]
+    assert [beam for name, beam in runs if name == "R2L"] == [1, 2, 3, 4]
+    assert [beam for name, beam in runs if name == "S"] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "call_it, message",
+    [
+        (lambda: sweep_beam.parse_systems(["L2R"]), "must be NAME=OPTIONS"),
+        (lambda: sweep_beam.parse_systems(["a=--beam 3"]), "a must have --path"),
+        (
+            lambda: sweep_beam.parse_systems(["a=--path x --beam 3"]),
+            "--beam is set by the sweep",
+        ),
+        (lambda: sweep_beam.parse_beams("0,2"), "--beams must be numbers ≥ 1"),
+    ],
+)
+def test_wrong_input_of_the_sweep_is_one_clear_error(call_it, message):
+    with pytest.raises(ValueError, match=message):
+        call_it()
+
+
+def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch):
+    gold = put(tmp_path / "gold", *["A B"] * 21)
+    decoded = []
+
+    def decode(folder, words):
+        decoded.append(words[words.index("--beam") + 1])
+        put(folder / "generate-test.txt", *(f"H-{i}\t0\tA B" for i in range(21)))
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_beam, "decode", decode)
+    command = ["--data", "data", "--reference", gold, "--output", tmp_path / "s.json"]
+    command += ["--system", "S=--path sb.pt", "--lenpen", "0.6"]
+    call(sweep_beam, *command, "--beams", "2")
+    call(sweep_beam, *command, "--beams", "1,2,4")
+    assert decoded == ["2", "4"]
+    runs = json.loads((tmp_path / "s.json").read_text())["runs"]
+    assert [run["beam"] for run in runs] == [2, 4]
+    with pytest.raises(ValueError, match="was decoded with other options or models"):
+        call(sweep_beam, *command, "--beams", "2", "--unkpen", "1")
+
+
+def test_the_sweep_searches_as_the_recipe_does(tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    put(work / "data" / "test.en-de.en.idx")
+    put(work / "text" / "test.de", "A B")
+    put(work / "sb" / "model.pt")
+    put(work / "results" / "sb.txt", "A B")
+    decode = ["--lenpen", 0.6, "--beam", 4, "--max-len-b", 10]
+    recipe = {"decode": decode, "generate": ["--max-tokens", 99], "train": {}}
+    put(work / "recipe.json", json.dumps(recipe))
+    found = []
+
+    def decode_nothing(folder, words):
+        found.append(words)
+        put(folder / "generate-test.txt", "H-0\t0\tA B")
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_beam, "decode", decode_nothing)
+    call(sweep_beam, "--work", work, "--beams", "2", "--max-len-b", "7")
+    (words,) = found
+    assert [words[i + 1] for i, w in enumerate(words) if w == "--beam"] == ["2"]
+    assert [words[i + 1] for i, w in enumerate(words) if w == "--max-len-b"][-1] == "7"
+    assert words[words.index("--max-tokens") + 1] == "99"
+
+
+def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
+    gold = put(tmp_path / "gold", *["W1 W2"] * 21)
+    command = ["--data", data, "--reference", gold, "--output", tmp_path / "s.json"]
+    command += ["--system", f"S=--path {trained}", "--cpu", "--num-workers", "0"]
+    call(sweep_beam, *command, "--beams", "2")
+    (found,) = json.loads((tmp_path / "s.json").read_text())["runs"]
+    assert found["BLEU"] > 0 and found["sentences/s"] > 0
+
+
+def test_a_failed_decoding_shows_the_end_of_its_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep_beam.sys, "executable", "/bin/false")
+    with pytest.raises(ValueError, match="failed with status 1, its log"):
+        sweep_beam.decode(tmp_path / "run", [])

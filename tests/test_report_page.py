@@ -1,0 +1,355 @@
+"""The report's page in a real browser without a network."""
+
+import json
+import shutil
+
+import pytest
+
+pytest.importorskip("jinja2", reason="the extra [report] is not installed")
+pytest.importorskip("selenium", reason="selenium is not installed")
+if not (shutil.which("chromium") and shutil.which("chromedriver")):
+    pytest.skip(
+        "chromium and chromedriver are not installed (Debian: apt-get install chromium "
+        "chromium-driver)",
+        allow_module_level=True,
+    )
+
+from reporting import content, page, traces
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+EVIL = "<script>document.title = 'broken'</script><i class=evil>x</i> &amp;"
+COUNT = 10_000
+SPECIAL = [  # source, reference, one's output, two's output
+    (EVIL, EVIL, EVIL, "</script><b>x</b>"),
+    ("peace be upon you", "السلام عليكم", "السلام عليك", "שלום לכם"),
+    ("I like Chinese", "我喜欢中文。", "我爱中文。", "我喜欢中国"),
+    ("nothing", "nichts", "", " "),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = webdriver.ChromeOptions()
+    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(word)
+    options.add_argument("--window-size=1280,900")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+def rows():
+    made = []
+    for i in range(COUNT):
+        texts = [f"source {i}", [f"gold w{i}"], [f"one w{i}", f"two w{i}"]]
+        made.append([*texts, [float(i % 50), 25.0], i % 60, "lr"[i % 2]])
+    for i, (source, gold, one, two) in enumerate(SPECIAL):
+        made[i][:3] = [source, [gold], [one, two]]
+    return made
+
+
+@pytest.fixture(scope="module")
+def listed(browser, tmp_path_factory):
+    """The list of sentences, and the browser that shows it."""
+    data = {"systems": ["one", "two"], "raced": ["one"], "rows": rows()}
+    table = content.Table("t", EVIL, [content.Column(EVIL)], [[EVIL]])
+    made = [content.Section("sentences", "List", EVIL, [table])]
+    made.append(content.Section("beams", "Beams", missing=EVIL))
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page.render("The title", [EVIL], made, data), encoding="utf-8")
+    browser.get(path.as_uri())
+    return browser
+
+
+def cards(browser):
+    return browser.find_elements(By.CSS_SELECTOR, ".sentence")
+
+
+def card(browser, place):
+    """Texts of the definitions of a card, source first."""
+    return cards(browser)[place].find_elements(By.CSS_SELECTOR, "dd:not(.score)")
+
+
+def choose(browser, **values):
+    """Set the controls of the list as a user does."""
+    defaults = dict.fromkeys(("words", "shortest", "longest", "won"), "")
+    for name, value in {**defaults, "order": "line", **values}.items():
+        browser.execute_script(
+            "const e = document.getElementById(arguments[0]); e.value = arguments[1];"
+            "e.dispatchEvent(new Event('input', { bubbles: true }));",
+            name,
+            value,
+        )
+
+
+def found(browser):
+    return browser.find_element(By.ID, "found").text
+
+
+def lines(browser):
+    heads = browser.find_elements(By.CSS_SELECTOR, ".sentence h3 b")
+    return [int(head.text.split()[1]) for head in heads]
+
+
+def test_ten_thousand_sentences_are_shown_a_page_at_a_time(listed):
+    choose(listed)
+    assert found(listed) == "10,000 of 10,000 sentences"
+    assert len(cards(listed)) == 10 and lines(listed)[0] == 1
+    listed.find_element(By.ID, "next").click()
+    assert lines(listed)[0] == 11
+    listed.find_element(By.ID, "previous").click()
+    assert lines(listed)[0] == 1
+    assert not listed.find_element(By.ID, "previous").is_enabled()
+
+
+def test_sentences_are_filtered_and_sorted(listed):
+    choose(listed, words="ONE w777")
+    assert found(listed) == "11 of 10,000 sentences"  # 777, 7770 … 7779
+    choose(listed, words="w777", shortest="57", longest="57")
+    assert lines(listed) == [778]  # 777 % 60
+    choose(listed, words="no such word")
+    assert found(listed) == "0 of 10,000 sentences" and not cards(listed)
+    choose(listed, won="0:r")
+    assert found(listed) == "5,000 of 10,000 sentences"
+    assert all(line % 2 == 0 for line in lines(listed))
+    choose(listed, order="gain")
+    assert lines(listed)[:2] == [50, 100]  # one has 49 there, two 25
+    assert "gain +24.0" in cards(listed)[0].text
+    choose(listed, order="loss")
+    assert lines(listed)[0] == 1
+    choose(listed, order="long")
+    assert lines(listed)[0] == 60
+
+
+def test_text_that_looks_like_html_stays_text(listed):
+    choose(listed)
+    assert listed.title == "The title"
+    texts = [dd.text for dd in card(listed, 0)]
+    assert texts[:3] == [EVIL] * 3 and texts[3] == "</script><b>x</b>"
+    assert not listed.find_elements(By.CSS_SELECTOR, ".evil")
+
+
+def test_the_check_for_html_can_fail(listed):
+    listed.execute_script(
+        "const b = document.createElement('p'); b.id = 'probe'; b.innerHTML = "
+        "arguments[0]; document.querySelector('main').append(b);",
+        EVIL,
+    )
+    assert listed.find_elements(By.CSS_SELECTOR, ".evil")
+    listed.execute_script("document.getElementById('probe').remove()")
+
+
+def direction(browser, node):
+    return browser.execute_script(
+        "const r = document.createRange(); r.selectNodeContents(arguments[0]);"
+        "const box = arguments[0].getBoundingClientRect();"
+        "const text = r.getBoundingClientRect();"
+        "return text.left - box.left > box.right - text.right ? 'rtl' : 'ltr'",
+        node,
+    )
+
+
+def test_right_to_left_scripts_stand_at_the_right(listed):
+    choose(listed)
+    source, gold, one, two = card(listed, 1)
+    assert [direction(listed, x) for x in (gold, one, two)] == ["rtl"] * 3
+    assert direction(listed, source) == "ltr"  # the check can fail
+    marks = [mark.text for mark in one.find_elements(By.TAG_NAME, "mark")]
+    assert marks == ["عليك"]
+
+
+def test_chinese_is_compared_by_characters(listed):
+    choose(listed)
+    _, _, one, two = card(listed, 2)
+    assert [m.text for m in one.find_elements(By.TAG_NAME, "mark")] == ["爱"]
+    assert [m.text for m in two.find_elements(By.TAG_NAME, "mark")] == ["国"]
+    assert "CJK" in one.value_of_css_property("font-family")
+
+
+def test_empty_outputs_are_named(listed):
+    choose(listed)
+    _, _, one, two = card(listed, 3)
+    assert one.text == two.text == "(empty)"
+
+
+def test_the_page_needs_nothing_from_outside(listed):
+    loaded = listed.execute_script(
+        "return performance.getEntriesByType('resource').map(x => x.name)"
+    )
+    assert [name for name in loaded if not name.startswith("data:")] == []
+    assert [log for log in listed.get_log("browser") if log["level"] == "SEVERE"] == []
+    width = listed.execute_script("return document.documentElement.scrollWidth")
+    assert width <= 1280
+
+
+def test_print_leaves_the_controls_out(listed):
+    shown = "return getComputedStyle(document.getElementById('browse')).display"
+    assert listed.execute_script(shown) == "flex"
+    listed.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert listed.execute_script(shown) == "none"
+    listed.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+# ------------------------------------------------------------ the two beams
+
+
+def hypothesis(token, parent, score, look, partner=None):
+    partner = parent if partner is None else partner
+    made = {"token": token, "parent": parent, "score": score, "partner": partner}
+    return {**made, "future": 0.25, "look": look}
+
+
+def finished(direction, tokens, score, length):
+    made = {"direction": direction, "tokens": tokens, "score": score}
+    return {**made, "total": score * 2, "length": length, "partner": []}
+
+
+def trace(words=("a", "b", "<b>&", "d"), **more):
+    """Two steps with 2 hypotheses a direction: rank 2 of L2R overtakes rank 1."""
+    a, b, c, d = words
+    first = {
+        "l2r": [hypothesis(a, 0, -0.5, [1.0]), hypothesis(b, 0, -0.75, [1.0])],
+        "r2l": [hypothesis(d, 0, -0.25, [1.0]), hypothesis(c, 0, None, [1.0])],
+        "finished": [finished("r2l", [d], -0.9, 1)],
+        **{"bound": -0.5, "worst": None},
+    }
+    second = {
+        "l2r": [
+            hypothesis(c, 1, -1.0, [0.25, 0.75]),
+            hypothesis(d, 0, -1.5, [0.5, 0.5]),
+        ],
+        "r2l": [hypothesis(c, 0, -0.5, [0.1, 0.9]), hypothesis(b, 0, -2, [0.1, 0.9])],
+        "finished": [finished("l2r", [a, d], -0.4, 2)],
+        **{"bound": -1.5, "worst": -0.9},
+    }
+    pool = [finished("l2r", [a, d], -0.4, 2), finished("r2l", [d], -0.9, 1)]
+    search = {"beam": 2, "pairing": "rank", "penalty": "gnmt", "alpha": 0.6}
+    made = {"id": 0, "source": EVIL, **search, "stop": "bound", "answer": "best"}
+    return {**made, "steps": [first, second], "pool": pool, **more}
+
+
+@pytest.fixture
+def traced(browser, tmp_path):
+    """The view of two sentences, read from a file as the command does."""
+    arabic = trace(("سلام", "على", "من", "هنا"), id=1, source="x")
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(json.dumps(x) + "\n" for x in (arabic, trace())))
+    read = traces.read_traces(path)
+    html = page.render("T", [], [traces.section(read)], None, read)
+    (tmp_path / "trace.html").write_text(html, encoding="utf-8")
+    browser.get((tmp_path / "trace.html").as_uri())
+    return browser
+
+
+def press(browser, *keys):
+    view = browser.find_element(By.ID, "trace-view")
+    for key in keys:
+        view.send_keys(key)
+
+
+def text(browser, name):
+    return browser.find_element(By.ID, f"trace-{name}").text
+
+
+def lanes(browser, name):
+    found = browser.find_elements(By.CSS_SELECTOR, f".lane.{name}")
+    texts = [lane.find_elements(By.CSS_SELECTOR, ".text") for lane in found]
+    return [x[0].text if x else None for x in texts]
+
+
+def test_keys_and_buttons_step_through_the_search(traced):
+    assert text(traced, "step") == "step 0 of 2"
+    press(traced, Keys.ARROW_RIGHT)
+    assert lanes(traced, "l2r") == ["a", "b"] and lanes(traced, "r2l") == ["d", None]
+    press(traced, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert text(traced, "step") == "step 2 of 2"
+    assert lanes(traced, "l2r") == ["b <b>&", "a d"]
+    assert lanes(traced, "r2l") == ["<b>& d", "b d"]  # grown to the left
+    press(traced, Keys.ARROW_LEFT)
+    assert text(traced, "step") == "step 1 of 2"
+    press(traced, Keys.END)
+    assert text(traced, "step") == "step 2 of 2"
+    press(traced, Keys.HOME)
+    assert text(traced, "step") == "step 0 of 2"
+    for name, step in (("forward", 1), ("end", 2), ("back", 1), ("start", 0)):
+        traced.find_element(By.ID, f"trace-{name}").click()
+        assert text(traced, "step") == f"step {step} of 2"
+    press(traced, Keys.ARROW_RIGHT)  # the keyboard is still there
+    assert text(traced, "step") == "step 1 of 2"
+
+
+def bars(browser, name):
+    found = browser.find_elements(By.CSS_SELECTOR, f".look.{name} .bar")
+    return [bar.text.split("\n") for bar in found]
+
+
+def test_partners_and_what_was_looked_at_are_shown(traced):
+    press(traced, Keys.END)
+    looks = text(traced, "looks")
+    assert "L2R 1 wrote <b>&" in looks and "looked at R2L 2" in looks
+    assert bars(traced, "r2l") == [["10 %", "<l2r>"], ["90 %", "a"]]
+    press(traced, Keys.ARROW_DOWN)
+    assert "L2R 2 wrote d" in text(traced, "looks")
+    # in natural order: R2L's d stands before its tag
+    assert bars(traced, "l2r") == [["50 %", "d"], ["50 %", "<r2l>"]]
+    assert "future from R2L 25 %" in text(traced, "looks")
+    press(traced, Keys.ARROW_UP)
+    assert "L2R 1 wrote" in text(traced, "looks")
+
+
+def test_the_pool_and_the_reason_are_shown(traced):
+    assert "0 of 2" in text(traced, "pool")
+    press(traced, Keys.ARROW_RIGHT)
+    assert "Finished: 1 of 2" in text(traced, "pool")
+    assert "goes on" in text(traced, "why")
+    press(traced, Keys.END)
+    assert "Finished: 2 of 2" in text(traced, "pool")
+    why = text(traced, "why")
+    assert "L2R wrote it; score −0.400: log-probability −0.80 of 2 tokens" in why
+    assert "R2L's best in the pool, “d”, has −0.900, 0.500 less" in why
+    assert "no live hypothesis could reach more than −1.500" in why
+    answer = traced.find_element(By.CSS_SELECTOR, "#trace-pool .answer")
+    assert answer.text.startswith("L2R")
+
+
+def test_right_to_left_text_grows_from_the_other_side(traced):
+    select = traced.find_element(By.ID, "trace-sentence")
+    assert select.find_elements(By.TAG_NAME, "option")[1].text == "2: x"
+    select.send_keys("2")
+    board = traced.find_element(By.ID, "trace-board")
+    assert board.get_attribute("dir") == "rtl"
+    left, right = (
+        traced.find_element(By.CSS_SELECTOR, f".lane.{name}").rect["x"]
+        for name in ("r2l", "l2r")
+    )
+    assert left < right  # the beginning of the text is at the right
+    assert [x for x in traced.get_log("browser") if x["level"] == "SEVERE"] == []
+
+
+def test_a_file_that_is_no_trace_is_refused(tmp_path):
+    path = tmp_path / "t.jsonl"
+    for line, message in (
+        ("", "must hold the steps"),
+        ('{"id": 1}', "line 1, must be an object with id, source"),
+        (json.dumps(trace(steps=[])), "must hold the steps"),
+    ):
+        path.write_text(line and line + "\n")
+        with pytest.raises(ValueError, match=message):
+            traces.read_traces(path)
+
+
+def test_the_policy_runs_our_scripts_alone(browser, tmp_path):
+    section = content.Section("beams", "t", missing="x")
+    html = page.render("before", [], [section], None)
+    html = html.replace("<main>", "<main><script>document.title = 'after'</script>")
+    (tmp_path / "p.html").write_text(html, encoding="utf-8")
+    browser.get((tmp_path / "p.html").as_uri())
+    assert browser.title == "before"
+    open_page = html.replace("Content-Security-Policy", "none")
+    (tmp_path / "q.html").write_text(open_page, encoding="utf-8")
+    browser.get((tmp_path / "q.html").as_uri())
+    assert browser.title == "after"  # the check can fail

@@ -1,0 +1,222 @@
+"""--sb-trace: what it says is what the search did; without it nothing is kept."""
+
+import json
+
+import pytest
+import torch
+from commands import SB, lines, run_generate, run_interactive, run_train
+from helpers import dictionary, sb_model, source
+from test_decoding import make_generator
+
+from sbnmt_plugin import trace as trace_module
+from sbnmt_plugin.attention import SBSelfAttention
+from sbnmt_plugin.directions import L2R, NAMES
+from sbnmt_plugin.trace import Tracer, TraceWriter, rounded
+
+WORDS = 9
+
+
+def traced(model, path, pairing="rank", beam=4, **options):
+    """Results of a search, and its trace."""
+    options = {"beam": beam, "pairing": pairing, "max_len_b": 6, **options}
+    generator = make_generator([model], **options)
+    writer = TraceWriter(str(path), dictionary(WORDS), dictionary(WORDS))
+    generator.tracer = Tracer(writer, [model], generator.options)
+    results = generator.generate([model], {"net_input": source(model)})
+    return results, [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def written(trace, name, step, rank):
+    """A live hypothesis, by who continued whom."""
+    tokens = []
+    while step:
+        entry = trace["steps"][step - 1][name][rank]
+        tokens.insert(0, entry["token"])
+        rank, step = entry["parent"], step - 1
+    return tokens
+
+
+def assert_trace_tells_the_search(results, traces):
+    for answers, trace in zip(results, traces):
+        words = dictionary(WORDS)
+        finished = [x for step in trace["steps"] for x in step["finished"]]
+        assert len(answers) == len(trace["pool"]) == trace["beam"]
+        for answer, entry in zip(answers, trace["pool"]):
+            tokens = [words[int(t)] for t in answer["tokens"][:-1]]
+            assert entry["tokens"] == tokens
+            assert entry["direction"] == answer["direction"]
+            # it ended in the step that says so, as a continuation of a live one
+            (at,) = [x for x in finished if same(x, entry)]
+            step = at["length"] - 1
+            own = tokens if at["direction"] == "l2r" else tokens[::-1]
+            lives = [
+                written(trace, at["direction"], step, k)
+                for k in range(trace["beam"] // 2 if step else 1)
+            ]
+            assert own in lives
+            partner = [words[int(t)] for t in answer["partner_tokens"]]
+            natural = partner if at["direction"] == "r2l" else partner[::-1]
+            assert at["partner"] == natural
+        for number, step in enumerate(trace["steps"], start=1):
+            for name in NAMES:
+                for entry in step[name]:
+                    assert len(entry["look"]) == number
+                    assert sum(entry["look"]) == pytest.approx(1, abs=0.001)
+                    assert 0 <= entry["future"] <= 1
+        last = trace["steps"][-1]
+        assert last["worst"] == trace["pool"][-1]["score"]
+        assert last["bound"] is None or last["bound"] <= last["worst"]
+
+
+def same(one, other):
+    keys = ("direction", "tokens", "score", "length")
+    return all(one[key] == other[key] for key in keys)
+
+
+@pytest.mark.parametrize("pairing", ["rank", "best"])
+def test_the_trace_tells_what_the_search_did(tmp_path, pairing):
+    found = traced(sb_model(sb_lambda=1.0), tmp_path / "t", pairing)
+    assert_trace_tells_the_search(*found)
+    moved = [x for t in found[1] for s in t["steps"] for x in s["l2r"] if x["parent"]]
+    assert moved, "no hypothesis ever overtook another: the check sees too little"
+    assert any(x["partner"] for x in moved) == (pairing == "rank")
+
+
+def test_the_check_of_the_trace_can_fail(tmp_path, monkeypatch):
+    def stuck(self, batch, parents, length):
+        rows = torch.arange(len(parents))  # as if nobody were overtaken
+        return original(self, batch, rows, length)
+
+    original = Tracer.step
+    monkeypatch.setattr(Tracer, "step", stuck)
+    with pytest.raises(AssertionError):
+        assert_trace_tells_the_search(*traced(sb_model(sb_lambda=1.0), tmp_path / "t"))
+
+
+def assert_looks(model, path, pairing):
+    """Weights and shares, by the formulas, on the rows of each step."""
+    module = model.decoder.layers[-1].self_attn
+    seen = []
+    traced(model, path, pairing)
+    kept = module.watcher
+
+    def spy(query, key, history, future):
+        kept(query, key, history, future)
+        weights, share = tracer._looks[-1]
+        layout = tracer.layout
+        for row in range(len(query)):
+            sentence, rest = divmod(row, layout.group)
+            direction, rank = divmod(rest, layout.beam)
+            theirs = 0 if pairing == "best" else rank
+            other = sentence * layout.group + (1 - direction) * layout.beam + theirs
+            mean = torch.zeros(key.size(2), dtype=torch.float64)
+            heads = query.size(1)
+            ratio = 0.0
+            for head in range(heads):
+                products = key[other, head] @ query[row, head, 0]
+                products = products / query.size(-1) ** 0.5
+                mean += products.softmax(0) / heads
+                past = history[row, head, 0].norm()
+                added = (0.7 * future[row, head, 0].tanh()).norm()
+                ratio += float(added / (past + added)) / heads
+            assert torch.allclose(weights[row].double(), mean, atol=1e-5)
+            assert float(share[row]) == pytest.approx(ratio, abs=1e-5)
+            seen.append(row)
+
+    tracer = kept.func.__self__
+    module.watcher = spy
+    generator = make_generator([model], beam=4, pairing=pairing, max_len_b=4)
+    generator.tracer = tracer
+    tracer.writer.path = str(path) + "2"
+    generator.generate([model], {"net_input": source(model)})
+    assert len(seen) > 12
+
+
+@pytest.mark.parametrize("pairing", ["rank", "best"])
+def test_weights_and_shares_follow_the_formulas(tmp_path, pairing):
+    assert_looks(sb_model(sb_lambda=0.7), tmp_path / "t", pairing)
+
+
+def test_the_check_of_weights_can_fail(tmp_path, monkeypatch):
+    monkeypatch.setattr(trace_module, "opposite", lambda rows, beam: rows)
+    with pytest.raises(AssertionError):
+        assert_looks(sb_model(sb_lambda=0.7), tmp_path / "t", "rank")
+
+
+@pytest.mark.parametrize("fusion", ["linear", "relu", "gate"])
+def test_every_fusion_has_a_share(tmp_path, fusion):
+    weight = {} if fusion == "gate" else {"sb_lambda": 0.5}
+    _, traces = traced(sb_model(sb_fusion=fusion, **weight), tmp_path / "t")
+    shares = [x["future"] for t in traces for s in t["steps"] for x in s["r2l"]]
+    assert 0 < sum(shares) / len(shares) < 1
+
+
+def test_without_future_its_share_is_nothing(tmp_path):
+    _, traces = traced(sb_model(sb_lambda=0.0), tmp_path / "t")
+    shares = [x["future"] for t in traces for s in t["steps"] for x in s["l2r"]]
+    assert set(shares) == {0.0}
+
+
+def test_tracing_changes_no_result_and_is_off_by_default(tmp_path):
+    model = sb_model(sb_lambda=1.0)
+    generator = make_generator([model], beam=4, max_len_b=6)
+    assert generator.tracer is None and SBSelfAttention.watcher is None
+    watched = [m for m in model.modules() if getattr(m, "watcher", None) is not None]
+    assert watched == []
+    plain = generator.generate([model], {"net_input": source(model)})
+    results, _ = traced(model, tmp_path / "t")
+    for ones, others in zip(plain, results):
+        assert [x["tokens"].tolist() for x in ones] == [
+            x["tokens"].tolist() for x in others
+        ]
+        assert [float(x["score"]) for x in ones] == [float(x["score"]) for x in others]
+
+
+def test_scores_that_are_none_are_null():
+    values = [float("-inf"), float("inf"), float("nan"), 1.23456]
+    assert [rounded(x) for x in values] == [None, None, None, 1.2346]
+
+
+def test_one_direction_has_no_trace(tmp_path):
+    generator = make_generator([sb_model()], directions=(L2R,), beam=2)
+    with pytest.raises(ValueError, match=r"--sb-trace .* needs --sb-direction both"):
+        Tracer(None, [], generator.options)
+
+
+# ------------------------------------------------------------------ the option
+
+
+def test_fairseq_generate_writes_the_trace(data, trained, tmp_path):
+    path, records = tmp_path / "t.jsonl", tmp_path / "r.jsonl"
+    words = ["--sb-trace", path, "--sb-records", records, "--batch-size", 4]
+    output = run_generate(data, trained, *words)
+    found = {t["id"]: t for t in map(json.loads, path.read_text().splitlines())}
+    won = {r["id"]: r for r in map(json.loads, records.read_text().splitlines())}
+    answers = lines(output, "H")
+    assert set(found) == set(answers) == set(won)
+    for i, trace in found.items():
+        best = trace["pool"][0]
+        assert " ".join(best["tokens"]) == answers[i][0][1]
+        assert best["direction"] == won[i]["winner"]
+        assert trace["source"] == won[i]["source"]
+        assert best["score"] == pytest.approx(
+            won[i][won[i]["winner"]]["score"], abs=1e-4
+        )
+    with pytest.raises(ValueError, match=r"--sb-trace .* must be a new file"):
+        run_generate(data, trained, "--sb-trace", path)
+
+
+def test_interactive_writes_it_too(data, trained, tmp_path):
+    run_interactive(data, trained, "w1 w2\nw3\n", "--sb-trace", tmp_path / "t")
+    found = (tmp_path / "t").read_text().splitlines()
+    assert [json.loads(line)["source"] for line in found] == ["w1 w2", "w3"]
+
+
+def test_validation_and_teachers_refuse_it(data, teacher, tmp_path):
+    words = ["--eval-bleu", "--sb-trace", tmp_path / "t", "--max-epoch", 1]
+    with pytest.raises(ValueError, match="--sb-trace is for decoding"):
+        run_train(data, tmp_path, *SB, *words)
+    with pytest.raises(ValueError, match="needs --sb-direction both"):
+        run_generate(
+            data, teacher, "--sb-direction", "r2l", "--sb-trace", tmp_path / "t"
+        )
