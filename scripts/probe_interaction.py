@@ -2,7 +2,8 @@
 """Does the interaction matter?  Decode with one checkpoint as it is and crippled.
 
     probe_interaction.py data --path sb/model.pt --input bpe/test.src \
-        --reference text/test.tgt [--json FILE] [options of fairseq-generate]
+        --reference text/test.tgt [--reference …] [--json FILE] \
+        [options of fairseq-generate]
 
 Prints tokenised BLEU of
 
@@ -129,11 +130,11 @@ def main() -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--input", required=True, help="source text, as binarised")
-    parser.add_argument("--reference", required=True, help="tokenised reference")
+    parser.add_argument("--reference", action="append", required=True, help="tokenised")
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
     parser.add_argument("--json", help="file to write the scores to")
     args, others = parser.parse_known_args()
-    lines, reference = read_parallel(args.input, args.reference)
+    lines, *references = read_parallel(args.input, *args.reference)
     refuse_tags(args.input, lines)
     translator = Pairing(others)
     if not all(getattr(m, "bidirectional", False) for m in translator.models):
@@ -151,7 +152,7 @@ def main() -> None:
             remove_bpe(translator.text(found[i])) if i in found else ""
             for i in range(len(lines))
         ]
-        results[name] = tokenised_bleu(texts, [reference], args.lowercase)
+        results[name] = tokenised_bleu(texts, references, args.lowercase)
         wins = [h["direction"] for h in found.values()].count("l2r")
         share = 100 * wins / max(1, len(found))
         results[name]["L2R wins"] = round(share, 1)

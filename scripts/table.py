@@ -110,7 +110,9 @@ def probe_table(table: dict[str, Any], probe: str, title: str, digits: int):
 
 def interaction_table(table: dict[str, Any]) -> list[str]:
     """What the interaction is worth in the search (probe_interaction.py)."""
-    return probe_table(table, "interaction", "tok. BLEU of one checkpoint", 2)
+    pooled = any("sets" in row for row in table["rows"])
+    title = "tok. BLEU of one checkpoint" + ", all sets together" * pooled
+    return probe_table(table, "interaction", title, 2)
 
 
 def reading_table(table: dict[str, Any]) -> list[str]:
@@ -136,6 +138,7 @@ def notes(table: dict[str, Any]) -> list[str]:
     if opponent:
         lines.append(
             f"p: paired bootstrap ({SAMPLES:,} samples) of BLEU against {opponent[0]}"
+            + ", all sets together" * any("sets" in row for row in table["rows"])
         )
     if any(row.get("total seconds") for row in table["rows"]):
         lines.append(
@@ -144,7 +147,8 @@ def notes(table: dict[str, Any]) -> list[str]:
         )
     commits = sorted({c for row in table["rows"] for c in row.get("commits", [])})
     lines.append(f"`{table['command']}`, commit {', '.join(commits) or '?'}")
-    return ["", *lines, table["machine"]]
+    cards = sorted({row["gpu"] for row in table["rows"] if "gpu" in row})
+    return ["", *lines, ", ".join([table["machine"], *cards])]
 
 
 def render(table: dict[str, Any]) -> str:
@@ -171,6 +175,12 @@ def beside_the_paper(tables: dict[str, dict[str, Any]]) -> str:
     return "\n".join(aligned(["tok. BLEU", *columns], cells)) + "\n"
 
 
+def column(path: Path) -> str:
+    """Heading of a table: its recipe, and the setting if there are several."""
+    setting = path.stem.removeprefix("results").replace("-", " --", 1)
+    return f"{path.resolve().parent.name}{setting}"
+
+
 def load(name: str) -> dict[str, Any]:
     path = Path(name)
     if not path.is_file():
@@ -187,7 +197,7 @@ def main() -> None:
     parser.add_argument("--paper", action="store_true", help="beside the paper's")
     args = parser.parse_args()
     if args.paper:
-        tables = {Path(name).resolve().parent.name: load(name) for name in args.tables}
+        tables = {column(Path(name)): load(name) for name in args.tables}
         print(beside_the_paper(tables), end="")
         return
     for name in args.tables:

@@ -14,11 +14,17 @@ holds as many sentences wherever it runs.  On a CPU (--cpu) gloo connects the pr
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 from texts import run
 
 CPU = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
+
+
+def split_flag(word: str) -> list[str]:
+    """``--flag=value`` as two words."""
+    return word.split("=", 1) if re.match("--[a-z-]+=", word) else [word]
 
 
 def distributed(words: list[str], environment: dict[str, str]) -> list[str]:
@@ -32,17 +38,20 @@ def distributed(words: list[str], environment: dict[str, str]) -> list[str]:
         ValueError: an --update-freq that cannot be divided.
     """
     size = int(environment.get("WORLD_SIZE", "1"))
+    words = [part for word in words for part in split_flag(word)]
     if size == 1:
-        return words
-    words = list(words)
+        # fairseq would take every GPU that it sees, and a batch for each
+        chosen = "--distributed-world-size" in words
+        return words if chosen else [*words, "--distributed-world-size", "1"]
     if "--update-freq" not in words:
         words += ["--update-freq", "1"]
     place = words.index("--update-freq") + 1
     steps = words[place]
     if not steps.isdigit() or int(steps) % size:
         raise ValueError(
-            f"--update-freq must be a multiple of the {size} processes, by which it is "
-            f"divided, but is {steps}: raise it and lower --max-tokens by as much"
+            f"--update-freq must be one number, a multiple of the {size} processes by "
+            f"which it is divided, but is {steps}: raise it and lower --max-tokens by "
+            "as much"
         )
     words[place] = str(int(steps) // size)
     words += ["--distributed-init-method", "env://", "--distributed-no-spawn"]

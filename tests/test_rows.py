@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import commands
 import in_process
@@ -70,7 +71,13 @@ def test_a_model_that_two_rows_share_is_trained_once():
     assert recipes.same_training(multi30k, "sb-tanh-0.1") == "sb"
 
 
-@pytest.mark.parametrize("name", ["sbb", "sb@x", ""])
+def test_a_row_has_one_name():
+    assert systems.rows(["sb", "sb@1", "sb@02", "sb@2"]) == ["sb", "sb@2"]
+    with pytest.raises(ValueError, match="rerank trains nothing, so it has no seed"):
+        systems.rows(["rerank@2"])
+
+
+@pytest.mark.parametrize("name", ["sbb", "sb@x", "", "sb@", "sb@²"])
 def test_unknown_rows_are_refused(name):
     with pytest.raises(ValueError, match=f"--rows must name .* but has '{name}'"):
         systems.rows(["teacher-l2r", name])
@@ -154,7 +161,14 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypa
     assert "== train/teacher" not in output
     ours, theirs = (f / "results" / "sb.txt" for f in (tmp_path / "other", work))
     assert ours.read_text() == theirs.read_text()
-    # but not one of another text
+    # but not if they are others than it has, nor of another text
+    changed = texts.read_lines(work / "pseudo" / "l2r.tsv")
+    texts.write_lines(work / "pseudo" / "l2r.tsv", [*changed[:-1], changed[-1] + " x"])
+    with pytest.raises(ValueError, match=r"must not differ from what .* has already"):
+        call(
+            *(run_recipe, folder, "--work", tmp_path / "other"),
+            *("--pseudo", work / "pseudo"),
+        )
     texts.write_lines(work / "pseudo" / "train.src", ["another"])
     with pytest.raises(
         ValueError, match="must translate this recipe's training source"
@@ -177,6 +191,103 @@ def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
     assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-r2l", "sb"]
     with pytest.raises(ValueError, match="row rerank needs `teachers: two`"):
         call(run_recipe, folder, "--work", tmp_path / "work", "--rows", "rerank")
+
+
+def recipe_in(folder, work, **changes):
+    """A driver whose commands are noted, not run."""
+    settings = recipes.load_recipe(in_process.write_recipe(folder, **changes), False)
+    recipe = run_recipe.Recipe(folder, work, settings)
+    recipe.begun = []
+    recipe.command = lambda step, words, **variables: recipe.begun.append(
+        (step, variables)
+    )
+    return recipe
+
+
+def test_rows_that_share_a_model_wait_for_it(tmp_path):
+    """As sb and its place in the grid, side by side."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.training_data = lambda kind: tmp_path
+
+    def slowly(step, words, **variables):
+        recipe.begun.append((step, variables))
+        time.sleep(0.2)
+
+    recipe.command = slowly
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(recipe.model, ["sb", "sb-tanh-1.0"]))
+    assert [step for step, _ in recipe.begun] == ["train/sb"]
+
+
+def test_triples_without_their_last_file_are_not_whole(tmp_path):
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.bpe, recipe.pseudo = lambda: tmp_path, lambda direction: tmp_path
+    for suffix in ("src", "tgt"):
+        put(tmp_path / "work" / "examples" / "two" / f"train.{suffix}", "a")
+    recipe.examples("two")
+    assert [step for step, _ in recipe.begun] == ["examples/two"]
+    put(tmp_path / "work" / "examples" / "two" / "train.r2l", "a")
+    recipe.examples("two")
+    assert len(recipe.begun) == 1
+
+
+def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.processes, recipe.settings["train"]["--cpu"] = 2, False
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    for worker in (0, 1):
+        recipe.translate("l2r", worker, [])
+    assert recipe.begun == [
+        ("pseudo/l2r/0", {"CUDA_VISIBLE_DEVICES": "4"}),
+        ("pseudo/l2r/1", {"CUDA_VISIBLE_DEVICES": "5"}),
+    ]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")
+    with pytest.raises(ValueError, match="--processes must be ≤ 1"):
+        recipe.translate("l2r", 0, [])
+
+
+def test_a_work_folder_keeps_to_its_recipe(tmp_path):
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    (tmp_path / "work").mkdir()
+    run_recipe.same_recipe(tmp_path / "work", recipe.settings)
+    run_recipe.same_recipe(tmp_path / "work", {**recipe.settings, "jobs": 3})
+    changed = {**recipe.settings, "average": 7, "decode": []}
+    with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
+        run_recipe.same_recipe(tmp_path / "work", changed)
+    recipe.training_data = lambda kind: tmp_path
+    recipe.model("teacher-l2r")
+    recipe.settings["train"]["--lr"] = 1
+    with pytest.raises(ValueError, match=r"begun with other options \(--lr\): rem"):
+        recipe.model("teacher-l2r")
+
+
+def test_two_drivers_do_not_share_a_folder(tmp_path):
+    def claimed():
+        with run_recipe.claim(tmp_path):
+            return True
+
+    with run_recipe.claim(tmp_path) as lock:
+        with pytest.raises(ValueError, match="another run, or a step that it began"):
+            claimed()
+        child = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
+    with pytest.raises(ValueError, match="another run, or a step that it began"):
+        claimed()  # the step lives on
+    child.kill()
+    child.wait()
+    assert claimed()
+
+
+def test_an_interrupted_driver_ends_its_steps(tmp_path):
+    recipe = runner.Runner(tmp_path, {})
+    words = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with ThreadPoolExecutor(1) as pool:
+        step = pool.submit(recipe.command, "sleep", words)
+        while not recipe.running:
+            time.sleep(0.02)
+        recipe.stop()
+        with pytest.raises(ValueError, match="step sleep failed"):
+            step.result()
+    assert not recipe.running
 
 
 def kill_when(process, condition, seconds=180):
@@ -257,8 +368,15 @@ def test_the_batch_stays_the_same_among_processes():
     assert words[:3] == ["data", "--update-freq", "2"]
     assert words[-2:] == ["--device-id", "1"]
     assert words[words.index("--distributed-rank") + 1] == "3"
-    assert train.distributed(["data"], {}) == ["data"]
-    with pytest.raises(ValueError, match="must be a multiple of the 4 processes"):
+    joined = train.distributed(["data", "--update-freq=8"], environment)
+    assert joined[:3] == ["data", "--update-freq", "2"]
+    # alone means alone, however many GPUs there are
+    alone = ["data", "--distributed-world-size", "1"]
+    assert train.distributed(["data"], {}) == alone
+    assert train.distributed(alone, {}) == alone
+    with pytest.raises(ValueError, match=r"must be one number.*but is 8,4"):
+        train.distributed(["data", "--update-freq", "8,4"], environment)
+    with pytest.raises(ValueError, match="a multiple of the 4 processes"):
         train.distributed(["data", "--update-freq", "6"], environment)
     with pytest.raises(ValueError, match=r"but is 1: raise it"):
         train.distributed(["data"], environment)
@@ -493,6 +611,26 @@ gb_free 70.5 | wall 0
 gb_free 71.5 | wall 0
 == end 2026-01-02 10:00:20 | peak 1.25 GiB
 """
+KILLED = """\
+== launch 2026-01-01 10:00:00 | commit abc1 | Python 3 | scripts/translate.py
+shards: 50 %
+== at 2026-01-01 10:05:00 |
+"""
+
+
+def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):
+    settings = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    for name in ("train-teacher-l2r", "train-teacher-r2l", "train-sb", "train-sb-six"):
+        put(tmp_path / f"{name}.log", *LOG.splitlines())  # 70 s
+    put(tmp_path / "pseudo-l2r.log", *KILLED.splitlines())  # 300 s
+    put(tmp_path / "pseudo-l2r-0.log", *LOG.splitlines())
+    put(tmp_path / "pseudo-l2r-1.log", *KILLED.splitlines())
+    assert results.total_seconds(tmp_path, settings, "sb") is None
+    put(tmp_path / "pseudo-r2l.log", *KILLED.splitlines())
+    assert results.total_seconds(tmp_path, settings, "sb") == 3 * 70 + 300 * 3
+    assert results.total_seconds(tmp_path, settings, "teacher-l2r") == 70
+    assert results.total_seconds(tmp_path, settings, "rerank") == 140
+    assert results.total_seconds(tmp_path, settings, "sb-gate") is None
 
 
 def test_costs_are_read_from_logs(tmp_path):
@@ -560,6 +698,11 @@ def committed():
         (path, path.parent / "README.md")
         for path in sorted((ROOT / "examples").glob("*/results*.json"))
     ]
+
+
+def test_toy_and_small_tables_are_committed():
+    names = {f"{path.parent.name}/{path.name}" for path, _ in committed()}
+    assert names >= {"toy/results.json", "multi30k/results-small.json"}
 
 
 @pytest.mark.parametrize(("path", "page"), committed(), ids=lambda p: p.parent.name)

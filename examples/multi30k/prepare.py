@@ -33,14 +33,14 @@ def main() -> None:
     data, output = Path(args.data), Path(args.output)
     for split, name in FILES.items():
         texts = read_parallel(data / f"{name}.en", data / f"{name}.de")
-        for language, lines in zip(("en", "de"), texts):
-            tokens = tokenise(lines, language, args.lowercase)
-            write_lines(output / f"{split}.{language}", tokens)
         if split != "train":
             reference = texts[1]
             if args.lowercase:
                 reference = [line.lower() for line in reference]
             write_lines(output / f"{split}.ref.de", reference)
+        for language, lines in zip(("en", "de"), texts):
+            tokens = tokenise(lines, language, args.lowercase)
+            write_lines(output / f"{split}.{language}", tokens)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """What a step cost, read from the log that the driver keeps of it.
 
 A log holds, for every launch of the step, a line that begins with LAUNCH, the
-command's own output, and a line that begins with END unless it was killed.
+command's own output, lines that begin with AT and tell the time of the line before, and
+a line that begins with END unless the driver was killed.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCH, END = "== launch ", "== end "
-STAMP = re.compile(r"^(?:== launch |== end )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")
+LAUNCH, AT, END = "== launch ", "== at ", "== end "
+STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")
 COMMIT = re.compile(r"^== launch .*\| commit (\S+) \|")
 PEAK = re.compile(r"^== end .*\| peak ([\d.]+) GiB")
 EPOCH = re.compile(r"\| epoch (\d+) \| loss ")
@@ -66,6 +67,10 @@ def now() -> str:
 
 def launch_line(command: str) -> str:
     return f"{LAUNCH}{now()} | commit {commit()} | {versions()} | {command}\n"
+
+
+def at_line() -> str:
+    return f"{AT}{now()} |\n"
 
 
 def end_line(peak: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ from tokenise import detokenise
 from comparison.costs import machine, step_cost
 from comparison.recipes import same_training, training_options
 from comparison.systems import OPPONENTS, SYSTEMS, describe, split_name
+
+WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
+
+
+def reference_files(text: Path, settings: dict[str, Any]) -> list[Path]:
+    """The tokenised references of the test set."""
+    name, count = f"test.{settings['target']}", settings["score"]["references"]
+    return [text / name, *(text / f"{name}.{n}" for n in range(2, count + 1))]
 
 
 def references(text: Path, target: str, stem: str, count: int) -> list[list[str]]:
@@ -78,9 +87,8 @@ def needs(settings: dict[str, Any], base: str) -> list[str]:
     system = SYSTEMS[base]
     one = settings["teachers"] == "one"
     teachers = {d: "both" if one else d for d in ("l2r", "r2l")}
+    # y_g + y_pl, too: it is to have the sentences that both teachers translate
     pseudo = [] if system.data in ("", "gold") else ["l2r", "r2l"]
-    if system.data == "pl":
-        pseudo = ["l2r"]
     used = {teachers[direction] for direction in pseudo}
     if base == "rerank":
         used = set(teachers.values())
@@ -99,14 +107,13 @@ def total_seconds(logs: Path, settings: dict[str, Any], name: str) -> int | None
         steps.append(f"train-{name}")
     found = 0
     for step in steps:
-        # several workers of one step ran side by side
-        times = [step_cost(log)["seconds"] for log in logs.glob(f"{step}*.log")]
-        exact = logs / f"{step}.log"
-        if exact.exists():
-            times = [step_cost(exact)["seconds"]]
-        if not times:
+        whole = [log for log in [logs / f"{step}.log"] if log.exists()]
+        # workers of one step ran side by side
+        workers = [p for p in logs.glob(f"{step}-*.log") if WORKER.search(p.stem)]
+        if not whole + workers:
             return None
-        found += max(times)
+        found += sum(step_cost(log)["seconds"] for log in whole)
+        found += max((step_cost(log)["seconds"] for log in workers), default=0)
     return found
 
 
@@ -118,6 +125,9 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
         trained = "teacher-both"
     scored = json.loads((work / "results" / f"{name}.json").read_text("utf-8"))
     title = describe(name, training_options(settings, name))
+    if trained == "teacher-both":
+        direction = base.removeprefix("teacher-").upper()
+        title = f"{SYSTEMS[trained].title}, {direction} answers"
     row: Row = {"name": name, "title": title, "seed": seed}
     row |= {key: scored[key]["score"] for key in SCORES if key in scored}
     if "sets" in scored:

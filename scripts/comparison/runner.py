@@ -33,6 +33,8 @@ class Runner:
 
     def __init__(self, work: Path, environment: dict[str, Any]) -> None:
         self.work = work
+        self.inherited: tuple[int, ...] = ()  # file descriptors that steps inherit
+        self.running: set[subprocess.Popen[str]] = set()
         self.environment = {str(k): str(v) for k, v in environment.items()}
 
     def log(self, step: str) -> Path:
@@ -63,18 +65,27 @@ class Runner:
                 encoding="utf-8",
                 errors="replace",
                 env={**self.environment, **os.environ, **variables, "PYTHONPATH": path},
+                pass_fds=self.inherited,
             )
+            self.running.add(process)
             assert process.stdout is not None
             for line in process.stdout:
                 file.write(line)
                 file.flush()
                 if SHOWN.search(line):
+                    file.write(costs.at_line())
                     print(f"   {step}: {shorten(line.rstrip())}", flush=True)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
+            self.running.discard(process)
             file.write(costs.end_line(usage.ru_maxrss / KIBI / KIBI))
         self.check(step, process.returncode)
         print(f"   {step}: done in {time.time() - started:.0f} s", flush=True)
+
+    def stop(self) -> None:
+        """End all commands that run."""
+        for process in list(self.running):
+            process.terminate()
 
     def check(self, step: str, status: int) -> None:
         """Raise a step's failure, with the end of its log."""

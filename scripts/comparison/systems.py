@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,7 +80,7 @@ PAPER = {
     "sb": System(SB, "two", BOTH),
     "sb-six": System("SB-NMT, {fusion}, λ = {lambda}, six triples", "six", BOTH),
     "sb-finetuned": System(
-        "SB-NMT from the L2R teacher, two triples",
+        "SB-NMT from the teacher, two triples",
         "two",
         BOTH,
         starts_from="teacher-l2r",
@@ -98,27 +99,33 @@ GROUPS = {"paper": list(PAPER), "sweep": list(SWEEP)}
 
 
 def split_name(name: str) -> tuple[str, int]:
-    """System and seed of a row: ``sb`` is ``sb@1``."""
-    base, _, seed = name.partition("@")
-    if base not in SYSTEMS or not (seed or "1").isdigit():
+    """System and seed of a row: ``sb`` is ``sb@1``.
+
+    Raises:
+        ValueError: no such row.
+    """
+    base, at, seed = name.partition("@")
+    if base not in SYSTEMS or (at and not re.fullmatch("[0-9]+", seed)):
         raise ValueError(
             f"--rows must name {', '.join([*SYSTEMS, *GROUPS])}, or one of the systems "
             f"with a seed, as in sb@2, but has {name!r}"
         )
+    if at and not SYSTEMS[base].data:
+        raise ValueError(f"--rows {name}: {base} trains nothing, so it has no seed")
     return base, int(seed or 1)
 
 
 def rows(names: list[str]) -> list[str]:
-    """Rows, groups replaced by their members.
+    """Rows, each once, groups replaced by their members.
 
     Raises:
         ValueError: a name that is unknown.
     """
     found: list[str] = []
     for name in names:
-        found += GROUPS.get(name, [name])
-    for name in found:
-        split_name(name)
+        for member in GROUPS.get(name, [name]):
+            base, seed = split_name(member)
+            found.append(base if seed == 1 else f"{base}@{seed}")
     return list(dict.fromkeys(found))
 
 
