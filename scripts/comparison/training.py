@@ -127,9 +127,12 @@ class Training(Corpus):
                 json.dump(options, file, indent=1, ensure_ascii=False)
 
     def average(self, name: str) -> None:
-        """Average the last checkpoints, or point at the best one."""
+        """Average the last checkpoints, as many as there are, or take the best one."""
         folder, count = self.work / name, self.settings["average"]
         if count:
+            # of whole epochs; a short training has fewer
+            saved = len(list(folder.glob("checkpoint[0-9]*.pt")))
+            count = max(1, min(count, saved))
             words = ["--output", folder / "model.pt", "--last", count, folder]
             self.python(f"average/{name}", SCRIPTS / "average_checkpoints.py", *words)
         else:
