@@ -74,15 +74,16 @@ class Recipe(Training):
         base, seed = split_name(name)
         teaches = base in ("teacher-l2r", "teacher-r2l")
         if teaches and seed == 1:
-            path, words = self.teacher(base.removeprefix("teacher-"))
+            path, asks = self.teacher(base.removeprefix("teacher-"))
         elif teaches and self.settings["teachers"] == "one":
             raise ValueError(f"row {name} needs `teachers: two` in recipe.yaml")
         else:
             path, direction = self.model(name), SYSTEMS[base].direction
-            words = [] if direction == BOTH else ["--sb-direction", direction]
+            asks = [] if direction == BOTH else ["--sb-direction", direction]
         records.unlink(missing_ok=True)
         out = records.with_suffix(".generate")
-        words = [self.gold_data(), "--path", path, *words, "--gen-subset", "test"]
+        words: list[Any] = [self.gold_data(), "--path", path, *asks]
+        words += ["--gen-subset", "test"]
         words += search_options(self.settings)
         words += ["--user-dir", PLUGIN, "--task", "sb_translation"]
         words += ["--sb-records", records, "--results-path", out]

@@ -151,8 +151,8 @@ class Training(Corpus):
         output = self.work / "pseudo" / f"{direction}.tsv"
         source = self.bpe() / f"train.{self.source}"
         if not output.exists():
-            path, words = self.teacher(direction)
-            words = [self.gold_data(), "--path", path, *words, *self.device]
+            path, asks = self.teacher(direction)
+            words: list[Any] = [self.gold_data(), "--path", path, *asks, *self.device]
             words += [*self.settings["decode"], *self.settings["pseudo"]]
             words += ["--input", source, "--output", output]
             with ThreadPoolExecutor(self.processes) as pool:
