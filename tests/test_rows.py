@@ -713,6 +713,13 @@ def test_pages_show_the_committed_numbers(path, page, capsys):
         assert line in text, f"{page} lacks {line!r}: scripts/table.py {path}"
 
 
+def test_the_readme_shows_the_committed_numbers(capsys):
+    call(table, "--paper", *(path for path, _ in committed()[::-1]))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for line in capsys.readouterr().out.splitlines():
+        assert line in text, f"README.md lacks {line!r}: scripts/table.py --paper"
+
+
 def test_a_missing_table_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nothing does not exist"):
         call(table, tmp_path / "nothing")
