@@ -54,6 +54,9 @@ def intervals(values: dict[str, tuple[float, float]], metric: str) -> Figure:
     return finish(canvas, "scores", caption)
 
 
+LABELLED_BARS = 5  # in a group; the numbers of more would overlap
+
+
 def grouped_bars(axis: Axes, groups: Sequence[str], values: Series) -> None:
     """Bars from zero with their values, one colour a system, in legend order."""
     looks = colours(list(values))
@@ -67,7 +70,8 @@ def grouped_bars(axis: Axes, groups: Sequence[str], values: Series) -> None:
             label=name,
             color=looks[name][0],
         )
-        axis.bar_label(bars, fmt="%.1f", fontsize=7, padding=1.5)
+        if len(values) <= LABELLED_BARS:
+            axis.bar_label(bars, fmt="%.1f", fontsize=7, padding=1.5)
     axis.set_xticks(range(len(groups)), groups)
     axis.grid(axis="x", visible=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from reporting import accuracy, alignment, figures, lengths, scores, sentences
@@ -93,14 +94,13 @@ def source_lengths(given: Inputs, uppers: list[int] | None) -> Section:
     bleu: dict[str, list[float]] = {name: [] for name in given.systems}
     length: dict[str, list[float]] = {name: [] for name in given.systems}
     gold = []
-    rows: list[list[Any]] = []
+    columns = [Column("system")]
     for group in groups:
         picked = [[text[i] for i in group.places] for text in given.references]
         tokens = given.reference_tokens
         gold.append(
             sum(lengths.mean_length(one, group.places) for one in tokens) / len(tokens)
         )
-        row: list[Any] = [group.name, len(group.places), gold[-1]]
         for name, text in given.systems.items():
             part = [text[i] for i in group.places]
             bleu[name].append(
@@ -109,15 +109,15 @@ def source_lengths(given: Inputs, uppers: list[int] | None) -> Section:
             length[name].append(
                 lengths.mean_length(given.system_tokens[name], group.places)
             )
-            row += [bleu[name][-1], length[name][-1]]
-        rows.append(row)
-    columns = [
-        Column("source length", "tokens"),
-        Column("sentences", "", ",d"),
-        Column("reference", "tokens", ".1f"),
+        columns += [
+            Column(group.name, "BLEU", ".2f", "high"),
+            Column(group.name, "tokens", ".1f"),
+        ]
+    rows: list[list[Any]] = [
+        [name, *itertools.chain(*zip(bleu[name], length[name]))]
+        for name in given.systems
     ]
-    for name in given.systems:
-        columns += [Column(name, "BLEU", ".2f"), Column(name, "tokens", ".1f")]
+    rows.append(["reference", *itertools.chain(*((None, mean) for mean in gold))])
     table = Table("by-length", "BLEU and mean length by source length.", columns, rows)
     names = [group.name for group in groups]
     sizes_ = [len(group.places) for group in groups]
