@@ -67,9 +67,15 @@ def style() -> dict[str, Any]:
 
 
 def colours(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each system, in the order given."""
+    """Colour and marker of each system, in the order given.
+
+    Where a colour comes back it has another marker.
+    """
     return {
-        name: (PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)])
+        name: (
+            PALETTE[i % len(PALETTE)],
+            MARKERS[(i + i // len(PALETTE)) % len(MARKERS)],
+        )
         for i, name in enumerate(names)
     }
 
