@@ -167,13 +167,14 @@ def claim(work: Path) -> Iterator[int]:
     """
     lock = os.open(work / ".lock", os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(
+                f"--work {work} must not be in use, but another run, or a step that it "
+                "began, is still at work there: wait for it or end it"
+            ) from error
         yield lock
-    except BlockingIOError as error:
-        raise ValueError(
-            f"--work {work} must not be in use, but another run, or a step that it "
-            "began, is still at work there: wait for it or end it"
-        ) from error
     finally:
         os.close(lock)
 

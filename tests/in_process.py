@@ -13,7 +13,7 @@ from types import ModuleType
 from unittest import mock
 
 import yaml
-from commands import ROOT
+from commands import NO_WORKERS, ROOT
 from comparison import costs, runner
 from fairseq import checkpoint_utils
 
@@ -30,12 +30,17 @@ def command(self: runner.Runner, step: str, words: list[str], **_: str) -> None:
     words = words[1:]  # the interpreter
     module = words[0] == "-m"
     name, *arguments = words[module:]
+    if name == "fairseq_cli.generate":
+        arguments += NO_WORKERS  # one would outlive the command, in this process
     with open(log, "a", encoding="utf-8") as file, contextlib.ExitStack() as stack:
         file.write(costs.launch_line(step))
         handler = logging.StreamHandler(file)
         handler.setFormatter(logging.Formatter(FORMAT, "%Y-%m-%d %H:%M:%S"))
         logging.getLogger().addHandler(handler)
         stack.callback(logging.getLogger().removeHandler, handler)
+        for logger in logging.getLogger(), logging.getLogger("fairseq"):
+            stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.INFO)  # other tests have their own
         stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
         stack.enter_context(mock.patch("signal.signal"))  # not from a thread
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
