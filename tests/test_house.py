@@ -167,6 +167,7 @@ def test_every_script_says_what_it_does():
     for path in sorted((ROOT / "scripts").glob("*.py")):
         if path.name in ("texts.py", "published.py"):  # others import them
             continue
+        assert path.stat().st_mode & 0o100, f"chmod +x {path}"
         done = subprocess.run(
             [sys.executable, path, "--help"], capture_output=True, text=True
         )
