@@ -61,18 +61,22 @@ def checkpoint_files(cfg: Any) -> list[str]:
     return [path for path in paths if os.path.isfile(path)]
 
 
-def read_checkpoint(path: str) -> dict[str, Any]:
+def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
     """A checkpoint of fairseq's, its tensors not read from the disk before use.
+
+    Args:
+        path: file.
+        options: that may have named it, for the messages.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: it is cut off, or something else altogether.
     """
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"{path} {OPTIONS} does not exist")
+        raise FileNotFoundError(f"{path} {options} does not exist")
     if not zipfile.is_zipfile(path):
         raise ValueError(
-            f"{path} is not a whole checkpoint {OPTIONS}: it was cut off while it was "
+            f"{path} is not a whole checkpoint {options}: it was cut off while it was "
             "written or copied, or is another kind of file; use another one"
         )
     try:
@@ -80,13 +84,13 @@ def read_checkpoint(path: str) -> dict[str, Any]:
     except Exception as error:  # torch and its unpickler raise all sorts
         reason = str(error).split("\n")[0]
         raise ValueError(
-            f"{path} {OPTIONS} cannot be read safely: it is damaged, or holds more "
+            f"{path} {options} cannot be read safely: it is damaged, or holds more "
             f"than tensors, settings and counters ({type(error).__name__}: {reason}); "
             "use another one"
         ) from error
     if not isinstance(state, dict) or "model" not in state:
         raise ValueError(
-            f"{path} {OPTIONS} must be a checkpoint of fairseq-train, but has no model "
+            f"{path} {options} must be a checkpoint of fairseq-train, but has no model "
             "in it: use another one"
         )
     return state

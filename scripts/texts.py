@@ -154,6 +154,10 @@ def run(main: Callable[[], None]) -> None:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output, as head does, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except (ValueError, OSError) as error:
         message = str(error)
         if isinstance(error, OSError) and error.errno:  # the system's own

@@ -22,6 +22,7 @@ from reporting import (
     lengths,
     logs,
     page,
+    run_sections,
     scores,
     sections,
     sentences,
@@ -351,12 +352,14 @@ def test_tokens_of_chinese_are_characters():
 
 def test_a_checkpoint_that_would_run_code_is_refused(tmp_path):
     path = tmp_path / "bad.pt"
+    given = SimpleNamespace(checkpoints={"S": path}, train_logs={}, generate_logs={})
+    given.systems = {"S": []}
     torch.save({"model": SimpleNamespace()}, path)
-    with pytest.raises(ValueError, match="safe loading refuses it"):
-        sizes.read_state(str(path))
+    with pytest.raises(ValueError, match=r"\(--checkpoint\) cannot be read safely"):
+        run_sections.speeds(given)
     torch.save({"weights": 1}, path)
-    with pytest.raises(ValueError, match="must be a fairseq checkpoint with a model"):
-        sizes.read_state(str(path))
+    with pytest.raises(ValueError, match=r"\(--checkpoint\) must be a checkpoint of"):
+        run_sections.speeds(given)
 
 
 # ----------------------------------------------------------------- the command

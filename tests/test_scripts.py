@@ -638,3 +638,12 @@ def test_writing_texts_is_seeded(tmp_path):
     second = write_texts(tmp_path / "b", {"train": 5})
     assert (first / "train.de").read_text() == (second / "train.de").read_text()
     assert PLUGIN[0] == "--user-dir"
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    words = [ROOT / "scripts" / "table.py", ROOT / "examples" / "toy" / "results.json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, *words], **pipes)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 1

@@ -71,11 +71,13 @@ def speeds(given: Inputs) -> Section:
             "--generate-log, each NAME=FILE."
         )
         return Section("speeds", title, missing=reason)
+    from sbnmt_plugin.checkpoints import read_checkpoint  # here: it takes seconds
+
     rows: list[list[Any]] = []
     for name in names:
         row: list[Any] = [name, None, None, None, None, None]
         if name in given.checkpoints:
-            state = sizes.read_state(str(given.checkpoints[name]))
+            state = read_checkpoint(str(given.checkpoints[name]), "(--checkpoint)")
             row[1] = sizes.count_parameters(state["model"]) / 1e6
         if name in given.train_logs:
             log = logs.read_train_log(read_lines(given.train_logs[name]))

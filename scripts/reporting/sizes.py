@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-from typing import Any
-
 import torch
-from texts import ROOT as ROOT  # finds the checkout's package
 from torch import Tensor
 
 NO_PARAMETERS = ("version", "_float_tensor")
@@ -30,36 +26,3 @@ def count_parameters(state: dict[str, Tensor]) -> int:
             seen.append(value)
         total += value.numel()
     return total
-
-
-def read_state(path: str) -> dict[str, Any]:
-    """A checkpoint, loaded without running any code that it may hold.
-
-    Raises:
-        ValueError: it is no whole checkpoint, or holds more than tensors, settings
-            and counters.
-    """
-    from sbnmt_plugin.checkpoints import allow_checkpoint_contents
-
-    allow_checkpoint_contents()
-    if not zipfile.is_zipfile(path):
-        raise ValueError(
-            f"--checkpoint {path} must be a whole checkpoint, but was cut off or is "
-            "another kind of file: give the .pt file of a training"
-        )
-    try:
-        state: dict[str, Any] = torch.load(
-            path, map_location="cpu", weights_only=True, mmap=True
-        )
-    except Exception as error:
-        raise ValueError(
-            f"--checkpoint {path} must hold tensors, settings and counters only, but "
-            f"torch's safe loading refuses it ({str(error).splitlines()[0][:120]}): "
-            "use a checkpoint of fairseq's or of this plugin's"
-        ) from error
-    if not isinstance(state, dict) or "model" not in state:
-        raise ValueError(
-            f"--checkpoint {path} must be a fairseq checkpoint with a model, but has "
-            "none: give the .pt file of a training"
-        )
-    return state
