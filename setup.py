@@ -37,6 +37,8 @@ setup(
         "fastbpe": ["fastBPE==0.1.0"],
         # scripts/report.py; eflomal, the word aligner, is built by a C compiler
         "report": ["matplotlib>=3.8", "jinja2>=3.1", "eflomal>=2.0.0"],
+        # scripts/benchmark.py: the plots, and one more system to compare with
+        "benchmark": ["matplotlib>=3.8", "jinja2>=3.1", "ctranslate2>=4.5"],
         "test": [
             "pytest>=8",
             "ruff",

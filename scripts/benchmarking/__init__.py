@@ -1,0 +1,1 @@
+"""Parts of benchmark.py: systems that are timed in turn, tables, plots."""
