@@ -2,8 +2,11 @@
 
 Both modules subclass fairseq's ``MultiheadAttention``: they have its parameters
 under its names and replace only the product of queries, keys and values.  The
-same code trains, scores and decodes; with a :class:`DecoderCache` the queries
-are one step long and the keys are those of all steps so far.
+same code trains, scores and decodes.  What differs is who asks and what may be seen:
+
+             Q queries of a direction      its keys          mask
+    training the T steps                   the T steps       causal, padding
+    search   its K hypotheses' last step   K slots a step    who descends from whom
 """
 
 from __future__ import annotations
@@ -23,39 +26,89 @@ FIRST_CAPACITY = 32  # steps a cache holds before it doubles
 class DecoderCache(dict):  # type: ignore[type-arg]
     """Keys and values of the steps so far, handed to fairseq as incremental state.
 
-    Entries are kept by attention module: time-major buffers (capacity, N, C) for
+    Nothing is moved when hypotheses are re-paired.  At every step the K hypotheses
+    of a direction fill K slots; :attr:`ancestors` says which of them belong to whom.
+    With K = 2, after a step at which both continued hypothesis 1::
+
+        slots       1  2 | 1  2       ancestors of row 0: 1 1
+        step        0  0 | 1  1       ancestors of row 1: 1 2
+
+    so row 0 sees slots 1, 1' and row 1 sees slots 1, 2', and slot 2 of step 0 has no
+    descendants.  Cached steps stay as computed with the partner of their time, also
+    after re-pairing (algorithm, section 6).
+
+    Entries are kept by attention module: buffers (BD, capacity · K, C) for
     self-attention, which grow by doubling, and the encoder's keys and values
     (B, H, S, C/H), one copy a sentence, for cross-attention.
 
-    Cached steps stay as computed with the partner of their time, also after
-    hypotheses have been re-paired (algorithm, section 6).
-
     Args:
         layout: what the rows are.
+
+    Attributes:
+        length: t, steps begun.
+        ancestors: (N, t) the rank, at each step, of the slot that is row's own past.
     """
 
     def __init__(self, layout: Layout) -> None:
         super().__init__()
         self.layout = layout
-        self.length = 0  # steps in the buffers, set by advance()
+        self.length = 0
+        self.ancestors: Tensor | None = None
+        self._mask: Tensor | None = None
         self._steps: dict[nn.Module, list[Tensor]] = {}
         self._encoder: dict[nn.Module, tuple[Tensor, Tensor]] = {}
 
+    def begin(self, rows: Tensor) -> None:
+        """Begin a step.
+
+        Args:
+            rows: a tensor of N rows, on the device of the search.
+        """
+        rank = torch.arange(rows.size(0), device=rows.device) % self.layout.beam
+        if self.ancestors is None:
+            self.ancestors = rank.new_empty(rank.size(0), 0)
+        self.ancestors = torch.cat([self.ancestors, rank[:, None]], dim=1)
+        self.length += 1
+        self._mask = None
+
     def append(self, owner: nn.Module, *new: Tensor) -> list[Tensor]:
-        """Write this step's rows (1, N, C) and return all steps, (t + 1, N, C)."""
+        """Write this step's rows (N, C); return the slots of all, (BD, t · K, C)."""
+        beam = self.layout.beam
         buffers = self._steps.get(owner)
         if buffers is None:
-            buffers = [x.new_empty(FIRST_CAPACITY, *x.shape[1:]) for x in new]
-        elif buffers[0].size(0) == self.length:
-            buffers = [torch.cat([x, torch.empty_like(x)]) for x in buffers]
+            streams = new[0].size(0) // beam
+            shape = streams, FIRST_CAPACITY * beam, new[0].size(1)
+            buffers = [x.new_empty(shape) for x in new]
+        elif buffers[0].size(1) < self.length * beam:
+            buffers = [torch.cat([x, torch.empty_like(x)], dim=1) for x in buffers]
         self._steps[owner] = buffers
+        end = self.length * beam
         for buffer, x in zip(buffers, new):
-            buffer[self.length] = x[0]
-        return [buffer[: self.length + 1] for buffer in buffers]
+            buffer[:, end - beam : end] = x.unflatten(0, (-1, beam))
+        return [buffer[:, :end] for buffer in buffers]
 
-    def advance(self) -> None:
-        """Count the step that all layers have now written."""
-        self.length += 1
+    def mask(self, dtype: torch.dtype) -> Tensor | None:
+        """What each query sees: (BD, 1, D · K, t · K), 0 or -inf, the same for all
+        layers; None with one hypothesis a direction, who sees all.
+
+        The first K rows are those of the direction's own hypotheses, row (d, k)
+        seeing its ancestors; the other K are the opposite's, who see what (d, k)
+        sees, or with ``best`` pairing what (d, 0) sees.
+        """
+        layout = self.layout
+        if layout.beam == 1 or self.ancestors is None:
+            return None
+        if self._mask is None or self._mask.dtype != dtype:
+            ranks = torch.arange(layout.beam, device=self.ancestors.device)
+            hidden = self.ancestors[..., None] != ranks  # (N, t, K)
+            hidden = hidden.view(-1, 1, layout.beam, self.length * layout.beam)
+            if layout.directions == 2:
+                across = hidden
+                if layout.pairing == "best":
+                    across = hidden[:, :, :1].expand_as(hidden)
+                hidden = torch.cat([hidden, across], dim=2)
+            self._mask = additive(hidden, dtype)
+        return self._mask
 
     def encoder(self, owner: nn.Module, compute: Any) -> tuple[Tensor, Tensor]:
         """Keys and values of the encoder output, computed at the first step."""
@@ -70,91 +123,85 @@ class DecoderCache(dict):  # type: ignore[type-arg]
             rows: (N',) row numbers, parents of the hypotheses that live on.  Fewer
                 than before where sentences have finished: whole ones are left out.
         """
-        shrunk = False
+        if self.ancestors is None:
+            return
+        shrunk = rows.numel() != self.ancestors.size(0)
+        self.ancestors = self.ancestors[rows]
+        if not shrunk:
+            return
+        beam, group = self.layout.beam, self.layout.group
+        streams, sentences = rows[::beam] // beam, rows[::group] // group
         for buffers in self._steps.values():
-            shrunk = rows.numel() != buffers[0].size(1)
             for i, buffer in enumerate(buffers):
-                moved = buffer[: self.length].index_select(1, rows)
-                if shrunk:
-                    buffers[i] = buffer.new_empty(buffer.size(0), *moved.shape[1:])
-                buffers[i][: self.length] = moved
-        if shrunk:
-            sentences = rows[:: self.layout.group] // self.layout.group
-            for owner, pair in self._encoder.items():
-                keys, values = (x.index_select(0, sentences) for x in pair)
-                self._encoder[owner] = (keys, values)
+                buffers[i] = buffer.index_select(0, streams)
+        for owner, pair in self._encoder.items():
+            keys, values = (x.index_select(0, sentences) for x in pair)
+            self._encoder[owner] = (keys, values)
+
+
+def additive(hidden: Tensor, dtype: torch.dtype) -> Tensor:
+    """-inf where hidden, else 0: to be added to attention logits."""
+    zeros = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
+    return zeros.masked_fill_(hidden, float("-inf"))
 
 
 def attend_both_ways(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    layout: Layout,
+    directions: int = 2,
     mask: Tensor | None = None,
     dropout: float = 0.0,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, ...]:
     """History and future attention (paper, equations 3 and 7), two softmaxes.
 
     ``future[row] = attention(query[row], key[opposite(row)], value[opposite(row)])``
-    is computed without moving a key: every row's keys answer its own queries and
-    those of the opposite row side by side, and the second half of the answers is
-    handed back.  With 2 rows l r the batch is
+    is computed without moving a key: every direction's keys answer its own queries
+    and the opposite's side by side, and the second half of the answers is handed
+    back.  With 2 rows l r the batch is
 
         keys l: queries l, r  ->  history of l, future of r
         keys r: queries r, l  ->  history of r, future of l
 
+    With one direction there is no future.
+
     Args:
-        query: (N, H, T, C/H).
-        key, value: (N, H, T', C/H), T' = T in training, all steps so far in search.
-        mask: (N or 1, 1, T, T') bool, True where query i may see key j of *this
-            row's* keys; the same for both queries that read them.
+        query: (BD, H, Q, C/H).
+        key, value: (BD, H, T, C/H).
+        mask: (BD or 1, 1, D · Q, T), added to the logits of the queries that read
+            *this row's* keys, its own first.
         dropout: rate on the attention weights.
 
     Returns:
-        history, future: (N, H, T, C/H) each.
+        history, and with two directions future: (BD, H, Q, C/H) each.
     """
-    if layout.pairing == "best" and layout.beam > 1:
-        history = F.scaled_dot_product_attention(query, key, value, mask, dropout)
-        return history, _attend_to_best(query, key, value, layout, dropout)
-    steps = query.size(2)
-    queries = torch.cat([query, opposite(query, layout.beam)], dim=2)
-    if mask is not None:
-        mask = mask.repeat(1, 1, 2, 1)
-    both = F.scaled_dot_product_attention(queries, key, value, mask, dropout)
-    history, future = both.split(steps, dim=2)
-    return history, opposite(future, layout.beam)
+    asking = [query, opposite(query)] if directions == 2 else [query]
+    queries = torch.cat(asking, dim=2)
+    answers = F.scaled_dot_product_attention(queries, key, value, mask, dropout)
+    history, *future = answers.split(query.size(2), dim=2)
+    return history, *(opposite(x) for x in future)
 
 
-def _attend_to_best(
-    query: Tensor, key: Tensor, value: Tensor, layout: Layout, dropout: float
+def causal_mask(
+    padding: Tensor | None, steps: int, dtype: torch.dtype, device: torch.device
 ) -> Tensor:
-    """Future attention where all K hypotheses look at the other side's first.
+    """M_hist and M_fut: query i sees key j if j ≤ i and j is not padding.
 
-    The K single-step queries of a direction become K queries to one set of keys.
-    """
-    flipped = opposite(query, layout.beam)  # row (d, k) now asks the keys of d
-    asked = flipped.squeeze(2).unflatten(0, (-1, layout.beam))  # (BD, K, H, C/H)
-    best_key, best_value = (x[:: layout.beam] for x in (key, value))
-    answers = F.scaled_dot_product_attention(
-        asked.transpose(1, 2), best_key, best_value, None, dropout
-    )  # (BD, H, K, C/H)
-    return opposite(answers.transpose(1, 2).flatten(0, 1).unsqueeze(2), layout.beam)
-
-
-def causal_mask(padding: Tensor | None, steps: int, device: torch.device) -> Tensor:
-    """Key j is visible to query i if j ≤ i and j is not padding: M_hist and M_fut.
-
-    The tag at j = 0 is never padding, so no row is empty.
+    Padding is that of the row whose keys are read, so both masks are the same, and
+    follow each other for :func:`attend_both_ways`.  The tag at j = 0 is never padding,
+    so no query sees nothing.
 
     Args:
-        padding: (N, T) True at padding of each row's own stream, or None.
+        padding: (2B, T) True at padding of each row's own stream, or None.
 
     Returns:
-        (N or 1, 1, T, T) bool.
+        (2B or 1, 1, 2T, T), 0 or -inf.
     """
-    mask = torch.ones(steps, steps, dtype=torch.bool, device=device).tril()
-    mask = mask[None, None]
-    return mask if padding is None else mask & ~padding[:, None, None, :]
+    hidden = torch.ones(steps, steps, dtype=torch.bool, device=device).triu(1)
+    hidden = hidden.repeat(2, 1)[None, None]
+    if padding is not None:
+        hidden = hidden | padding[:, None, None, :]
+    return additive(hidden, dtype)
 
 
 class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
@@ -193,33 +240,36 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
         Args:
             query: (T, N, C), one step (1, N, C) with a cache.
             key, value: the query (fairseq's call passes them).
-            key_padding_mask: (N, T) True at padding of the row's own stream.
+            key_padding_mask: as fairseq passes it; ``attn_mask`` knows it.
             incremental_state: the cache in search.
-            attn_mask: fairseq's additive causal mask; the boolean mask built
-                here says the same and knows the padding too.
+            attn_mask: :func:`causal_mask`, without a cache.
 
         Returns:
             (T, N, C), and None where fairseq returns weights.
         """
-        steps, rows, _ = query.shape
-        q = self.q_proj(query)
-        k, v = self.k_proj(query), self.v_proj(query)
+        new = self.q_proj(query), self.k_proj(query), self.v_proj(query)
         if incremental_state is None:
-            layout, mask = TRAINING, causal_mask(key_padding_mask, steps, query.device)
-        else:
-            layout, mask = incremental_state.layout, None
-            k, v = incremental_state.append(self, k, v)
+            q, k, v = new
+            directions, mask = TRAINING.directions, attn_mask
+        else:  # (1, BDK, C) -> (K, BD, C), and time-major slots
+            layout = incremental_state.layout
+            q, k, v = (x[0] for x in new)
+            q = q.unflatten(0, (-1, layout.beam)).transpose(0, 1)
+            k, v = (x.transpose(0, 1) for x in incremental_state.append(self, k, v))
+            directions, mask = layout.directions, incremental_state.mask(q.dtype)
         q, k, v = (self._heads(x) for x in (q, k, v))
         dropout = self.dropout_module.p if self.training else 0.0
-        history, future = attend_both_ways(q, k, v, layout, mask, dropout)
+        parts = attend_both_ways(q, k, v, directions, mask, dropout)
         if self.watcher is not None:
-            self.watcher(q, k, history, future)
-        fused = self.fusion(history, future)  # (N, H, T, C/H)
-        joined = fused.permute(2, 0, 1, 3).reshape(steps, rows, self.embed_dim)
-        return self.out_proj(joined), None
+            self.watcher(q, k, mask, *parts)
+        fused = self.fusion(*parts)  # (BD, H, Q, C/H)
+        joined = fused.permute(2, 0, 1, 3).flatten(2)  # (Q, BD, C)
+        if incremental_state is not None:
+            joined = joined.transpose(0, 1)
+        return self.out_proj(joined.reshape(query.shape)), None
 
     def _heads(self, x: Tensor) -> Tensor:
-        """(T, N, C) -> (N, H, T, C/H)."""
+        """(Q, BD, C) -> (BD, H, Q, C/H)."""
         return x.unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
 
 

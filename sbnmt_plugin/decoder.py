@@ -16,6 +16,7 @@ from sbnmt_plugin.attention import (
     DecoderCache,
     GroupedCrossAttention,
     SBSelfAttention,
+    causal_mask,
 )
 from sbnmt_plugin.directions import TRAINING, Layout
 from sbnmt_plugin.fusion import build_fusion
@@ -90,6 +91,7 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
         # Present in every checkpoint of ours: tells it from a Transformer's.
         self.register_buffer("sb_version", torch.tensor([1]))
         self.need_attn = False
+        self._mask: Tensor | None = None  # of the training step at hand
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
         """As the parent's, which names its layer class."""
@@ -132,18 +134,29 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
             sentences = encoder_out["encoder_out"][0].size(1)
             if layout is None or rows != sentences * layout.group:
                 raise ValueError(WRONG_TASK.format(rows=rows, sentences=sentences))
+        if incremental_state is not None:
+            incremental_state.begin(prev_output_tokens)
+        else:
+            self._mask = self._training_mask(prev_output_tokens)
         if alignment_layer is None and not self.need_attn:
             alignment_layer = -1  # no layer: the weights of none are computed
-        features, extra = super().extract_features(
+        return super().extract_features(
             prev_output_tokens,
             encoder_out=encoder_out,
             incremental_state=incremental_state,
             alignment_layer=alignment_layer,
             alignment_heads=alignment_heads,
         )
-        if incremental_state is not None:
-            incremental_state.advance()
-        return features, extra
+
+    def _training_mask(self, prev_output_tokens: Tensor) -> Tensor:
+        """The mask of all layers: see :func:`attention.causal_mask`."""
+        padding = prev_output_tokens.eq(self.padding_idx)
+        dtype = self.embed_tokens.weight.dtype
+        return causal_mask(padding, padding.size(1), dtype, padding.device)
+
+    def buffered_future_mask(self, tensor: Tensor) -> Tensor | None:
+        """What fairseq hands every layer's self-attention: both streams' mask."""
+        return self._mask
 
     def reorder_incremental_state_scripting(
         self, incremental_state: DecoderCache, new_order: Tensor

@@ -80,27 +80,34 @@ class Tracer:
             attention.watcher = partial(self._watch, attention.fusion)
 
     def _watch(
-        self, fusion: Any, query: Tensor, key: Tensor, history: Tensor, future: Tensor
+        self,
+        fusion: Any,
+        query: Tensor,
+        key: Tensor,
+        mask: Tensor | None,
+        history: Tensor,
+        future: Tensor,
     ) -> None:
         """Keep where this step's queries look; called by the last layer.
 
         Args:
-            query: (N, H, 1, C/H).
-            key: (N, H, t + 1, C/H).
-            history, future: (N, H, 1, C/H).
+            query: (BD, H, K, C/H).
+            key: (BD, H, t · K, C/H), K slots a step; see :class:`DecoderCache`.
+            mask: (BD, 1, 2K, t · K), whose second half is for the opposite's queries.
+            history, future: (BD, H, K, C/H).
         """
-        theirs = opposite(key, self.layout.beam)
-        if self.layout.pairing == "best":
-            split = self.layout.split(theirs)
-            theirs = split[:, :, :1].expand_as(split).flatten(0, 2)
-        logits = query.float() @ theirs.float().transpose(-1, -2)
-        weights = (logits / query.size(-1) ** 0.5).softmax(-1)  # (N, H, 1, t + 1)
+        beam = self.layout.beam
+        logits = opposite(query).float() @ key.float().transpose(-1, -2)
+        logits = logits / query.size(-1) ** 0.5
+        if mask is not None:
+            logits = logits + mask[:, :, beam:]
+        weights = opposite(logits.softmax(-1))  # (BD, H, K, t · K)
+        weights = weights.unflatten(-1, (-1, beam)).sum(-1)  # one slot a step is seen
         kept, added = (
-            part.float().norm(dim=-1).squeeze(-1)
-            for part in fusion.parts(history, future)
-        )  # (N, H)
+            part.float().norm(dim=-1) for part in fusion.parts(history, future)
+        )  # (BD, H, K)
         share = (added / (kept + added).clamp(min=1e-12)).mean(1)
-        self._looks.append((weights.mean(1).squeeze(1), share))
+        self._looks.append((weights.mean(1).flatten(0, 1), share.flatten()))
 
     def step(self, batch: Any, parents: Tensor, length: int) -> None:
         """Note a step of every sentence.

@@ -92,15 +92,23 @@ def shuffled_partners(models: list[Any]) -> Iterator[None]:
     """
     original = attention.attend_both_ways
 
-    def moved(query: Tensor, key: Tensor, value: Tensor, layout: Any, *rest: Any):
-        if len(key) == layout.group:
+    def moved(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        directions: int,
+        mask: Tensor | None,
+        *rest: Any,
+    ):
+        if len(key) == directions:
             raise ValueError(
                 "partners are shuffled within a batch, but one has a single sentence: "
                 "raise --batch-size or --max-tokens, or give more lines to --input"
             )
-        history, _ = original(query, key, value, layout, *rest)
-        others = [x.roll(layout.group, dims=0) for x in (key, value)]
-        _, future = original(query, *others, layout, *rest)
+        history, _ = original(query, key, value, directions, mask, *rest)
+        # a sentence's keys and the mask that says whose they are move together
+        others = [x if x is None else x.roll(directions, 0) for x in (key, value, mask)]
+        _, future = original(query, *others[:2], directions, others[2], *rest)
         return history, future
 
     attention.attend_both_ways = moved

@@ -20,8 +20,8 @@ from helpers import (
 )
 from reference import sb_attention
 
-from sbnmt_plugin import attention
-from sbnmt_plugin.attention import SBSelfAttention
+from sbnmt_plugin import attention, decoder
+from sbnmt_plugin.attention import SBSelfAttention, causal_mask
 from sbnmt_plugin.directions import Layout, opposite, reverse_tokens
 from sbnmt_plugin.fusion import FUSIONS, build_fusion
 
@@ -129,11 +129,11 @@ def test_no_step_sees_a_later_step_of_either_stream(model):
 
 
 def test_the_causality_check_can_fail(monkeypatch):
-    def without_mask(padding, steps, device):
-        return torch.ones(1, 1, steps, steps, dtype=torch.bool)
+    def without_mask(padding, steps, dtype, device):
+        return torch.zeros(1, 1, 2 * steps, steps, dtype=dtype)
 
     model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(attention, "causal_mask", without_mask)
+    monkeypatch.setattr(decoder, "causal_mask", without_mask)
     with pytest.raises(AssertionError, match="depends on step"):
         assert_causal(model)
 
@@ -175,12 +175,11 @@ def test_padding_and_company_change_nothing(model):
 
 
 def test_the_padding_check_can_fail(monkeypatch):
-    def blind(padding, steps, device):
-        return causal_mask(None, steps, device)
+    def blind(padding, *rest):
+        return causal_mask(None, *rest)
 
-    causal_mask = attention.causal_mask
     model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(attention, "causal_mask", blind)
+    monkeypatch.setattr(decoder, "causal_mask", blind)
     with pytest.raises(AssertionError):
         assert_padding_is_inert(model)
 
@@ -203,7 +202,8 @@ def assert_follows_the_formulas(module, kind):
     padding[1, 3:] = True
     padding[4, 2:] = True
     seen = (~padding).T[..., None]
-    fast = module(x, key_padding_mask=padding)[0] * seen
+    mask = causal_mask(padding, T, x.dtype, x.device)
+    fast = module(x, attn_mask=mask)[0] * seen
     slow = sb_attention(module, kind, x, padding)
     torch.testing.assert_close(fast, slow, **EXACT)
     weight = torch.randn_like(slow)
@@ -253,7 +253,7 @@ def test_cached_steps_equal_the_full_pass_at_beam_2(model):
 def test_the_cache_check_can_fail(monkeypatch):
     model = sb_model(sb_lambda=0.7)
     prev = streams(model, ((5, 5), (5, 5), (5, 5)))
-    monkeypatch.setattr(attention, "opposite", lambda rows, beam: rows)
+    monkeypatch.setattr(attention, "opposite", lambda rows: rows)
     cached = decode_step_by_step(model, prev)
     monkeypatch.undo()
     with pytest.raises(AssertionError):

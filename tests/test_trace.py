@@ -100,25 +100,25 @@ def assert_looks(model, path, pairing):
     traced(model, path, pairing)
     kept = module.watcher
 
-    def spy(query, key, history, future):
-        kept(query, key, history, future)
+    def spy(query, key, mask, history, future):
+        kept(query, key, mask, history, future)
         weights, share = tracer._looks[-1]
-        layout = tracer.layout
-        for row in range(len(query)):
-            sentence, rest = divmod(row, layout.group)
-            direction, rank = divmod(rest, layout.beam)
+        beam = tracer.layout.beam
+        for row in range(len(weights)):
+            stream, rank = divmod(row, beam)
+            other = stream + 1 if stream % 2 == 0 else stream - 1
             theirs = 0 if pairing == "best" else rank
-            other = sentence * layout.group + (1 - direction) * layout.beam + theirs
-            mean = torch.zeros(key.size(2), dtype=torch.float64)
+            past = mask[other, 0, theirs] == 0  # its own slots, one a step
             heads = query.size(1)
+            mean = torch.zeros(int(past.sum()), dtype=torch.float64)
             ratio = 0.0
             for head in range(heads):
-                products = key[other, head] @ query[row, head, 0]
+                products = key[other, head][past] @ query[stream, head, rank]
                 products = products / query.size(-1) ** 0.5
                 mean += products.softmax(0) / heads
-                past = history[row, head, 0].norm()
-                added = (0.7 * future[row, head, 0].tanh()).norm()
-                ratio += float(added / (past + added)) / heads
+                kept_part = history[stream, head, rank].norm()
+                added = (0.7 * future[stream, head, rank].tanh()).norm()
+                ratio += float(added / (kept_part + added)) / heads
             assert torch.allclose(weights[row].double(), mean, atol=1e-5)
             assert float(share[row]) == pytest.approx(ratio, abs=1e-5)
             seen.append(row)
@@ -138,7 +138,7 @@ def test_weights_and_shares_follow_the_formulas(tmp_path, pairing):
 
 
 def test_the_check_of_weights_can_fail(tmp_path, monkeypatch):
-    monkeypatch.setattr(trace_module, "opposite", lambda rows, beam: rows)
+    monkeypatch.setattr(trace_module, "opposite", lambda rows: rows)
     with pytest.raises(AssertionError):
         assert_looks(sb_model(sb_lambda=0.7), tmp_path / "t", "rank")
 
