@@ -7,6 +7,7 @@ empty place in the pool.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -34,6 +35,49 @@ class LengthPenalty:
         length = length.to(torch.float64)
         base = (5 + length) / 6 if self.kind == "gnmt" else length
         return base**self.alpha
+
+
+BLOCK = 128  # tokens that are looked at together in the search for the best
+AT_A_TIME = 2**21  # logits whose exponentials are held at a time, on a CPU
+
+
+@dataclass
+class NextTokens:
+    """Scores of the next tokens, not yet normalised: log p = logits - norm.
+
+    A normaliser a row takes the place of a second matrix of the vocabulary's size.
+
+    Attributes:
+        logits: (N, V); -inf for a token that may not come.
+        norm: (N,) log Σ exp of all logits, in float32 at least; not finite where the
+            model has given what is not a number.
+    """
+
+    logits: Tensor
+    norm: Tensor
+
+    @classmethod
+    def of_logits(cls, logits: Tensor) -> NextTokens:
+        """Normalised by their own sum, that is a softmax."""
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        rows = max(1, AT_A_TIME // logits.size(1)) if logits.is_cpu else len(logits)
+        parts = [part.to(wide).logsumexp(-1) for part in logits.split(rows)]
+        return cls(logits, torch.cat(parts))
+
+    @classmethod
+    def of_lprobs(cls, lprobs: Tensor) -> NextTokens:
+        """Log-probabilities as they are; a row with one that is no number has none."""
+        wide = torch.promote_types(lprobs.dtype, torch.float32)
+        norm = torch.zeros(len(lprobs), dtype=wide, device=lprobs.device)
+        return cls(lprobs, norm.masked_fill_(lprobs.isnan().any(-1), math.nan))
+
+    def lprobs(self) -> Tensor:
+        """(N, V) log-probabilities."""
+        return self.logits - self.norm[:, None]
+
+    def lprob(self, rows: Tensor, tokens: Tensor | int) -> Tensor:
+        """Log-probability of ``tokens`` in ``rows``."""
+        return self.logits[rows, tokens] - self.norm[rows]
 
 
 @dataclass
@@ -79,21 +123,61 @@ def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return values, index.gather(-1, order)
 
 
-def expand(scores: Tensor, lprobs: Tensor) -> Candidates:
+def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The ``count`` best tokens of each row; among equals the lower id first.
+
+    Blocks are ranked by their best token first.  The M best tokens lie in the M best
+    blocks: a block that is not among these has M better ones before it, each with a
+    token that is better than all of its own.  With M = 2, blocks of 3 and the row
+
+        2 9 1 | 4 7 7 | 8 0 0      blocks' best: 9 7 8
+
+    only the first and the third block are looked into, and hold 9 and 8.
+
+    Args:
+        logits: (..., V).
+
+    Returns:
+        values, tokens: (..., count) each.
+    """
+    size = logits.size(-1)
+    blocks, rest = divmod(size, BLOCK)
+    if blocks <= count:
+        return top_in_order(logits, count)
+    best = logits[..., : blocks * BLOCK].unflatten(-1, (blocks, BLOCK)).amax(-1)
+    if rest:
+        best = torch.cat([best, logits[..., -rest:].amax(-1, keepdim=True)], dim=-1)
+    _, chosen = top_in_order(best, count)
+    chosen = chosen.sort(dim=-1).values  # lower ids first, as ties want it
+    within = torch.arange(BLOCK, device=logits.device)
+    tokens = (chosen[..., None] * BLOCK + within).flatten(-2)  # (..., count * BLOCK)
+    found = logits.gather(-1, tokens.clamp(max=size - 1))
+    found = found.masked_fill_(tokens >= size, DEAD)
+    values, index = top_in_order(found, count)
+    return values, tokens.gather(-1, index)
+
+
+def expand(scores: Tensor, following: NextTokens) -> Candidates:
     """The top 2K of each direction's K · V continuations.
 
     Each direction expands on its own.  2K, because at most K of them end (one a
-    parent), so K that do not end are always among them.  Ties: lower rank of the
-    parent, then lower token id.
+    parent), so K that do not end are always among them.  They are among the 2K best
+    of each hypothesis.  Ties: lower rank of the parent, then lower token id.
 
     Args:
         scores: (B, D, K) of the live hypotheses.
-        lprobs: (B, D, K, V) log-probabilities of their next tokens.
+        following: (N, V) the next tokens.
     """
-    beam, vocabulary = lprobs.shape[2:]
-    totals = (scores[..., None] + lprobs).flatten(2)  # (B, D, KV)
+    beam = scores.size(2)
+    vocabulary = following.logits.size(1)
+    each = min(2 * beam, vocabulary)
+    logits, tokens = top_tokens(following.logits, each)  # (N, 2K)
+    gained = (logits - following.norm[:, None]).view(*scores.shape, each)
+    totals = scores[..., None] + gained
+    totals = totals.masked_fill_(totals.isnan(), DEAD).flatten(2)  # (B, D, K * 2K)
     score, index = top_in_order(totals, min(2 * beam, beam * vocabulary))
-    return Candidates(score, index // vocabulary, index % vocabulary)
+    tokens = tokens.view(*scores.shape, each).flatten(2).gather(2, index)
+    return Candidates(score, index // each, tokens)
 
 
 def survivors(candidates: Candidates, beam: int, eos: int, last: Tensor) -> Candidates:

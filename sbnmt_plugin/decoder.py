@@ -18,6 +18,7 @@ from sbnmt_plugin.attention import (
     SBSelfAttention,
     causal_mask,
 )
+from sbnmt_plugin.beam import NextTokens
 from sbnmt_plugin.directions import TRAINING, Layout
 from sbnmt_plugin.fusion import build_fusion
 
@@ -163,6 +164,10 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
     ) -> None:
         """fairseq's name for :meth:`DecoderCache.select`."""
         incremental_state.select(new_order)
+
+    def next_tokens(self, logits: Tensor) -> NextTokens:
+        """Scores (N, V) of the next token for the search."""
+        return NextTokens.of_logits(logits)
 
     def get_normalized_probs(
         self, net_output: Any, log_probs: bool, sample: Any = None

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sbnmt_plugin.beam import NextTokens
 from sbnmt_plugin.directions import Layout
 
 
@@ -16,16 +17,27 @@ class Scorer:
 
     A bidirectional decoder reads one encoder output a sentence; any other fairseq
     decoder gets one copy a row, as in fairseq's own generator.
+
+    Args:
+        weights: whether attention to the source is wanted.
     """
 
-    def __init__(self, model: Any, net_input: dict[str, Tensor], layout: Layout):
+    def __init__(
+        self,
+        model: Any,
+        net_input: dict[str, Tensor],
+        layout: Layout,
+        weights: bool = False,
+    ) -> None:
         self.model = model
         self.layout = layout
-        self.bidirectional = getattr(model, "bidirectional", False)
+        self.decoder = model.decoder
+        self.grouped = hasattr(self.decoder, "start")
         self.encoder_out = model.encoder.forward_torchscript(net_input)
         self.rows = net_input["src_tokens"].size(0) * layout.group
-        if self.bidirectional:
-            self.state = model.decoder.start(layout)
+        if self.grouped:
+            self.decoder.need_attn = weights
+            self.state = self.decoder.start(layout)
         else:
             self.state = {}
             self._reorder_encoder_out(
@@ -38,45 +50,52 @@ class Scorer:
             self.encoder_out, order
         )
 
-    def step(self, tokens: Tensor, temperature: float) -> tuple[Tensor, Tensor | None]:
+    def step(
+        self, tokens: Tensor, temperature: float
+    ) -> tuple[NextTokens, Tensor | None]:
         """Score the next token of every row.
 
         Args:
             tokens: (N, t + 1), the start symbols first.
 
         Returns:
-            (N, V) log-probabilities; (N, S) attention to the source or None.
+            (N, V) scores; (N, S) attention to the source or None.
         """
-        logits, extra = self.model.decoder(
+        logits, extra = self.decoder(
             tokens, encoder_out=self.encoder_out, incremental_state=self.state
         )
-        logits = logits[:, -1:] / temperature
-        lprobs = self.model.get_normalized_probs((logits, extra), log_probs=True)
+        logits = logits[:, -1:]
+        if temperature != 1:
+            logits = logits / temperature
+        if self.grouped:
+            following = self.decoder.next_tokens(logits[:, 0])
+        else:
+            lprobs = self.model.get_normalized_probs((logits, extra), log_probs=True)
+            following = NextTokens.of_lprobs(lprobs[:, 0])
         # recurrent decoders give it as it is, Transformers in a dictionary
         attention = extra if isinstance(extra, Tensor) else (extra or {}).get("attn")
         if isinstance(attention, list):
             attention = attention[0]
-        return lprobs[:, -1], None if attention is None else attention[:, -1]
+        return following, None if attention is None else attention[:, -1]
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows; fewer than before where sentences have finished."""
-        self.model.decoder.reorder_incremental_state_scripting(self.state, rows)
+        self.decoder.reorder_incremental_state_scripting(self.state, rows)
         if rows.numel() != self.rows:
             self.rows = rows.numel()
             group = self.layout.group
-            self._reorder_encoder_out(
-                rows[::group] // group if self.bidirectional else rows
-            )
+            self._reorder_encoder_out(rows[::group] // group if self.grouped else rows)
 
 
 def ensemble_step(
     scorers: list[Scorer], tokens: Tensor, temperature: float
-) -> tuple[Tensor, Tensor | None]:
+) -> tuple[NextTokens, Tensor | None]:
     """Mean probability, as a logarithm, and mean attention of several models."""
     outputs = [scorer.step(tokens, temperature) for scorer in scorers]
-    lprobs = outputs[0][0]
+    following = outputs[0][0]
     if len(outputs) > 1:
-        stacked = torch.stack([scores for scores, _ in outputs])
-        lprobs = stacked.logsumexp(0) - math.log(len(outputs))
+        stacked = torch.stack([scores.lprobs() for scores, _ in outputs])
+        mean = stacked.logsumexp(0) - math.log(len(outputs))
+        following = NextTokens.of_lprobs(mean)
     attention = [weights for _, weights in outputs if weights is not None]
-    return lprobs, torch.stack(attention).mean(0) if attention else None
+    return following, torch.stack(attention).mean(0) if attention else None

@@ -25,7 +25,7 @@ from fairseq import utils
 from torch import Tensor
 
 from sbnmt_plugin import beam as search
-from sbnmt_plugin.beam import DEAD, Candidates, Pool
+from sbnmt_plugin.beam import DEAD, Candidates, NextTokens, Pool
 from sbnmt_plugin.directions import L2R, NAMES, R2L, opposite, reverse_tokens
 from sbnmt_plugin.ensemble import Scorer, ensemble_step
 from sbnmt_plugin.restrictions import admit, restrict
@@ -63,10 +63,6 @@ class Generator:
         self.layout = options.layout
         self.recorder = recorder
         self.tracer = tracer
-        if options.print_alignment is not None:
-            for model in models:
-                if getattr(model, "bidirectional", False):
-                    model.decoder.need_attn = True
         # what fairseq-generate leaves out of the text that it prints
         self.eos = symbols.eos
         self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
@@ -108,7 +104,8 @@ class Generator:
         }
         for model in self.models:
             model.eval()
-        scorers = [Scorer(model, net_input, self.layout) for model in self.models]
+        weights = self.options.print_alignment is not None
+        scorers = [Scorer(m, net_input, self.layout, weights) for m in self.models]
         batch = self._open(net_input, prefix_tokens)
         results: list[list[Hypothesis]] = [[] for _ in range(batch.index.numel())]
         records: list[Any] = [None] * len(results)
@@ -149,11 +146,12 @@ class Generator:
         lengths = source.ne(symbols.pad).sum(1).to(torch.float64)
         max_len = (options.max_len_a * lengths + options.max_len_b).long()
         max_len = max_len.clamp(max=longest)
-        if count and int(max_len.min()) < options.min_len:
+        first_end = int(max_len.min()) if count else 0
+        if count and first_end < options.min_len:
             raise ValueError(
                 f"--min-len must be ≤ the longest output allowed, but is "
                 f"{options.min_len} where --max-len-a, --max-len-b and the decoder's "
-                f"positions allow {int(max_len.min())}: lower it or raise those"
+                f"positions allow {first_end}: lower it or raise those"
             )
         if prefix is None:
             prefix = source.new_empty(count, 0)
@@ -171,6 +169,7 @@ class Generator:
         return Batch(
             index=torch.arange(count, device=device),
             max_len=max_len,
+            first_end=first_end,
             prefix=prefix,
             prefix_len=prefix.ne(symbols.pad).sum(1),
             scores=scores,
@@ -188,23 +187,22 @@ class Generator:
             (N,) the row that each row continues.
         """
         options, layout = self.options, self.layout
-        lprobs, attention = ensemble_step(scorers, batch.tokens, options.temperature)
-        lprobs = lprobs.to(batch.scores.dtype)
-        lprobs = restrict(lprobs, batch, step, self.symbols, options)
-        by_direction = layout.split(lprobs)
-        candidates = search.expand(batch.scores, by_direction)
+        following, attention = ensemble_step(scorers, batch.tokens, options.temperature)
+        restrict(following, batch, step, self.symbols, options)
+        candidates = search.expand(batch.scores, following)
         last = layout.split(batch.tokens[:, -1])
         live = search.survivors(candidates, layout.beam, self.symbols.eos, last)
         if attention is not None and options.print_alignment is not None:
             new = attention[:, None]
             old = batch.attention
             batch.attention = new if old is None else torch.cat([old, new], dim=1)
-        self._finish(batch, candidates, by_direction, step)
+        self._finish(batch, candidates, following, step)
 
-        first_rows = torch.arange(0, len(lprobs), layout.beam, device=lprobs.device)
-        parents = first_rows.view(-1, layout.directions, 1) + live.parent
-        parents, token = parents.flatten(), live.token.flatten()
-        gained = lprobs[parents, token][:, None]
+        rows = torch.arange(live.parent.numel(), device=live.parent.device)
+        first_rows = rows.view_as(live.parent)[..., :1]
+        parents = (first_rows + live.parent).flatten()
+        token = live.token.flatten()
+        gained = following.lprob(parents, token)[:, None]
         batch.scores = live.score
         batch.tokens = torch.cat([batch.tokens[parents], token[:, None]], dim=1)
         batch.token_scores = torch.cat([batch.token_scores[parents], gained], dim=1)
@@ -213,7 +211,7 @@ class Generator:
         return parents
 
     def _finish(
-        self, batch: Batch, candidates: Candidates, lprobs: Tensor, step: int
+        self, batch: Batch, candidates: Candidates, following: NextTokens, step: int
     ) -> None:
         """Put the candidates that end into the pool, with all that belongs to them."""
         eos, layout = self.symbols.eos, self.layout
@@ -227,7 +225,7 @@ class Generator:
             x[..., : layout.beam] for x in (total, candidates.parent.gather(2, order))
         )
         tokens = layout.split(batch.tokens)[..., 1:]  # (B, D, K, t)
-        last = lprobs[..., eos].unsqueeze(-1)
+        last = layout.split(following.logits[:, eos] - following.norm).unsqueeze(-1)
         fields = {
             "tokens": F.pad(tokens, (0, 1), value=eos),
             "scores": torch.cat([layout.split(batch.token_scores), last], dim=-1),

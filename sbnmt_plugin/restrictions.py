@@ -6,18 +6,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sbnmt_plugin.beam import DEAD
+from sbnmt_plugin.beam import DEAD, NextTokens
 from sbnmt_plugin.directions import L2R, R2L
 from sbnmt_plugin.state import Batch, SearchOptions, Symbols
 
 
-def ban_repeated_ngrams(lprobs: Tensor, tokens: Tensor, size: int) -> None:
+def ban_repeated_ngrams(logits: Tensor, tokens: Tensor, size: int) -> None:
     """Make every token impossible that would complete an n-gram a second time.
 
     Departs from fairseq, whose n = 1 bans nothing on a CPU.
 
     Args:
-        lprobs: (N, V), changed in place.
+        logits: (N, V), changed in place.
         tokens: (N, t) generated so far, without the start symbol.
         size: n.
     """
@@ -27,46 +27,47 @@ def ban_repeated_ngrams(lprobs: Tensor, tokens: Tensor, size: int) -> None:
     last = tokens[:, tokens.size(1) - size + 1 :]  # (N, n - 1)
     repeats = (seen[..., :-1] == last[:, None]).all(-1)
     rows, places = repeats.nonzero(as_tuple=True)
-    lprobs[rows, seen[rows, places, -1]] = DEAD
+    logits[rows, seen[rows, places, -1]] = DEAD
 
 
 def restrict(
-    lprobs: Tensor, batch: Batch, step: int, symbols: Symbols, options: SearchOptions
-) -> Tensor:
-    """Give every token that may not come next -inf.
+    following: NextTokens,
+    batch: Batch,
+    step: int,
+    symbols: Symbols,
+    options: SearchOptions,
+) -> None:
+    """Give every token that may not come next -inf, in place.
 
     In this order: what is never generated, ``--unkpen``, ``--min-len``,
-    repeated n-grams, the end at ``max_len``, a forced prefix.
-
-    Args:
-        lprobs: (N, V).
-
-    Returns:
-        (N, V).
+    repeated n-grams, the end at ``max_len``, a forced prefix.  What no option asks
+    for costs nothing.
     """
-    layout = options.layout
-    nan = lprobs.isnan()
-    batch.broken |= layout.split(nan).flatten(1).any(1)
-    lprobs = lprobs.masked_fill(nan, DEAD)
-    lprobs[:, list(symbols.never)] = DEAD
-    lprobs[:, symbols.unk] -= options.unkpen
-    forced = lprobs.clone() if bool((batch.prefix_len > step).any()) else None
-    if step < options.min_len:
-        lprobs[:, symbols.eos] = DEAD
-    if options.no_repeat_ngram_size > 0:
-        ban_repeated_ngrams(lprobs, batch.tokens[:, 1:], options.no_repeat_ngram_size)
-    over = (batch.max_len <= step).repeat_interleave(layout.group)
-    ending = lprobs[:, symbols.eos].clone()
-    lprobs.masked_fill_(over[:, None], DEAD)
-    lprobs[:, symbols.eos] = ending
-    if forced is not None:
+    layout, logits = options.layout, following.logits
+    batch.broken |= layout.split(~following.norm.isfinite()).flatten(1).any(1)
+    logits[:, list(symbols.never)] = DEAD
+    if options.unkpen:
+        logits[:, symbols.unk] -= options.unkpen
+    bound = None
+    if step < batch.prefix.size(1):
         bound = (batch.prefix_len > step) & (batch.max_len > step)
         token = batch.prefix[:, step].repeat_interleave(layout.group)[:, None]
-        only = torch.full_like(lprobs, DEAD).scatter(1, token, forced.gather(1, token))
-        l2r_rows = torch.zeros_like(layout.split(over))
-        l2r_rows[:, L2R] = bound[:, None]
-        lprobs = torch.where(l2r_rows.flatten()[:, None], only, lprobs)
-    return lprobs
+        forced = logits.gather(1, token)
+    if step < options.min_len:
+        logits[:, symbols.eos] = DEAD
+    if options.no_repeat_ngram_size > 0:
+        ban_repeated_ngrams(logits, batch.tokens[:, 1:], options.no_repeat_ngram_size)
+    if step >= batch.first_end:
+        over = (batch.max_len <= step).repeat_interleave(layout.group)
+        ending = logits[:, symbols.eos].clone()
+        logits.masked_fill_(over[:, None], DEAD)
+        logits[:, symbols.eos] = ending
+    if bound is not None:
+        rows = layout.split(torch.zeros_like(token, dtype=torch.bool))
+        rows[:, L2R] = bound[:, None, None]
+        rows = rows.flatten(0, 2)  # (N, 1)
+        kept = torch.where(rows, forced, logits.gather(1, token))
+        logits.masked_fill_(rows, DEAD).scatter_(1, token, kept)
 
 
 def admit(

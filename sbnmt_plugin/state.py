@@ -75,6 +75,7 @@ class Batch:
     Attributes:
         index: (B,) their places in the sample.
         max_len, prefix, prefix_len: (B,), (B, P), (B,); see :meth:`Generator._open`.
+        first_end: no sentence's max_len is smaller.
         scores: (B, D, K) of the live hypotheses.
         tokens: (N, t + 1) with the start symbol.
         token_scores: (N, t) log-probability of each token.
@@ -85,6 +86,7 @@ class Batch:
 
     index: Tensor
     max_len: Tensor
+    first_end: int
     prefix: Tensor
     prefix_len: Tensor
     scores: Tensor
@@ -99,6 +101,7 @@ class Batch:
         return Batch(
             index=self.index[sentences],
             max_len=self.max_len[sentences],
+            first_end=self.first_end,
             prefix=self.prefix[sentences],
             prefix_len=self.prefix_len[sentences],
             scores=self.scores[sentences],

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sbnmt_plugin.beam import NextTokens
+
 PAD, EOS, UNK = 1, 2, 3
 VOCABULARY = 9  # 0 <s>, 1 pad, 2 </s>, 3 unk, 4-6 words, 7 8 tags
 TAGS = (7, 8)
@@ -83,6 +85,9 @@ class ScriptedDecoder:
 
     def start(self, layout: Any) -> Cache:
         return Cache(layout)
+
+    def next_tokens(self, scores: Tensor) -> NextTokens:
+        return NextTokens.of_lprobs(scores)
 
     def reorder_incremental_state_scripting(self, cache: Cache, rows: Tensor) -> None:
         if cache.tokens is not None:

@@ -20,7 +20,16 @@ from scripted import (
 
 from sbnmt_plugin import beam as beam_module
 from sbnmt_plugin import generator as generator_module
-from sbnmt_plugin.beam import DEAD, LengthPenalty, Pool, finished, top_in_order
+from sbnmt_plugin.beam import (
+    DEAD,
+    LengthPenalty,
+    NextTokens,
+    Pool,
+    expand,
+    finished,
+    top_in_order,
+    top_tokens,
+)
 from sbnmt_plugin.directions import L2R, R2L
 from sbnmt_plugin.generator import Generator
 from sbnmt_plugin.restrictions import ban_repeated_ngrams
@@ -264,6 +273,65 @@ def test_ties_go_to_the_lower_index():
         values, index = top_in_order(scores, count)
         assert index.tolist() == [[1, 3, 4, 2, 5, 0][:count]]
         assert values.equal(scores.gather(1, index))
+
+
+def assert_best_tokens(size, count):
+    """As a stable sort of the whole row: highest first, among equals the lower id."""
+    generator = torch.Generator().manual_seed(size + count)
+    for spread in (3, 40, 10**6):  # many ties, some, hardly any
+        rows = torch.randint(spread, (5, 2, size), generator=generator).float()
+        rows[0, 0, 1::3] = DEAD
+        rows[1, 1] = DEAD
+        values, tokens = top_tokens(rows, count)
+        expected = rows.sort(dim=-1, descending=True, stable=True)
+        assert values.equal(expected.values[..., :count])
+        alive = values > DEAD
+        assert tokens[alive].equal(expected.indices[..., :count][alive])
+
+
+@pytest.mark.parametrize("count", [1, 4, 16])
+@pytest.mark.parametrize("size", [17, 2048, 2175, 2176, 4100])
+def test_the_best_tokens_are_those_of_a_sort(size, count):
+    assert_best_tokens(size, count)
+
+
+def test_the_check_of_the_best_tokens_can_fail(monkeypatch):
+    def unordered(scores, count):  # ties as they come
+        values, index = scores.flip(-1).topk(count)
+        return values, scores.size(-1) - 1 - index
+
+    monkeypatch.setattr(beam_module, "top_in_order", unordered)
+    with pytest.raises(AssertionError):
+        assert_best_tokens(2175, 4)
+
+
+def assert_normalised(following, logits):
+    expected = logits.log_softmax(-1)
+    torch.testing.assert_close(following.lprobs(), expected, rtol=0, atol=1e-12)
+    rows, tokens = torch.tensor([2, 0]), torch.tensor([1, 3])
+    torch.testing.assert_close(
+        following.lprob(rows, tokens), expected[rows, tokens], rtol=0, atol=1e-12
+    )
+
+
+def test_a_normaliser_is_a_log_softmax(monkeypatch):
+    logits = torch.randn(7, 11, dtype=torch.float64)
+    monkeypatch.setattr(beam_module, "AT_A_TIME", 24)  # two rows
+    assert_normalised(NextTokens.of_logits(logits), logits)
+    assert_normalised(NextTokens.of_lprobs(logits.log_softmax(-1)), logits)
+    with pytest.raises(AssertionError):
+        assert_normalised(NextTokens.of_lprobs(logits), logits)
+
+
+def test_a_row_that_is_no_number_loses_against_any_other():
+    logits = torch.zeros(4, 300)
+    logits[0, 7] = math.nan
+    logits[2, 9] = math.inf
+    for following in (NextTokens.of_logits(logits), NextTokens.of_lprobs(logits)):
+        found = expand(torch.tensor([[[0.0, -50.0]], [[-60.0, -70.0]]]), following)
+        assert found.parent[0, 0].tolist() == [1] * 4
+        assert found.token[0, 0].tolist() == [0, 1, 2, 3]
+    assert not NextTokens.of_logits(logits).norm[[0, 2]].isfinite().any()
 
 
 def test_the_length_penalties_are_the_formulas():
