@@ -10,13 +10,15 @@ from torch import Tensor
 
 from sbnmt_plugin.beam import NextTokens
 from sbnmt_plugin.directions import Layout
+from sbnmt_plugin.onedirectional import adopt
 
 
 class Scorer:
     """One model of the ensemble, its encoder output and its cache.
 
-    A bidirectional decoder reads one encoder output a sentence; any other fairseq
-    decoder gets one copy a row, as in fairseq's own generator.
+    A decoder of ours reads one encoder output a sentence, and so does fairseq's own
+    Transformer, seen through :mod:`onedirectional`; any other fairseq decoder gets
+    one copy a row, as in fairseq's generator.
 
     Args:
         weights: whether attention to the source is wanted.
@@ -31,7 +33,7 @@ class Scorer:
     ) -> None:
         self.model = model
         self.layout = layout
-        self.decoder = model.decoder
+        self.decoder = adopt(model.decoder)
         self.grouped = hasattr(self.decoder, "start")
         self.encoder_out = model.encoder.forward_torchscript(net_input)
         self.rows = net_input["src_tokens"].size(0) * layout.group

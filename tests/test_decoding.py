@@ -5,13 +5,18 @@ from dataclasses import replace
 
 import pytest
 import torch
+from fairseq.modules import MultiheadAttention
 from helpers import B, sb_model, source, transformer
+from omegaconf import OmegaConf
 from reference import attention_row, fuse
 
 from sbnmt_plugin import attention, ensemble
+from sbnmt_plugin.attention import SBSelfAttention
 from sbnmt_plugin.beam import LengthPenalty
+from sbnmt_plugin.decoder import SBTransformerDecoder
 from sbnmt_plugin.directions import L2R, R2L, TAGS
 from sbnmt_plugin.generator import Generator
+from sbnmt_plugin.onedirectional import adopt
 from sbnmt_plugin.state import SearchOptions, Symbols
 
 EXACT = {"rtol": 0, "atol": 1e-10}
@@ -360,3 +365,81 @@ def test_soft_and_hard_alignments_are_in_output_order():
                     assert targets == list(range(length - 1))
                 else:
                     assert len(hypothesis["alignment"]) == length
+
+
+TEACHERS = [
+    {},
+    {"decoder_normalize_before": True, "encoder_normalize_before": True},
+    {"layernorm_embedding": True, "decoder_learned_pos": True},
+    {"encoder_embed_dim": 12, "activation_fn": "gelu"},
+]
+
+
+@pytest.fixture
+def float64_fairseq(monkeypatch):
+    """fairseq casts its softmaxes to float32; keep float64."""
+    monkeypatch.setattr(
+        "fairseq.utils.softmax", lambda x, dim, onnx_trace=False: x.softmax(dim)
+    )
+    monkeypatch.setattr(
+        "fairseq.utils.log_softmax", lambda x, dim, onnx_trace=False: x.log_softmax(dim)
+    )
+
+
+def both_ways(monkeypatch, model, **options):
+    """A teacher's results with our attention and with fairseq's, in our search."""
+    ours = generate([model], directions=(L2R,), **options)
+    with monkeypatch.context() as patch:
+        patch.setattr(ensemble, "adopt", lambda decoder: decoder)
+        return ours, generate([model], directions=(L2R,), **options)
+
+
+def assert_same(ones, others):
+    assert texts(ones) == texts(others)
+    for one, other in zip(ones, others):
+        for left, right in zip(one, other):
+            for key in ("score", "positional_scores"):
+                torch.testing.assert_close(left[key], right[key], **EXACT)
+
+
+@pytest.mark.usefixtures("float64_fairseq")
+@pytest.mark.parametrize("options", TEACHERS, ids=str)
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_teacher_decodes_as_with_fairseqs_attention(monkeypatch, options, beam):
+    model = transformer(**options)
+    weights = {name: id(p) for name, p in model.named_parameters()}
+    assert_same(*both_ways(monkeypatch, model, beam=beam))
+    assert {name: id(p) for name, p in model.named_parameters()} == weights
+    assert type(model.decoder.layers[0].self_attn) is MultiheadAttention
+
+
+@pytest.mark.usefixtures("float64_fairseq")
+def test_the_teacher_check_can_fail(monkeypatch):
+    monkeypatch.setattr(attention.DecoderCache, "mask", lambda self, dtype: None)
+    with pytest.raises(AssertionError):
+        assert_same(*both_ways(monkeypatch, transformer(), beam=3))
+
+
+@pytest.mark.usefixtures("float64_fairseq")
+def test_a_teachers_alignments_are_those_of_fairseqs_attention(monkeypatch):
+    model = transformer()
+    model.prepare_for_inference_(
+        OmegaConf.create({"generation": {"beam": 3, "print_alignment": "soft"}})
+    )
+    options = {"beam": 3, "print_alignment": "soft"}
+    for one, other in zip(*both_ways(monkeypatch, model, **options)):
+        for left, right in zip(one, other):
+            torch.testing.assert_close(left["attention"], right["attention"])
+
+
+def test_only_fairseqs_own_transformer_is_seen_as_ours():
+    model = transformer()
+    assert isinstance(adopt(model.decoder), SBTransformerDecoder)
+    ours = sb_model().decoder
+    assert adopt(ours) is ours
+    layer = model.decoder.layers[1]
+    layer.forward = layer.forward  # as fairseq's checkpointing wraps it
+    assert adopt(model.decoder) is model.decoder
+    model = transformer()
+    model.decoder.layers[0].self_attn.__class__ = SBSelfAttention
+    assert adopt(model.decoder) is model.decoder
