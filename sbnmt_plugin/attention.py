@@ -78,7 +78,7 @@ class DecoderCache(dict):  # type: ignore[type-arg]
         if buffers is None:
             streams = new[0].size(0) // beam
             shape = streams, FIRST_CAPACITY * beam, new[0].size(1)
-            buffers = [x.new_empty(shape) for x in new]
+            buffers = [x.new_empty(shape, dtype=attention_dtype(x)) for x in new]
         elif buffers[0].size(1) < self.length * beam:
             buffers = [torch.cat([x, torch.empty_like(x)], dim=1) for x in buffers]
         self._steps[owner] = buffers
@@ -137,6 +137,13 @@ class DecoderCache(dict):  # type: ignore[type-arg]
         for owner, pair in self._encoder.items():
             keys, values = (x.index_select(0, sentences) for x in pair)
             self._encoder[owner] = (keys, values)
+
+
+def attention_dtype(x: Tensor) -> torch.dtype:
+    """In what numbers attention is computed and cached: float32 for bfloat16 on a CPU,
+    which is faster there for few queries, and more exact; else as they are."""
+    narrow = x.is_cpu and x.dtype == torch.bfloat16
+    return torch.float32 if narrow else x.dtype
 
 
 def additive(hidden: Tensor, dtype: torch.dtype) -> Tensor:
@@ -256,8 +263,9 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
             q, k, v = (x[0] for x in new)
             q = q.unflatten(0, (-1, layout.beam)).transpose(0, 1)
             k, v = (x.transpose(0, 1) for x in incremental_state.append(self, k, v))
-            directions, mask = layout.directions, incremental_state.mask(q.dtype)
-        q, k, v = (self._heads(x) for x in (q, k, v))
+            directions = layout.directions
+            mask = incremental_state.mask(attention_dtype(q))
+        q, k, v = (self._heads(x.to(attention_dtype(x))) for x in (q, k, v))
         dropout = self.dropout_module.p if self.training else 0.0
         parts = attend_both_ways(q, k, v, directions, mask, dropout)
         if self.watcher is not None:
@@ -266,7 +274,8 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
         joined = fused.permute(2, 0, 1, 3).flatten(2)  # (Q, BD, C)
         if incremental_state is not None:
             joined = joined.transpose(0, 1)
-        return self.out_proj(joined.reshape(query.shape)), None
+        joined = joined.reshape(query.shape).to(query.dtype)
+        return self.out_proj(joined), None
 
     def _heads(self, x: Tensor) -> Tensor:
         """(Q, BD, C) -> (BD, H, Q, C/H)."""
@@ -308,7 +317,10 @@ class GroupedCrossAttention(MultiheadAttention):  # type: ignore[misc]
         def keys_and_values() -> tuple[Tensor, Tensor]:
             pair = self.k_proj(key), self.v_proj(key)  # (S, B, C)
             k, v = (
-                x.unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3) for x in pair
+                x.unflatten(-1, (self.num_heads, -1))
+                .permute(1, 2, 0, 3)
+                .to(attention_dtype(x))
+                for x in pair
             )
             return k, v  # (B, H, S, C/H)
 
@@ -319,12 +331,13 @@ class GroupedCrossAttention(MultiheadAttention):  # type: ignore[misc]
         sentences = k.size(0)
         # (T, BG, C) -> (T, B, G, H, C/H) -> (B, H, GT, C/H)
         q = self.q_proj(query).view(steps, sentences, -1, self.num_heads, self.head_dim)
-        q = q.permute(1, 3, 2, 0, 4).flatten(2, 3)
+        q = q.permute(1, 3, 2, 0, 4).flatten(2, 3).to(k.dtype)
         mask = None if key_padding_mask is None else ~key_padding_mask[:, None, None]
         dropout = self.dropout_module.p if self.training else 0.0
         out = F.scaled_dot_product_attention(q, k, v, mask, dropout)
         out = out.unflatten(2, (-1, steps)).permute(3, 0, 2, 1, 4)  # (T, B, G, H, C/H)
-        out = self.out_proj(out.reshape(steps, rows, self.embed_dim))
+        out = out.reshape(steps, rows, self.embed_dim).to(query.dtype)
+        out = self.out_proj(out)
         if not need_weights:
             return out, None
         logits = q @ k.transpose(-1, -2) * self.scaling  # (B, H, GT, S)

@@ -38,7 +38,14 @@ class LengthPenalty:
 
 
 BLOCK = 128  # tokens that are looked at together in the search for the best
-AT_A_TIME = 2**21  # logits whose exponentials are held at a time, on a CPU
+AT_A_TIME = 2**18  # logits whose exponentials are held at a time, in a CPU's cache
+
+
+def log_sum_exp(logits: Tensor) -> Tensor:
+    """(N, V) -> (N,) log Σ exp, in float32 at least; not finite if a logit is not."""
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    largest = wide.amax(-1, keepdim=True)
+    return (wide - largest).exp_().sum(-1).log_() + largest[:, 0]
 
 
 @dataclass
@@ -59,10 +66,8 @@ class NextTokens:
     @classmethod
     def of_logits(cls, logits: Tensor) -> NextTokens:
         """Normalised by their own sum, that is a softmax."""
-        wide = torch.promote_types(logits.dtype, torch.float32)
         rows = max(1, AT_A_TIME // logits.size(1)) if logits.is_cpu else len(logits)
-        parts = [part.to(wide).logsumexp(-1) for part in logits.split(rows)]
-        return cls(logits, torch.cat(parts))
+        return cls(logits, torch.cat([log_sum_exp(x) for x in logits.split(rows)]))
 
     @classmethod
     def of_lprobs(cls, lprobs: Tensor) -> NextTokens:

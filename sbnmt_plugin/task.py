@@ -182,6 +182,11 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
             ValueError: a one-directional architecture for two streams or the other
                 way round; a checkpoint of another direction, task or dictionary.
         """
+        if self.cfg.sb_bf16 and not from_checkpoint:
+            raise ValueError(
+                "--sb-bf16 is for decoding, not for training: leave it out (fairseq's "
+                "--fp16 or --amp train with 16 bits on a GPU)"
+            )
         saved = getattr(cfg, "sb_direction", None)
         wanted = str(self.cfg.sb_direction)
         if from_checkpoint and saved is None:
@@ -256,6 +261,8 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
                 "sb_translation has a search of its own: seq_gen_cls and "
                 "prefix_allowed_tokens_fn must be None"
             )
+        if self.cfg.sb_bf16:
+            models = [model.bfloat16() for model in models]  # in place
         extra = extra_gen_cls_kwargs or {}
         if extra.get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")

@@ -53,6 +53,31 @@ def test_batch_size_does_not_matter(data, trained, options):
         assert float(score) == pytest.approx(float(best(many)[i][0]), abs=1e-4)
 
 
+def test_decoding_in_bfloat16_changes_little(data, trained):
+    """Stated tolerance: scores within 0.1, and nine texts of ten."""
+    wide, narrow = (
+        best(run_generate(data, trained)),
+        best(run_generate(data, trained, "--sb-bf16")),
+    )
+    same = [wide[i][1] == narrow[i][1] for i in wide]
+    assert sum(same) >= 0.9 * len(same)
+    gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in wide]
+    assert 0 < max(gaps) < 0.1  # other numbers, but close ones
+
+
+def test_a_teacher_decodes_in_bfloat16(data, teacher):
+    options = ["--sb-direction", "r2l"]
+    wide = best(run_generate(data, teacher, *options))
+    narrow = best(run_generate(data, teacher, *options, "--sb-bf16"))
+    assert sum(wide[i][1] == narrow[i][1] for i in wide) >= 0.9 * len(wide)
+    assert any(wide[i][0] != narrow[i][0] for i in wide)
+
+
+def test_training_in_bfloat16_is_refused(data, tmp_path):
+    with pytest.raises(ValueError, match="--sb-bf16 is for decoding"):
+        run_train(data, tmp_path, *SB, "--sb-bf16", "--max-epoch", 1)
+
+
 def test_records_say_who_won(data, trained, tmp_path):
     path = tmp_path / "records.jsonl"
     output = run_generate(data, trained, "--sb-records", path)
