@@ -2,11 +2,15 @@
 
 Both modules subclass fairseq's ``MultiheadAttention``: they have its parameters
 under its names and replace only the product of queries, keys and values.  The
-same code trains, scores and decodes.  What differs is who asks and what may be seen:
+same code trains, scores and decodes, on rows: a row is a live position of a stream in
+training, the last step of a hypothesis in search.  What differs is how rows are laid
+out for attention, which :class:`Streams` and :class:`DecoderCache` know:
 
-             Q queries of a direction      its keys          mask
-    training the T steps                   the T steps       causal, padding
-    search   its K hypotheses' last step   K slots a step    who descends from whom
+             rows               queries of a stream  its keys        mask
+    training labels of a batch  the T steps          the T steps     causal, padding
+    search   N hypotheses       K hypotheses         K slots a step  ancestors
+
+Padding is put in for attention alone: every other layer works on live rows only.
 """
 
 from __future__ import annotations
@@ -21,6 +25,77 @@ from torch import Tensor, nn
 from sbnmt_plugin.directions import TRAINING, Layout, opposite
 
 FIRST_CAPACITY = 32  # steps a cache holds before it doubles
+
+
+class Streams(dict):  # type: ignore[type-arg]
+    """The rows of a training batch: what is no padding in 2B streams of T steps.
+
+    Rows are time-major.  With the streams ``a b c`` and ``d e`` they are a d b e c.
+
+    Args:
+        padding: (2B, T) True at padding.
+
+    Attributes:
+        directions: 2.
+    """
+
+    directions = TRAINING.directions
+
+    def __init__(self, padding: Tensor) -> None:
+        super().__init__()
+        self.padding = padding
+        self.shape = padding.size(1), padding.size(0)
+        live = (~padding).t().flatten().nonzero().squeeze(1)  # of T · 2B places
+        self.live = None if live.numel() == padding.numel() else live
+        self._mask: Tensor | None = None
+        self._source: Tensor | None = None
+
+    def take(self, x: Tensor) -> Tensor:
+        """(2B, T, C) -> the live rows, (1, n, C)."""
+        return self.rows(x.transpose(0, 1))
+
+    def rows(self, grid: Tensor) -> Tensor:
+        """(T, 2B, C) -> the live rows, (1, n, C)."""
+        flat = grid.flatten(0, 1)
+        return (flat if self.live is None else flat.index_select(0, self.live))[None]
+
+    def queries(self, x: Tensor) -> Tensor:
+        """Rows (1, n, C) -> (T, 2B, C), zero at padding."""
+        if self.live is None:
+            return x[0].unflatten(0, self.shape)
+        grid = x.new_zeros(self.padding.numel(), x.size(-1))
+        return grid.index_copy(0, self.live, x[0]).unflatten(0, self.shape)
+
+    def past(self, owner: nn.Module, *new: Tensor) -> list[Tensor]:
+        """As :meth:`queries`, for each."""
+        return [self.queries(x) for x in new]
+
+    def give(self, x: Tensor) -> Tensor:
+        """Rows (1, n, C) -> (2B, T, C), zero at padding."""
+        return self.queries(x).transpose(0, 1)
+
+    def weights(self, weights: Tensor) -> Tensor:
+        """Cross-attention (H, 2B, T, S), as it is."""
+        return weights
+
+    def mask(self, dtype: torch.dtype) -> Tensor:
+        """:func:`causal_mask`, one for all layers."""
+        if self._mask is None or self._mask.dtype != dtype:
+            padding, steps = self.padding, self.padding.size(1)
+            self._mask = causal_mask(padding, steps, dtype, padding.device)
+        return self._mask
+
+    def source_mask(self, padding: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+        """:func:`source_mask`, one for all layers."""
+        if padding is not None and (
+            self._source is None or self._source.dtype != dtype
+        ):
+            self._source = source_mask(padding, dtype)
+        return self._source
+
+    def encoder(self, owner: nn.Module, compute: Any) -> tuple[Tensor, Tensor]:
+        """Keys and values of the encoder output."""
+        return compute()
 
 
 class DecoderCache(dict):  # type: ignore[type-arg]
@@ -52,9 +127,11 @@ class DecoderCache(dict):  # type: ignore[type-arg]
     def __init__(self, layout: Layout) -> None:
         super().__init__()
         self.layout = layout
+        self.directions = layout.directions
         self.length = 0
         self.ancestors: Tensor | None = None
         self._mask: Tensor | None = None
+        self._source: Tensor | None = None
         self._steps: dict[nn.Module, list[Tensor]] = {}
         self._encoder: dict[nn.Module, tuple[Tensor, Tensor]] = {}
 
@@ -71,9 +148,30 @@ class DecoderCache(dict):  # type: ignore[type-arg]
         self.length += 1
         self._mask = None
 
-    def append(self, owner: nn.Module, *new: Tensor) -> list[Tensor]:
-        """Write this step's rows (N, C); return the slots of all, (BD, t · K, C)."""
+    def take(self, x: Tensor) -> Tensor:
+        """(N, 1, C) -> rows (1, N, C)."""
+        return x.transpose(0, 1)
+
+    def rows(self, grid: Tensor) -> Tensor:
+        """(K, BD, C) -> rows (1, N, C)."""
+        return grid.transpose(0, 1).flatten(0, 1)[None]
+
+    def queries(self, x: Tensor) -> Tensor:
+        """Rows (1, N, C) -> (K, BD, C)."""
+        return x[0].unflatten(0, (-1, self.layout.beam)).transpose(0, 1)
+
+    def give(self, x: Tensor) -> Tensor:
+        """Rows (1, N, C) -> (N, 1, C)."""
+        return x.transpose(0, 1)
+
+    def weights(self, weights: Tensor) -> Tensor:
+        """Cross-attention (H, BD, K, S) -> (H, N, 1, S)."""
+        return weights.flatten(1, 2).unsqueeze(2)
+
+    def past(self, owner: nn.Module, *new: Tensor) -> list[Tensor]:
+        """Write this step's rows (1, N, C); the slots of all steps, (t · K, BD, C)."""
         beam = self.layout.beam
+        new = tuple(x[0] for x in new)
         buffers = self._steps.get(owner)
         if buffers is None:
             streams = new[0].size(0) // beam
@@ -85,7 +183,15 @@ class DecoderCache(dict):  # type: ignore[type-arg]
         end = self.length * beam
         for buffer, x in zip(buffers, new):
             buffer[:, end - beam : end] = x.unflatten(0, (-1, beam))
-        return [buffer[:, :end] for buffer in buffers]
+        return [buffer[:, :end].transpose(0, 1) for buffer in buffers]
+
+    def source_mask(self, padding: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+        """:func:`source_mask`, one for all layers and steps of the same sentences."""
+        if padding is not None and (
+            self._source is None or self._source.dtype != dtype
+        ):
+            self._source = source_mask(padding, dtype)
+        return self._source
 
     def mask(self, dtype: torch.dtype) -> Tensor | None:
         """What each query sees: (BD, 1, D · K, t · K), 0 or -inf, the same for all
@@ -129,6 +235,7 @@ class DecoderCache(dict):  # type: ignore[type-arg]
         self.ancestors = self.ancestors[rows]
         if not shrunk:
             return
+        self._source = None
         beam, group = self.layout.beam, self.layout.group
         streams, sentences = rows[::beam] // beam, rows[::group] // group
         for buffers in self._steps.values():
@@ -211,6 +318,11 @@ def causal_mask(
     return additive(hidden, dtype)
 
 
+def source_mask(padding: Tensor, dtype: torch.dtype) -> Tensor:
+    """(B, S) True at padding -> (B, 1, 1, S), 0 or -inf."""
+    return additive(padding[:, None, None], dtype)
+
+
 class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
     """Synchronous bidirectional multi-head attention (paper, equations 8-10).
 
@@ -238,44 +350,35 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
         key: Tensor | None = None,
         value: Tensor | None = None,
         key_padding_mask: Tensor | None = None,
-        incremental_state: DecoderCache | None = None,
+        incremental_state: Streams | DecoderCache | None = None,
         need_weights: bool = False,
         attn_mask: Tensor | None = None,
     ) -> tuple[Tensor, None]:
         """Attend to the own stream's past and the opposite stream's past.
 
         Args:
-            query: (T, N, C), one step (1, N, C) with a cache.
+            query: rows (1, n, C).
             key, value: the query (fairseq's call passes them).
-            key_padding_mask: as fairseq passes it; ``attn_mask`` knows it.
-            incremental_state: the cache in search.
-            attn_mask: :func:`causal_mask`, without a cache.
+            key_padding_mask, attn_mask: None; the state knows them.
+            incremental_state: how the rows are laid out.
 
         Returns:
-            (T, N, C), and None where fairseq returns weights.
+            rows (1, n, C), and None where fairseq returns weights.
         """
-        new = self.q_proj(query), self.k_proj(query), self.v_proj(query)
-        if incremental_state is None:
-            q, k, v = new
-            directions, mask = TRAINING.directions, attn_mask
-        else:  # (1, BDK, C) -> (K, BD, C), and time-major slots
-            layout = incremental_state.layout
-            q, k, v = (x[0] for x in new)
-            q = q.unflatten(0, (-1, layout.beam)).transpose(0, 1)
-            k, v = (x.transpose(0, 1) for x in incremental_state.append(self, k, v))
-            directions = layout.directions
-            mask = incremental_state.mask(attention_dtype(q))
-        q, k, v = (self._heads(x.to(attention_dtype(x))) for x in (q, k, v))
+        assert incremental_state is not None, "rows without a layout"
+        state = incremental_state
+        dtype = attention_dtype(query)
+        q = state.queries(self.q_proj(query))  # (Q, BD, C)
+        k, v = state.past(self, self.k_proj(query), self.v_proj(query))
+        q, k, v = (self._heads(x.to(dtype)) for x in (q, k, v))
         dropout = self.dropout_module.p if self.training else 0.0
-        parts = attend_both_ways(q, k, v, directions, mask, dropout)
+        mask = state.mask(dtype)
+        parts = attend_both_ways(q, k, v, state.directions, mask, dropout)
         if self.watcher is not None:
             self.watcher(q, k, mask, *parts)
         fused = self.fusion(*parts)  # (BD, H, Q, C/H)
-        joined = fused.permute(2, 0, 1, 3).flatten(2)  # (Q, BD, C)
-        if incremental_state is not None:
-            joined = joined.transpose(0, 1)
-        joined = joined.reshape(query.shape).to(query.dtype)
-        return self.out_proj(joined), None
+        joined = state.rows(fused.permute(2, 0, 1, 3).flatten(2))
+        return self.out_proj(joined.to(query.dtype)), None
 
     def _heads(self, x: Tensor) -> Tensor:
         """(Q, BD, C) -> (BD, H, Q, C/H)."""
@@ -295,7 +398,7 @@ class GroupedCrossAttention(MultiheadAttention):  # type: ignore[misc]
         key: Tensor,
         value: Tensor | None = None,
         key_padding_mask: Tensor | None = None,
-        incremental_state: DecoderCache | None = None,
+        incremental_state: Streams | DecoderCache | None = None,
         need_weights: bool = True,
         static_kv: bool = True,
         attn_mask: Tensor | None = None,
@@ -304,45 +407,44 @@ class GroupedCrossAttention(MultiheadAttention):  # type: ignore[misc]
         """Attend to the source.
 
         Args:
-            query: (T, N, C), N = B * G.
+            query: rows (1, n, C).
             key: encoder output (S, B, C').
             key_padding_mask: (B, S) True at padding.
+            incremental_state: how the rows are laid out.
 
         Returns:
-            (T, N, C); and the weights where asked for: (H, N, T, S) with
+            rows (1, n, C); and the weights where asked for: (H, N, T, S) with
             ``need_head_weights``, else their mean over the heads (N, T, S).
         """
-        steps, rows, _ = query.shape
+        assert incremental_state is not None, "rows without a layout"
+        state = incremental_state
+        dtype = attention_dtype(query)
 
         def keys_and_values() -> tuple[Tensor, Tensor]:
-            pair = self.k_proj(key), self.v_proj(key)  # (S, B, C)
             k, v = (
-                x.unflatten(-1, (self.num_heads, -1))
-                .permute(1, 2, 0, 3)
-                .to(attention_dtype(x))
-                for x in pair
+                x.to(dtype).unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
+                for x in (self.k_proj(key), self.v_proj(key))
             )
             return k, v  # (B, H, S, C/H)
 
-        if incremental_state is None:
-            k, v = keys_and_values()
-        else:
-            k, v = incremental_state.encoder(self, keys_and_values)
-        sentences = k.size(0)
-        # (T, BG, C) -> (T, B, G, H, C/H) -> (B, H, GT, C/H)
-        q = self.q_proj(query).view(steps, sentences, -1, self.num_heads, self.head_dim)
-        q = q.permute(1, 3, 2, 0, 4).flatten(2, 3).to(k.dtype)
-        mask = None if key_padding_mask is None else ~key_padding_mask[:, None, None]
+        k, v = state.encoder(self, keys_and_values)
+        grid = state.queries(self.q_proj(query))  # (Q, BD, C)
+        steps, streams, _ = grid.shape
+        # (Q, BD, C) -> (Q, B, D, H, C/H) -> (B, H, DQ, C/H)
+        q = grid.unflatten(2, (self.num_heads, -1)).unflatten(1, (k.size(0), -1))
+        q = q.permute(1, 3, 2, 0, 4).flatten(2, 3).to(dtype)
+        mask = state.source_mask(key_padding_mask, dtype)
         dropout = self.dropout_module.p if self.training else 0.0
         out = F.scaled_dot_product_attention(q, k, v, mask, dropout)
-        out = out.unflatten(2, (-1, steps)).permute(3, 0, 2, 1, 4)  # (T, B, G, H, C/H)
-        out = out.reshape(steps, rows, self.embed_dim).to(query.dtype)
-        out = self.out_proj(out)
+        out = out.unflatten(2, (-1, steps)).permute(3, 0, 2, 1, 4)  # (Q, B, D, H, C/H)
+        out = state.rows(out.reshape(steps, streams, self.embed_dim))
+        out = self.out_proj(out.to(query.dtype))
         if not need_weights:
             return out, None
-        logits = q @ k.transpose(-1, -2) * self.scaling  # (B, H, GT, S)
+        logits = q @ k.transpose(-1, -2) * self.scaling  # (B, H, DQ, S)
         if mask is not None:
-            logits = logits.masked_fill(~mask, float("-inf"))
-        weights = logits.softmax(-1, dtype=torch.promote_types(q.dtype, torch.float32))
+            logits = logits + mask
+        weights = logits.softmax(-1, dtype=torch.promote_types(dtype, torch.float32))
         weights = weights.unflatten(2, (-1, steps)).permute(1, 0, 2, 3, 4).flatten(1, 2)
+        weights = state.weights(weights)
         return out, weights if need_head_weights else weights.mean(0)

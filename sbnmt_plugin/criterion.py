@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from fairseq import utils
 from fairseq.criterions import register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
@@ -25,6 +26,21 @@ class SBCriterionConfig(LabelSmoothedCrossEntropyCriterionConfig):
         default=0.1,
         metadata={"help": "epsilon for label smoothing, 0 means no label smoothing"},
     )
+
+
+def smoothed_loss(
+    logits: Tensor, labels: Tensor, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    """Label-smoothed loss and -log p of each row's label, (n,), in float32 at least.
+
+    Args:
+        logits: (n, V).
+        labels: (n,).
+    """
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    lprobs = logits.log_softmax(-1, dtype=wide)
+    loss, nll = label_smoothed_nll_loss(lprobs, labels, epsilon, reduce=False)
+    return loss, nll.detach()
 
 
 @register_criterion("sb_label_smoothed_cross_entropy", dataclass=SBCriterionConfig)
@@ -73,33 +89,63 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):  # type: 
             sample_size: labels, or sentences with ``--sentence-avg``.
             logging outputs, sums that may be added up over processes.
         """
-        output = model(**sample["net_input"])
-        lprobs, target = self.get_lprobs_and_target(model, output, sample)
-        loss, nll = label_smoothed_nll_loss(
-            lprobs, target, self.eps, ignore_index=self.padding_idx, reduce=False
-        )
-        labels = target.ne(self.padding_idx)
+        target = sample["target"]
+        loss, nll, correct = self._by_label(model, sample["net_input"], target)
+        labels = self._counted(target)
         sentences = sample["nsentences"]
         sample_size = sentences if self.sentence_avg else sample["ntokens"]
         log: dict[str, Any] = {
             "loss": loss.data.sum(),
-            "nll_loss": nll.data.sum(),
+            "nll_loss": nll.sum(),
             "ntokens": sample["ntokens"],
             "nsentences": sentences,
             "sample_size": sample_size,
         }
-        values = {"loss": loss.data, "nll_loss": nll.data, "labels": labels}
+        values = {"loss": loss.data, "nll_loss": nll, "labels": labels}
         if self.report_accuracy:
-            values["n_correct"] = labels & lprobs.argmax(-1).eq(target)
+            values["n_correct"] = correct
             values["total"] = labels
             log["n_correct"] = values["n_correct"].sum()
             log["total"] = labels.sum()
         streams = len(self.directions)
-        for name, value in values.items():  # (DB·T) -> (B, D, T) -> D sums
+        for name, value in values.items():  # (DB, T) -> (B, D, T) -> D sums
             sums = value.view(sentences, streams, -1).sum(dim=(0, 2))
             for direction, total in zip(self.directions, sums):
                 log[f"{name}_{NAMES[direction]}"] = total
-        return loss.sum() if reduce else loss, sample_size, log
+        return loss.sum() if reduce else loss.view(-1, 1), sample_size, log
+
+    def _counted(self, target: Tensor) -> Tensor:
+        """Which labels count: no padding, and none of ``--ignore-prefix-size``."""
+        labels = target.ne(self.padding_idx)
+        labels[:, : self.ignore_prefix_size] = False
+        return labels
+
+    def _by_label(
+        self, model: Any, net_input: dict[str, Tensor], target: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Loss, -log p and whether the best token is right, (DB, T) each, 0 elsewhere.
+
+        An SB-NMT model gives logits of live positions alone; what any other gives is
+        taken from its log-probabilities, whose softmax they are themselves.
+        """
+        live = target.ne(self.padding_idx).t()  # (T, DB): time-major, as rows are
+        if getattr(model, "bidirectional", False):
+            scores, _ = model(**net_input, live_only=True)  # (n, V)
+        else:
+            output = model(**net_input)
+            lprobs = model.get_normalized_probs(output, log_probs=True)
+            scores = lprobs.transpose(0, 1)[live]
+        labels = target.t()[live]
+        loss, nll = smoothed_loss(scores, labels, self.eps)
+        found = [loss, nll]
+        if self.report_accuracy:
+            found.append(scores.argmax(-1).eq(labels).to(loss))
+        blank = loss.new_zeros(live.shape)
+        counted = self._counted(target)
+        loss, nll, *correct = (
+            blank.masked_scatter(live, x).t().masked_fill(~counted, 0) for x in found
+        )
+        return loss, nll, correct[0] if correct else blank
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:

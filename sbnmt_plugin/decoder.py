@@ -16,7 +16,7 @@ from sbnmt_plugin.attention import (
     DecoderCache,
     GroupedCrossAttention,
     SBSelfAttention,
-    causal_mask,
+    Streams,
 )
 from sbnmt_plugin.beam import NextTokens
 from sbnmt_plugin.directions import TRAINING, Layout
@@ -92,7 +92,6 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
         # Present in every checkpoint of ours: tells it from a Transformer's.
         self.register_buffer("sb_version", torch.tensor([1]))
         self.need_attn = False
-        self._mask: Tensor | None = None  # of the training step at hand
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
         """As the parent's, which names its layer class."""
@@ -105,6 +104,32 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
     def start(self, layout: Layout) -> DecoderCache:
         """An empty cache for step-by-step decoding of rows laid out as ``layout``."""
         return DecoderCache(layout)
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Any = None,
+        incremental_state: DecoderCache | None = None,
+        features_only: bool = False,
+        live_only: bool = False,
+        **others: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """As the parent's: (N, T, V) logits, or (N, T, C) features.
+
+        Args:
+            live_only: logits of the n positions that are no padding, (n, V), step by
+                step and there stream by stream: see :class:`attention.Streams`.
+        """
+        if not live_only:
+            return super().forward(
+                prev_output_tokens,
+                encoder_out=encoder_out,
+                incremental_state=incremental_state,
+                features_only=features_only,
+                **others,
+            )
+        rows, _, extra = self._rows(prev_output_tokens, encoder_out)
+        return self.output_layer(rows[0]), extra
 
     def extract_features(
         self,
@@ -127,37 +152,87 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
                 "full_context_alignment must be False: no step of an sb_transformer "
                 "sees a later one of either stream"
             )
-        layout: Layout | None = TRAINING
-        if incremental_state is not None:
-            layout = getattr(incremental_state, "layout", None)
-        rows = prev_output_tokens.size(0)
+        rows, state, extra = self._rows(
+            prev_output_tokens,
+            encoder_out,
+            incremental_state,
+            alignment_layer,
+            alignment_heads,
+        )
+        return state.give(rows), extra
+
+    def _rows(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Any = None,
+        cache: DecoderCache | None = None,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ) -> tuple[Tensor, Streams | DecoderCache, dict[str, Any]]:
+        """All layers on live rows: the parent's ``extract_features`` without padding.
+
+        Returns:
+            rows (1, n, C), their layout, and fairseq's dictionary.
+        """
+        self._check(prev_output_tokens, encoder_out, cache)
+        state: Streams | DecoderCache
+        if cache is None:
+            state = Streams(prev_output_tokens.eq(self.padding_idx))
+        else:
+            state = cache
+            cache.begin(prev_output_tokens)
+        if alignment_layer is None and self.need_attn:
+            alignment_layer = self.num_layers - 1
+        source, padding = (
+            (encoder_out or {}).get(name) or [None]
+            for name in ("encoder_out", "encoder_padding_mask")
+        )
+        x = state.take(self._embed(prev_output_tokens, cache))
+        found = None
+        for number, layer in enumerate(self.layers):
+            wanted = number == alignment_layer
+            x, weights, _ = layer(
+                x,
+                source[0],
+                padding[0],
+                state,
+                need_attn=wanted,
+                need_head_weights=wanted,
+            )
+            if wanted:
+                found = weights[:alignment_heads].mean(0)
+        if self.layer_norm is not None:
+            x = self.layer_norm(x)
+        if self.project_out_dim is not None:
+            x = self.project_out_dim(x)
+        return x, state, {"attn": [found], "inner_states": []}
+
+    def _embed(self, tokens: Tensor, cache: DecoderCache | None) -> Tensor:
+        """Input of the first layer, (N, T, C), in search of the last step alone."""
+        positions = None
+        if self.embed_positions is not None:
+            positions = self.embed_positions(tokens, incremental_state=cache)
+        if cache is not None:
+            tokens = tokens[:, -1:]
+            positions = None if positions is None else positions[:, -1:]
+        x = self.embed_scale * self.embed_tokens(tokens)
+        for layer in (self.quant_noise, self.project_in_dim):
+            x = x if layer is None else layer(x)
+        if positions is not None:
+            x = x + positions
+        if self.layernorm_embedding is not None:
+            x = self.layernorm_embedding(x)
+        return self.dropout_module(x)
+
+    def _check(self, tokens: Tensor, encoder_out: Any, cache: Any) -> None:
+        """Refuse rows of one stream a sentence: see :meth:`extract_features`."""
+        layout = TRAINING if cache is None else getattr(cache, "layout", None)
         if encoder_out is not None and encoder_out["encoder_out"]:
             sentences = encoder_out["encoder_out"][0].size(1)
-            if layout is None or rows != sentences * layout.group:
-                raise ValueError(WRONG_TASK.format(rows=rows, sentences=sentences))
-        if incremental_state is not None:
-            incremental_state.begin(prev_output_tokens)
-        else:
-            self._mask = self._training_mask(prev_output_tokens)
-        if alignment_layer is None and not self.need_attn:
-            alignment_layer = -1  # no layer: the weights of none are computed
-        return super().extract_features(
-            prev_output_tokens,
-            encoder_out=encoder_out,
-            incremental_state=incremental_state,
-            alignment_layer=alignment_layer,
-            alignment_heads=alignment_heads,
-        )
-
-    def _training_mask(self, prev_output_tokens: Tensor) -> Tensor:
-        """The mask of all layers: see :func:`attention.causal_mask`."""
-        padding = prev_output_tokens.eq(self.padding_idx)
-        dtype = self.embed_tokens.weight.dtype
-        return causal_mask(padding, padding.size(1), dtype, padding.device)
-
-    def buffered_future_mask(self, tensor: Tensor) -> Tensor | None:
-        """What fairseq hands every layer's self-attention: both streams' mask."""
-        return self._mask
+            if layout is None or len(tokens) != sentences * layout.group:
+                raise ValueError(
+                    WRONG_TASK.format(rows=len(tokens), sentences=sentences)
+                )
 
     def reorder_incremental_state_scripting(
         self, incremental_state: DecoderCache, new_order: Tensor

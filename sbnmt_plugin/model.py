@@ -120,6 +120,20 @@ class SBTransformerModel(TransformerModel):  # type: ignore[misc]
     def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> Any:
         return SBTransformerDecoder(args, tgt_dict, embed_tokens)
 
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        prev_output_tokens: Tensor,
+        return_all_hiddens: bool = True,
+        **others: Any,
+    ) -> Any:
+        """As the parent's; ``live_only`` and others are for the decoder's forward."""
+        encoder_out = self.encoder(
+            src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens
+        )
+        return self.decoder(prev_output_tokens, encoder_out=encoder_out, **others)
+
     @classmethod
     def from_pretrained(
         cls,

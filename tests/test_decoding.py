@@ -104,6 +104,7 @@ class Replay:
                 x[None],
                 out["encoder_out"][0],
                 key_padding_mask=out["encoder_padding_mask"][0],
+                incremental_state=attention.DecoderCache(self.scorer.layout),
                 need_weights=False,
             )
             x = layer.encoder_attn_layer_norm(x + read[0])

@@ -20,8 +20,8 @@ from helpers import (
 )
 from reference import sb_attention
 
-from sbnmt_plugin import attention, decoder
-from sbnmt_plugin.attention import SBSelfAttention, causal_mask
+from sbnmt_plugin import attention
+from sbnmt_plugin.attention import SBSelfAttention, Streams, causal_mask
 from sbnmt_plugin.directions import Layout, opposite, reverse_tokens
 from sbnmt_plugin.fusion import FUSIONS, build_fusion
 
@@ -133,7 +133,7 @@ def test_the_causality_check_can_fail(monkeypatch):
         return torch.zeros(1, 1, 2 * steps, steps, dtype=dtype)
 
     model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(decoder, "causal_mask", without_mask)
+    monkeypatch.setattr(attention, "causal_mask", without_mask)
     with pytest.raises(AssertionError, match="depends on step"):
         assert_causal(model)
 
@@ -175,11 +175,11 @@ def test_padding_and_company_change_nothing(model):
 
 
 def test_the_padding_check_can_fail(monkeypatch):
-    def blind(padding, *rest):
-        return causal_mask(None, *rest)
+    def blind(padding, dtype):
+        return torch.zeros(padding.size(0), 1, 1, padding.size(1), dtype=dtype)
 
     model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(decoder, "causal_mask", blind)
+    monkeypatch.setattr(attention, "source_mask", blind)
     with pytest.raises(AssertionError):
         assert_padding_is_inert(model)
 
@@ -202,8 +202,9 @@ def assert_follows_the_formulas(module, kind):
     padding[1, 3:] = True
     padding[4, 2:] = True
     seen = (~padding).T[..., None]
-    mask = causal_mask(padding, T, x.dtype, x.device)
-    fast = module(x, attn_mask=mask)[0] * seen
+    state = Streams(padding)
+    rows = module(state.rows(x), incremental_state=state)[0]
+    fast = state.queries(rows) * seen
     slow = sb_attention(module, kind, x, padding)
     torch.testing.assert_close(fast, slow, **EXACT)
     weight = torch.randn_like(slow)
@@ -225,6 +226,38 @@ def test_learned_lambda_follows_the_formulas():
 def test_the_formula_check_can_fail():
     with pytest.raises(AssertionError):
         assert_follows_the_formulas(make_attention("tanh"), "linear")
+
+
+def test_the_formula_check_sees_padding(monkeypatch):
+    def blind(padding, *rest):
+        return causal_mask(None, *rest)
+
+    monkeypatch.setattr(attention, "causal_mask", blind)
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(make_attention("tanh"), "tanh")
+
+
+def test_rows_without_padding_come_back():
+    """With the streams a b c and d e the rows are a d b e c."""
+    streams = Streams(torch.tensor([[False] * 3, [False, False, True]]))
+    x = torch.tensor([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [9.0]]])
+    rows = streams.take(x)
+    assert rows.flatten().tolist() == [1, 4, 2, 5, 3]
+    back = streams.give(rows)
+    assert back.squeeze(-1).tolist() == [[1, 2, 3], [4, 5, 0]]
+    assert streams.rows(streams.queries(rows)).equal(rows)
+    full = Streams(torch.zeros(2, 3, dtype=torch.bool))
+    assert full.live is None and full.give(full.take(x)).equal(x)
+
+
+def test_live_logits_are_the_logits(model):
+    prev = streams(model)
+    everything = logits(model, prev)
+    live, _ = model(**source(model), prev_output_tokens=prev, live_only=True)
+    shown = prev.ne(model.decoder.dictionary.pad())
+    torch.testing.assert_close(
+        live, everything.transpose(0, 1)[shown.t()], **EXACT
+    )  # step by step, and there stream by stream
 
 
 def decode_step_by_step(model, prev, beam=1, pairing="rank"):

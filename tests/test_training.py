@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from commands import ALL, PLUGIN, ROOT, SB, TINY, load, run_generate, run_train
+from fairseq.criterions.label_smoothed_cross_entropy import (
+    LabelSmoothedCrossEntropyCriterion,
+)
 from helpers import (
     dictionary,
     fake_task,
@@ -20,7 +24,8 @@ from helpers import (
     transformer,
 )
 
-from sbnmt_plugin.criterion import SBLabelSmoothedCrossEntropy
+from sbnmt_plugin import criterion
+from sbnmt_plugin.criterion import SBLabelSmoothedCrossEntropy, smoothed_loss
 from sbnmt_plugin.directions import L2R, R2L, TAGS, opposite
 from sbnmt_plugin.model import adopt_transformer
 from sbnmt_plugin.task import with_stream_labels
@@ -80,6 +85,49 @@ def test_the_loss_is_the_sum_over_both_directions(epsilon):
             assert float(log[f"{name}_{direction}"]) == pytest.approx(value, abs=1e-9)
     assert log["total_l2r"] + log["total_r2l"] == log["total"] == 24
     assert log["n_correct_l2r"] + log["n_correct_r2l"] == log["n_correct"]
+
+
+def assert_loss_is_fairseqs(prefix=0):
+    """Of a plain Transformer, by fairseq's criterion and by ours, with gradients."""
+    model = transformer()
+    words = model.decoder.dictionary
+    prev = streams(model)[L2R::2].clone()
+    prev[:, 0] = words.eos()
+    labels = F.pad(prev[:, 1:], (0, 1), value=words.pad())
+    labels[range(3), prev.ne(words.pad()).sum(1) - 1] = words.eos()
+    sample = {
+        "net_input": {**source(model), "prev_output_tokens": prev},
+        "target": labels,
+        "ntokens": int(labels.ne(words.pad()).sum()),
+        "nsentences": 3,
+    }
+    task = fake_task()
+    task.directions = (L2R,)
+    found = []
+    for kind in (SBLabelSmoothedCrossEntropy, LabelSmoothedCrossEntropyCriterion):
+        value, _, log = kind(task, False, 0.1, prefix, True)(model, sample)
+        gradients = torch.autograd.grad(value, list(model.parameters()))
+        counts = [float(log[key]) for key in ("nll_loss", "n_correct", "total")]
+        found.append((value, counts, gradients))
+    (ours, our_counts, our_gradients), (theirs, counts, gradients) = found
+    assert float(ours) == pytest.approx(float(theirs), rel=1e-6)
+    assert our_counts == pytest.approx(counts, rel=1e-6)
+    for left, right in zip(our_gradients, gradients):
+        torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-6)  # float32
+
+
+@pytest.mark.parametrize("prefix", [0, 2])
+def test_a_teachers_loss_is_fairseqs(prefix):
+    assert_loss_is_fairseqs(prefix)
+
+
+def test_the_check_of_a_teachers_loss_can_fail(monkeypatch):
+    def unsmoothed(logits, labels, epsilon):
+        return smoothed_loss(logits, labels, 0.0)
+
+    monkeypatch.setattr(criterion, "smoothed_loss", unsmoothed)
+    with pytest.raises(AssertionError):
+        assert_loss_is_fairseqs()
 
 
 def test_the_logged_values_are_bits_per_label():
