@@ -41,6 +41,13 @@ BLOCK = 128  # tokens that are looked at together in the search for the best
 AT_A_TIME = 2**18  # logits whose exponentials are held at a time, in a CPU's cache
 
 
+def rows_at_a_time(logits: Tensor) -> int:
+    """How many rows of (n, V) logits to work on at a time: all, but on a CPU."""
+    if not logits.is_cpu:
+        return max(1, len(logits))
+    return max(1, AT_A_TIME // logits.size(1))
+
+
 def log_sum_exp(logits: Tensor) -> Tensor:
     """(N, V) -> (N,) log Σ exp, in float32 at least; not finite if a logit is not."""
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
@@ -66,8 +73,8 @@ class NextTokens:
     @classmethod
     def of_logits(cls, logits: Tensor) -> NextTokens:
         """Normalised by their own sum, that is a softmax."""
-        rows = max(1, AT_A_TIME // logits.size(1)) if logits.is_cpu else len(logits)
-        return cls(logits, torch.cat([log_sum_exp(x) for x in logits.split(rows)]))
+        parts = logits.split(rows_at_a_time(logits))
+        return cls(logits, torch.cat([log_sum_exp(part) for part in parts]))
 
     @classmethod
     def of_lprobs(cls, lprobs: Tensor) -> NextTokens:

@@ -10,11 +10,12 @@ from fairseq.criterions import register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
     LabelSmoothedCrossEntropyCriterionConfig,
-    label_smoothed_nll_loss,
 )
 from fairseq.logging import metrics
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from sbnmt_plugin.beam import log_sum_exp, rows_at_a_time
 from sbnmt_plugin.directions import NAMES
 
 
@@ -28,6 +29,48 @@ class SBCriterionConfig(LabelSmoothedCrossEntropyCriterionConfig):
     )
 
 
+class SmoothedLoss(torch.autograd.Function):
+    """Label-smoothed cross-entropy of (n, V) logits, fairseq's formula::
+
+        loss = (1 - ε - ε') · -log p(y) + ε' · Σ_v -log p(v),   ε' = ε / (V - 1)
+
+    whose gradient is p - ε' - (1 - ε - ε') · [v = y].  Beside the logits only this
+    gradient has their size; log-probabilities are never written down.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, labels: Tensor, epsilon: float
+    ) -> tuple[Tensor, Tensor]:
+        norms, sums = [], []
+        for part in logits.split(rows_at_a_time(logits)):
+            norms.append(log_sum_exp(part))
+            sums.append(part.sum(-1, dtype=norms[-1].dtype))
+        norm, vocabulary = torch.cat(norms), logits.size(-1)
+        nll = norm - logits.gather(1, labels[:, None])[:, 0]
+        each = epsilon / (vocabulary - 1)
+        smooth = vocabulary * norm - torch.cat(sums)
+        ctx.save_for_backward(logits, labels, norm)
+        ctx.epsilon = epsilon
+        ctx.mark_non_differentiable(nll)
+        return (1 - epsilon - each) * nll + each * smooth, nll
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+        logits, labels, norm = ctx.saved_tensors
+        each = ctx.epsilon / (logits.size(-1) - 1)
+        result = torch.empty_like(logits)
+        size = rows_at_a_time(logits)
+        parts = (x.split(size) for x in (logits, labels, norm, gradient, result))
+        for part, label, row_norm, row_gradient, out in zip(*parts):
+            p = (part - row_norm[:, None]).exp_().sub_(each)
+            right = torch.full_like(row_norm, each + ctx.epsilon - 1)
+            p.scatter_add_(1, label[:, None], right[:, None])
+            out.copy_(p.mul_(row_gradient[:, None]))
+        return result, None, None
+
+
 def smoothed_loss(
     logits: Tensor, labels: Tensor, epsilon: float
 ) -> tuple[Tensor, Tensor]:
@@ -37,10 +80,8 @@ def smoothed_loss(
         logits: (n, V).
         labels: (n,).
     """
-    wide = torch.promote_types(logits.dtype, torch.float32)
-    lprobs = logits.log_softmax(-1, dtype=wide)
-    loss, nll = label_smoothed_nll_loss(lprobs, labels, epsilon, reduce=False)
-    return loss, nll.detach()
+    loss, nll = SmoothedLoss.apply(logits, labels, epsilon)
+    return loss, nll
 
 
 @register_criterion("sb_label_smoothed_cross_entropy", dataclass=SBCriterionConfig)

@@ -22,7 +22,7 @@ ARROWS = {
     "model": {"checkpoints", "decoder", "directions", "fusion", "hub"},
     "dataset": {"directions"},
     "files": set(),
-    "criterion": {"directions"},
+    "criterion": {"beam", "directions"},
     "ensemble": {"beam", "directions", "onedirectional"},
     "records": {"directions"},
     "state": {"beam", "directions"},

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from commands import ALL, PLUGIN, ROOT, SB, TINY, load, run_generate, run_train
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
+    label_smoothed_nll_loss,
 )
 from helpers import (
     dictionary,
@@ -85,6 +86,48 @@ def test_the_loss_is_the_sum_over_both_directions(epsilon):
             assert float(log[f"{name}_{direction}"]) == pytest.approx(value, abs=1e-9)
     assert log["total_l2r"] + log["total_r2l"] == log["total"] == 24
     assert log["n_correct_l2r"] + log["n_correct_r2l"] == log["n_correct"]
+
+
+def assert_smoothed(epsilon):
+    """fairseq's formula on log-probabilities, forward and gradient."""
+    torch.manual_seed(8)
+    logits = torch.randn(7, 11, dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([4, 10, 0, 4, 7, 1, 2])
+    weight = torch.randn(7, dtype=torch.float64)
+    ours, nll = smoothed_loss(logits, labels, 0.1)
+    theirs, expected = label_smoothed_nll_loss(
+        logits.log_softmax(-1), labels, epsilon, reduce=False
+    )
+    exact = {"rtol": 0, "atol": 1e-12}
+    torch.testing.assert_close(nll, expected, **exact)
+    torch.testing.assert_close(ours, theirs, **exact)
+    gradients = [
+        torch.autograd.grad((x * weight).sum(), logits)[0] for x in (ours, theirs)
+    ]
+    torch.testing.assert_close(*gradients, **exact)
+
+
+@pytest.mark.parametrize("size", [1, 24, 10**6])
+def test_the_smoothed_loss_is_fairseqs(monkeypatch, size):
+    monkeypatch.setattr("sbnmt_plugin.beam.AT_A_TIME", size)  # 1, 2, 7 rows
+    assert_smoothed(0.1)
+
+
+def test_the_check_of_the_smoothed_loss_can_fail():
+    with pytest.raises(AssertionError):
+        assert_smoothed(0.11)
+
+
+def test_the_smoothed_loss_of_half_precision_is_float32():
+    logits = (4 * torch.randn(5, 300)).bfloat16().requires_grad_()
+    labels = torch.arange(5)
+    loss, _ = smoothed_loss(logits, labels, 0.1)
+    exact, _ = smoothed_loss(logits.double(), labels, 0.1)
+    assert loss.dtype == torch.float32
+    torch.testing.assert_close(loss.double(), exact, rtol=1e-5, atol=1e-5)
+    loss.sum().backward()
+    assert logits.grad.dtype == torch.bfloat16
+    assert float(logits.grad.float().sum(-1).abs().max()) < 0.02  # p sums to 1
 
 
 def assert_loss_is_fairseqs(prefix=0):
