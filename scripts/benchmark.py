@@ -195,7 +195,6 @@ def measure(args: argparse.Namespace, parts: list[str]) -> dict[str, Any]:
 
 def main() -> None:
     args = parser().parse_args()
-    logging.disable(logging.INFO)
     parts = checked_parts(args.parts)
     check(args)
     from benchmarking.results import cost_figure, markdown
@@ -215,4 +214,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    logging.disable(logging.INFO)  # fairseq's notes on what is not installed
     run(main)
