@@ -72,7 +72,8 @@ class NextTokens:
 
     @classmethod
     def of_logits(cls, logits: Tensor) -> NextTokens:
-        """Normalised by their own sum, that is a softmax."""
+        """Normalised by their own sum, that is a softmax, in float32 at least."""
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         parts = logits.split(rows_at_a_time(logits))
         return cls(logits, torch.cat([log_sum_exp(part) for part in parts]))
 

@@ -27,6 +27,7 @@ from sbnmt_plugin.directions import R2L, TAGS
 from sbnmt_plugin.files import check_split, load_opposite
 from sbnmt_plugin.generator import Generator
 from sbnmt_plugin.options import check_names, search_options
+from sbnmt_plugin.precision import to_bfloat16
 from sbnmt_plugin.records import RecordWriter
 from sbnmt_plugin.state import Symbols
 from sbnmt_plugin.trace import Tracer, TraceWriter
@@ -262,7 +263,7 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
                 "prefix_allowed_tokens_fn must be None"
             )
         if self.cfg.sb_bf16:
-            models = [model.bfloat16() for model in models]  # in place
+            models = [to_bfloat16(model) for model in models]  # in place
         extra = extra_gen_cls_kwargs or {}
         if extra.get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")

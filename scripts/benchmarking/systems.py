@@ -19,6 +19,7 @@ from benchmarking.models import Loaded, Spec, load, source_rows
 from sbnmt_plugin.beam import LengthPenalty
 from sbnmt_plugin.directions import L2R, NAMES, R2L, TAGS
 from sbnmt_plugin.generator import Generator
+from sbnmt_plugin.precision import to_bfloat16
 from sbnmt_plugin.state import SearchOptions, Symbols
 
 ALPHA = 0.6  # of the length penalty with trained weights; lengths are forced else
@@ -106,6 +107,11 @@ class Synchronous(Fairseq):
 
     kind = "both"
     directions: tuple[int, ...] = (L2R, R2L)
+
+    def __init__(self, spec: Spec, dtype: str) -> None:
+        super().__init__(spec, dtype)
+        if dtype == "bfloat16":
+            to_bfloat16(self.loaded.model)  # --sb-bf16
 
     def build(self, loaded: Loaded, setting: Setting) -> Any:
         words = loaded.words
