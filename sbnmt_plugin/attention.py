@@ -2,15 +2,8 @@
 
 Both modules subclass fairseq's ``MultiheadAttention``: they have its parameters
 under its names and replace only the product of queries, keys and values.  The
-same code trains, scores and decodes, on rows: a row is a live position of a stream in
-training, the last step of a hypothesis in search.  What differs is how rows are laid
-out for attention, which :class:`Streams` and :class:`DecoderCache` know:
-
-             rows               queries of a stream  its keys        mask
-    training labels of a batch  the T steps          the T steps     causal, padding
-    search   N hypotheses       K hypotheses         K slots a step  ancestors
-
-Padding is put in for attention alone: every other layer works on live rows only.
+same code trains, scores and decodes; what differs is how rows are laid out, which
+:mod:`rows` knows.
 """
 
 from __future__ import annotations
@@ -22,241 +15,8 @@ import torch.nn.functional as F
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
-from sbnmt_plugin.directions import TRAINING, Layout, opposite
-
-FIRST_CAPACITY = 32  # steps a cache holds before it doubles
-
-
-class Streams(dict):  # type: ignore[type-arg]
-    """The rows of a training batch: what is no padding in 2B streams of T steps.
-
-    Rows are time-major.  With the streams ``a b c`` and ``d e`` they are a d b e c.
-
-    Args:
-        padding: (2B, T) True at padding.
-
-    Attributes:
-        directions: 2.
-    """
-
-    directions = TRAINING.directions
-
-    def __init__(self, padding: Tensor) -> None:
-        super().__init__()
-        self.padding = padding
-        self.shape = padding.size(1), padding.size(0)
-        live = (~padding).t().flatten().nonzero().squeeze(1)  # of T · 2B places
-        self.live = None if live.numel() == padding.numel() else live
-        self._mask: Tensor | None = None
-        self._source: Tensor | None = None
-
-    def take(self, x: Tensor) -> Tensor:
-        """(2B, T, C) -> the live rows, (1, n, C)."""
-        return self.rows(x.transpose(0, 1))
-
-    def rows(self, grid: Tensor) -> Tensor:
-        """(T, 2B, C) -> the live rows, (1, n, C)."""
-        flat = grid.flatten(0, 1)
-        return (flat if self.live is None else flat.index_select(0, self.live))[None]
-
-    def queries(self, x: Tensor) -> Tensor:
-        """Rows (1, n, C) -> (T, 2B, C), zero at padding."""
-        if self.live is None:
-            return x[0].unflatten(0, self.shape)
-        grid = x.new_zeros(self.padding.numel(), x.size(-1))
-        return grid.index_copy(0, self.live, x[0]).unflatten(0, self.shape)
-
-    def past(self, owner: nn.Module, *new: Tensor) -> list[Tensor]:
-        """As :meth:`queries`, for each."""
-        return [self.queries(x) for x in new]
-
-    def give(self, x: Tensor) -> Tensor:
-        """Rows (1, n, C) -> (2B, T, C), zero at padding."""
-        return self.queries(x).transpose(0, 1)
-
-    def weights(self, weights: Tensor) -> Tensor:
-        """Cross-attention (H, 2B, T, S), as it is."""
-        return weights
-
-    def mask(self, dtype: torch.dtype) -> Tensor:
-        """:func:`causal_mask`, one for all layers."""
-        if self._mask is None or self._mask.dtype != dtype:
-            padding, steps = self.padding, self.padding.size(1)
-            self._mask = causal_mask(padding, steps, dtype, padding.device)
-        return self._mask
-
-    def source_mask(self, padding: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-        """:func:`source_mask`, one for all layers."""
-        if padding is not None and (
-            self._source is None or self._source.dtype != dtype
-        ):
-            self._source = source_mask(padding, dtype)
-        return self._source
-
-    def encoder(self, owner: nn.Module, compute: Any) -> tuple[Tensor, Tensor]:
-        """Keys and values of the encoder output."""
-        return compute()
-
-
-class DecoderCache(dict):  # type: ignore[type-arg]
-    """Keys and values of the steps so far, handed to fairseq as incremental state.
-
-    Nothing is moved when hypotheses are re-paired.  At every step the K hypotheses
-    of a direction fill K slots; :attr:`ancestors` says which of them belong to whom.
-    With K = 2, after a step at which both continued hypothesis 1::
-
-        slots       1  2 | 1  2       ancestors of row 0: 1 1
-        step        0  0 | 1  1       ancestors of row 1: 1 2
-
-    so row 0 sees slots 1, 1' and row 1 sees slots 1, 2', and slot 2 of step 0 has no
-    descendants.  Cached steps stay as computed with the partner of their time, also
-    after re-pairing (algorithm, section 6).
-
-    Entries are kept by attention module: buffers (BD, capacity · K, C) for
-    self-attention, which grow by doubling, and the encoder's keys and values
-    (B, H, S, C/H), one copy a sentence, for cross-attention.
-
-    Args:
-        layout: what the rows are.
-
-    Attributes:
-        length: t, steps begun.
-        ancestors: (N, t) the rank, at each step, of the slot that is row's own past.
-    """
-
-    def __init__(self, layout: Layout) -> None:
-        super().__init__()
-        self.layout = layout
-        self.directions = layout.directions
-        self.length = 0
-        self.ancestors: Tensor | None = None
-        self._mask: Tensor | None = None
-        self._source: Tensor | None = None
-        self._steps: dict[nn.Module, list[Tensor]] = {}
-        self._encoder: dict[nn.Module, tuple[Tensor, Tensor]] = {}
-
-    def begin(self, rows: Tensor) -> None:
-        """Begin a step.
-
-        Args:
-            rows: a tensor of N rows, on the device of the search.
-        """
-        rank = torch.arange(rows.size(0), device=rows.device) % self.layout.beam
-        if self.ancestors is None:
-            self.ancestors = rank.new_empty(rank.size(0), 0)
-        self.ancestors = torch.cat([self.ancestors, rank[:, None]], dim=1)
-        self.length += 1
-        self._mask = None
-
-    def take(self, x: Tensor) -> Tensor:
-        """(N, 1, C) -> rows (1, N, C)."""
-        return x.transpose(0, 1)
-
-    def rows(self, grid: Tensor) -> Tensor:
-        """(K, BD, C) -> rows (1, N, C)."""
-        return grid.transpose(0, 1).flatten(0, 1)[None]
-
-    def queries(self, x: Tensor) -> Tensor:
-        """Rows (1, N, C) -> (K, BD, C)."""
-        return x[0].unflatten(0, (-1, self.layout.beam)).transpose(0, 1)
-
-    def give(self, x: Tensor) -> Tensor:
-        """Rows (1, N, C) -> (N, 1, C)."""
-        return x.transpose(0, 1)
-
-    def weights(self, weights: Tensor) -> Tensor:
-        """Cross-attention (H, BD, K, S) -> (H, N, 1, S)."""
-        return weights.flatten(1, 2).unsqueeze(2)
-
-    def past(self, owner: nn.Module, *new: Tensor) -> list[Tensor]:
-        """Write this step's rows (1, N, C); the slots of all steps, (t · K, BD, C)."""
-        beam = self.layout.beam
-        new = tuple(x[0] for x in new)
-        buffers = self._steps.get(owner)
-        if buffers is None:
-            streams = new[0].size(0) // beam
-            shape = streams, FIRST_CAPACITY * beam, new[0].size(1)
-            buffers = [x.new_empty(shape, dtype=attention_dtype(x)) for x in new]
-        elif buffers[0].size(1) < self.length * beam:
-            buffers = [torch.cat([x, torch.empty_like(x)], dim=1) for x in buffers]
-        self._steps[owner] = buffers
-        end = self.length * beam
-        for buffer, x in zip(buffers, new):
-            buffer[:, end - beam : end] = x.unflatten(0, (-1, beam))
-        return [buffer[:, :end].transpose(0, 1) for buffer in buffers]
-
-    def source_mask(self, padding: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-        """:func:`source_mask`, one for all layers and steps of the same sentences."""
-        if padding is not None and (
-            self._source is None or self._source.dtype != dtype
-        ):
-            self._source = source_mask(padding, dtype)
-        return self._source
-
-    def mask(self, dtype: torch.dtype) -> Tensor | None:
-        """What each query sees: (BD, 1, D · K, t · K), 0 or -inf, the same for all
-        layers; None with one hypothesis a direction, who sees all.
-
-        The first K rows are those of the direction's own hypotheses, row (d, k)
-        seeing its ancestors; the other K are the opposite's, who see what (d, k)
-        sees, or with ``best`` pairing what (d, 0) sees.
-        """
-        layout = self.layout
-        if layout.beam == 1 or self.ancestors is None:
-            return None
-        if self._mask is None or self._mask.dtype != dtype:
-            ranks = torch.arange(layout.beam, device=self.ancestors.device)
-            hidden = self.ancestors[..., None] != ranks  # (N, t, K)
-            hidden = hidden.view(-1, 1, layout.beam, self.length * layout.beam)
-            if layout.directions == 2:
-                across = hidden
-                if layout.pairing == "best":
-                    across = hidden[:, :, :1].expand_as(hidden)
-                hidden = torch.cat([hidden, across], dim=2)
-            self._mask = additive(hidden, dtype)
-        return self._mask
-
-    def encoder(self, owner: nn.Module, compute: Any) -> tuple[Tensor, Tensor]:
-        """Keys and values of the encoder output, computed at the first step."""
-        if owner not in self._encoder:
-            self._encoder[owner] = compute()
-        return self._encoder[owner]
-
-    def select(self, rows: Tensor) -> None:
-        """Make row i what row ``rows[i]`` was.
-
-        Args:
-            rows: (N',) row numbers, parents of the hypotheses that live on.  Fewer
-                than before where sentences have finished: whole ones are left out.
-        """
-        if self.ancestors is None:
-            return
-        shrunk = rows.numel() != self.ancestors.size(0)
-        self.ancestors = self.ancestors[rows]
-        if not shrunk:
-            return
-        self._source = None
-        beam, group = self.layout.beam, self.layout.group
-        streams, sentences = rows[::beam] // beam, rows[::group] // group
-        for buffers in self._steps.values():
-            for i, buffer in enumerate(buffers):
-                buffers[i] = buffer.index_select(0, streams)
-        for owner, pair in self._encoder.items():
-            keys, values = (x.index_select(0, sentences) for x in pair)
-            self._encoder[owner] = (keys, values)
-
-
-def attention_dtype(x: Tensor) -> torch.dtype:
-    """In what numbers attention is computed and cached: float32 for bfloat16 on a CPU,
-    which is faster there for few queries, and more exact; else as they are."""
-    narrow = x.is_cpu and x.dtype == torch.bfloat16
-    return torch.float32 if narrow else x.dtype
-
-
-def additive(hidden: Tensor, dtype: torch.dtype) -> Tensor:
-    """-inf where hidden, else 0: to be added to attention logits."""
-    zeros = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
-    return zeros.masked_fill_(hidden, float("-inf"))
+from sbnmt_plugin.directions import opposite
+from sbnmt_plugin.rows import Rows, attention_dtype
 
 
 def attend_both_ways(
@@ -296,33 +56,6 @@ def attend_both_ways(
     return history, *(opposite(x) for x in future)
 
 
-def causal_mask(
-    padding: Tensor | None, steps: int, dtype: torch.dtype, device: torch.device
-) -> Tensor:
-    """M_hist and M_fut: query i sees key j if j ≤ i and j is not padding.
-
-    Padding is that of the row whose keys are read, so both masks are the same, and
-    follow each other for :func:`attend_both_ways`.  The tag at j = 0 is never padding,
-    so no query sees nothing.
-
-    Args:
-        padding: (2B, T) True at padding of each row's own stream, or None.
-
-    Returns:
-        (2B or 1, 1, 2T, T), 0 or -inf.
-    """
-    hidden = torch.ones(steps, steps, dtype=torch.bool, device=device).triu(1)
-    hidden = hidden.repeat(2, 1)[None, None]
-    if padding is not None:
-        hidden = hidden | padding[:, None, None, :]
-    return additive(hidden, dtype)
-
-
-def source_mask(padding: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, S) True at padding -> (B, 1, 1, S), 0 or -inf."""
-    return additive(padding[:, None, None], dtype)
-
-
 class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
     """Synchronous bidirectional multi-head attention (paper, equations 8-10).
 
@@ -350,7 +83,7 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
         key: Tensor | None = None,
         value: Tensor | None = None,
         key_padding_mask: Tensor | None = None,
-        incremental_state: Streams | DecoderCache | None = None,
+        incremental_state: Rows | None = None,
         need_weights: bool = False,
         attn_mask: Tensor | None = None,
     ) -> tuple[Tensor, None]:
@@ -398,7 +131,7 @@ class GroupedCrossAttention(MultiheadAttention):  # type: ignore[misc]
         key: Tensor,
         value: Tensor | None = None,
         key_padding_mask: Tensor | None = None,
-        incremental_state: Streams | DecoderCache | None = None,
+        incremental_state: Rows | None = None,
         need_weights: bool = True,
         static_kv: bool = True,
         attn_mask: Tensor | None = None,

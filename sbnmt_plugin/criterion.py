@@ -15,7 +15,7 @@ from fairseq.logging import metrics
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sbnmt_plugin.beam import log_sum_exp, rows_at_a_time
+from sbnmt_plugin.choice import log_sum_exp, rows_at_a_time
 from sbnmt_plugin.directions import NAMES
 
 

@@ -12,15 +12,11 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor, nn
 
-from sbnmt_plugin.attention import (
-    DecoderCache,
-    GroupedCrossAttention,
-    SBSelfAttention,
-    Streams,
-)
-from sbnmt_plugin.beam import NextTokens
+from sbnmt_plugin.attention import GroupedCrossAttention, SBSelfAttention
+from sbnmt_plugin.choice import NextTokens
 from sbnmt_plugin.directions import TRAINING, Layout
 from sbnmt_plugin.fusion import build_fusion
+from sbnmt_plugin.rows import DecoderCache, Rows, Streams
 
 WRONG_TASK = (
     "an sb_transformer reads two target streams, but got {rows} decoder rows for "
@@ -118,7 +114,7 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
 
         Args:
             live_only: logits of the n positions that are no padding, (n, V), step by
-                step and there stream by stream: see :class:`attention.Streams`.
+                step and there stream by stream: see :class:`rows.Streams`.
         """
         if not live_only:
             return super().forward(
@@ -168,14 +164,14 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
         cache: DecoderCache | None = None,
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
-    ) -> tuple[Tensor, Streams | DecoderCache, dict[str, Any]]:
+    ) -> tuple[Tensor, Rows, dict[str, Any]]:
         """All layers on live rows: the parent's ``extract_features`` without padding.
 
         Returns:
             rows (1, n, C), their layout, and fairseq's dictionary.
         """
         self._check(prev_output_tokens, encoder_out, cache)
-        state: Streams | DecoderCache
+        state: Rows
         if cache is None:
             state = Streams(prev_output_tokens.eq(self.padding_idx))
         else:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sbnmt_plugin.beam import NextTokens
+from sbnmt_plugin.choice import NextTokens
 from sbnmt_plugin.directions import Layout
 from sbnmt_plugin.onedirectional import adopt
 

@@ -25,7 +25,8 @@ from fairseq import utils
 from torch import Tensor
 
 from sbnmt_plugin import beam as search
-from sbnmt_plugin.beam import DEAD, Candidates, NextTokens, Pool
+from sbnmt_plugin.beam import Candidates, Pool
+from sbnmt_plugin.choice import DEAD, NextTokens
 from sbnmt_plugin.directions import L2R, NAMES, R2L, opposite, reverse_tokens
 from sbnmt_plugin.ensemble import Scorer, ensemble_step
 from sbnmt_plugin.restrictions import admit, restrict

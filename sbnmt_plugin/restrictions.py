@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sbnmt_plugin.beam import DEAD, NextTokens
+from sbnmt_plugin.choice import DEAD, NextTokens
 from sbnmt_plugin.directions import L2R, R2L
 from sbnmt_plugin.state import Batch, SearchOptions, Symbols
 

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sbnmt_plugin.beam import DEAD, Pool, ranking
+from sbnmt_plugin.beam import Pool, ranking
+from sbnmt_plugin.choice import DEAD
 from sbnmt_plugin.directions import NAMES, R2L, opposite, reverse_tokens
 from sbnmt_plugin.records import RecordWriter
 
@@ -92,7 +93,7 @@ class Tracer:
 
         Args:
             query: (BD, H, K, C/H).
-            key: (BD, H, t · K, C/H), K slots a step; see :class:`DecoderCache`.
+            key: (BD, H, t · K, C/H), K slots a step; see :class:`rows.DecoderCache`.
             mask: (BD, 1, 2K, t · K), whose second half is for the opposite's queries.
             history, future: (BD, H, K, C/H).
         """

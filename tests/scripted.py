@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sbnmt_plugin.beam import NextTokens
+from sbnmt_plugin.choice import NextTokens
 
 PAD, EOS, UNK = 1, 2, 3
 VOCABULARY = 9  # 0 <s>, 1 pad, 2 </s>, 3 unk, 4-6 words, 7 8 tags

@@ -10,7 +10,7 @@ from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
 from reference import attention_row, fuse
 
-from sbnmt_plugin import attention, ensemble
+from sbnmt_plugin import attention, ensemble, rows
 from sbnmt_plugin.attention import SBSelfAttention
 from sbnmt_plugin.beam import LengthPenalty
 from sbnmt_plugin.decoder import SBTransformerDecoder
@@ -104,7 +104,7 @@ class Replay:
                 x[None],
                 out["encoder_out"][0],
                 key_padding_mask=out["encoder_padding_mask"][0],
-                incremental_state=attention.DecoderCache(self.scorer.layout),
+                incremental_state=rows.DecoderCache(self.scorer.layout),
                 need_weights=False,
             )
             x = layer.encoder_attn_layer_norm(x + read[0])
@@ -153,7 +153,7 @@ def test_the_replay_check_can_fail(monkeypatch):
     def stuck(self, rows):
         """Re-pairs without moving the caches."""
 
-    monkeypatch.setattr(attention.DecoderCache, "select", stuck)
+    monkeypatch.setattr(rows.DecoderCache, "select", stuck)
     with pytest.raises((AssertionError, RuntimeError, ValueError)):
         run_with_replay(monkeypatch, 4, "rank")
 
@@ -416,7 +416,7 @@ def test_a_teacher_decodes_as_with_fairseqs_attention(monkeypatch, options, beam
 
 @pytest.mark.usefixtures("float64_fairseq")
 def test_the_teacher_check_can_fail(monkeypatch):
-    monkeypatch.setattr(attention.DecoderCache, "mask", lambda self, dtype: None)
+    monkeypatch.setattr(rows.DecoderCache, "hidden", lambda self: None)
     with pytest.raises(AssertionError):
         assert_same(*both_ways(monkeypatch, transformer(), beam=3))
 

@@ -5,7 +5,7 @@ import torch
 from helpers import sb_model, source, streams
 
 from sbnmt_plugin import precision
-from sbnmt_plugin.beam import NextTokens
+from sbnmt_plugin.choice import NextTokens
 from sbnmt_plugin.precision import can_pack, pack, to_bfloat16
 
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number

@@ -20,10 +20,11 @@ from helpers import (
 )
 from reference import sb_attention
 
-from sbnmt_plugin import attention
-from sbnmt_plugin.attention import SBSelfAttention, Streams, causal_mask
+from sbnmt_plugin import attention, rows
+from sbnmt_plugin.attention import SBSelfAttention
 from sbnmt_plugin.directions import Layout, opposite, reverse_tokens
 from sbnmt_plugin.fusion import FUSIONS, build_fusion
+from sbnmt_plugin.rows import Streams
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 VARIANTS = [
@@ -129,11 +130,12 @@ def test_no_step_sees_a_later_step_of_either_stream(model):
 
 
 def test_the_causality_check_can_fail(monkeypatch):
-    def without_mask(padding, steps, dtype, device):
-        return torch.zeros(1, 1, 2 * steps, steps, dtype=dtype)
+    def without_mask(padding):
+        steps = padding.size(1)
+        return torch.zeros(1, 1, 2 * steps, steps, dtype=torch.bool)
 
     model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(attention, "causal_mask", without_mask)
+    monkeypatch.setattr(rows, "causal", without_mask)
     with pytest.raises(AssertionError, match="depends on step"):
         assert_causal(model)
 
@@ -175,11 +177,11 @@ def test_padding_and_company_change_nothing(model):
 
 
 def test_the_padding_check_can_fail(monkeypatch):
-    def blind(padding, dtype):
-        return torch.zeros(padding.size(0), 1, 1, padding.size(1), dtype=dtype)
+    def blind(self, padding, dtype):
+        """Sees the padding of the source."""
 
     model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(attention, "source_mask", blind)
+    monkeypatch.setattr(rows.Rows, "source_mask", blind)
     with pytest.raises(AssertionError):
         assert_padding_is_inert(model)
 
@@ -203,8 +205,8 @@ def assert_follows_the_formulas(module, kind):
     padding[4, 2:] = True
     seen = (~padding).T[..., None]
     state = Streams(padding)
-    rows = module(state.rows(x), incremental_state=state)[0]
-    fast = state.queries(rows) * seen
+    fast = module(state.rows(x), incremental_state=state)[0]
+    fast = state.queries(fast) * seen
     slow = sb_attention(module, kind, x, padding)
     torch.testing.assert_close(fast, slow, **EXACT)
     weight = torch.randn_like(slow)
@@ -229,10 +231,11 @@ def test_the_formula_check_can_fail():
 
 
 def test_the_formula_check_sees_padding(monkeypatch):
-    def blind(padding, *rest):
-        return causal_mask(None, *rest)
+    def blind(padding):
+        return causal(torch.zeros_like(padding))
 
-    monkeypatch.setattr(attention, "causal_mask", blind)
+    causal = rows.causal
+    monkeypatch.setattr(rows, "causal", blind)
     with pytest.raises(AssertionError):
         assert_follows_the_formulas(make_attention("tanh"), "tanh")
 
@@ -241,11 +244,11 @@ def test_rows_without_padding_come_back():
     """With the streams a b c and d e the rows are a d b e c."""
     streams = Streams(torch.tensor([[False] * 3, [False, False, True]]))
     x = torch.tensor([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [9.0]]])
-    rows = streams.take(x)
-    assert rows.flatten().tolist() == [1, 4, 2, 5, 3]
-    back = streams.give(rows)
+    live = streams.take(x)
+    assert live.flatten().tolist() == [1, 4, 2, 5, 3]
+    back = streams.give(live)
     assert back.squeeze(-1).tolist() == [[1, 2, 3], [4, 5, 0]]
-    assert streams.rows(streams.queries(rows)).equal(rows)
+    assert streams.rows(streams.queries(live)).equal(live)
     full = Streams(torch.zeros(2, 3, dtype=torch.bool))
     assert full.live is None and full.give(full.take(x)).equal(x)
 

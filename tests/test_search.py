@@ -19,17 +19,10 @@ from scripted import (
 )
 
 from sbnmt_plugin import beam as beam_module
+from sbnmt_plugin import choice
 from sbnmt_plugin import generator as generator_module
-from sbnmt_plugin.beam import (
-    DEAD,
-    LengthPenalty,
-    NextTokens,
-    Pool,
-    expand,
-    finished,
-    top_in_order,
-    top_tokens,
-)
+from sbnmt_plugin.beam import LengthPenalty, Pool, expand, finished
+from sbnmt_plugin.choice import DEAD, NextTokens, top_in_order, top_tokens
 from sbnmt_plugin.directions import L2R, R2L
 from sbnmt_plugin.generator import Generator
 from sbnmt_plugin.restrictions import ban_repeated_ngrams
@@ -300,7 +293,7 @@ def test_the_check_of_the_best_tokens_can_fail(monkeypatch):
         values, index = scores.flip(-1).topk(count)
         return values, scores.size(-1) - 1 - index
 
-    monkeypatch.setattr(beam_module, "top_in_order", unordered)
+    monkeypatch.setattr(choice, "top_in_order", unordered)
     with pytest.raises(AssertionError):
         assert_best_tokens(2175, 4)
 
@@ -316,7 +309,7 @@ def assert_normalised(following, logits):
 
 def test_a_normaliser_is_a_log_softmax(monkeypatch):
     logits = torch.randn(7, 11, dtype=torch.float64)
-    monkeypatch.setattr(beam_module, "AT_A_TIME", 24)  # two rows
+    monkeypatch.setattr(choice, "AT_A_TIME", 24)  # two rows
     assert_normalised(NextTokens.of_logits(logits), logits)
     assert_normalised(NextTokens.of_lprobs(logits.log_softmax(-1)), logits)
     with pytest.raises(AssertionError):

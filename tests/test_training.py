@@ -109,7 +109,7 @@ def assert_smoothed(epsilon):
 
 @pytest.mark.parametrize("size", [1, 24, 10**6])
 def test_the_smoothed_loss_is_fairseqs(monkeypatch, size):
-    monkeypatch.setattr("sbnmt_plugin.beam.AT_A_TIME", size)  # 1, 2, 7 rows
+    monkeypatch.setattr("sbnmt_plugin.choice.AT_A_TIME", size)  # 1, 2, 7 rows
     assert_smoothed(0.1)
 
 
