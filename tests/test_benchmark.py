@@ -161,6 +161,18 @@ def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_narrow_numbers_are_compared_with_wide_ones():
+    class Told:
+        def __init__(self, *texts):
+            self.ask = lambda method: list(texts)
+
+    rows = [{"system": "x", "dtype": kind} for kind in ("float32", "bfloat16")]
+    told = {("x", "float32"): Told("a", "b", "c", "d")}
+    decoding.compare_texts(rows, told | {("x", "bfloat16"): Told("a", "b", "c", "e")})
+    assert "as in float32" not in rows[0]
+    assert rows[1]["as in float32"] == 0.75
+
+
 def test_the_tables_leave_out_what_is_empty():
     row = {
         "system": "x",

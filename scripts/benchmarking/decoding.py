@@ -141,6 +141,8 @@ def run_cases(
                 )
                 if case.length is None:
                     rows[-1] |= quality(stations[system])
+            if case.length is None:
+                compare_texts(rows[-len(systems) :], stations)
     return rows
 
 
@@ -162,6 +164,17 @@ def summary(runs: list[Row], baseline: list[Row]) -> Row:
         "memory": memory,
         "memory ratio": memory / max(run["memory"] for run in baseline),
     }
+
+
+def compare_texts(rows: list[Row], stations: dict[tuple[str, str], Worker]) -> None:
+    """Add to narrow numbers which share of the translations float32 gives as well."""
+    for row in rows:
+        wide = stations.get((row["system"], "float32"))
+        if row["dtype"] == "float32" or wide is None:
+            continue
+        narrow = stations[row["system"], row["dtype"]].ask("texts")
+        same = sum(a == b for a, b in zip(narrow, wide.ask("texts")))
+        row["as in float32"] = same / len(narrow)
 
 
 def compare_with_floor(result: Row) -> None:

@@ -57,6 +57,7 @@ def decoding_table(rows: list[Row]) -> list[str]:
             "memory, × fairseq": lambda r: times(r["memory ratio"]),
             "of the floor": lambda r: optional(r, "of the floor", ".0%"),
             "tok. BLEU": lambda r: optional(r, "BLEU", ".2f"),
+            "same texts": lambda r: optional(r, "as in float32", ".1%"),
         },
     )
 
