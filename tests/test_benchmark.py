@@ -144,6 +144,25 @@ def test_the_command_writes_table_json_and_plot(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "benchmark.svg").read_text().startswith("<?xml")
 
 
+def test_the_plot_goes_from_left_to_right(monkeypatch):
+    from matplotlib.axes import Axes
+
+    drawn, plot = [], Axes.plot
+
+    def watched(self, x, *rest, **looks):
+        drawn.append(list(x))
+        return plot(self, x, *rest, **looks)
+
+    monkeypatch.setattr(Axes, "plot", watched)
+    common = {"system": "x", "dtype": "float32", "batch": 50, "max tokens": None}
+    rows = [
+        {**common, "length": length, "beam": 4, "seconds": [1.0]}
+        for length in (25, 10, 50)
+    ]
+    assert results.cost_figure(rows) is not None
+    assert drawn == [[10, 25, 50]]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

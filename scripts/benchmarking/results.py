@@ -149,6 +149,7 @@ def cost_figure(rows: list[Row]) -> Any:
         for panel, (axis, along) in zip(axes, panels.items()):
             for name in names:
                 own = [row for row in along if name_of(row) == name]
+                own.sort(key=lambda row: row[axis])
                 colour, marker = looks[name]
                 panel.plot(
                     [row[axis] for row in own],
