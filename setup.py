@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
 PACKAGE = HERE / "sbnmt_plugin" / "__init__.py"
@@ -16,7 +16,13 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="MIT",
-    packages=["sbnmt_plugin"],
+    packages=[*find_packages(include=["sbnmt_plugin*"]), "sbnmt_plugin.examples"],
+    package_dir={"sbnmt_plugin.examples": "examples"},
+    package_data={
+        "sbnmt_plugin.tools.report": ["*.css", "*.html", "*.js"],
+        "sbnmt_plugin.examples": ["*/recipe.yaml", "*/*.py"],
+    },
+    entry_points={"console_scripts": ["sbnmt = sbnmt_plugin.tools.command:main"]},
     python_requires=">=3.10,<3.13",
     install_requires=[
         # fairseq's own release does not run on today's Python and torch; both
@@ -35,9 +41,9 @@ setup(
     ],
     extras_require={
         "fastbpe": ["fastBPE==0.1.0"],
-        # scripts/report.py; eflomal, the word aligner, is built by a C compiler
+        # sbnmt report; eflomal, the word aligner, is built by a C compiler
         "report": ["matplotlib>=3.8", "jinja2>=3.1", "eflomal>=2.0.0"],
-        # scripts/benchmark.py: the plots, and one more system to compare with
+        # sbnmt benchmark: the plots, and one more system to compare with
         "benchmark": ["matplotlib>=3.8", "jinja2>=3.1", "ctranslate2>=4.5"],
         "test": [
             "pytest>=8",

@@ -1,11 +1,26 @@
 """fairseq plugin for Synchronous Bidirectional Neural Machine Translation.
 
-Importing it registers task, model and criterion, and tells torch what a checkpoint
-may contain; nothing else happens.
+Zhou, Zhang, Zong: Synchronous Bidirectional Neural Machine Translation, TACL 7 (2019),
+91-105, https://doi.org/10.1162/tacl_a_00256.
+
+Importing it, which is what ``--user-dir`` does, registers task, model and criterion
+with fairseq and tells torch what a checkpoint may contain; nothing else happens.  A
+step of the command ``sbnmt`` imports what it needs by itself: many need no torch.
 """
 
-from sbnmt_plugin import checkpoints, criterion, model, task  # noqa: F401
+import os
+import sys
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-checkpoints.allow_checkpoint_contents()
+
+def _is_command() -> bool:
+    """Whether this process is ``sbnmt``, or ``python -m sbnmt_plugin``."""
+    called = os.path.basename(sys.argv[0]) == "sbnmt"
+    return called or sys.orig_argv[1:3] == ["-m", __name__]
+
+
+if not _is_command():
+    from sbnmt_plugin.register import register
+
+    register()

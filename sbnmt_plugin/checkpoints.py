@@ -22,7 +22,7 @@ from omegaconf import DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
 from omegaconf.nodes import AnyNode
 
-from sbnmt_plugin.directions import TAGS
+from sbnmt_plugin.layout import TAGS
 
 OPTIONS = "(--path, --restore-file, --save-dir, --finetune-from-model, checkpoint_file)"
 ALLOWED: list[Any] = [
@@ -72,6 +72,7 @@ def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
         FileNotFoundError: no such file.
         ValueError: it is cut off, or something else altogether.
     """
+    allow_checkpoint_contents()
     if not os.path.isfile(path):
         raise FileNotFoundError(f"{path} {options} does not exist")
     if not zipfile.is_zipfile(path):

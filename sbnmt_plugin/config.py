@@ -7,9 +7,11 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks.translation import TranslationConfig
 from omegaconf import II
 
-from sbnmt_plugin.beam import LENGTH_PENALTIES, STOPS
-from sbnmt_plugin.directions import L2R, PAIRINGS, R2L
-from sbnmt_plugin.options import ANSWERS
+from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
+from sbnmt_plugin.search.arguments import ANSWERS
+from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
+from sbnmt_plugin.search.pool import STOPS
+from sbnmt_plugin.steps import command_of
 
 DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
 
@@ -25,14 +27,14 @@ class SBTranslationConfig(TranslationConfig):
             "transformer writes"
         },
     )
-    sb_pairing: ChoiceEnum(PAIRINGS) = field(  # type: ignore[valid-type]
+    sb_pairing: ChoiceEnum(tuple(PAIRINGS)) = field(  # type: ignore[valid-type]
         default="rank",
         metadata={
             "help": "whom a hypothesis attends to: the other side's of the same rank, "
             "or its best"
         },
     )
-    sb_length_penalty: ChoiceEnum(LENGTH_PENALTIES) = field(  # type: ignore[valid-type]
+    sb_length_penalty: ChoiceEnum(tuple(LENGTH_PENALTIES)) = field(  # type: ignore[valid-type]
         default="gnmt",
         metadata={
             "help": "scores are divided by ((5 + n) / 6) ** lenpen (gnmt, the paper's) "
@@ -68,8 +70,8 @@ class SBTranslationConfig(TranslationConfig):
         default=None,
         metadata={
             "help": "write a JSON line per sentence to this new file: all that both "
-            "beams did, step by step, for scripts/trace_page.py. Slow; for a few "
-            "sentences"
+            f"beams did, step by step, for {command_of('trace-page')}. Slow; for a "
+            "few sentences"
         },
     )
     # what other groups say, so that it can be checked; no flags of their own

@@ -7,7 +7,7 @@ import torch
 from fairseq import hub_utils
 from torch import Tensor
 
-from sbnmt_plugin.beam import DEFAULT_BEAM
+from sbnmt_plugin.layout import DEFAULT_BEAM
 
 FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
     "verbose",

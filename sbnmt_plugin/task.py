@@ -13,7 +13,6 @@ from fairseq.tasks import FairseqTask, register_task
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf, open_dict
 
-from sbnmt_plugin.beam import DEFAULT_BEAM
 from sbnmt_plugin.checkpoints import (
     check_checkpoints,
     check_dictionaries,
@@ -22,16 +21,18 @@ from sbnmt_plugin.checkpoints import (
     fingerprint,
 )
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
-from sbnmt_plugin.dataset import SBLanguagePairDataset
-from sbnmt_plugin.directions import R2L, TAGS
-from sbnmt_plugin.files import check_split, load_opposite
-from sbnmt_plugin.generator import Generator
-from sbnmt_plugin.options import check_names, search_options
-from sbnmt_plugin.precision import to_bfloat16
-from sbnmt_plugin.records import RecordWriter
-from sbnmt_plugin.state import Symbols
-from sbnmt_plugin.trace import Tracer, TraceWriter
-from sbnmt_plugin.validation import bleu_counts, log_bleu, read_json
+from sbnmt_plugin.layout import DEFAULT_BEAM, R2L, TAGS
+from sbnmt_plugin.network.precision import to_bfloat16
+from sbnmt_plugin.search.arguments import check_names, search_options
+from sbnmt_plugin.search.generator import Generator
+from sbnmt_plugin.search.options import Symbols
+from sbnmt_plugin.search.records import RecordWriter
+from sbnmt_plugin.search.registry import search_for
+from sbnmt_plugin.search.trace import Tracer, TraceWriter
+from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.training.data_files import check_split, load_opposite
+from sbnmt_plugin.training.dataset import SBLanguagePairDataset
+from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +104,8 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         if not os.path.exists(filename):
             raise FileNotFoundError(
                 f"dictionary {filename} does not exist: give the folder that "
-                "fairseq-preprocess or scripts/binarise.py wrote, and its languages"
+                f"fairseq-preprocess or {command_of('binarise')} wrote, and its "
+                "languages"
             )
         dictionary = super().load_dictionary(filename)
         for tag in TAGS:
@@ -141,9 +143,10 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
                     "there are no R2L texts (%s.%s.r2l.*): both streams are the same "
                     "gold text, so each sees through the other what it has to predict. "
                     "Good for toy runs and for validation by generation (--eval-bleu), "
-                    "not for training: build triples with scripts/make_triples.py",
+                    "not for training: build triples with %s",
                     prefix,
                     pairs[0],
+                    command_of("triples"),
                 )
         self.datasets[split] = self._with_streams(loaded, opposite)
 
@@ -298,7 +301,7 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
                     self.cfg.sb_trace, self.src_dict, self.tgt_dict
                 )
             tracer = Tracer(self._trace, models, options)
-        return Generator(models, symbols, options, recorder, tracer)
+        return search_for(models)(models, symbols, options, recorder, tracer)
 
     def train_step(self, sample: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """fairseq's, on the streams' labels."""

@@ -64,7 +64,7 @@ def write_texts(folder: Path, sizes: dict[str, int], opposite: bool = True) -> P
 
 def binarise(texts: Path, data: Path, *words: str) -> Path:
     """scripts/binarise.py."""
-    import binarise as script
+    from sbnmt_plugin.tools.commands import binarise as script
 
     command = ["binarise.py", "-s", "en", "-t", "de", "--destdir", str(data)]
     for split in ("train", "valid", "test"):

@@ -11,8 +11,9 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
-from sbnmt_plugin.directions import TAGS
-from sbnmt_plugin.model import SBTransformerModel
+from sbnmt_plugin.layout import TAGS, live_places
+from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.network.packed_batch import PackedBatch
 
 B, K, T, S, C, H = 3, 4, 5, 7, 8, 2
 SIZES = {
@@ -101,6 +102,16 @@ def streams(
             row[0] = words.index(TAGS[direction])
             row[1:length] = torch.randint(4, 13, (length - 1,), generator=generator)
     return rows
+
+
+def live_of(prev: Tensor) -> Tensor:
+    """The places of streams that are no padding."""
+    return live_places(prev.ne(dictionary().pad()))
+
+
+def packed(padding: Tensor) -> PackedBatch:
+    """The batch of streams with this padding (2B, T)."""
+    return PackedBatch(live_places(~padding), padding.t().shape)
 
 
 def logits(model: Any, prev: Tensor, lengths: tuple[int, ...] = (7, 4, 6)) -> Tensor:

@@ -14,8 +14,9 @@ from unittest import mock
 
 import yaml
 from commands import NO_WORKERS, ROOT
-from comparison import costs, runner
 from fairseq import checkpoint_utils
+
+from sbnmt_plugin.tools.recipes import costs, runner
 
 FORMAT = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"  # fairseq's
 
@@ -27,9 +28,8 @@ def command(self: runner.Runner, step: str, words: list[str], **_: str) -> None:
     print(f"\n== {step}")
     # fairseq keeps the best score of the process's last training there
     vars(checkpoint_utils.save_checkpoint).pop("best", None)
-    words = words[1:]  # the interpreter
-    module = words[0] == "-m"
-    name, *arguments = words[module:]
+    words = words[2:]  # the interpreter and -m
+    name, *arguments = words
     if name == "fairseq_cli.generate":
         arguments += NO_WORKERS  # one would outlive the command, in this process
     with open(log, "a", encoding="utf-8") as file, contextlib.ExitStack() as stack:
@@ -45,9 +45,8 @@ def command(self: runner.Runner, step: str, words: list[str], **_: str) -> None:
         stack.enter_context(mock.patch("signal.signal"))  # not from a thread
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
-        start = runpy.run_module if module else runpy.run_path
         try:
-            start(name, run_name="__main__")
+            runpy.run_module(name, run_name="__main__", alter_sys=False)
         except SystemExit as stop:
             assert not stop.code, f"{step} failed: {words}"
         file.write(costs.end_line(0.5))
@@ -76,7 +75,6 @@ def write_recipe(folder: Path, **changes: object) -> Path:
     (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
     toy = (ROOT / "examples" / "toy" / "prepare.py").read_text()
     toy = toy.replace('"train": 6000, "valid": 200, "test": 300', SMALL)
-    toy = toy.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
     (folder / "prepare.py").write_text(toy)
     return folder
 

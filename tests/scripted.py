@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sbnmt_plugin.choice import NextTokens
+from sbnmt_plugin.network.next_tokens import NextTokens
 
 PAD, EOS, UNK = 1, 2, 3
 VOCABULARY = 9  # 0 <s>, 1 pad, 2 </s>, 3 unk, 4-6 words, 7 8 tags
@@ -49,11 +49,18 @@ def script_row(
 
 
 class Cache:
-    """What the generator hands back after re-pairing: remembers the row order only."""
+    """The decoder's state: remembers the sentences and the order of rows only."""
 
-    def __init__(self, layout: Any) -> None:
+    def __init__(self, layout: Any, first: Tensor) -> None:
         self.layout = layout
+        self.first = first
         self.tokens: Tensor | None = None
+
+    def select(self, rows: Tensor) -> None:
+        group = self.layout.group
+        self.first = self.first[rows[::group] // group]
+        if self.tokens is not None:
+            self.tokens = self.tokens[rows]
 
 
 class ScriptedModel(nn.Module):
@@ -83,34 +90,28 @@ class ScriptedDecoder:
     def __init__(self, model: ScriptedModel) -> None:
         self.model = model
 
-    def start(self, layout: Any) -> Cache:
-        return Cache(layout)
+    def start(self, encoder_out: Any, layout: Any, weights: bool = False) -> Cache:
+        return Cache(layout, encoder_out["first"])
 
-    def next_tokens(self, scores: Tensor) -> NextTokens:
-        return NextTokens.of_lprobs(scores)
-
-    def reorder_incremental_state_scripting(self, cache: Cache, rows: Tensor) -> None:
-        if cache.tokens is not None:
-            cache.tokens = cache.tokens[rows]
-
-    def __call__(self, tokens: Tensor, encoder_out: Any, incremental_state: Cache):
-        layout = incremental_state.layout
-        if incremental_state.tokens is not None:  # reordered as the hypotheses were
-            assert incremental_state.tokens.equal(tokens[:, :-1])
-        incremental_state.tokens = tokens
+    def step(self, tokens: Tensor, state: Cache, temperature: float = 1.0):
+        layout = state.layout
+        if state.tokens is not None:  # selected as the hypotheses were
+            assert state.tokens.equal(tokens[:, :-1])
+        state.tokens = tokens
         grouped = layout.split(tokens).tolist()
         rows = []
-        for sentence, directions in zip(encoder_out["first"].tolist(), grouped):
+        for sentence, directions in zip(state.first.tolist(), grouped):
             for d, hypotheses in enumerate(directions):
                 for rank, own in enumerate(hypotheses):
                     partner: list[int] = []
                     if layout.directions == 2:
-                        other = rank if layout.pairing == "rank" else 0
+                        other = layout.pairing.rank(rank)
                         partner = directions[1 - d][other][1:]
                     rows.append(
                         script_row(sentence, d, own[1:], partner, **self.model.script)
                     )
-        return torch.tensor(rows, dtype=torch.float64)[:, None], {"attn": [None]}
+        scores = torch.tensor(rows, dtype=torch.float64)
+        return NextTokens.of_lprobs(scores / temperature), None
 
 
 def sample(sentences: list[int], lengths: list[int] | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import torch
 from commands import ROOT, lines, run_generate
 from helpers import sb_model, source, streams, transformer
 
-from sbnmt_plugin.model import SBTransformerModel
+from sbnmt_plugin.network.model import SBTransformerModel
 
 
 @pytest.fixture
@@ -149,8 +149,6 @@ def test_a_plain_transformer_is_not_bidirectional():
 
 def test_every_architecture_is_registered():
     from fairseq.models import ARCH_MODEL_REGISTRY
-
-    from sbnmt_plugin import model as _  # noqa: F401
 
     wanted = {"sb_transformer"} | {
         f"sb_transformer_{name}"

@@ -5,10 +5,11 @@ import sys
 
 import pytest
 import torch
-from benchmarking import decoding, floor, results, training
-from benchmarking.models import Spec
-from benchmarking.systems import SYSTEMS
-from benchmarking.workers import Worker, peak_memory, reset_peak
+
+from sbnmt_plugin.tools.benchmark import decoding, floor, results, training
+from sbnmt_plugin.tools.benchmark.models import Spec
+from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
+from sbnmt_plugin.tools.benchmark.workers import Worker, peak_memory, reset_peak
 
 TINY = Spec(size="tiny", vocabulary=50)
 CASE = decoding.Case(batch=3, length=6, beam=4)
@@ -104,13 +105,13 @@ def test_the_peak_of_memory_is_forgotten():
 
 
 def test_a_worker_reports_its_errors():
-    wrong = "benchmarking.floor:Floor", (TINY, "float99")
+    wrong = "sbnmt_plugin.tools.benchmark.floor:Floor", (TINY, "float99")
     with pytest.raises(RuntimeError, match="float99"):
         Worker(*wrong, threads=1)
 
 
 def command(tmp_path, monkeypatch, *words):
-    import benchmark
+    from sbnmt_plugin.tools.commands import benchmark
 
     monkeypatch.setattr(
         sys, "argv", ["benchmark.py", "--output", str(tmp_path), *words]
@@ -120,7 +121,7 @@ def command(tmp_path, monkeypatch, *words):
 
 def test_the_command_writes_table_json_and_plot(tmp_path, monkeypatch, capsys):
     """Two systems, each in a process of its own."""
-    import benchmark
+    from sbnmt_plugin.tools.commands import benchmark
 
     monkeypatch.setattr(benchmark, "LENGTHS", (3, 5))
     monkeypatch.setattr(benchmark, "BEAMS", ())

@@ -1,6 +1,6 @@
 """The search on real networks: caches, scores, batches, interaction."""
 
-from contextlib import nullcontext
+from argparse import Namespace
 from dataclasses import replace
 
 import pytest
@@ -10,16 +10,18 @@ from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
 from reference import attention_row, fuse
 
-from sbnmt_plugin import attention, ensemble, rows
-from sbnmt_plugin.attention import SBSelfAttention
-from sbnmt_plugin.beam import LengthPenalty
-from sbnmt_plugin.decoder import SBTransformerDecoder
-from sbnmt_plugin.directions import L2R, R2L, TAGS
-from sbnmt_plugin.generator import Generator
-from sbnmt_plugin.onedirectional import adopt
-from sbnmt_plugin.state import SearchOptions, Symbols
+from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, RANK, TAGS, Layout
+from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
+from sbnmt_plugin.network.attention import SBSelfAttention
+from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.network.onedirectional import adopt
+from sbnmt_plugin.search import scorer as ensemble
+from sbnmt_plugin.search.generator import Generator
+from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.penalties import Gnmt, Power
 
 EXACT = {"rtol": 0, "atol": 1e-10}
+SHUFFLED = replace(RANK, name="shuffled", shift=1)
 
 
 def make_generator(models, directions=(L2R, R2L), **options):
@@ -36,6 +38,8 @@ def make_generator(models, directions=(L2R, R2L), **options):
     options.setdefault("max_len_b", 8)
     # random networks repeat themselves; without that, texts and lengths differ
     options.setdefault("no_repeat_ngram_size", 1)
+    if isinstance(options.get("pairing"), str):
+        options["pairing"] = PAIRINGS[options["pairing"]]
     return Generator(models, symbols, SearchOptions(directions=directions, **options))
 
 
@@ -53,7 +57,8 @@ class Replay:
 
     def __init__(self, scorer, kind, pairing):
         self.scorer = scorer
-        self.model = scorer.model
+        self.layout = scorer.state.layout
+        self.model = Namespace(decoder=scorer.decoder)
         self.kind = kind
         self.pairing = pairing
         self.layers = self.model.decoder.layers
@@ -61,7 +66,7 @@ class Replay:
         self.partners = set()
 
     def partner(self, row):
-        beam = self.scorer.layout.beam
+        beam = self.layout.beam
         first, rank = row // beam * beam, row % beam
         first += beam if (row // beam) % 2 == 0 else -beam
         return first + (rank if self.pairing == "rank" else 0)
@@ -95,7 +100,7 @@ class Replay:
         decoder = self.model.decoder
         positions = decoder.embed_positions(tokens)[:, -1]
         x = decoder.embed_scale * decoder.embed_tokens(tokens[:, -1]) + positions
-        out = self.scorer.encoder_out
+        out = self.scorer.state.encoder_out
         for number, layer in enumerate(self.layers):
             x = layer.self_attn_layer_norm(
                 x + self.self_attention(layer.self_attn, number, x)
@@ -104,7 +109,7 @@ class Replay:
                 x[None],
                 out["encoder_out"][0],
                 key_padding_mask=out["encoder_padding_mask"][0],
-                incremental_state=rows.DecoderCache(self.scorer.layout),
+                incremental_state=kv_cache.KVCache(self.layout),
                 need_weights=False,
             )
             x = layer.encoder_attn_layer_norm(x + read[0])
@@ -113,7 +118,7 @@ class Replay:
 
     def select(self, rows):
         self.past = [[list(past) for past in self.past[r]] for r in rows.tolist()]
-        self.partners.add(tuple((rows % self.scorer.layout.beam).tolist()))
+        self.partners.add(tuple((rows % self.layout.beam).tolist()))
 
 
 def run_with_replay(monkeypatch, beam, pairing):
@@ -153,7 +158,7 @@ def test_the_replay_check_can_fail(monkeypatch):
     def stuck(self, rows):
         """Re-pairs without moving the caches."""
 
-    monkeypatch.setattr(rows.DecoderCache, "select", stuck)
+    monkeypatch.setattr(kv_cache.KVCache, "select", stuck)
     with pytest.raises((AssertionError, RuntimeError, ValueError)):
         run_with_replay(monkeypatch, 4, "rank")
 
@@ -180,7 +185,7 @@ def teacher_forced(model, hypothesis, b, net_input):
 
 def assert_scores_are_teacher_forced(model):
     net_input = source(model)
-    results = generate([model], net_input, beam=2, penalty=LengthPenalty("gnmt", 0.0))
+    results = generate([model], net_input, beam=2, penalty=Gnmt(0.0))
     for b, hypotheses in enumerate(results):
         for hypothesis in hypotheses:
             expected = teacher_forced(model, hypothesis, b, net_input)
@@ -193,7 +198,7 @@ def test_a_beam_2_score_is_the_teacher_forced_one():
 
 
 def test_the_score_check_can_fail(monkeypatch):
-    monkeypatch.setattr("sbnmt_plugin.generator.opposite", lambda rows, beam: rows)
+    monkeypatch.setattr(Layout, "partners", lambda self, rows: rows)
     with pytest.raises(AssertionError):
         assert_scores_are_teacher_forced(sb_model(sb_lambda=0.9))
 
@@ -217,32 +222,31 @@ def test_a_batch_of_one_gives_the_same(beam, options):
 
 def test_shuffled_partners_and_lambda_zero_change_the_output():
     """Property 10 in small; the toy recipe shows it on a trained model."""
-    from probe_interaction import shuffled_partners, without_future
+    from sbnmt_plugin.tools.probes import without_future
 
     model = sb_model(sb_lambda=0.9)
     plain = texts(generate([model], beam=4))
-    for setting in (shuffled_partners, without_future):
-        with setting([model]):
-            assert texts(generate([model], beam=4)) != plain
-        assert texts(generate([model], beam=4)) == plain
+    with without_future([model]):
+        assert texts(generate([model], beam=4)) != plain
+    assert texts(generate([model], beam=4, pairing=SHUFFLED)) != plain
+    assert texts(generate([model], beam=4)) == plain
     at_zero = sb_model(sb_lambda=0.0)
     plain = texts(generate([at_zero], beam=4))
-    with shuffled_partners([at_zero]):
-        assert texts(generate([at_zero], beam=4)) == plain
+    assert texts(generate([at_zero], beam=4, pairing=SHUFFLED)) == plain
 
 
 LENGTHS = (7, 2, 6, 3)
 
 
 @pytest.mark.parametrize("options", [{}, {"stop": "first"}, {"answer": "l2r"}], ids=str)
-def test_finished_sentences_that_stay_change_nothing(options):
-    from probe_interaction import finished_sentences_stay
-
+def test_finished_sentences_that_stay_change_nothing(monkeypatch, options):
     model = sb_model(sb_lambda=0.9)
     options = {"max_len_a": 1, "max_len_b": 0, "beam": 4, **options}
     left = generate([model], source(model, LENGTHS), **options)
-    with finished_sentences_stay():
-        stayed = generate([model], source(model, LENGTHS), **options)
+    staying = Generator._staying
+    shifted = Namespace(layout=Namespace(pairing=SHUFFLED))
+    monkeypatch.setattr(Generator, "_staying", lambda _, done: staying(shifted, done))
+    stayed = generate([model], source(model, LENGTHS), **options)
     assert texts(stayed) == texts(left)
     for one, other in zip(left, stayed):
         assert [h["score"] for h in one] == [h["score"] for h in other]
@@ -250,23 +254,19 @@ def test_finished_sentences_that_stay_change_nothing(options):
 
 def partners_met(monkeypatch, model):
     """Per attention call, whether each sentence's future was its own partner's."""
-    calls, original = [], attention.attend_both_ways
+    met, original = [], attention.attend_both_ways
 
-    def watched(query, key, *rest):
-        calls.append(key)
-        return original(query, key, *rest)
+    def watched(query, key, value, layout, *rest):
+        found = original(query, key, value, layout, *rest)
+        own = original(query, key, value, replace(layout, pairing=RANK), *rest)
+        same = [f.unflatten(0, (-1, 2)).flatten(1) for f in (found[1], own[1])]
+        met.append((same[0] == same[1]).all(1))
+        return found
 
     monkeypatch.setattr(attention, "attend_both_ways", watched)
-    from probe_interaction import shuffled_partners
-
-    with shuffled_partners([model]):
-        options = {"max_len_a": 1, "max_len_b": 0, "beam": 4}
-        generate([model], source(model, LENGTHS), **options)
-    # history with the own keys, then the future with another's
-    return [
-        (own.unflatten(0, (-1, 2)) == met.unflatten(0, (-1, 2))).flatten(1).all(1)
-        for own, met in zip(calls[::2], calls[1::2])
-    ]
+    options = {"max_len_a": 1, "max_len_b": 0, "beam": 4, "pairing": SHUFFLED}
+    generate([model], source(model, LENGTHS), **options)
+    return met
 
 
 def test_no_sentence_ever_meets_its_own_partner(monkeypatch):
@@ -278,18 +278,22 @@ def test_no_sentence_ever_meets_its_own_partner(monkeypatch):
 
 def test_the_partner_check_can_fail(monkeypatch):
     """Without the finished sentences, the last one meets itself."""
-    import probe_interaction
+    leave = lambda _, done: (~done).nonzero().flatten()  # noqa: E731
+    monkeypatch.setattr(Generator, "_staying", leave)
+    met = partners_met(monkeypatch, sb_model(sb_lambda=0.9))
+    assert len(met[-1]) == 1 and bool(met[-1].all())
 
-    with monkeypatch.context() as patch:
-        patch.setattr(probe_interaction, "finished_sentences_stay", nullcontext)
-        with pytest.raises(ValueError, match="one has a single sentence"):
-            partners_met(patch, sb_model(sb_lambda=0.9))
+
+def test_partners_are_not_shuffled_in_a_batch_of_one():
+    model = sb_model(sb_lambda=0.9)
+    with pytest.raises(ValueError, match="a single sentence"):
+        generate([model], source(model, (4,)), beam=4, pairing=SHUFFLED)
 
 
 def test_a_sentence_alone_joins_its_neighbours():
-    from probe_interaction import Pairing
+    from sbnmt_plugin.tools.probes import Prober
 
-    grouped = Pairing.grouped
+    grouped = Prober.grouped
     assert grouped(None, [[1, 2], [3], [4, 5]]) == [[1, 2, 3], [4, 5]]
     assert grouped(None, [[1], [2, 3], [4]]) == [[1, 2, 3, 4]]
     assert grouped(None, [[1]]) == [[1]]
@@ -298,7 +302,7 @@ def test_a_sentence_alone_joins_its_neighbours():
 def test_an_ensemble_averages_probabilities():
     models = [sb_model(seed=seed, sb_lambda=0.9) for seed in (1, 2)]
     net_input = source(models[0])
-    pair = generate(models, net_input, beam=2, penalty=LengthPenalty("gnmt", 0.0))
+    pair = generate(models, net_input, beam=2, penalty=Gnmt(0.0))
     words = models[0].decoder.dictionary
     for b, hypotheses in enumerate(pair):
         best = hypotheses[0]
@@ -332,7 +336,7 @@ def test_one_direction_equals_fairseqs_generator(beam):
         [model],
         (L2R,),
         beam=beam,
-        penalty=LengthPenalty("power", 1.0),
+        penalty=Power(1.0),
         min_len=6,
         max_len_b=6,
         no_repeat_ngram_size=0,
@@ -352,7 +356,6 @@ def test_one_direction_equals_fairseqs_generator(beam):
 
 def test_soft_and_hard_alignments_are_in_output_order():
     model = sb_model(sb_lambda=0.9)
-    model.decoder.make_generation_fast_(need_attn=True)
     for kind in ("hard", "soft"):
         results = generate([model], beam=4, print_alignment=kind)
         for hypotheses in results:
@@ -391,7 +394,7 @@ def both_ways(monkeypatch, model, **options):
     """A teacher's results with our attention and with fairseq's, in our search."""
     ours = generate([model], directions=(L2R,), **options)
     with monkeypatch.context() as patch:
-        patch.setattr(ensemble, "adopt", lambda decoder: decoder)
+        patch.setattr(fairseq_decoder, "adopt", lambda decoder: decoder)
         return ours, generate([model], directions=(L2R,), **options)
 
 
@@ -416,7 +419,7 @@ def test_a_teacher_decodes_as_with_fairseqs_attention(monkeypatch, options, beam
 
 @pytest.mark.usefixtures("float64_fairseq")
 def test_the_teacher_check_can_fail(monkeypatch):
-    monkeypatch.setattr(rows.DecoderCache, "hidden", lambda self: None)
+    monkeypatch.setattr(kv_cache.KVCache, "hidden", lambda self: None)
     with pytest.raises(AssertionError):
         assert_same(*both_ways(monkeypatch, transformer(), beam=3))
 

@@ -2,18 +2,18 @@
 
 import pytest
 import torch
-from helpers import sb_model, source, streams
+from helpers import live_of, sb_model, source, streams
 
-from sbnmt_plugin import precision
-from sbnmt_plugin.choice import NextTokens
-from sbnmt_plugin.precision import can_pack, pack, to_bfloat16
+from sbnmt_plugin.network import precision
+from sbnmt_plugin.network.next_tokens import NextTokens
+from sbnmt_plugin.network.precision import can_pack, pack, to_bfloat16
 
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number
 
 
 def lprobs(model, prev):
     with torch.no_grad():
-        logits, _ = model(**source(model), prev_output_tokens=prev, live_only=True)
+        logits, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
     return NextTokens.of_logits(logits).lprobs().float()
 
 

@@ -12,7 +12,9 @@ from helpers import (
     H,
     S,
     T,
+    live_of,
     logits,
+    packed,
     sb_model,
     source,
     streams,
@@ -20,11 +22,10 @@ from helpers import (
 )
 from reference import sb_attention
 
-from sbnmt_plugin import attention, rows
-from sbnmt_plugin.attention import SBSelfAttention
-from sbnmt_plugin.directions import Layout, opposite, reverse_tokens
-from sbnmt_plugin.fusion import FUSIONS, build_fusion
-from sbnmt_plugin.rows import Streams
+from sbnmt_plugin.layout import PAIRINGS, Layout, opposite, reverse_tokens
+from sbnmt_plugin.network import attention, grid, packed_batch
+from sbnmt_plugin.network.attention import SBSelfAttention
+from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 VARIANTS = [
@@ -135,7 +136,7 @@ def test_the_causality_check_can_fail(monkeypatch):
         return torch.zeros(1, 1, 2 * steps, steps, dtype=torch.bool)
 
     model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(rows, "causal", without_mask)
+    monkeypatch.setattr(packed_batch, "causal", without_mask)
     with pytest.raises(AssertionError, match="depends on step"):
         assert_causal(model)
 
@@ -181,7 +182,7 @@ def test_the_padding_check_can_fail(monkeypatch):
         """Sees the padding of the source."""
 
     model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(rows.Rows, "source_mask", blind)
+    monkeypatch.setattr(grid.AttentionGrid, "source_mask", blind)
     with pytest.raises(AssertionError):
         assert_padding_is_inert(model)
 
@@ -204,7 +205,7 @@ def assert_follows_the_formulas(module, kind):
     padding[1, 3:] = True
     padding[4, 2:] = True
     seen = (~padding).T[..., None]
-    state = Streams(padding)
+    state = packed(padding)
     fast = module(state.rows(x), incremental_state=state)[0]
     fast = state.queries(fast) * seen
     slow = sb_attention(module, kind, x, padding)
@@ -234,29 +235,29 @@ def test_the_formula_check_sees_padding(monkeypatch):
     def blind(padding):
         return causal(torch.zeros_like(padding))
 
-    causal = rows.causal
-    monkeypatch.setattr(rows, "causal", blind)
+    causal = packed_batch.causal
+    monkeypatch.setattr(packed_batch, "causal", blind)
     with pytest.raises(AssertionError):
         assert_follows_the_formulas(make_attention("tanh"), "tanh")
 
 
 def test_rows_without_padding_come_back():
     """With the streams a b c and d e the rows are a d b e c."""
-    streams = Streams(torch.tensor([[False] * 3, [False, False, True]]))
+    streams = packed(torch.tensor([[False] * 3, [False, False, True]]))
     x = torch.tensor([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [9.0]]])
     live = streams.take(x)
     assert live.flatten().tolist() == [1, 4, 2, 5, 3]
     back = streams.give(live)
     assert back.squeeze(-1).tolist() == [[1, 2, 3], [4, 5, 0]]
     assert streams.rows(streams.queries(live)).equal(live)
-    full = Streams(torch.zeros(2, 3, dtype=torch.bool))
+    full = packed(torch.zeros(2, 3, dtype=torch.bool))
     assert full.live is None and full.give(full.take(x)).equal(x)
 
 
 def test_live_logits_are_the_logits(model):
     prev = streams(model)
     everything = logits(model, prev)
-    live, _ = model(**source(model), prev_output_tokens=prev, live_only=True)
+    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
     shown = prev.ne(model.decoder.dictionary.pad())
     torch.testing.assert_close(
         live, everything.transpose(0, 1)[shown.t()], **EXACT
@@ -267,7 +268,8 @@ def decode_step_by_step(model, prev, beam=1, pairing="rank"):
     """Logits of every step, with a cache; ranks stay as they are."""
     net_input = source(model)
     encoder_out = model.encoder(**net_input)
-    cache = model.decoder.start(Layout(2, beam, pairing))
+    layout = Layout(2, beam, PAIRINGS[pairing])
+    cache = model.decoder.start(encoder_out, layout)
     steps = []
     for t in range(prev.size(1)):
         output, _ = model.decoder(
@@ -289,7 +291,7 @@ def test_cached_steps_equal_the_full_pass_at_beam_2(model):
 def test_the_cache_check_can_fail(monkeypatch):
     model = sb_model(sb_lambda=0.7)
     prev = streams(model, ((5, 5), (5, 5), (5, 5)))
-    monkeypatch.setattr(attention, "opposite", lambda rows: rows)
+    monkeypatch.setattr(Layout, "read_by", lambda self, streams: streams)
     cached = decode_step_by_step(model, prev)
     monkeypatch.undo()
     with pytest.raises(AssertionError):
@@ -315,7 +317,7 @@ def test_big_has_the_parameters_of_fairseqs_big():
     from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
     from helpers import fake_task
 
-    from sbnmt_plugin.model import SBTransformerModel, sb_wmt_en_de_big
+    from sbnmt_plugin.network.model import SBTransformerModel, sb_wmt_en_de_big
 
     task = fake_task(words=29994)  # 30,000 with the four specials and the tags
     options = {"share_all_embeddings": True}

@@ -14,21 +14,21 @@ from unittest import mock
 import corpora
 import fairseq.options
 import in_process
-import published
 import pytest
-import run_recipe
-import tokenise
 import torch
 import yaml
 from commands import ROOT
-from comparison import runner
-from comparison.recipes import flags, load_recipe
-from comparison.systems import PAPER
 from fairseq.data import Dictionary
 from test_scripts import call
 
-from sbnmt_plugin.directions import TAGS
-from sbnmt_plugin.model import SBTransformerModel
+from sbnmt_plugin.layout import TAGS
+from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.tools import published
+from sbnmt_plugin.tools import tokens as tokenise
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import runner
+from sbnmt_plugin.tools.recipes.settings import flags, load_recipe
+from sbnmt_plugin.tools.recipes.systems import PAPER
 
 LANGUAGES = {
     "techdocs_zh_en": ("zh", "en"),

@@ -4,16 +4,16 @@ import json
 from types import SimpleNamespace
 
 import pytest
-import report
 import sacrebleu
-import sweep_beam
 import torch
 from sacrebleu.metrics import BLEU
 from test_scripts import call, put
 
+from sbnmt_plugin.tools.commands import report, sweep_beam
+
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
-from reporting import (
+from sbnmt_plugin.tools.report import (
     accuracy,
     alignment,
     build,
@@ -29,7 +29,7 @@ from reporting import (
     sizes,
     winners,
 )
-from reporting import work as work_module
+from sbnmt_plugin.tools.report import work as work_module
 
 # ------------------------------------------- each check, and one that must fail it
 
@@ -439,7 +439,7 @@ def test_a_section_without_input_says_why(given):
         (["--buckets", "5,3"], "--buckets must ascend"),
         (["--n", "0"], "--n must be ≥ 1, but is 0"),
         (["--baseline", "six"], "--baseline six=… must name one of the systems"),
-        (["--beam-sweep", "ref0"], "must be the file that scripts/sweep_beam.py wrote"),
+        (["--beam-sweep", "ref0"], "must be what scripts/sweep_beam.py wrote"),
         (["--tokenised-reference", "ref0"], "go together"),
         (["--output", "."], "must be new, empty or an earlier report"),
         (["--output", "ref0"], "must be a folder, but is a file"),
@@ -477,7 +477,7 @@ def test_the_best_of_a_column_is_bold_only_among_several():
 
 
 def test_figures_are_the_same_bytes_for_the_same_numbers():
-    from reporting import figures
+    from sbnmt_plugin.tools.report import figures
 
     one, two = (figures.intervals({"a": (30, 1), "b": (31, 2)}, "x") for _ in range(2))
     assert one.svg == two.svg and one.png == two.png

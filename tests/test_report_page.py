@@ -14,10 +14,11 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
         allow_module_level=True,
     )
 
-from reporting import content, page, traces
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+
+from sbnmt_plugin.tools.report import content, page, traces
 
 EVIL = "<script>document.title = 'broken'</script><i class=evil>x</i> &amp;"
 COUNT = 10_000

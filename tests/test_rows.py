@@ -12,22 +12,29 @@ from concurrent.futures import ThreadPoolExecutor
 
 import commands
 import in_process
-import make_triples
-import probe_reading
 import pytest
-import rerank
-import run_recipe
-import table
-import texts
 import torch
-import train
 import yaml
 from commands import ROOT, run_generate, run_train
-from comparison import costs, recipes, results, runner, systems
 from sacrebleu.metrics import BLEU
 from test_scripts import call, put
 
-from sbnmt_plugin.criterion import SBLabelSmoothedCrossEntropy
+from sbnmt_plugin.tools import launch, probes, reranking
+from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools.commands import probe_reading, rerank
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.commands import table as show_table
+from sbnmt_plugin.tools.commands import triples as make_triples
+from sbnmt_plugin.tools.recipes import (
+    costs,
+    driver,
+    results,
+    runner,
+    systems,
+    table,
+)
+from sbnmt_plugin.tools.recipes import settings as recipes
+from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 
 # ---------------------------------------------------------------- rows and recipes
 
@@ -105,7 +112,9 @@ def test_recipes_are_checked(tmp_path, changes, message):
 
 
 def test_a_recipe_must_be_whole(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"recipe.yaml does not exist"):
+    with pytest.raises(
+        FileNotFoundError, match=r"is no recipe: give a folder with recipe.yaml .* toy"
+    ):
         call(run_recipe, tmp_path, "--work", tmp_path / "work")
     put(tmp_path / "recipe.yaml", "source: de")
     with pytest.raises(ValueError, match="must have the key target, but has not"):
@@ -196,7 +205,7 @@ def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
 def recipe_in(folder, work, **changes):
     """A driver whose commands are noted, not run."""
     settings = recipes.load_recipe(in_process.write_recipe(folder, **changes), False)
-    recipe = run_recipe.Recipe(folder, work, settings)
+    recipe = driver.Recipe(folder, work, settings)
     recipe.begun = []
     recipe.command = lambda step, words, **variables: recipe.begun.append(
         (step, variables)
@@ -249,11 +258,11 @@ def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
 def test_a_work_folder_keeps_to_its_recipe(tmp_path):
     recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
     (tmp_path / "work").mkdir()
-    run_recipe.same_recipe(tmp_path / "work", recipe.settings)
-    run_recipe.same_recipe(tmp_path / "work", {**recipe.settings, "jobs": 3})
+    driver.same_recipe(tmp_path / "work", recipe.settings)
+    driver.same_recipe(tmp_path / "work", {**recipe.settings, "jobs": 3})
     changed = {**recipe.settings, "average": 7, "decode": []}
     with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
-        run_recipe.same_recipe(tmp_path / "work", changed)
+        driver.same_recipe(tmp_path / "work", changed)
     recipe.training_data = lambda kind: tmp_path
     recipe.model("teacher-l2r")
     recipe.settings["train"]["--lr"] = 1
@@ -263,10 +272,10 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
 
 def test_two_drivers_do_not_share_a_folder(tmp_path):
     def claimed():
-        with run_recipe.claim(tmp_path):
+        with driver.claim(tmp_path):
             return True
 
-    with run_recipe.claim(tmp_path) as lock:
+    with driver.claim(tmp_path) as lock:
         with pytest.raises(ValueError, match="another run, or a step that it began"):
             claimed()
         child = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
@@ -364,22 +373,22 @@ def test_pairs_are_gold_and_pseudo_targets(tmp_path):
 
 def test_the_batch_stays_the_same_among_processes():
     environment = {"WORLD_SIZE": "4", "RANK": "3", "LOCAL_RANK": "1"}
-    words = train.distributed(["data", "--update-freq", "8"], environment)
+    words = launch.distributed(["data", "--update-freq", "8"], environment)
     assert words[:3] == ["data", "--update-freq", "2"]
     assert words[-2:] == ["--device-id", "1"]
     assert words[words.index("--distributed-rank") + 1] == "3"
-    joined = train.distributed(["data", "--update-freq=8"], environment)
+    joined = launch.distributed(["data", "--update-freq=8"], environment)
     assert joined[:3] == ["data", "--update-freq", "2"]
     # alone means alone, however many GPUs there are
     alone = ["data", "--distributed-world-size", "1"]
-    assert train.distributed(["data"], {}) == alone
-    assert train.distributed(alone, {}) == alone
+    assert launch.distributed(["data"], {}) == alone
+    assert launch.distributed(alone, {}) == alone
     with pytest.raises(ValueError, match=r"must be one number.*but is 8,4"):
-        train.distributed(["data", "--update-freq", "8,4"], environment)
+        launch.distributed(["data", "--update-freq", "8,4"], environment)
     with pytest.raises(ValueError, match="a multiple of the 4 processes"):
-        train.distributed(["data", "--update-freq", "6"], environment)
+        launch.distributed(["data", "--update-freq", "6"], environment)
     with pytest.raises(ValueError, match=r"but is 1: raise it"):
-        train.distributed(["data"], environment)
+        launch.distributed(["data"], environment)
 
 
 @pytest.fixture(scope="module")
@@ -422,7 +431,7 @@ def test_two_workers_translate_what_one_does(two_runs, tmp_path):
     for processes in (1, 2):
         work = tmp_path / str(processes)
         shutil.copytree(two_runs[0], work)
-        recipe = run_recipe.Recipe(
+        recipe = driver.Recipe(
             two_runs[0].parent / "recipe", work, settings, processes=processes
         )
         found.append(recipe.pseudo("l2r").read_text())
@@ -497,7 +506,9 @@ def test_reranking_equals_the_slow_reference(data, teachers, tmp_path):
     found = reranked(data, teachers, tmp_path)
     lists = [n_best(data, p, d, 3) for p, d in zip(teachers, ("l2r", "r2l"))]
     translators = [
-        rerank.Translator([str(data), "--path", str(p), "--sb-direction", d, "--cpu"])
+        reranking.Translator(
+            [str(data), "--path", str(p), "--sb-direction", d, "--cpu"]
+        )
         for p, d in zip(teachers, ("l2r", "r2l"))
     ]
     changed = 0
@@ -529,7 +540,7 @@ def test_reranking_does_not_depend_on_batches(data, teachers, tmp_path):
 
 
 def test_a_killed_reranking_goes_on(data, teachers, tmp_path, monkeypatch):
-    best = rerank.Reranker.best
+    best = reranking.Reranker.best
 
     def fails_later(self, batch):
         fails_later.calls += 1
@@ -538,13 +549,13 @@ def test_a_killed_reranking_goes_on(data, teachers, tmp_path, monkeypatch):
         return best(self, batch)
 
     fails_later.calls = 0
-    monkeypatch.setattr(rerank.Reranker, "best", fails_later)
+    monkeypatch.setattr(reranking.Reranker, "best", fails_later)
     with pytest.raises(KeyboardInterrupt):
         reranked(data, teachers, tmp_path, "--shard-size", 4)
     shards = tmp_path / "out.tsv.shards"
     assert (shards / "00000.jsonl").exists()
     begun = (shards / "00000.jsonl").stat().st_mtime_ns
-    monkeypatch.setattr(rerank.Reranker, "best", best)
+    monkeypatch.setattr(reranking.Reranker, "best", best)
     assert len(reranked(data, teachers, tmp_path, "--shard-size", 4)) == 21
     assert (shards / "00000.jsonl").stat().st_mtime_ns == begun
 
@@ -567,7 +578,7 @@ def test_reranking_refuses(data, teachers, tmp_path, words, message):
 
 def test_halves_leave_padding_out():
     label = torch.tensor([[5, 6, 7, 2, 1], [5, 2, 1, 1, 1]])
-    first, second = probe_reading.halves(label, pad=1)
+    first, second = probes.halves(label, pad=1)
     assert first.int().tolist() == [[1, 1, 0, 0, 0], [1, 0, 0, 0, 0]]
     assert second.int().tolist() == [[0, 0, 1, 1, 0], [0, 1, 0, 0, 0]]
 
@@ -577,14 +588,14 @@ def test_the_probe_measures_what_the_criterion_does(data, trained, tmp_path, cap
     call(probe_reading, data, "--path", trained, "--cpu", "--json", out)
     found = json.loads(out.read_text())
     assert "bits a token, partners shuffled" in capsys.readouterr().out
-    translator = rerank.Translator([str(data), "--path", str(trained), "--cpu"])
+    translator = reranking.Translator([str(data), "--path", str(trained), "--cpu"])
     loss, words = 0.0, [0, 0]
     criterion = SBLabelSmoothedCrossEntropy(translator.task, False, 0.1, 0, False)
-    for batch in probe_reading.gold_batches(translator, "valid"):
+    for batch in probes.gold_batches(translator, "valid"):
         batch["target"] = batch["stream_target"]  # as in training
         _, _, logged = criterion.forward(translator.models[0], batch)
         loss += float(logged["nll_loss"])
-        for half, mask in enumerate(probe_reading.halves(batch["stream_target"], 1)):
+        for half, mask in enumerate(probes.halves(batch["stream_target"], 1)):
             words[half] += int(mask.sum())
     bits = found["as trained"].values()
     mean = sum(b * n for b, n in zip(bits, words)) / sum(words)
@@ -707,14 +718,14 @@ def test_toy_and_small_tables_are_committed():
 
 @pytest.mark.parametrize(("path", "page"), committed(), ids=lambda p: p.parent.name)
 def test_pages_show_the_committed_numbers(path, page, capsys):
-    call(table, path)
+    call(show_table, path)
     text = page.read_text(encoding="utf-8")
     for line in capsys.readouterr().out.splitlines():
         assert line in text, f"{page} lacks {line!r}: scripts/table.py {path}"
 
 
 def test_the_readme_shows_the_committed_numbers(capsys):
-    call(table, "--paper", *(path for path, _ in committed()[::-1]))
+    call(show_table, "--paper", *(path for path, _ in committed()[::-1]))
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for line in capsys.readouterr().out.splitlines():
         assert line in text, f"README.md lacks {line!r}: scripts/table.py --paper"
@@ -722,4 +733,4 @@ def test_the_readme_shows_the_committed_numbers(capsys):
 
 def test_a_missing_table_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nothing does not exist"):
-        call(table, tmp_path / "nothing")
+        call(show_table, tmp_path / "nothing")

@@ -12,24 +12,26 @@ import time
 from pathlib import Path
 from unittest import mock
 
-import average_checkpoints
-import binarise
-import bpe
-import make_triples
 import pytest
-import score
-import texts
-import tokenise
 import torch
-import translate
 from commands import PLUGIN, ROOT, SB, load, run_generate, run_train, write_texts
+
+from sbnmt_plugin.tools import jobs, tokens, translator
+from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools.commands import average as average_checkpoints
+from sbnmt_plugin.tools.commands import binarise, bpe, score, tokenise, translate
+from sbnmt_plugin.tools.commands import triples as make_triples
 
 
 def call(module, *words):
     """Run a script's main() with a command line; errors pass through."""
-    name = Path(module.__file__).name
-    with mock.patch.object(sys, "argv", [name, *map(str, words)]):
+    with mock.patch.object(sys, "argv", [f"sbnmt {name_of(module)}", *map(str, words)]):
         module.main()
+
+
+def name_of(module):
+    """Of a step, by its module."""
+    return module.__name__.rpartition(".")[2].replace("_", "-")
 
 
 def put(path, *lines):
@@ -380,7 +382,7 @@ def test_a_killed_translation_continues(data, teacher, tmp_path, monkeypatch):
     rows = [line.split("\t") for line in texts.read_lines(whole)]
     assert [int(row[0]) for row in rows] == list(range(21))
 
-    write, count = translate.write_shard, []
+    write, count = jobs.write_shard, []
 
     def dies(*args):
         count.append(1)
@@ -388,7 +390,7 @@ def test_a_killed_translation_continues(data, teacher, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         write(*args)
 
-    monkeypatch.setattr(translate, "write_shard", dies)
+    monkeypatch.setattr(jobs, "write_shard", dies)
     with pytest.raises(KeyboardInterrupt):
         call(translate, *translate_command(data, teacher, source, broken, *size))
     assert not broken.exists()
@@ -500,14 +502,14 @@ def test_settings_that_suit_no_sentence_are_an_error(data, teacher, tmp_path):
 def test_overlong_and_failing_sources_are_listed(data, teacher, tmp_path, monkeypatch):
     source = put(tmp_path / "in.en", "w1 w2", "w3 " * 30, "", "w4 w5 w6")
     output = tmp_path / "out.tsv"
-    original = translate.Translator._generate
+    original = translator.Translator._generate
 
     def fails(self, batch):
         if batch["net_input"]["src_tokens"].ne(1).sum(1).eq(4).any():
             return [(int(batch["id"]), "out of range")]
         return original(self, batch)
 
-    monkeypatch.setattr(translate.Translator, "_generate", fails)
+    monkeypatch.setattr(translator.Translator, "_generate", fails)
     words = ["--max-source-positions", 20, "--batch-size", 1]
     call(translate, *translate_command(data, teacher, source, output, *words))
     ids = [line.split("\t")[0] for line in texts.read_lines(output)]
@@ -518,20 +520,20 @@ def test_overlong_and_failing_sources_are_listed(data, teacher, tmp_path, monkey
 
 def test_a_batch_that_fails_is_translated_one_by_one(data, teacher):
     command = translate_command(data, teacher, "", "")[:-4]
-    translator = translate.Translator([str(word) for word in command])
-    search = translator.generator.generate
+    making = translator.Translator([str(word) for word in command])
+    search = making.generator.generate
 
     def fragile(models, sample, **rest):
         if len(sample["net_input"]["src_tokens"]) > 1:
             raise FloatingPointError("no number")
         return search(models, sample, **rest)
 
-    expected, _ = translator.translate(["w1 w2", "w3", "w4 w1"])
-    translator.generator.generate = fragile
-    found, skipped = translator.translate(["w1 w2", "w3", "w4 w1"])
+    expected, _ = making.translate(["w1 w2", "w3", "w4 w1"])
+    making.generator.generate = fragile
+    found, skipped = making.translate(["w1 w2", "w3", "w4 w1"])
     assert not skipped
-    assert {i: translator.text(h) for i, h in found.items()} == {
-        i: translator.text(h) for i, h in expected.items()
+    assert {i: making.text(h) for i, h in found.items()} == {
+        i: making.text(h) for i, h in expected.items()
     }
 
 
@@ -582,10 +584,10 @@ def test_bpe_is_undone(tmp_path):
 
 def test_tokenising_is_undone():
     lines = ["Ein Mann, der läuft.", "“Nein!” ruft sie."]
-    tokens = tokenise.tokenise(lines, "de")
-    assert tokens[0] == "Ein Mann , der läuft ."
-    assert tokenise.detokenise(tokens, "de")[0] == lines[0]
-    assert tokenise.tokenise(lines, "de", lowercase=True)[0].startswith("ein mann")
+    split = tokens.tokenise(lines, "de")
+    assert split[0] == "Ein Mann , der läuft ."
+    assert tokens.detokenise(split, "de")[0] == lines[0]
+    assert tokens.tokenise(lines, "de", lowercase=True)[0].startswith("ein mann")
 
 
 def test_scores_are_sacrebleus(tmp_path, capsys):

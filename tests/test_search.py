@@ -18,15 +18,19 @@ from scripted import (
     script_row,
 )
 
-from sbnmt_plugin import beam as beam_module
-from sbnmt_plugin import choice
-from sbnmt_plugin import generator as generator_module
-from sbnmt_plugin.beam import LengthPenalty, Pool, expand, finished
-from sbnmt_plugin.choice import DEAD, NextTokens, top_in_order, top_tokens
-from sbnmt_plugin.directions import L2R, R2L
-from sbnmt_plugin.generator import Generator
-from sbnmt_plugin.restrictions import ban_repeated_ngrams
-from sbnmt_plugin.state import SearchOptions, Symbols
+from sbnmt_plugin import numerics
+from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, Layout
+from sbnmt_plugin.network.next_tokens import NextTokens
+from sbnmt_plugin.numerics import DEAD
+from sbnmt_plugin.search import generator as generator_module
+from sbnmt_plugin.search import top_k
+from sbnmt_plugin.search.beam import expand
+from sbnmt_plugin.search.generator import Generator
+from sbnmt_plugin.search.logits_processing import ban_repeated_ngrams
+from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.penalties import LENGTH_PENALTIES, Gnmt, Power
+from sbnmt_plugin.search.pool import Pool, finished
+from sbnmt_plugin.search.top_k import top_in_order, top_tokens
 
 SENTENCES = list(range(20, 32))
 
@@ -38,9 +42,10 @@ def symbols(directions=(L2R, R2L)):
 
 def ours(sentences, script=None, prefix=None, lengths=None, models=1, **options):
     options.setdefault("max_len_b", 6)
-    options["penalty"] = LengthPenalty(
-        options.pop("kind", "gnmt"), options.pop("alpha", 0.6)
-    )
+    kind, alpha = options.pop("kind", "gnmt"), options.pop("alpha", 0.6)
+    options["penalty"] = LENGTH_PENALTIES[kind](alpha)
+    if "pairing" in options:
+        options["pairing"] = PAIRINGS[options["pairing"]]
     chosen = SearchOptions(**options)
     generator = Generator(
         [ScriptedModel(**(script or {})) for _ in range(models)],
@@ -147,13 +152,13 @@ def test_both_directions_win_and_ranks_change_on_these_scripts():
 
 BREAKS = {
     "pairing": (
-        generator_module,
-        "opposite",
-        lambda rows, beam: rows,
+        Layout,
+        "partners",
+        lambda self, rows: rows,
     ),
     "length penalty": (
-        beam_module.LengthPenalty,
-        "__call__",
+        Gnmt,
+        "divisor",
         lambda self, n: (n.double() + 4) ** self.alpha,
     ),
     "un-reversal": (generator_module, "reverse_tokens", lambda x: x),
@@ -293,7 +298,7 @@ def test_the_check_of_the_best_tokens_can_fail(monkeypatch):
         values, index = scores.flip(-1).topk(count)
         return values, scores.size(-1) - 1 - index
 
-    monkeypatch.setattr(choice, "top_in_order", unordered)
+    monkeypatch.setattr(top_k, "top_in_order", unordered)
     with pytest.raises(AssertionError):
         assert_best_tokens(2175, 4)
 
@@ -309,7 +314,7 @@ def assert_normalised(following, logits):
 
 def test_a_normaliser_is_a_log_softmax(monkeypatch):
     logits = torch.randn(7, 11, dtype=torch.float64)
-    monkeypatch.setattr(choice, "AT_A_TIME", 24)  # two rows
+    monkeypatch.setattr(numerics, "AT_A_TIME", 24)  # two rows
     assert_normalised(NextTokens.of_logits(logits), logits)
     assert_normalised(NextTokens.of_lprobs(logits.log_softmax(-1)), logits)
     with pytest.raises(AssertionError):
@@ -329,10 +334,10 @@ def test_a_row_that_is_no_number_loses_against_any_other():
 
 def test_the_length_penalties_are_the_formulas():
     n = torch.tensor([1, 7])
-    gnmt = LengthPenalty("gnmt", 0.6)(n)
+    gnmt = Gnmt(0.6).divisor(n)
     assert gnmt.tolist() == pytest.approx([1.0, 2.0**0.6])
-    assert LengthPenalty("power", 2.0)(n).tolist() == [1.0, 49.0]
-    assert LengthPenalty("gnmt", 0.0)(n).tolist() == [1.0, 1.0]
+    assert Power(2.0).divisor(n).tolist() == [1.0, 49.0]
+    assert Gnmt(0.0).divisor(n).tolist() == [1.0, 1.0]
 
 
 def test_an_entry_of_the_pool_gives_way_only_to_a_better_one():
@@ -345,7 +350,7 @@ def test_an_entry_of_the_pool_gives_way_only_to_a_better_one():
 
 
 def test_a_sentence_stops_when_nothing_can_enter_its_pool():
-    penalty = LengthPenalty("gnmt", 1.0)
+    penalty = Gnmt(1.0)
     worst = torch.tensor([-1.0, -1.0, DEAD, DEAD], dtype=torch.float64)
     live = torch.tensor([[[-1.9]], [[-2.1]], [[-9.0]], [[DEAD]]])
     max_len = torch.tensor([6, 6, 6, 6])  # lp(7) = 2: bounds -0.95 and -1.05

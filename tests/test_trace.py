@@ -8,10 +8,10 @@ from commands import SB, lines, run_generate, run_interactive, run_train
 from helpers import dictionary, sb_model, source
 from test_decoding import make_generator
 
-from sbnmt_plugin import trace as trace_module
-from sbnmt_plugin.attention import SBSelfAttention
-from sbnmt_plugin.directions import L2R, NAMES
-from sbnmt_plugin.trace import Tracer, TraceWriter, rounded
+from sbnmt_plugin.layout import L2R, NAMES
+from sbnmt_plugin.network.attention import SBSelfAttention
+from sbnmt_plugin.search import trace as trace_module
+from sbnmt_plugin.search.trace import Tracer, TraceWriter, rounded
 
 WORDS = 9
 

@@ -18,6 +18,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from helpers import (
     dictionary,
     fake_task,
+    live_of,
     logits,
     sb_model,
     source,
@@ -25,11 +26,11 @@ from helpers import (
     transformer,
 )
 
-from sbnmt_plugin import criterion
-from sbnmt_plugin.criterion import SBLabelSmoothedCrossEntropy, smoothed_loss
-from sbnmt_plugin.directions import L2R, R2L, TAGS, opposite
-from sbnmt_plugin.model import adopt_transformer
+from sbnmt_plugin.layout import L2R, R2L, TAGS, opposite
+from sbnmt_plugin.network.model import adopt_transformer
 from sbnmt_plugin.task import with_stream_labels
+from sbnmt_plugin.training import criterion
+from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy, smoothed_loss
 
 
 def make_sample(model):
@@ -43,6 +44,7 @@ def make_sample(model):
         "net_input": {**source(model), "prev_output_tokens": prev},
         "target": labels[::2],
         "stream_target": labels,
+        "live": live_of(prev),
         "ntokens": int(labels.ne(words.pad()).sum()),
         "nsentences": 3,
     }
@@ -109,7 +111,7 @@ def assert_smoothed(epsilon):
 
 @pytest.mark.parametrize("size", [1, 24, 10**6])
 def test_the_smoothed_loss_is_fairseqs(monkeypatch, size):
-    monkeypatch.setattr("sbnmt_plugin.choice.AT_A_TIME", size)  # 1, 2, 7 rows
+    monkeypatch.setattr("sbnmt_plugin.numerics.AT_A_TIME", size)  # 1, 2, 7 rows
     assert_smoothed(0.1)
 
 
@@ -141,6 +143,7 @@ def assert_loss_is_fairseqs(prefix=0):
     sample = {
         "net_input": {**source(model), "prev_output_tokens": prev},
         "target": labels,
+        "live": live_of(prev),
         "ntokens": int(labels.ne(words.pad()).sum()),
         "nsentences": 3,
     }

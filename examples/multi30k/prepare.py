@@ -11,13 +11,11 @@ in data/task1/raw of the repository multi30k/dataset on GitHub, gunzipped.  Writ
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
-from texts import read_parallel, run, write_lines
-from tokenise import tokenise
+from sbnmt_plugin.tools.command import run
+from sbnmt_plugin.tools.text import read_parallel, write_lines
+from sbnmt_plugin.tools.tokens import tokenise
 
 FILES = {"train": "train", "valid": "valid", "test": "test2016"}
 

@@ -8,13 +8,8 @@ you have extracted from your copies: train/LDC….zh and .en for each corpus, an
 test/MT02.zh with its references test/MT02.ref0 … test/MT02.ref3, and so on to MT06.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
-from published import Corpus, Part, prepare
-from texts import run
+from sbnmt_plugin.tools.command import run
+from sbnmt_plugin.tools.published import Corpus, Part, prepare
 
 # as footnote 4 of the paper lists them
 LDC = (

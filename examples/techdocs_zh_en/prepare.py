@@ -7,13 +7,8 @@ RAW holds train.zh, train.en, valid.zh, valid.en, test.zh and test.en, plain or 
 one sentence a line.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
-from published import Corpus, Part, prepare
-from texts import run
+from sbnmt_plugin.tools.command import run
+from sbnmt_plugin.tools.published import Corpus, Part, prepare
 
 
 def part(split: str) -> Part:

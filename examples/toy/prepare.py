@@ -20,12 +20,10 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
-from texts import run, write_lines
+from sbnmt_plugin.tools.command import run
+from sbnmt_plugin.tools.text import write_lines
 
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 ENDINGS = ("o", "in", "u")

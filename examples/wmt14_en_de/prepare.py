@@ -8,13 +8,8 @@ RAW holds the archives, or the files in them under their paths in the archives; 
 Commentary v9; validation: newstest2013; test: newstest2014, all 3,003 sentences.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
-from published import Archive, Corpus, Part, prepare
-from texts import run
+from sbnmt_plugin.tools.command import run
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT14 = "https://www.statmt.org/wmt14"

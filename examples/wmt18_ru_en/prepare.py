@@ -9,13 +9,8 @@ out on request.  Training: ParaCrawl, Common Crawl, News Commentary v13, Yandex;
 validation: newstest2017; test: newstest2018.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
-from published import Archive, Corpus, Part, prepare
-from texts import run
+from sbnmt_plugin.tools.command import run
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT17 = "https://data.statmt.org/wmt17/translation-task"

@@ -1,0 +1,186 @@
+"""Synchronous bidirectional self-attention, and cross-attention over shared keys.
+
+Both modules subclass fairseq's ``MultiheadAttention``: they have its parameters
+under its names and replace only the product of queries, keys and values.  The
+same code trains, scores and decodes; what differs is how rows are put on a grid, which
+:mod:`network.grid` knows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from fairseq.modules import MultiheadAttention
+from torch import Tensor, nn
+
+from sbnmt_plugin.layout import TRAINING, Layout
+from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.numerics import attention_dtype, wide
+
+
+def attend_both_ways(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    layout: Layout = TRAINING,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+) -> tuple[Tensor, ...]:
+    """History and future attention (paper, equations 3 and 7), two softmaxes.
+
+    ``future[s] = attention(query[s], key[opposite(s)], value[opposite(s)])`` for every
+    stream s is computed without moving a key: a stream's keys answer its own queries
+    and those of the stream that reads it side by side, and the second half of the
+    answers is handed back.  With 2 streams l r the batch is
+
+        keys l: queries l, r  ->  history of l, future of r
+        keys r: queries r, l  ->  history of r, future of l
+
+    With one direction there is no future.
+
+    Args:
+        query: (BD, H, Q, C/H).
+        key, value: (BD, H, T', C/H), T' what a stream may be asked for.
+        layout: who reads whom.
+        mask: (BD or 1, 1, D · Q, T'), added to the logits of the queries that read
+            *this stream's* keys, its own first.
+        dropout: rate on the attention weights.
+
+    Returns:
+        history, and with two directions future: (BD, H, Q, C/H) each.
+    """
+    asking = [query, layout.read_by(query)] if layout.directions == 2 else [query]
+    queries = torch.cat(asking, dim=2)
+    answers = F.scaled_dot_product_attention(queries, key, value, mask, dropout)
+    history, *future = answers.split(query.size(2), dim=2)
+    return history, *(layout.reads(x) for x in future)
+
+
+class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
+    """Synchronous bidirectional multi-head attention (paper, equations 8-10).
+
+    Args:
+        fusion: module that joins history and future per head, before the output
+            projection.
+        others: as fairseq's ``MultiheadAttention``.
+
+    Attributes:
+        watcher: where set, called with queries, keys, history and future; see
+            :mod:`trace`.
+    """
+
+    watcher: Any = None
+
+    def __init__(
+        self, embed_dim: int, num_heads: int, fusion: nn.Module, **kwargs: Any
+    ) -> None:
+        super().__init__(embed_dim, num_heads, self_attention=True, **kwargs)
+        self.fusion = fusion
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        key_padding_mask: Tensor | None = None,
+        incremental_state: AttentionGrid | None = None,
+        need_weights: bool = False,
+        attn_mask: Tensor | None = None,
+    ) -> tuple[Tensor, None]:
+        """Attend to the own stream's past and the opposite stream's past.
+
+        Args:
+            query: rows (1, n, C).
+            key, value: the query (fairseq's call passes them).
+            key_padding_mask, attn_mask: None; the state knows them.
+            incremental_state: the grid that the rows are put on.
+
+        Returns:
+            rows (1, n, C), and None where fairseq returns weights.
+        """
+        assert incremental_state is not None, "rows without a grid"
+        grid = incremental_state
+        dtype = attention_dtype(query)
+        q = grid.queries(self.q_proj(query))  # (Q, BD, C)
+        k, v = grid.past(self, self.k_proj(query), self.v_proj(query))
+        q, k, v = (self._heads(x.to(dtype)) for x in (q, k, v))
+        dropout = self.dropout_module.p if self.training else 0.0
+        mask = grid.mask(dtype)
+        parts = attend_both_ways(q, k, v, grid.layout, mask, dropout)
+        if self.watcher is not None:
+            self.watcher(q, k, mask, *parts)
+        fused = self.fusion(*parts)  # (BD, H, Q, C/H)
+        joined = grid.rows(fused.permute(2, 0, 1, 3).flatten(2))
+        return self.out_proj(joined.to(query.dtype)), None
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """(Q, BD, C) -> (BD, H, Q, C/H)."""
+        return x.unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
+
+
+class GroupedCrossAttention(MultiheadAttention):  # type: ignore[misc]
+    """Cross-attention of all rows of a sentence to one copy of its encoder output.
+
+    The queries of the G = D * K rows of a sentence are grouped on its keys;
+    fairseq copies the encoder output to every row instead.
+    """
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor | None = None,
+        key_padding_mask: Tensor | None = None,
+        incremental_state: AttentionGrid | None = None,
+        need_weights: bool = True,
+        static_kv: bool = True,
+        attn_mask: Tensor | None = None,
+        need_head_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend to the source.
+
+        Args:
+            query: rows (1, n, C).
+            key: encoder output (S, B, C').
+            key_padding_mask: (B, S) True at padding.
+            incremental_state: the grid that the rows are put on.
+
+        Returns:
+            rows (1, n, C); and the weights where asked for: (H, N, T, S) with
+            ``need_head_weights``, else their mean over the heads (N, T, S).
+        """
+        assert incremental_state is not None, "rows without a grid"
+        grid = incremental_state
+        dtype = attention_dtype(query)
+
+        def keys_and_values() -> tuple[Tensor, Tensor]:
+            k, v = (
+                x.to(dtype).unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
+                for x in (self.k_proj(key), self.v_proj(key))
+            )
+            return k, v  # (B, H, S, C/H)
+
+        k, v = grid.encoder(self, keys_and_values)
+        queries = grid.queries(self.q_proj(query))  # (Q, BD, C)
+        steps, streams, _ = queries.shape
+        # (Q, BD, C) -> (Q, B, D, H, C/H) -> (B, H, DQ, C/H)
+        q = queries.unflatten(2, (self.num_heads, -1)).unflatten(1, (k.size(0), -1))
+        q = q.permute(1, 3, 2, 0, 4).flatten(2, 3).to(dtype)
+        mask = grid.source_mask(key_padding_mask, dtype)
+        dropout = self.dropout_module.p if self.training else 0.0
+        out = F.scaled_dot_product_attention(q, k, v, mask, dropout)
+        out = out.unflatten(2, (-1, steps)).permute(3, 0, 2, 1, 4)  # (Q, B, D, H, C/H)
+        out = grid.rows(out.reshape(steps, streams, self.embed_dim))
+        out = self.out_proj(out.to(query.dtype))
+        if not need_weights:
+            return out, None
+        q, k = (x.to(wide(dtype)) for x in (q, k))  # half precision would overflow
+        logits = q @ k.transpose(-1, -2) * self.scaling  # (B, H, DQ, S)
+        if mask is not None:
+            logits = logits + mask
+        weights = logits.softmax(-1)
+        weights = weights.unflatten(2, (-1, steps)).permute(1, 0, 2, 3, 4).flatten(1, 2)
+        weights = grid.weights(weights)
+        return out, weights if need_head_weights else weights.mean(0)

@@ -1,0 +1,269 @@
+"""fairseq's Transformer decoder with synchronous bidirectional self-attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from fairseq.distributed import fsdp_wrap
+from fairseq.models.transformer import TransformerDecoderBase
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
+from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
+from torch import Tensor, nn
+
+from sbnmt_plugin.layout import TRAINING, Layout, live_places
+from sbnmt_plugin.network.attention import GroupedCrossAttention, SBSelfAttention
+from sbnmt_plugin.network.fusion import build_fusion
+from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.network.kv_cache import KVCache
+from sbnmt_plugin.network.next_tokens import NextTokens
+from sbnmt_plugin.network.packed_batch import PackedBatch
+from sbnmt_plugin.numerics import wide
+
+WRONG_TASK = (
+    "an sb_transformer reads two target streams, but got {rows} decoder rows for "
+    "{sentences} sentences: train and decode it with --user-dir sbnmt_plugin "
+    "--task sb_translation"
+)
+
+
+class SBDecoderLayer(TransformerDecoderLayerBase):  # type: ignore[misc]
+    """A decoder layer whose self-attention reads both streams (paper, eq. 11-12).
+
+    Cross-attention, feed-forward layer and norms are the plain Transformer's and
+    act on each row alone.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.need_attn = False  # weights only where the decoder asks for them
+
+    def build_self_attention(
+        self,
+        embed_dim: int,
+        cfg: Any,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+    ) -> nn.Module:
+        heads = cfg.decoder.attention_heads
+        return SBSelfAttention(
+            embed_dim,
+            heads,
+            fusion=build_fusion(
+                cfg.sb_fusion,
+                cfg.sb_lambda,
+                cfg.sb_learn_lambda,
+                cfg.sb_future_dropout,
+                channels=embed_dim,
+                heads=heads,
+            ),
+            dropout=cfg.attention_dropout,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+    def build_encoder_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
+        return GroupedCrossAttention(
+            embed_dim,
+            cfg.decoder.attention_heads,
+            kdim=cfg.encoder.embed_dim,
+            vdim=cfg.encoder.embed_dim,
+            dropout=cfg.attention_dropout,
+            encoder_decoder_attention=True,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+    def make_generation_fast_(self, need_attn: bool = False, **kwargs: Any) -> None:
+        """Nothing to do: the decoder asks for weights where it wants them."""
+
+
+class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
+    """Writes both directions at once: N = 2BK rows for B encoded sentences.
+
+    ``prev_output_tokens`` is (2BK, T), laid out as in :mod:`directions`; the
+    encoder output keeps one copy a sentence.
+    """
+
+    def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any, **kwargs: Any):
+        super().__init__(cfg, dictionary, embed_tokens, **kwargs)
+        # Present in every checkpoint of ours: tells it from a Transformer's.
+        self.register_buffer("sb_version", torch.tensor([1]))
+
+    def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
+        """As the parent's, which names its layer class."""
+        layer: nn.Module = SBDecoderLayer(cfg, no_encoder_attn)
+        if cfg.checkpoint_activations:
+            layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+        wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
+        return fsdp_wrap(layer, min_num_params=wrap)
+
+    def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> KVCache:
+        """An empty cache: see :meth:`protocol.Decoder.start`."""
+        return KVCache(layout, encoder_out, weights)
+
+    def step(
+        self, tokens: Tensor, state: KVCache, temperature: float = 1.0
+    ) -> tuple[NextTokens, Tensor | None]:
+        """See :meth:`protocol.Decoder.step`."""
+        last = self.num_layers - 1 if state.wants_weights else None
+        rows, extra = self._rows(tokens, state.encoder_out, state, last)
+        logits = self.output_layer(rows[0])  # (N, V)
+        (weights,) = extra["attn"]  # (N, 1, S)
+        return (
+            NextTokens.of_logits(logits, temperature),
+            None if weights is None else weights[:, -1],
+        )
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Any = None,
+        incremental_state: KVCache | None = None,
+        features_only: bool = False,
+        live: Tensor | None = None,
+        layout: Layout = TRAINING,
+        **others: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """As the parent's: (N, T, V) logits, or (N, T, C) features.
+
+        Args:
+            live: (n,) the places that are no padding: see :class:`packed_batch`.  Where
+                given, logits of these alone, (n, V), step by step and there stream by
+                stream.
+            layout: who reads whom, without an ``incremental_state``.
+        """
+        if live is not None:
+            packed = PackedBatch(live, prev_output_tokens.t().shape, layout)
+            rows, extra = self._rows(prev_output_tokens, encoder_out, packed)
+            return self.output_layer(rows[0]), extra
+        grid: AttentionGrid | None = incremental_state
+        if grid is None:
+            grid = self._packed(prev_output_tokens, layout)
+        return super().forward(
+            prev_output_tokens,
+            encoder_out=encoder_out,
+            incremental_state=grid,
+            features_only=features_only,
+            **others,
+        )
+
+    def _packed(self, tokens: Tensor, layout: Layout = TRAINING) -> PackedBatch:
+        """The rows of streams (N, T) that no collater has made."""
+        live = live_places(tokens.ne(self.padding_idx))
+        return PackedBatch(live, tokens.t().shape, layout)
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Any = None,
+        incremental_state: AttentionGrid | None = None,
+        full_context_alignment: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """As the parent's; attention weights only where alignments are wanted.
+
+        Raises:
+            ValueError: the rows are not two streams a sentence, or the cache is
+                not ours: a generator or task that knows one stream only; a full
+                context.
+        """
+        if full_context_alignment:
+            raise ValueError(
+                "full_context_alignment must be False: no step of an sb_transformer "
+                "sees a later one of either stream"
+            )
+        grid = incremental_state
+        if grid is None:
+            grid = self._packed(prev_output_tokens)
+        rows, extra = self._rows(
+            prev_output_tokens, encoder_out, grid, alignment_layer, alignment_heads
+        )
+        return grid.give(rows), extra
+
+    def _rows(
+        self,
+        tokens: Tensor,
+        encoder_out: Any,
+        grid: AttentionGrid,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """All layers on live rows: the parent's ``extract_features`` without padding.
+
+        Args:
+            tokens: (N, T).
+            alignment_layer: whose attention to the source is given; None: nobody's.
+
+        Returns:
+            rows (1, n, C) and fairseq's dictionary.
+        """
+        self._check(tokens, encoder_out, grid)
+        grid.begin(tokens)
+        source, padding = (
+            (encoder_out or {}).get(name) or [None]
+            for name in ("encoder_out", "encoder_padding_mask")
+        )
+        x = grid.take(self._embed(tokens, grid))
+        found = None
+        for number, layer in enumerate(self.layers):
+            wanted = number == alignment_layer
+            x, weights, _ = layer(
+                x,
+                source[0],
+                padding[0],
+                grid,
+                need_attn=wanted,
+                need_head_weights=wanted,
+            )
+            if wanted:
+                found = weights[:alignment_heads].mean(0)
+        if self.layer_norm is not None:
+            x = self.layer_norm(x)
+        if self.project_out_dim is not None:
+            x = self.project_out_dim(x)
+        return x, {"attn": [found], "inner_states": []}
+
+    def _embed(self, tokens: Tensor, grid: AttentionGrid) -> Tensor:
+        """Input of the first layer, (N, T, C), in search of the last step alone."""
+        cache = grid if isinstance(grid, KVCache) else None
+        positions = None
+        if self.embed_positions is not None:
+            positions = self.embed_positions(tokens, incremental_state=cache)
+        if cache is not None:
+            tokens = tokens[:, -1:]
+            positions = None if positions is None else positions[:, -1:]
+        x = self.embed_scale * self.embed_tokens(tokens)
+        for layer in (self.quant_noise, self.project_in_dim):
+            x = x if layer is None else layer(x)
+        if positions is not None:
+            x = x + positions
+        if self.layernorm_embedding is not None:
+            x = self.layernorm_embedding(x)
+        return self.dropout_module(x)
+
+    def _check(self, tokens: Tensor, encoder_out: Any, grid: Any) -> None:
+        """Refuse rows of one stream a sentence: see :meth:`extract_features`."""
+        layout = getattr(grid, "layout", None)
+        if encoder_out is not None and encoder_out["encoder_out"]:
+            sentences = encoder_out["encoder_out"][0].size(1)
+            if layout is None or len(tokens) != sentences * layout.group:
+                raise ValueError(
+                    WRONG_TASK.format(rows=len(tokens), sentences=sentences)
+                )
+
+    def reorder_incremental_state_scripting(
+        self, incremental_state: KVCache, new_order: Tensor
+    ) -> None:
+        """fairseq's name for :meth:`KVCache.select`."""
+        incremental_state.select(new_order)
+
+    def get_normalized_probs(
+        self, net_output: Any, log_probs: bool, sample: Any = None
+    ) -> Tensor:
+        """Softmax in float32 at least (the parent's casts float64 down as well)."""
+        logits = net_output[0]
+        normalise = F.log_softmax if log_probs else F.softmax
+        return normalise(logits, dim=-1, dtype=wide(logits.dtype))

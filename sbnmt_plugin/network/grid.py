@@ -1,0 +1,99 @@
+"""How rows are put on a grid for attention: in training, and in search.
+
+Every layer but attention works on rows alone, (1, n, C).  A row is a live position of a
+stream in training, the last step of a hypothesis in search.  For attention a
+:class:`Layout` puts them on a grid, one column a stream, and says what may be seen:
+
+                  rows               queries of a stream  its keys        mask
+    packed batch  labels of a batch  the T steps          the T steps     causal, pad
+    KV cache      N hypotheses       K hypotheses         K slots a step  ancestors
+
+Padding is put in for attention alone.  fairseq hands the grid from layer to layer as
+its incremental state, in training too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sbnmt_plugin.layout import Layout
+from sbnmt_plugin.numerics import additive
+
+
+class AttentionGrid(dict):  # type: ignore[type-arg]
+    """What packed batch and KV cache share.
+
+    A dict, since fairseq looks for its own entries in an incremental state.
+
+    Attributes:
+        layout: how rows split into sentences, directions and hypotheses.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        self.layout = layout
+        self._mask: Tensor | None = None
+        self._source: Tensor | None = None
+
+    def begin(self, tokens: Tensor) -> None:
+        """Begin a pass through the layers.
+
+        Args:
+            tokens: (N, T) decoder input.
+        """
+
+    def take(self, x: Tensor) -> Tensor:
+        """Decoder input (N, T, C), in search its last step, -> rows (1, n, C)."""
+        raise NotImplementedError
+
+    def give(self, x: Tensor) -> Tensor:
+        """Rows (1, n, C) -> decoder output (N, T, C), in search (N, 1, C)."""
+        raise NotImplementedError
+
+    def queries(self, x: Tensor) -> Tensor:
+        """Rows (1, n, C) -> grid (Q, BD, C) of the queries of each stream."""
+        raise NotImplementedError
+
+    def rows(self, grid: Tensor) -> Tensor:
+        """Grid (Q, BD, C) -> rows (1, n, C)."""
+        raise NotImplementedError
+
+    def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
+        """Keys or values of ``owner``, rows (1, n, C), -> grid (T', BD, C) of all that
+        a stream may be asked for."""
+        raise NotImplementedError
+
+    def weights(self, weights: Tensor) -> Tensor:
+        """Cross-attention (H, BD, Q, S) -> (H, N, T, S)."""
+        raise NotImplementedError
+
+    def hidden(self) -> Tensor | None:
+        """True where a query may not see a key: (BD or 1, 1, D · Q, T'), the stream's
+        own queries first, then those of the opposite stream that read its keys."""
+        raise NotImplementedError
+
+    def mask(self, dtype: torch.dtype) -> Tensor | None:
+        """:meth:`hidden` as 0 and -inf, made once for all layers."""
+        if self._mask is None or self._mask.dtype != dtype:
+            hidden = self.hidden()
+            self._mask = None if hidden is None else additive(hidden, dtype)
+        return self._mask
+
+    def source_mask(self, padding: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+        """The source's padding (B, S) as (B, 1, 1, S), made once for all layers, and
+        in search for all steps of the same sentences."""
+        if padding is None:
+            return None
+        if self._source is None or self._source.dtype != dtype:
+            self._source = additive(padding[:, None, None], dtype)
+        return self._source
+
+    def encoder(
+        self, owner: Any, compute: Callable[[], tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values of the encoder output for ``owner``."""
+        return compute()

@@ -1,0 +1,306 @@
+"""The SB-NMT model: its options, named architectures, initialisation and Python API."""
+
+import logging
+import os
+from argparse import Namespace
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from fairseq import hub_utils
+from fairseq.dataclass import ChoiceEnum
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.transformer import (
+    TransformerConfig,
+    TransformerModel,
+)
+from fairseq.models.transformer.transformer_legacy import (
+    base_architecture,
+    tiny_architecture,
+    transformer_iwslt_de_en,
+    transformer_wmt_en_de,
+    transformer_wmt_en_de_big,
+)
+from omegaconf import OmegaConf, open_dict
+from torch import Tensor
+
+from sbnmt_plugin.checkpoints import check_checkpoints
+from sbnmt_plugin.hub import SBHubInterface
+from sbnmt_plugin.layout import TAGS
+from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_FUTURE_DROPOUT = 0.3
+REFUSED = {
+    "adaptive_softmax_cutoff": "the search needs the full softmax",
+    "adaptive_input": "the tags need rows of an ordinary embedding",
+    "tie_adaptive_weights": "there is no adaptive softmax",
+    "tie_adaptive_proj": "there is no adaptive softmax",
+    "cross_self_attention": "the future attention reads target keys only",
+    "no_cross_attention": "a translation has to see its source",
+    "merge_src_tgt_embed": "it rewrites the dictionaries behind the task's back; "
+    "binarise with --joined-dictionary and use --share-all-embeddings",
+    "base_layers": "BASE layers mix rows of different sentences",
+    "decoder_xformers_att_config": "SBAtt replaces the attention product",
+    "encoder_xformers_att_config": "its cross-attention shares one copy of the keys",
+}
+EMBEDDINGS = (
+    "encoder.embed_tokens.weight",
+    "decoder.embed_tokens.weight",
+    "decoder.output_projection.weight",
+)
+
+
+@dataclass
+class SBTransformerConfig(TransformerConfig):
+    """fairseq's Transformer options and ours."""
+
+    sb_fusion: ChoiceEnum(FUSIONS) = field(  # type: ignore[valid-type]
+        default="tanh",
+        metadata={"help": "how history and future attention are fused (eq. 4-6)"},
+    )
+    sb_lambda: Optional[float] = field(
+        default=None,
+        metadata={
+            "help": "λ, weight of the future; default: "
+            f"{DEFAULT_LAMBDA}; not for --sb-fusion gate"
+        },
+    )
+    sb_learn_lambda: bool = field(
+        default=False,
+        metadata={"help": "learn λ, one value per channel and layer"},
+    )
+    sb_future_dropout: float = field(
+        default=DEFAULT_FUTURE_DROPOUT,
+        metadata={"help": "dropout on the future attention, before its non-linearity"},
+    )
+
+
+@register_model("sb_transformer")
+class SBTransformerModel(TransformerModel):  # type: ignore[misc]
+    """Synchronous bidirectional NMT (Zhou, Zhang, Zong, TACL 2019).
+
+    fairseq's Transformer, encoder, embeddings and options included, with
+    :class:`SBTransformerDecoder`.  Train and decode with ``--task sb_translation``.
+    """
+
+    bidirectional = True
+    searched_by = "synchronous"
+
+    @classmethod
+    def add_args(cls, parser: Any) -> None:
+        """Options without defaults: the architecture functions set those."""
+        gen_parser_from_dataclass(
+            parser, SBTransformerConfig(), delete_default=True, with_prefix=""
+        )
+
+    @classmethod
+    def build_model(cls, args: Any, task: Any) -> "SBTransformerModel":
+        """Build from a namespace, on which resolved values are left to be saved.
+
+        Raises:
+            ValueError: an option that SB-NMT cannot honour; a dictionary without
+                tags (the wrong task).
+        """
+        sb_architecture(args)
+        refuse_options(args)
+        tag_indices(task.target_dictionary)
+        with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
+            if args.sb_fusion != "gate" and args.sb_lambda is None:
+                args.sb_lambda = DEFAULT_LAMBDA
+        config = SBTransformerConfig.from_namespace(
+            Namespace(**args) if OmegaConf.is_config(args) else args
+        )
+        model: SBTransformerModel = super().build_model(config, task)
+        return model
+
+    @classmethod
+    def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> Any:
+        return SBTransformerDecoder(args, tgt_dict, embed_tokens)
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        prev_output_tokens: Tensor,
+        return_all_hiddens: bool = True,
+        **others: Any,
+    ) -> Any:
+        """As the parent's; ``live`` and others are for the decoder's forward."""
+        encoder_out = self.encoder(
+            src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens
+        )
+        return self.decoder(prev_output_tokens, encoder_out=encoder_out, **others)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model_name_or_path: str,
+        checkpoint_file: str = "model.pt",
+        data_name_or_path: str = ".",
+        **kwargs: Any,
+    ) -> "SBHubInterface":
+        """Load a trained model for :meth:`SBHubInterface.translate`.
+
+        Args:
+            model_name_or_path: folder that holds the checkpoint.
+            checkpoint_file: its name; several, joined by ``:``, make an ensemble.
+            data_name_or_path: folder with the dictionaries, absolute or relative
+                to the checkpoint's if it begins with a dot.
+            kwargs: settings to override, such as ``bpe="subword_nmt"`` and
+                ``bpe_codes=…``.
+
+        Raises:
+            FileNotFoundError: no such folder or checkpoint.
+            ValueError: a damaged checkpoint, or two of different directions.
+        """
+        given = {"model_name_or_path": model_name_or_path}
+        if not data_name_or_path.startswith("."):
+            given["data_name_or_path"] = data_name_or_path
+        for name, path in given.items():
+            if "://" not in path and not os.path.exists(path):
+                raise FileNotFoundError(
+                    f"{name} {path} does not exist: give the folder of the model and, "
+                    "for data_name_or_path, the one with its dict.*.txt"
+                )
+        if os.path.isdir(model_name_or_path):
+            files = checkpoint_file.split(os.pathsep)
+            check_checkpoints([os.path.join(model_name_or_path, x) for x in files])
+        loaded = hub_utils.from_pretrained(
+            model_name_or_path,
+            checkpoint_file,
+            data_name_or_path,
+            archive_map=cls.hub_models(),
+            **kwargs,
+        )
+        return SBHubInterface(loaded["args"], loaded["task"], loaded["models"])
+
+    @classmethod
+    def hub_models(cls) -> dict[str, Any]:
+        """No model is published yet."""
+        return {}
+
+    def upgrade_state_dict_named(
+        self, state_dict: dict[str, Tensor], name: str
+    ) -> None:
+        """Accept the weights of a Transformer: see :func:`adopt_transformer`."""
+        super().upgrade_state_dict_named(state_dict, name)
+        if "decoder.sb_version" not in state_dict:
+            adopt_transformer(
+                state_dict,
+                self.state_dict(),
+                self.encoder.dictionary.eos(),
+                tag_indices(self.encoder.dictionary),
+                tag_indices(self.decoder.dictionary),
+            )
+
+
+def tag_indices(dictionary: Any) -> list[int]:
+    """Ids of ``<l2r>`` and ``<r2l>``.
+
+    Raises:
+        ValueError: the dictionary has no tags, so another task has loaded it.
+    """
+    indices = [dictionary.index(tag) for tag in TAGS]
+    if dictionary.unk() in indices:
+        raise ValueError(
+            "an sb_transformer needs the tags <l2r> and <r2l> in its dictionary: add "
+            "--user-dir sbnmt_plugin --task sb_translation to the command"
+        )
+    return indices
+
+
+def refuse_options(args: Any) -> None:
+    """Refuse by name what this architecture cannot honour.
+
+    Raises:
+        ValueError: see :data:`REFUSED`.
+    """
+    for name, reason in REFUSED.items():
+        if getattr(args, name, None):
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(f"sb_transformer does not support {flag}: {reason}")
+
+
+def adopt_transformer(
+    state: dict[str, Tensor],
+    fresh: dict[str, Tensor],
+    eos: int,
+    source_tags: list[int],
+    target_tags: list[int],
+) -> None:
+    """Turn a plain Transformer's weights into an SB model's, in place.
+
+    The tags' rows start as the ``</s>`` row, with which a Transformer starts its
+    output; rows that the Transformer does not have are added for them.  Fusion
+    parameters keep their fresh values.  At λ = 0 the L2R half then scores as the
+    Transformer does.
+
+    Args:
+        state: of the Transformer (a teacher of ours or fairseq's own).
+        fresh: of the newly built SB model.
+
+    Raises:
+        ValueError: the number of embedding rows says that dictionaries differ.
+    """
+    for name in EMBEDDINGS:
+        tags = source_tags if name.startswith("encoder") else target_tags
+        if name not in state or name not in fresh:
+            continue
+        rows, wanted = state[name].size(0), fresh[name].size(0)
+        if rows not in (wanted, wanted - len(tags)):
+            raise ValueError(
+                f"{name} of the checkpoint has {rows} rows, but the dictionary asks "
+                f"for {wanted}, or {wanted - len(tags)} without tags: initialise from "
+                "a model trained with the same dict.*.txt"
+            )
+        weight = state[name].new_empty(fresh[name].shape)
+        weight[:rows] = state[name]
+        weight[tags] = state[name][eos]
+        state[name] = weight
+    for name, value in fresh.items():
+        if name == "decoder.sb_version" or ".self_attn.fusion." in name:
+            state[name] = value
+    logger.info("initialised from a Transformer; tags start as the </s> row")
+
+
+@register_model_architecture("sb_transformer", "sb_transformer")
+def sb_architecture(args: Any) -> None:
+    """fairseq's ``transformer``."""
+    args.sb_fusion = getattr(args, "sb_fusion", "tanh")
+    args.sb_lambda = getattr(args, "sb_lambda", None)
+    args.sb_learn_lambda = getattr(args, "sb_learn_lambda", False)
+    args.sb_future_dropout = getattr(args, "sb_future_dropout", DEFAULT_FUTURE_DROPOUT)
+    base_architecture(args)
+
+
+@register_model_architecture("sb_transformer", "sb_transformer_tiny")
+def sb_tiny(args: Any) -> None:
+    """fairseq's ``transformer_tiny``: 64 channels, 2 + 2 layers."""
+    tiny_architecture(args)
+    sb_architecture(args)
+
+
+@register_model_architecture("sb_transformer", "sb_transformer_iwslt_de_en")
+def sb_iwslt_de_en(args: Any) -> None:
+    """fairseq's ``transformer_iwslt_de_en``."""
+    transformer_iwslt_de_en(args)
+    sb_architecture(args)
+
+
+@register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de")
+def sb_wmt_en_de(args: Any) -> None:
+    """fairseq's ``transformer_wmt_en_de``."""
+    transformer_wmt_en_de(args)
+    sb_architecture(args)
+
+
+@register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de_big")
+def sb_wmt_en_de_big(args: Any) -> None:
+    """fairseq's ``transformer_wmt_en_de_big`` with the paper's dropout of 0.1."""
+    args.dropout = getattr(args, "dropout", 0.1)
+    transformer_wmt_en_de_big(args)
+    sb_architecture(args)

@@ -1,0 +1,59 @@
+"""Scores of the next tokens, as a decoder hands them to the search.
+
+The vocabulary is what a step is made of, so nothing here writes a second matrix of its
+size.  Scores are natural log-probabilities; -inf marks what cannot be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time, wide
+
+
+@dataclass
+class NextTokens:
+    """Scores of the next tokens, not yet normalised: log p = logits - norm.
+
+    A normaliser a row takes the place of a second matrix of the vocabulary's size.
+
+    Attributes:
+        logits: (N, V); -inf for a token that may not come.
+        norm: (N,) log Σ exp of all logits, in float32 at least; not finite where the
+            model has given what is not a number.
+    """
+
+    logits: Tensor
+    norm: Tensor
+
+    @classmethod
+    def of_logits(cls, logits: Tensor, temperature: float = 1.0) -> NextTokens:
+        """Normalised by their own sum, that is a softmax, in float32 at least.
+
+        Args:
+            logits: (N, V).
+            temperature: by which they are divided.
+        """
+        logits = logits.to(wide(logits.dtype))
+        if temperature != 1:
+            logits = logits / temperature
+        parts = logits.split(rows_at_a_time(logits))
+        return cls(logits, torch.cat([log_sum_exp(part) for part in parts]))
+
+    @classmethod
+    def of_lprobs(cls, lprobs: Tensor) -> NextTokens:
+        """Log-probabilities as they are; a row with one that is no number has none."""
+        norm = torch.zeros(len(lprobs), dtype=wide(lprobs.dtype), device=lprobs.device)
+        return cls(lprobs, norm.masked_fill_(lprobs.isnan().any(-1), math.nan))
+
+    def lprobs(self) -> Tensor:
+        """(N, V) log-probabilities."""
+        return self.logits - self.norm[:, None]
+
+    def lprob(self, rows: Tensor, tokens: Tensor | int) -> Tensor:
+        """Log-probability of ``tokens`` in ``rows``."""
+        return self.logits[rows, tokens] - self.norm[rows]

@@ -1,0 +1,86 @@
+"""The packed batch of training: no layer but attention works on padding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sbnmt_plugin.layout import TRAINING, Layout
+from sbnmt_plugin.network.grid import AttentionGrid
+
+
+class PackedBatch(AttentionGrid):
+    """The rows of a training batch: what is no padding in 2B streams of T steps.
+
+    Rows are time-major.  With the streams ``a b c`` and ``d e`` they are a d b e c.
+
+    Args:
+        live: (n,) places, among the T · 2B of the time-major grid, that are no padding,
+            ascending.
+        shape: (T, 2B).
+        layout: who reads whom.
+    """
+
+    def __init__(
+        self, live: Tensor, shape: tuple[int, int], layout: Layout = TRAINING
+    ) -> None:
+        super().__init__(layout)
+        self.shape = shape
+        self.places = live
+        size = shape[0] * shape[1]
+        self.live = None if live.numel() == size else live
+
+    @property
+    def padding(self) -> Tensor:
+        """(2B, T) True at padding."""
+        steps, streams = self.shape
+        size = steps * streams
+        padding = torch.ones(size, dtype=torch.bool, device=self.places.device)
+        return padding.index_fill_(0, self.places, False).view(steps, streams).t()
+
+    def take(self, x: Tensor) -> Tensor:
+        return self.rows(x.transpose(0, 1))
+
+    def give(self, x: Tensor) -> Tensor:
+        """Zero at padding."""
+        return self.queries(x).transpose(0, 1)
+
+    def queries(self, x: Tensor) -> Tensor:
+        """Zero at padding."""
+        if self.live is None:
+            return x[0].unflatten(0, self.shape)
+        grid = x.new_zeros(self.shape[0] * self.shape[1], x.size(-1))
+        return grid.index_copy(0, self.live, x[0]).unflatten(0, self.shape)
+
+    def rows(self, grid: Tensor) -> Tensor:
+        flat = grid.flatten(0, 1)
+        return (flat if self.live is None else flat.index_select(0, self.live))[None]
+
+    def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
+        """The same steps as the queries."""
+        return [self.queries(x) for x in new]
+
+    def weights(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def hidden(self) -> Tensor:
+        return causal(self.padding)
+
+
+def causal(padding: Tensor) -> Tensor:
+    """M_hist and M_fut: query i may not see key j if j > i or j is padding.
+
+    Padding is that of the row whose keys are read, so both masks are the same, and
+    follow each other.  The tag at j = 0 is never padding, so no query sees nothing.
+
+    Args:
+        padding: (2B, T) True at padding of each row's own stream.
+
+    Returns:
+        (2B, 1, 2T, T) True where hidden.
+    """
+    steps = padding.size(1)
+    later = torch.ones(steps, steps, dtype=torch.bool, device=padding.device).triu(1)
+    return later.repeat(2, 1) | padding[:, None, None, :]

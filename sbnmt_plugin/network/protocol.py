@@ -1,0 +1,79 @@
+"""What a decoder must give the search, and what a model says of itself.
+
+The search knows nothing of layers.  It asks a :class:`Decoder` for the next tokens of N
+hypotheses, says which of them live on, and asks again.  A decoder of a new family needs
+these methods and no base class; fairseq's own are given them by :mod:`onedirectional`
+and :mod:`fairseq_decoder`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from torch import Tensor
+
+from sbnmt_plugin.layout import Layout
+from sbnmt_plugin.network.next_tokens import NextTokens
+
+
+class DecoderState(Protocol):
+    """What a decoder keeps from one step to the next: its cache, and its source."""
+
+    def select(self, rows: Tensor) -> None:
+        """Go on with these rows: row i becomes what row ``rows[i]`` was.
+
+        Args:
+            rows: (N',) the parents of the hypotheses that live on, sentence by
+                sentence, a parent of the same sentence and direction each.  N' < N
+                where sentences have finished: all G rows of these are left out.
+        """
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """Writes N = BDK hypotheses of B sentences side by side, token by token.
+
+    Rows are laid out as :mod:`layout` says: all G = DK hypotheses of a sentence are
+    neighbours.
+    """
+
+    def start(
+        self, encoder_out: Any, layout: Layout, weights: bool = False
+    ) -> DecoderState:
+        """The state before the first token.
+
+        Args:
+            encoder_out: what the model's encoder gave, one entry a sentence.
+            layout: D, K, and who is whose partner.
+            weights: whether :meth:`step` is to give attention to the source.
+        """
+
+    def step(
+        self, tokens: Tensor, state: DecoderState, temperature: float = 1.0
+    ) -> tuple[NextTokens, Tensor | None]:
+        """Score what may come next.
+
+        Args:
+            tokens: (N, t + 1) the hypotheses so far, their start symbols first.  All
+                but the last token were there in the step before, but for what
+                :meth:`DecoderState.select` has moved.
+            state: of :meth:`start`; changed.
+            temperature: by which logits are divided, in float32 at least.
+
+        Returns:
+            (N, V) scores, and attention to the source (N, S), or None where it was not
+            asked for or the decoder has none.
+        """
+
+
+class Searchable(Protocol):
+    """What a model may say of itself, as class attributes.
+
+    Attributes:
+        searched_by: name of the search that it wants, of those in
+            :data:`search.registry.SEARCHES`; without it, the synchronous beam search.
+        bidirectional: whether it writes both directions at once.
+    """
+
+    searched_by: str
+    bidirectional: bool

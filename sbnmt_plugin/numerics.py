@@ -1,0 +1,44 @@
+"""Numbers: in which type, how many at a time, and sums of exponentials.
+
+Every rule that depends on the device or on the type of numbers stands here.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+DEAD = float("-inf")  # log-probability of what cannot be
+AT_A_TIME = 2**18  # logits whose exponentials are held at a time, in a CPU's cache
+
+
+def wide(dtype: torch.dtype) -> torch.dtype:
+    """The type for sums, softmax and scores: float32 at least."""
+    return torch.promote_types(dtype, torch.float32)
+
+
+def rows_at_a_time(logits: Tensor) -> int:
+    """How many rows of (n, V) logits to work on at a time: all, but on a CPU."""
+    if not logits.is_cpu:
+        return max(1, len(logits))
+    return max(1, AT_A_TIME // logits.size(1))
+
+
+def log_sum_exp(logits: Tensor) -> Tensor:
+    """(N, V) -> (N,) log Σ exp, in float32 at least; not finite if a logit is not."""
+    values = logits.to(wide(logits.dtype))
+    largest = values.amax(-1, keepdim=True)
+    return (values - largest).exp_().sum(-1).log_() + largest[:, 0]
+
+
+def attention_dtype(x: Tensor) -> torch.dtype:
+    """In what numbers attention is computed and cached: float32 for bfloat16 on a CPU,
+    which is faster there for few queries, and more exact; else as they are."""
+    narrow = x.is_cpu and x.dtype == torch.bfloat16
+    return torch.float32 if narrow else x.dtype
+
+
+def additive(hidden: Tensor, dtype: torch.dtype) -> Tensor:
+    """-inf where hidden, else 0: to be added to attention logits."""
+    zeros = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
+    return zeros.masked_fill_(hidden, float("-inf"))

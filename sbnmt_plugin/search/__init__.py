@@ -1,0 +1,1 @@
+"""The synchronous bidirectional beam search (paper, section 3.1)."""

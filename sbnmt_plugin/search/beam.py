@@ -1,0 +1,85 @@
+"""One step of the synchronous bidirectional beam.
+
+Pure functions on tensors (paper, section 3.1; algorithm, section 6).  Scores are
+sums of natural log-probabilities; -inf marks what cannot be: a dead slot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sbnmt_plugin.network.next_tokens import NextTokens
+from sbnmt_plugin.numerics import DEAD
+from sbnmt_plugin.search.top_k import top_in_order, top_tokens
+
+
+@dataclass
+class Candidates:
+    """M continuations per direction, best first.
+
+    Attributes:
+        score: (B, D, M) log-probability of the continued hypothesis.
+        parent: (B, D, M) rank of the hypothesis that is continued, 0 … K - 1.
+        token: (B, D, M) what continues it.
+    """
+
+    score: Tensor
+    parent: Tensor
+    token: Tensor
+
+    def take(self, index: Tensor) -> Candidates:
+        """Keep, per direction, the candidates at ``index`` (B, D, M')."""
+        return Candidates(
+            *(x.gather(2, index) for x in (self.score, self.parent, self.token))
+        )
+
+
+def expand(scores: Tensor, following: NextTokens) -> Candidates:
+    """The top 2K of each direction's K · V continuations.
+
+    Each direction expands on its own.  2K, because at most K of them end (one a
+    parent), so K that do not end are always among them.  They are among the 2K best
+    of each hypothesis.  Ties: lower rank of the parent, then lower token id.
+
+    Args:
+        scores: (B, D, K) of the live hypotheses.
+        following: (N, V) the next tokens.
+    """
+    beam = scores.size(2)
+    vocabulary = following.logits.size(1)
+    each = min(2 * beam, vocabulary)
+    logits, tokens = top_tokens(following.logits, each)  # (N, 2K)
+    gained = (logits - following.norm[:, None]).view(*scores.shape, each)
+    totals = scores[..., None] + gained
+    totals = totals.masked_fill_(totals.isnan(), DEAD).flatten(2)  # (B, D, K * 2K)
+    score, index = top_in_order(totals, min(2 * beam, beam * vocabulary))
+    tokens = tokens.view(*scores.shape, each).flatten(2).gather(2, index)
+    return Candidates(score, index // each, tokens)
+
+
+def survivors(candidates: Candidates, beam: int, eos: int, last: Tensor) -> Candidates:
+    """The best K candidates of each direction that do not end: the next live beam.
+
+    Where fewer can live, a dead slot stays at -inf and copies rank 1's tokens, so
+    that its opposite has somebody to attend to.  A direction with no live
+    hypothesis repeats its rank 1's last token, for the same reason.
+
+    Args:
+        candidates: 2K per direction.
+        last: (B, D, K) the live hypotheses' last tokens.
+    """
+    ended = candidates.token == eos
+    # stable: the candidates that do not end come first, in their order
+    order = ended.to(torch.uint8).sort(dim=2, stable=True).indices[..., :beam]
+    live = candidates.take(order)
+    live.score = live.score.masked_fill(live.token == eos, DEAD)
+    dead = live.score == DEAD
+    none_lives = dead[..., :1]
+    first_parent = live.parent[..., :1].masked_fill(none_lives, 0)
+    first_token = torch.where(none_lives, last[..., :1], live.token[..., :1])
+    live.parent = torch.where(dead, first_parent, live.parent)
+    live.token = torch.where(dead, first_token, live.token)
+    return live

@@ -1,0 +1,340 @@
+"""The decoding loop: encode, step, expand, re-pair, stop, un-reverse.
+
+The result has the shape of fairseq's ``SequenceGenerator``: per sentence a list
+of hypotheses, best first, each a dict with ``tokens``, ``score``, ``attention``,
+``alignment`` and ``positional_scores``, all in natural left-to-right order
+whichever direction wrote them, and with ``direction`` and ``partner_tokens``, the
+partner's live prefix at the end, in the order in which the partner wrote it.
+
+Score of a hypothesis, natural logarithm (fairseq prints base 2)::
+
+    score = Σ_j log p(y_j | y_<j, partner's y_<j, x) / lp(n)
+
+n counts ``</s>``; lp is one of :mod:`penalties`; every ``<unk>`` costs
+``--unkpen`` more; padding and tags are left out of the choice, not out of the sum
+that normalises p.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from fairseq import utils
+from torch import Tensor
+
+from sbnmt_plugin.layout import L2R, NAMES, R2L, reverse_tokens
+from sbnmt_plugin.network.next_tokens import NextTokens
+from sbnmt_plugin.numerics import DEAD, wide
+from sbnmt_plugin.search.batch import Batch
+from sbnmt_plugin.search.beam import Candidates, expand, survivors
+from sbnmt_plugin.search.logits_processing import admit, restrict
+from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
+from sbnmt_plugin.search.pool import Pool, finished, ranking, take_along
+from sbnmt_plugin.search.registry import DEFAULT, register_search
+from sbnmt_plugin.search.scorer import Scorer, ensemble_step
+
+Hypothesis = dict[str, Any]
+
+
+@register_search(DEFAULT)
+class Generator:
+    """Synchronous bidirectional beam search over an ensemble.
+
+    With one direction it is ordinary beam search, for teachers.
+
+    Args:
+        models: fairseq encoder-decoder models that share a target dictionary.
+        symbols: the dictionary's special ids.
+        options: the search's.
+        recorder: called with the sample and, per sentence, the winning direction
+            and the best hypothesis of each direction that has one.
+        tracer: told of every step, and at the end of the sample and its results;
+            see :class:`trace.Tracer`.
+    """
+
+    def __init__(
+        self,
+        models: list[Any],
+        symbols: Symbols,
+        options: SearchOptions,
+        recorder: Any = None,
+        tracer: Any = None,
+    ) -> None:
+        self.models = models
+        self.symbols = symbols
+        self.options = options
+        self.layout = options.layout
+        self.recorder = recorder
+        self.tracer = tracer
+        # what fairseq-generate leaves out of the text that it prints
+        self.eos = symbols.eos
+        self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
+
+    @torch.no_grad()
+    def generate(
+        self,
+        models: list[Any],
+        sample: dict[str, Any],
+        prefix_tokens: Tensor | None = None,
+        constraints: Tensor | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Translate a batch.
+
+        Args:
+            models: ignored in favour of the constructor's, as in fairseq.
+            sample: fairseq's batch; ``net_input`` with ``src_tokens`` (B, S) and
+                ``src_lengths`` is read, ``id`` where it is there.
+            prefix_tokens: (B, P) start of every L2R hypothesis; ``</s>`` and
+                padding in it are ignored.
+
+        Returns:
+            The k best hypotheses of each sentence, best first.
+
+        Raises:
+            ValueError: constraints, or lengths and bans that nothing can satisfy.
+            FloatingPointError: a sentence for which no hypothesis has a score,
+                because the model gives none.
+        """
+        if constraints is not None:
+            raise ValueError("--constraints is not supported by the SB-NMT search")
+        bindable = self.options.answer != "r2l" and L2R in self.options.directions
+        if prefix_tokens is not None and prefix_tokens.size(1) and not bindable:
+            raise ValueError(PREFIX_NEEDS_L2R)
+        net_input = {
+            key: value
+            for key, value in sample["net_input"].items()
+            if key != "prev_output_tokens"
+        }
+        for model in self.models:
+            model.eval()
+        weights = self.options.print_alignment is not None
+        scorers = [Scorer(m, net_input, self.layout, weights) for m in self.models]
+        batch = self._open(net_input, prefix_tokens)
+        results: list[list[Hypothesis]] = [[] for _ in range(batch.index.numel())]
+        records: list[Any] = [None] * len(results)
+        step = 0
+        while batch.index.numel():
+            parents = self._step(batch, scorers, step)
+            step += 1
+            if self.tracer is not None:
+                self.tracer.step(batch, parents, step)
+            done = self._done(batch, step)
+            if bool(done.any()):
+                for place in done.nonzero().flatten().tolist():
+                    index = int(batch.index[place])
+                    if not results[index]:
+                        results[index], records[index] = self._close(
+                            batch, place, net_input["src_tokens"][index]
+                        )
+                alive = self._staying(done)
+                rows = self.layout.rows_of(alive)
+                batch = batch.select(alive, rows)
+                parents = parents[rows]
+            if batch.index.numel():
+                for scorer in scorers:
+                    scorer.select(parents)
+        if self.recorder is not None:
+            self.recorder(sample, records)
+        if self.tracer is not None:
+            self.tracer.close(sample, results)
+        return results
+
+    def _open(self, net_input: dict[str, Tensor], prefix: Tensor | None) -> Batch:
+        """One real hypothesis per direction, K - 1 at -inf; lengths and prefixes."""
+        source, layout, symbols = net_input["src_tokens"], self.layout, self.symbols
+        options = self.options
+        count, device = source.size(0), source.device
+        if layout.pairing.shift and count < 2:
+            raise ValueError(
+                "partners are another sentence's of the batch, but one has a single "
+                "sentence: raise --batch-size or --max-tokens, or give more lines"
+            )
+        # int(a · source length with </s> + b) per sentence, as fairseq's per batch
+        longest = min(model.max_decoder_positions() for model in self.models) - 1
+        lengths = source.ne(symbols.pad).sum(1).to(torch.float64)
+        max_len = (options.max_len_a * lengths + options.max_len_b).long()
+        max_len = max_len.clamp(max=longest)
+        first_end = int(max_len.min()) if count else 0
+        if count and first_end < options.min_len:
+            raise ValueError(
+                f"--min-len must be ≤ the longest output allowed, but is "
+                f"{options.min_len} where --max-len-a, --max-len-b and the decoder's "
+                f"positions allow {first_end}: lower it or raise those"
+            )
+        if prefix is None:
+            prefix = source.new_empty(count, 0)
+        prefix = prefix.masked_fill(prefix == symbols.eos, symbols.pad)
+        dtype = next(self.models[0].parameters()).dtype
+        scores = torch.zeros(
+            count,
+            layout.directions,
+            layout.beam,
+            device=device,
+            dtype=wide(dtype),
+        )
+        scores[..., 1:] = DEAD
+        starts = torch.tensor(symbols.starts, device=device)
+        return Batch(
+            index=torch.arange(count, device=device),
+            max_len=max_len,
+            first_end=first_end,
+            prefix=prefix,
+            prefix_len=prefix.ne(symbols.pad).sum(1),
+            scores=scores,
+            tokens=starts.repeat_interleave(layout.beam).repeat(count)[:, None],
+            token_scores=scores.new_empty(scores.numel(), 0),
+            attention=None,
+            pool=Pool.empty(count, layout.directions, options.beam, scores),
+            broken=torch.zeros(count, dtype=torch.bool, device=device),
+        )
+
+    def _step(self, batch: Batch, scorers: list[Scorer], step: int) -> Tensor:
+        """Lengthen every live hypothesis by a token; move what ends into the pool.
+
+        Returns:
+            (N,) the row that each row continues.
+        """
+        options, layout = self.options, self.layout
+        following, attention = ensemble_step(scorers, batch.tokens, options.temperature)
+        restrict(following, batch, step, self.symbols, options)
+        candidates = expand(batch.scores, following)
+        last = layout.split(batch.tokens[:, -1])
+        live = survivors(candidates, layout.beam, self.symbols.eos, last)
+        if attention is not None and options.print_alignment is not None:
+            new = attention[:, None]
+            old = batch.attention
+            batch.attention = new if old is None else torch.cat([old, new], dim=1)
+        self._finish(batch, candidates, following, step)
+
+        rows = torch.arange(live.parent.numel(), device=live.parent.device)
+        first_rows = rows.view_as(live.parent)[..., :1]
+        parents = (first_rows + live.parent).flatten()
+        token = live.token.flatten()
+        gained = following.lprob(parents, token)[:, None]
+        batch.scores = live.score
+        batch.tokens = torch.cat([batch.tokens[parents], token[:, None]], dim=1)
+        batch.token_scores = torch.cat([batch.token_scores[parents], gained], dim=1)
+        if batch.attention is not None:
+            batch.attention = batch.attention[parents]
+        return parents
+
+    def _finish(
+        self, batch: Batch, candidates: Candidates, following: NextTokens, step: int
+    ) -> None:
+        """Put the candidates that end into the pool, with all that belongs to them."""
+        eos, layout = self.symbols.eos, self.layout
+        ended = candidates.token == eos
+        if not bool((ended & (candidates.score > DEAD)).any()):
+            return
+        total = candidates.score.masked_fill(~ended, DEAD).to(torch.float64)
+        # the K best suffice: at most K end, one a parent
+        total, order = total.sort(dim=2, descending=True, stable=True)
+        total, parent = (
+            x[..., : layout.beam] for x in (total, candidates.parent.gather(2, order))
+        )
+        tokens = layout.split(batch.tokens)[..., 1:]  # (B, D, K, t)
+        last = layout.split(following.logits[:, eos] - following.norm).unsqueeze(-1)
+        fields = {
+            "tokens": F.pad(tokens, (0, 1), value=eos),
+            "scores": torch.cat([layout.split(batch.token_scores), last], dim=-1),
+        }
+        if layout.directions == 2:
+            partner = layout.split(layout.partners(batch.tokens))[..., 1:]
+            fields["partner"] = F.pad(partner, (0, 1), value=eos)
+        if batch.attention is not None:
+            fields["attention"] = layout.split(batch.attention)
+        fields = {name: take_along(x, parent) for name, x in fields.items()}
+        written = fields["tokens"][..., :-1]
+        total = admit(total, written, batch, self.symbols.pad, self.options)
+        length = torch.full_like(batch.max_len, step + 1)
+        score = self.options.penalty.score(total, length[:, None, None])
+        batch.pool = batch.pool.add(score, step + 1, total, fields)
+
+    def _done(self, batch: Batch, length: int) -> Tensor:
+        """Which sentences have their answer; (B,) bool."""
+        options, place = self.options, self.options.answering
+        score, _ = ranking(batch.pool, place)
+        live = batch.scores if place is None else batch.scores[:, place : place + 1]
+        return finished(
+            score[:, -1], live, length, batch.max_len, options.penalty, options.stop
+        )
+
+    def _staying(self, done: Tensor) -> Tensor:
+        """Places (B',) of the sentences that stay in the batch; all leave at last.
+
+        Where partners are another sentence's, everybody waits for the last one.
+        """
+        if self.layout.pairing.shift:
+            return torch.arange(
+                0 if bool(done.all()) else len(done), device=done.device
+            )
+        return (~done).nonzero().flatten()
+
+    def _close(
+        self, batch: Batch, place: int, source: Tensor
+    ) -> tuple[list[Hypothesis], tuple[str, dict[str, Hypothesis]]]:
+        """The answers of a finished sentence; for the record who won, and each
+        direction's best (no entry where one never finished)."""
+        single = batch.pool.select(batch.index.new_tensor([place]))
+        score, index = ranking(single, self.options.answering)
+        size = single.score.size(2)
+        answers = [
+            self._hypothesis(single, i // size, i % size, source)
+            for value, i in zip(score[0].tolist(), index[0].tolist())
+            if value > DEAD
+        ]
+        if not answers and bool(batch.broken[place]):
+            raise FloatingPointError(
+                "no hypothesis of a sentence has a finite score: the model's "
+                "probabilities are not numbers (too high a learning rate? fp16 range?)"
+            )
+        if not answers:
+            raise ValueError(
+                "no hypothesis of a sentence can end: no token is left that "
+                "--no-repeat-ngram-size, --min-len, --max-len-a, --max-len-b and the "
+                "prefix allow, or --unkpen and --temperature leave none a finite "
+                "score; loosen them"
+            )
+        best = {
+            NAMES[direction]: self._hypothesis(single, place, 0, source)
+            for place, direction in enumerate(self.options.directions)
+            if single.score[0, place, 0] > DEAD
+        }
+        return answers, (answers[0]["direction"], best)
+
+    def _hypothesis(
+        self, pool: Pool, place: int, entry: int, source: Tensor
+    ) -> Hypothesis:
+        """fairseq's dict for an entry of a pool, tokens in natural order."""
+        direction = self.options.directions[place]
+        length = int(pool.length[0, place, entry])
+        values = {name: x[0, place, entry, :length] for name, x in pool.fields.items()}
+        partner = values.get("partner")
+        attention = values.get("attention")
+        if direction == R2L:
+            for name in ("tokens", "scores"):
+                values[name] = reverse_tokens(values[name])
+            if attention is not None:
+                attention = reverse_tokens(attention)
+        alignment: Any = torch.empty(0)
+        if attention is not None:
+            extract = (
+                utils.extract_soft_alignment
+                if self.options.print_alignment == "soft"
+                else utils.extract_hard_alignment
+            )
+            alignment = extract(
+                attention, source, values["tokens"], self.symbols.pad, self.symbols.eos
+            )
+        return {
+            "tokens": values["tokens"],
+            "score": pool.score[0, place, entry],
+            "total": pool.total[0, place, entry],
+            "attention": None if attention is None else attention.t(),
+            "alignment": alignment,
+            "positional_scores": values["scores"],
+            "direction": NAMES[direction],
+            "partner_tokens": None if partner is None else partner[:-1],
+        }

@@ -1,0 +1,96 @@
+"""What may come next and what may answer: bans, lengths, a forced prefix."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.network.next_tokens import NextTokens
+from sbnmt_plugin.numerics import DEAD
+from sbnmt_plugin.search.batch import Batch
+from sbnmt_plugin.search.options import SearchOptions, Symbols
+
+
+def ban_repeated_ngrams(logits: Tensor, tokens: Tensor, size: int) -> None:
+    """Make every token impossible that would complete an n-gram a second time.
+
+    Departs from fairseq, whose n = 1 bans nothing on a CPU.
+
+    Args:
+        logits: (N, V), changed in place.
+        tokens: (N, t) generated so far, without the start symbol.
+        size: n.
+    """
+    if tokens.size(1) < size:
+        return
+    seen = tokens.unfold(1, size, 1)  # (N, t - n + 1, n)
+    last = tokens[:, tokens.size(1) - size + 1 :]  # (N, n - 1)
+    repeats = (seen[..., :-1] == last[:, None]).all(-1)
+    rows, places = repeats.nonzero(as_tuple=True)
+    logits[rows, seen[rows, places, -1]] = DEAD
+
+
+def restrict(
+    following: NextTokens,
+    batch: Batch,
+    step: int,
+    symbols: Symbols,
+    options: SearchOptions,
+) -> None:
+    """Give every token that may not come next -inf, in place.
+
+    In this order: what is never generated, ``--unkpen``, ``--min-len``,
+    repeated n-grams, the end at ``max_len``, a forced prefix.  What no option asks
+    for costs nothing.
+    """
+    layout, logits = options.layout, following.logits
+    batch.broken |= layout.split(~following.norm.isfinite()).flatten(1).any(1)
+    logits[:, list(symbols.never)] = DEAD
+    if options.unkpen:
+        logits[:, symbols.unk] -= options.unkpen
+    bound = None
+    if step < batch.prefix.size(1):
+        bound = (batch.prefix_len > step) & (batch.max_len > step)
+        token = batch.prefix[:, step].repeat_interleave(layout.group)[:, None]
+        forced = logits.gather(1, token)
+    if step < options.min_len:
+        logits[:, symbols.eos] = DEAD
+    if options.no_repeat_ngram_size > 0:
+        ban_repeated_ngrams(logits, batch.tokens[:, 1:], options.no_repeat_ngram_size)
+    if step >= batch.first_end:
+        over = (batch.max_len <= step).repeat_interleave(layout.group)
+        ending = logits[:, symbols.eos].clone()
+        logits.masked_fill_(over[:, None], DEAD)
+        logits[:, symbols.eos] = ending
+    if bound is not None:
+        rows = layout.split(torch.zeros_like(token, dtype=torch.bool))
+        rows[:, L2R] = bound[:, None, None]
+        rows = rows.flatten(0, 2)  # (N, 1)
+        kept = torch.where(rows, forced, logits.gather(1, token))
+        logits.masked_fill_(rows, DEAD).scatter_(1, token, kept)
+
+
+def admit(
+    total: Tensor, tokens: Tensor, batch: Batch, pad: int, options: SearchOptions
+) -> Tensor:
+    """Turn away R2L hypotheses whose text does not begin with the forced prefix.
+
+    Args:
+        total: (B, D, K) log-probabilities.
+        tokens: (B, D, K, t) without ``</s>``, in the order they were written.
+
+    Returns:
+        (B, D, K), -inf where turned away.
+    """
+    width = batch.prefix.size(1)
+    if width == 0 or R2L not in options.directions:
+        return total
+    place = options.directions.index(R2L)
+    natural = tokens[:, place].flip(-1)[..., :width]
+    natural = F.pad(natural, (0, width - natural.size(-1)), value=-1)
+    free = batch.prefix == pad
+    matches = ((natural == batch.prefix[:, None]) | free[:, None]).all(-1)
+    total[:, place] = total[:, place].masked_fill(~matches, DEAD)
+    return total

@@ -1,0 +1,66 @@
+"""What the search is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sbnmt_plugin.layout import DEFAULT_BEAM, L2R, NAMES, R2L, RANK, Layout, Pairing
+from sbnmt_plugin.search.penalties import Gnmt, LengthPenalty
+
+PREFIX_NEEDS_L2R = (
+    "--prefix-size binds the start of the text, which R2L decoding writes last: it "
+    "needs L2R hypotheses that may answer"
+)
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Token ids that the search knows by name.
+
+    Attributes:
+        starts: (D,) first decoder input of each direction.
+        never: ids that are never generated: padding and the tags.
+    """
+
+    pad: int
+    eos: int
+    unk: int
+    starts: tuple[int, ...]
+    never: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What the search is asked to do; the defaults are fairseq's where it has one.
+
+    Attributes:
+        beam: k, hypotheses per sentence over all directions.
+        directions: which ones write: (L2R, R2L), or a teacher's only one.
+        answer: ``best``, or the direction that alone may answer.
+    """
+
+    beam: int = DEFAULT_BEAM
+    directions: tuple[int, ...] = (L2R, R2L)
+    pairing: Pairing = RANK
+    penalty: LengthPenalty = field(default_factory=Gnmt)
+    stop: str = "bound"
+    answer: str = "best"
+    min_len: int = 1
+    max_len_a: float = 0
+    max_len_b: int = 200
+    unkpen: float = 0
+    temperature: float = 1.0
+    no_repeat_ngram_size: int = 0
+    print_alignment: str | None = None
+
+    @property
+    def layout(self) -> Layout:
+        directions = len(self.directions)
+        return Layout(directions, self.beam // directions, self.pairing)
+
+    @property
+    def answering(self) -> int | None:
+        """Place, among the directions, of the one that alone may answer."""
+        if self.answer == "best":
+            return None
+        return self.directions.index(NAMES.index(self.answer))

@@ -1,0 +1,88 @@
+"""Length penalties: by what a hypothesis of n tokens is divided, and what that bounds.
+
+A penalty is a class with the three methods of :class:`LengthPenalty`, under a name in
+:data:`LENGTH_PENALTIES`; that is all there is to a new one.  The stop rule asks it how
+good a hypothesis can still become, so a penalty for which that is not known cannot be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class LengthPenalty(Protocol):
+    """Turns log-probabilities of hypotheses of different lengths into scores."""
+
+    @property
+    def alpha(self) -> float:
+        """``--lenpen``; 0 leaves sums as they are (``--unnormalized``)."""
+
+    def score(self, total: Tensor, length: Tensor) -> Tensor:
+        """Scores of finished hypotheses.
+
+        Args:
+            total: log-probability, ≤ 0.
+            length: n, tokens with ``</s>``; of a shape that goes with ``total``.
+        """
+
+    def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
+        """The best score that live hypotheses can still get.
+
+        No hypothesis whose log-probability is ≤ ``total`` and whose length is in
+        ``now`` … ``longest`` may score better.
+
+        Args:
+            total: log-probability so far, ≤ 0.
+            now: n if it ended in the next step.
+            longest: n of the longest that is allowed, ≥ ``now``.
+        """
+
+
+@dataclass(frozen=True)
+class Division:
+    """``total / lp(n)`` with a lp(n) that only grows, or only falls, with n."""
+
+    alpha: float = 1.0
+
+    def divisor(self, length: Tensor) -> Tensor:
+        """lp(n), in float64."""
+        raise NotImplementedError
+
+    def score(self, total: Tensor, length: Tensor) -> Tensor:
+        """See :class:`LengthPenalty`."""
+        return total / self.divisor(length)
+
+    def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
+        """See :class:`LengthPenalty`: a negative sum divided by as much as can be,
+        which is at one of the two ends."""
+        return total / torch.maximum(self.divisor(now), self.divisor(longest))
+
+
+@dataclass(frozen=True)
+class Gnmt(Division):
+    """lp(n) = ((5 + n) / 6) ** α, the paper's (Wu et al., 2016)."""
+
+    def divisor(self, length: Tensor) -> Tensor:
+        """lp(n), in float64."""
+        return ((5 + length.to(torch.float64)) / 6) ** self.alpha
+
+
+@dataclass(frozen=True)
+class Power(Division):
+    """lp(n) = n ** α, fairseq's."""
+
+    def divisor(self, length: Tensor) -> Tensor:
+        """lp(n), in float64."""
+        return length.to(torch.float64) ** self.alpha
+
+
+LENGTH_PENALTIES: dict[str, type[Division]] = {"gnmt": Gnmt, "power": Power}
+
+
+def name_of(penalty: LengthPenalty) -> str:
+    """Under which name a penalty is chosen."""
+    return next(n for n, kind in LENGTH_PENALTIES.items() if type(penalty) is kind)

@@ -1,0 +1,53 @@
+"""Which search a model wants, by name: a new family's search is a new file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+DEFAULT = "synchronous"
+SEARCHES: dict[str, Any] = {}  # name -> class of generators
+Search = TypeVar("Search", bound=type)
+
+
+def register_search(name: str) -> Callable[[Search], Search]:
+    """Let models choose a class of generators by ``searched_by = name``.
+
+    The class is made with (models, symbols, options, recorder, tracer) and has
+    fairseq's ``generate(models, sample, prefix_tokens, constraints)``: see
+    :class:`generator.Generator`.
+
+    Raises:
+        ValueError: the name is taken by another class.
+    """
+
+    def register(search: Search) -> Search:
+        if SEARCHES.setdefault(name, search) is not search:
+            raise ValueError(
+                f"a search must have a name of its own, but {name} is taken by "
+                f"{SEARCHES[name].__name__}: choose another"
+            )
+        return search
+
+    return register
+
+
+def search_for(models: list[Any]) -> Any:
+    """The class of generators that the models of an ensemble want.
+
+    Raises:
+        ValueError: they want different ones, or one that nobody has registered.
+    """
+    names = {getattr(model, "searched_by", DEFAULT) for model in models}
+    if len(names) > 1:
+        raise ValueError(
+            "the models of an ensemble must want the same search, but want "
+            f"{' and '.join(sorted(names))}: translate with models of one family"
+        )
+    (name,) = names
+    if name not in SEARCHES:
+        raise ValueError(
+            f"searched_by must be one of {', '.join(SEARCHES)}, but a model says "
+            f"{name!r}: import the module that registers it"
+        )
+    return SEARCHES[name]

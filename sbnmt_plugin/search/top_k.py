@@ -1,0 +1,66 @@
+"""The best of a row of scores, among equals the first; of a vocabulary, by blocks."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sbnmt_plugin.numerics import DEAD
+
+BLOCK = 128  # tokens that are looked at together in the search for the best
+
+
+def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The ``count`` best of the last dimension; among equals the lower index first.
+
+    ``torch.topk`` promises no order among equals, nor which of them it takes, so
+    one more is asked for: rows where it ties with the last are sorted.
+
+    Returns:
+        values, indices: (..., count) each.
+    """
+    size = scores.size(-1)
+    values, index = scores.topk(min(count + 1, size))
+    if size > count:
+        last, next_one = values[..., count - 1], values[..., count]
+        tied = (last == next_one) & (next_one > DEAD)
+        if bool(tied.any()):
+            ordered = scores[tied].sort(dim=-1, descending=True, stable=True).indices
+            index[tied] = ordered[:, : count + 1]
+    index = index[..., :count].sort(dim=-1).values
+    values, order = scores.gather(-1, index).sort(dim=-1, descending=True, stable=True)
+    return values, index.gather(-1, order)
+
+
+def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The ``count`` best tokens of each row; among equals the lower id first.
+
+    Blocks are ranked by their best token first.  The M best tokens lie in the M best
+    blocks: a block that is not among these has M better ones before it, each with a
+    token that is better than all of its own.  With M = 2, blocks of 3 and the row
+
+        2 9 1 | 4 7 7 | 8 0 0      blocks' best: 9 7 8
+
+    only the first and the third block are looked into, and hold 9 and 8.
+
+    Args:
+        logits: (..., V).
+
+    Returns:
+        values, tokens: (..., count) each.
+    """
+    size = logits.size(-1)
+    blocks, rest = divmod(size, BLOCK)
+    if blocks <= count:
+        return top_in_order(logits, count)
+    best = logits[..., : blocks * BLOCK].unflatten(-1, (blocks, BLOCK)).amax(-1)
+    if rest:
+        best = torch.cat([best, logits[..., -rest:].amax(-1, keepdim=True)], dim=-1)
+    _, chosen = top_in_order(best, count)
+    chosen = chosen.sort(dim=-1).values  # lower ids first, as ties want it
+    within = torch.arange(BLOCK, device=logits.device)
+    tokens = (chosen[..., None] * BLOCK + within).flatten(-2)  # (..., count * BLOCK)
+    found = logits.gather(-1, tokens.clamp(max=size - 1))
+    found = found.masked_fill_(tokens >= size, DEAD)
+    values, index = top_in_order(found, count)
+    return values, tokens.gather(-1, index)

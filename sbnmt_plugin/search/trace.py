@@ -1,0 +1,233 @@
+"""What both beams did, step by step, as JSON lines (``--sb-trace``).
+
+Nothing here runs, and nothing is kept, unless the option is given: then the last
+decoder layer's attention tells a :class:`Tracer` where it looks, and the search
+tells it of every step.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sbnmt_plugin.layout import NAMES, R2L, opposite, reverse_tokens
+from sbnmt_plugin.numerics import DEAD
+from sbnmt_plugin.search.penalties import name_of
+from sbnmt_plugin.search.pool import Pool, ranking
+from sbnmt_plugin.search.records import RecordWriter
+
+Entry = dict[str, Any]
+DIGITS = 4
+
+
+class TraceWriter(RecordWriter):
+    """Appends a line per sentence to a file that must be new.
+
+    A line holds ``id``, ``source`` and what the search was asked to do (``beam``,
+    ``pairing``, ``penalty``, ``stop``, ``answer``); ``steps``; and ``pool``, the
+    finished hypotheses from which the answer, its first, was taken.
+
+    A step holds, per direction, its live hypotheses by rank, each with
+
+        parent   rank, one step before, of the hypothesis that it continues
+        token    by which it continues it
+        score    log-probability so far; null for a dead slot
+        partner  rank, one step before, of the opposite hypothesis that the parent
+                 looked at while it chose the token
+        look     the parent's attention to the partner's tokens, the tag first: mean
+                 over the heads of the last layer
+        future   share of the future in what the attention gave: the norm of what the
+                 future contributes over the norms of both parts, mean over the heads
+
+    ``finished``, what entered the pool in this step (:meth:`Tracer.entries`), and
+    ``bound`` and ``worst``: the best score that any live hypothesis can still reach,
+    and the last place of the pool, null until it is full.
+    """
+
+    flag = "--sb-trace"
+
+    def text(self, tokens: Tensor) -> list[str]:
+        """Tokens as they stand in the dictionary, without ``</s>``."""
+        end = self.target.eos()
+        return [self.target[int(token)] for token in tokens if int(token) != end]
+
+
+class Tracer:
+    """Follows the search over a batch.
+
+    Args:
+        writer: takes the lines.
+        models: the ensemble; where there are several, attention and shares are means.
+        options: the search's.
+
+    Raises:
+        ValueError: a search in one direction, which has no partners to show.
+    """
+
+    def __init__(self, writer: TraceWriter, models: list[Any], options: Any) -> None:
+        if len(options.directions) != len(NAMES):
+            raise ValueError(
+                "--sb-trace shows how two directions meet: it needs --sb-direction both"
+            )
+        self.writer = writer
+        self.options = options
+        self.layout = options.layout
+        self._looks: list[tuple[Tensor, Tensor]] = []
+        self._steps: dict[int, list[Entry]] = {}
+        for model in models:
+            attention = model.decoder.layers[-1].self_attn
+            attention.watcher = partial(self._watch, attention.fusion)
+
+    def _watch(
+        self,
+        fusion: Any,
+        query: Tensor,
+        key: Tensor,
+        mask: Tensor | None,
+        history: Tensor,
+        future: Tensor,
+    ) -> None:
+        """Keep where this step's queries look; called by the last layer.
+
+        Args:
+            query: (BD, H, K, C/H).
+            key: (BD, H, t · K, C/H), K slots a step; see :class:`rows.KVCache`.
+            mask: (BD, 1, 2K, t · K), whose second half is for the opposite's queries.
+            history, future: (BD, H, K, C/H).
+        """
+        beam = self.layout.beam
+        logits = opposite(query).float() @ key.float().transpose(-1, -2)
+        logits = logits / query.size(-1) ** 0.5
+        if mask is not None:
+            logits = logits + mask[:, :, beam:]
+        weights = opposite(logits.softmax(-1))  # (BD, H, K, t · K)
+        weights = weights.unflatten(-1, (-1, beam)).sum(-1)  # one slot a step is seen
+        kept, added = (
+            part.float().norm(dim=-1) for part in fusion.parts(history, future)
+        )  # (BD, H, K)
+        share = (added / (kept + added).clamp(min=1e-12)).mean(1)
+        self._looks.append((weights.mean(1).flatten(0, 1), share.flatten()))
+
+    def step(self, batch: Any, parents: Tensor, length: int) -> None:
+        """Note a step of every sentence.
+
+        Args:
+            batch: after the step.
+            parents: (N,) the row that each row continues.
+            length: tokens that every live hypothesis has by now.
+        """
+        weights, share = (torch.stack(x).mean(0) for x in zip(*self._looks))
+        self._looks = []
+        layout = self.layout
+        ranks = (parents % layout.beam).tolist()
+        looks, shares = weights[parents].tolist(), share[parents].tolist()
+        tokens, scores = batch.tokens[:, -1].tolist(), batch.scores.flatten().tolist()
+        bounds = self._bounds(batch, length)
+        for place, index in enumerate(batch.index.tolist()):
+            entry: Entry = {}
+            for direction, name in enumerate(NAMES):
+                first = (place * layout.directions + direction) * layout.beam
+                entry[name] = [
+                    {
+                        "token": self.writer.target[tokens[row]],
+                        "parent": ranks[row],
+                        "score": rounded(scores[row]),
+                        "partner": layout.pairing.rank(ranks[row]),
+                        "future": rounded(shares[row]),
+                        "look": [round(x, DIGITS) for x in looks[row]],
+                    }
+                    for row in range(first, first + layout.beam)
+                ]
+            entry["finished"] = self.entries(batch.pool, place, length)
+            entry["bound"], entry["worst"] = bounds[place]
+            self._steps.setdefault(index, []).append(entry)
+
+    def _bounds(
+        self, batch: Any, length: int
+    ) -> list[tuple[float | None, float | None]]:
+        """Per sentence, the best score still within reach and the pool's last one.
+
+        As :func:`beam.finished` compares them.
+        """
+        place, penalty = self.options.answering, self.options.penalty
+        live = batch.scores if place is None else batch.scores[:, place : place + 1]
+        best = live.flatten(1).amax(1).to(torch.float64)
+        now = torch.full_like(batch.max_len, length + 1)
+        bound = penalty.best_reachable(best, now, batch.max_len + 1)
+        worst = ranking(batch.pool, place)[0][:, -1]
+        return [
+            (rounded(a), rounded(b)) for a, b in zip(bound.tolist(), worst.tolist())
+        ]
+
+    def entries(self, pool: Pool, place: int, length: int) -> list[Entry]:
+        """The entries of a sentence's pool that ended in this step.
+
+        Each with ``direction``, ``tokens`` in natural order, ``score``, ``total``,
+        ``length`` and ``partner``, the opposite live prefix at its end.
+        """
+        found = []
+        for direction, name in enumerate(NAMES):
+            for slot in range(pool.score.size(2)):
+                spot = (place, direction, slot)
+                if int(pool.length[spot]) != length or pool.score[spot] == DEAD:
+                    continue
+                tokens, partner = (
+                    pool.fields[key][spot][:length] for key in ("tokens", "partner")
+                )
+                own, other = (tokens, partner)
+                if direction == R2L:
+                    own = reverse_tokens(own)
+                else:
+                    other = reverse_tokens(other)
+                found.append(
+                    {
+                        "direction": name,
+                        "tokens": self.writer.text(own),
+                        "score": rounded(float(pool.score[spot])),
+                        "total": rounded(float(pool.total[spot])),
+                        "length": length,
+                        "partner": self.writer.text(other),
+                    }
+                )
+        return found
+
+    def close(self, sample: dict[str, Any], results: list[list[Entry]]) -> None:
+        """Write the sentences of a batch.
+
+        Args:
+            sample: fairseq's batch.
+            results: the answers of each sentence, best first.
+        """
+        options = self.options
+        common = {
+            "beam": options.beam,
+            "pairing": options.pairing.name,
+            "penalty": name_of(options.penalty),
+            "alpha": options.penalty.alpha,
+            "stop": options.stop,
+            "answer": options.answer,
+        }
+        lines = []
+        for index, record in enumerate(self.writer.sentences(sample)):
+            pool = [
+                {
+                    "direction": answer["direction"],
+                    "tokens": self.writer.text(answer["tokens"]),
+                    "score": rounded(float(answer["score"])),
+                    "total": rounded(float(answer["total"])),
+                    "length": len(answer["tokens"]),
+                }
+                for answer in results[index]
+            ]
+            steps = self._steps.pop(index)
+            lines.append({**record, **common, "steps": steps, "pool": pool})
+        self._steps = {}
+        self.writer.append(lines)
+
+
+def rounded(value: float) -> float | None:
+    """A number for JSON, which has no infinity: null for a score that is none."""
+    return None if value in (DEAD, -DEAD) or value != value else round(value, DIGITS)

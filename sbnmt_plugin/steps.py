@@ -1,0 +1,41 @@
+"""Where the plugin is, and how its commands are called there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PLUGIN = Path(__file__).resolve().parent  # what --user-dir wants
+HOME = PLUGIN.parent  # a clone, or a folder of installed packages
+
+# step of `sbnmt`: its script in a clone, and what it does; in order of use
+STEPS = {
+    "recipe": ("run_recipe.py", "raw text to a table of scores, all steps of a recipe"),
+    "prepare": (None, "a recipe's raw text to tokenised text"),
+    "tokenise": ("tokenise.py", "tokenise a text, or undo it"),
+    "bpe": ("bpe.py", "learn and apply byte-pair encoding"),
+    "binarise": ("binarise.py", "texts to a data folder, R2L texts included"),
+    "train": ("train.py", "fairseq-train, also as one of torchrun's processes"),
+    "average": ("average_checkpoints.py", "average the parameters of checkpoints"),
+    "translate": ("translate.py", "pseudo targets with a teacher, shard by shard"),
+    "triples": ("make_triples.py", "training triples of gold text and pseudo targets"),
+    "rerank": ("rerank.py", "Rerank-NMT: both teachers propose and choose"),
+    "score": ("score.py", "BLEU and chrF with signatures"),
+    "table": ("table.py", "the results table of a recipe's run"),
+    "sweep-beam": ("sweep_beam.py", "BLEU against beam size"),
+    "probe-interaction": ("probe_interaction.py", "does the interaction matter?"),
+    "probe-reading": (
+        "probe_reading.py",
+        "how much do the streams read of each other?",
+    ),
+    "report": ("report.py", "the paper's analyses of any outputs as one page"),
+    "trace-page": ("trace_page.py", "one page that shows how the two beams met"),
+    "benchmark": ("benchmark.py", "speed and memory beside stock fairseq"),
+}
+
+
+def command_of(step: str) -> str:
+    """How a user calls a step: by its script in a clone, else as ``sbnmt STEP``."""
+    script, _ = STEPS[step]
+    if script is not None and (HOME / "scripts" / script).is_file():
+        return f"scripts/{script}"
+    return f"sbnmt {step}"

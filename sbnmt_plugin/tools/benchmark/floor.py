@@ -1,0 +1,102 @@
+"""The floor: what a search cannot do without, counted and timed by itself.
+
+The products of weights and activations are counted, one translation of a batch long,
+and run alone, as often as the search runs them.  What a search takes longer is spent
+on attention over the past, on choosing tokens and on moving memory.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from sbnmt_plugin.tools.benchmark.models import SIZES, Spec
+
+REPEATS = 5
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Product:
+    """(rows, inputs) x (inputs, outputs), ``count`` times in a translation."""
+
+    rows: int
+    inputs: int
+    outputs: int
+    count: int
+
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions."""
+        return 2 * self.rows * self.inputs * self.outputs * self.count
+
+    @property
+    def numbers(self) -> int:
+        """Numbers that are read or written."""
+        weights = self.inputs * self.outputs
+        return (weights + self.rows * (self.inputs + self.outputs)) * self.count
+
+
+def products(spec: Spec, sentences: int, length: int, beam: int) -> list[Product]:
+    """All products of a translation of ``length`` tokens and ``</s>``."""
+    channels, inner, layers, _ = SIZES[spec.size]
+    source, rows, steps = sentences * length, sentences * beam, length + 1
+    square = channels, channels
+    return [
+        Product(source, *square, 4 * layers),  # the encoder's attention
+        Product(source, channels, inner, layers),
+        Product(source, inner, channels, layers),
+        Product(source, *square, 2 * layers),  # keys and values of the source
+        Product(rows, *square, 6 * layers * steps),  # self 4, cross 2
+        Product(rows, channels, inner, layers * steps),
+        Product(rows, inner, channels, layers * steps),
+        Product(rows, channels, spec.vocabulary, steps),
+    ]
+
+
+class Floor:
+    """Times the products alone, in a worker.
+
+    Args:
+        dtype: name of torch's type.
+    """
+
+    def __init__(self, spec: Spec, dtype: str) -> None:
+        self.spec = spec
+        self.dtype = getattr(torch, dtype)
+
+    @torch.no_grad()
+    def _seconds(self, product: Product) -> float:
+        """Of one run of a product."""
+        device = self.spec.device
+        shape = product.rows, product.inputs
+        x = torch.randn(shape, device=device, dtype=self.dtype)
+        weight = torch.randn(
+            product.outputs, product.inputs, device=device, dtype=self.dtype
+        )
+        found = []
+        for _ in range(REPEATS + 2):
+            start = time.perf_counter()
+            F.linear(x, weight)
+            if device == "cuda":
+                torch.cuda.synchronize()
+            found.append(time.perf_counter() - start)
+        return median(found[2:])
+
+    def measure(self, sentences: int, length: int, beam: int) -> Row:
+        """Operations, bytes and seconds of all products of a translation."""
+        counted = products(self.spec, sentences, length, beam)
+        seconds = sum(self._seconds(p) * p.count for p in counted)
+        operations = sum(p.operations for p in counted)
+        size = torch.empty(0, dtype=self.dtype).element_size()
+        return {
+            "operations": operations,
+            "bytes": size * sum(p.numbers for p in counted),
+            "seconds": seconds,
+            "operations/s": operations / seconds,
+        }

@@ -1,0 +1,168 @@
+"""Models and batches of the benchmark: made up, or a recipe's trained ones."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq import checkpoint_utils, utils
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer.transformer_legacy import base_architecture
+from torch import Tensor
+
+from sbnmt_plugin.layout import NAMES, TAGS
+from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.register import register
+
+SEED = 1
+SIZES = {  # channels, feed-forward channels, layers on each side, heads
+    "tiny": (64, 128, 2, 4),
+    "small": (256, 1024, 3, 4),
+    "base": (512, 2048, 6, 8),
+    "big": (1024, 4096, 6, 16),
+}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What the compared models have in common.
+
+    Attributes:
+        size: a name of :data:`SIZES`.
+        vocabulary: words of the joined dictionary, beside fairseq's four and the tags.
+        device: ``cpu`` or ``cuda``.
+        work: a recipe's folder, whose trained models are taken instead.
+    """
+
+    size: str = "base"
+    vocabulary: int = 32000
+    device: str = "cpu"
+    work: str | None = None
+
+
+@dataclass
+class Loaded:
+    """A model, its dictionaries, and the task of a trained one."""
+
+    model: Any
+    words: Dictionary  # of the target
+    source: Dictionary
+    task: Any = None
+
+
+def make_dictionary(words: int) -> Dictionary:
+    """Numbered words and the tags."""
+    made = Dictionary()
+    for number in range(words):
+        made.add_symbol(f"w{number}")
+    for tag in TAGS:
+        made.add_symbol(tag)
+    return made
+
+
+def model_options(size: str, **others: Any) -> Namespace:
+    """fairseq's names for a size; all embeddings are one matrix."""
+    channels, inner, layers, heads = SIZES[size]
+    sides: dict[str, Any] = {}
+    for side in ("encoder", "decoder"):
+        sides |= {
+            f"{side}_embed_dim": channels,
+            f"{side}_ffn_embed_dim": inner,
+            f"{side}_layers": layers,
+            f"{side}_attention_heads": heads,
+        }
+    return Namespace(**sides, share_all_embeddings=True, **others)
+
+
+def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
+    """The model of a kind: ``both`` directions, or fairseq's Transformer, ``l2r`` or
+    ``r2l``."""
+    if spec.work is not None:
+        return load_trained(Path(spec.work), kind, spec.device)
+    words = make_dictionary(spec.vocabulary)
+    task = Namespace(source_dictionary=words, target_dictionary=words)
+    torch.manual_seed(SEED + (kind == NAMES[1]))
+    options = model_options(spec.size, dropout=dropout)
+    if kind == "both":
+        model = SBTransformerModel.build_model(options, task)
+    else:
+        base_architecture(options)
+        model = TransformerModel.build_model(options, task)
+    return Loaded(model.to(spec.device), words, words)
+
+
+def trained_model(work: Path, kind: str) -> Path:
+    """A recipe's checkpoint.
+
+    Raises:
+        FileNotFoundError: it has none.
+    """
+    path = work / ("sb" if kind == "both" else f"teacher-{kind}") / "model.pt"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"--work must be a finished recipe's folder, but {path} does not exist"
+        )
+    return path
+
+
+def load_trained(work: Path, kind: str, device: str) -> Loaded:
+    """A recipe's ``sb`` or teacher, with its task, whose test set can be loaded."""
+    path = trained_model(work, kind)
+    register()
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(
+        [str(path)], arg_overrides={"data": str(work / "data"), "eval_bleu": False}
+    )
+    return Loaded(
+        model.to(device), task.target_dictionary, task.source_dictionary, task
+    )
+
+
+def made_up_batch(
+    words: Dictionary, sentences: int, length: int, device: str
+) -> dict[str, Any]:
+    """Random source sentences of one length, ``</s>`` counted."""
+    generator = torch.Generator().manual_seed(SEED)
+    last = len(words) - len(TAGS)
+    shape = (sentences, length)
+    tokens = torch.randint(words.nspecial, last, shape, generator=generator)
+    tokens[:, -1] = words.eos()
+    return to_device(
+        {
+            "id": torch.arange(sentences),
+            "net_input": {
+                "src_tokens": tokens,
+                "src_lengths": torch.full((sentences,), length),
+            },
+        },
+        device,
+    )
+
+
+def to_device(sample: dict[str, Any], device: str) -> dict[str, Any]:
+    """The batch where the models are."""
+    moved: dict[str, Any] = utils.apply_to_sample(lambda x: x.to(device), sample)
+    return moved
+
+
+def test_batches(
+    task: Any, device: str, sentences: int | None, tokens: int | None
+) -> list[dict[str, Any]]:
+    """A recipe's test set in fairseq's batches, for ``--batch`` or ``--max-tokens``."""
+    task.load_dataset("test")
+    iterator = task.get_batch_iterator(
+        dataset=task.dataset("test"),
+        max_tokens=tokens,
+        max_sentences=sentences,
+        max_positions=(1000, 1000),
+        num_workers=0,
+    ).next_epoch_itr(shuffle=False)
+    return [to_device(sample, device) for sample in iterator]
+
+
+def source_rows(sample: dict[str, Any], pad: int) -> list[Tensor]:
+    """The source sentences without padding."""
+    return [row[row != pad] for row in sample["net_input"]["src_tokens"]]

@@ -1,0 +1,255 @@
+"""Training: an update of as many sentences by fairseq's Transformer and by SB-NMT."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.criterions.label_smoothed_cross_entropy import (
+    LabelSmoothedCrossEntropyCriterion,
+)
+from fairseq.data import FairseqDataset, LanguagePairDataset, ListDataset
+from fairseq.distributed import ModuleProxyWrapper
+from fairseq.distributed.legacy_distributed_data_parallel import (
+    LegacyDistributedDataParallel,
+)
+from fairseq.optim.adam import FairseqAdam
+from tqdm import tqdm
+
+from sbnmt_plugin.layout import L2R, R2L, TAGS
+from sbnmt_plugin.task import with_stream_labels
+from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
+from sbnmt_plugin.tools.benchmark.workers import Worker, free_port, timed
+from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
+from sbnmt_plugin.training.dataset import SBLanguagePairDataset
+
+BASELINE = "fairseq"
+SYSTEMS = {"fairseq": "l2r", "SB-NMT": "both"}
+POOL = 8  # batches of sentences to choose one of equal lengths from
+PARTS = ("forward", "backward", "optimiser")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is trained.
+
+    Attributes:
+        sentences: of an update, all processes together.
+        length: mean number of tokens of a source sentence.
+        processes: that share an update.
+        updates: timed together.
+    """
+
+    sentences: int = 32
+    length: int = 25
+    processes: int = 1
+    updates: int = 1
+
+
+def made_up_triples(loaded: Loaded, case: Case, both: bool) -> FairseqDataset:
+    """Random sentences; target and pseudo target are about as long as the source."""
+    random = np.random.default_rng(SEED)
+    words = loaded.words
+    last = len(words) - len(TAGS)
+    count = POOL * case.sentences
+
+    def text(lengths: Any) -> ListDataset:
+        rows = [random.integers(words.nspecial, last, n) for n in lengths]
+        ends = [torch.tensor([*row, words.eos()]) for row in rows]
+        return ListDataset(ends, np.array([len(row) for row in ends]))
+
+    def near(lengths: Any) -> Any:
+        return (lengths * random.normal(1, 0.1, count)).round().clip(2).astype(int)
+
+    lengths = random.normal(case.length, case.length / 3, count).round()
+    lengths = lengths.clip(2).astype(int)
+    source, gold = text(lengths), text(near(lengths))
+    pairs = LanguagePairDataset(
+        source, source.sizes, words, gold, gold.sizes, words, shuffle=False
+    )
+    if not both:
+        return pairs
+    starts = tuple(words.index(tag) for tag in TAGS)
+    pseudo = text(near(gold.sizes))
+    return SBLanguagePairDataset(pairs, pseudo, starts, (L2R, R2L))
+
+
+class Station:
+    """A system in training, in its worker.
+
+    Args:
+        rank, port: of this process among the case's, and where they meet.
+    """
+
+    def __init__(
+        self, spec: Spec, name: str, case: Case, dropout: float, rank: int, port: int
+    ) -> None:
+        self.device = spec.device
+        if case.processes > 1:
+            torch.distributed.init_process_group(
+                "nccl" if spec.device == "cuda" else "gloo",
+                init_method=f"tcp://127.0.0.1:{port}",
+                rank=rank,
+                world_size=case.processes,
+            )
+            if spec.device == "cuda":
+                torch.cuda.set_device(rank)
+        self.loaded = load(spec, SYSTEMS[name], dropout=dropout)
+        both = SYSTEMS[name] == "both"
+        dataset = made_up_triples(self.loaded, case, both)
+        order = dataset.ordered_indices()
+        batches = np.array_split(order, POOL)
+        chosen = batches[POOL // 2][rank :: case.processes]
+        self.sample = to_device(dataset.collater([dataset[i] for i in chosen]), "cpu")
+        self.sample = to_device(self.sample, spec.device)
+        task = Namespace(
+            target_dictionary=self.loaded.words, directions=(L2R, R2L), source=None
+        )
+        kind = LabelSmoothedCrossEntropyCriterion
+        if both:
+            kind = SBLabelSmoothedCrossEntropy
+            self.sample = with_stream_labels(self.sample)
+        self.criterion = kind(task, False, 0.1, 0, False)
+        self.model = self.loaded.model.train()
+        if case.processes > 1:
+            wrapped = LegacyDistributedDataParallel(
+                self.model, torch.distributed.group.WORLD
+            )
+            self.model = ModuleProxyWrapper(wrapped)
+        options = Namespace(
+            lr=[1e-5],
+            adam_betas="(0.9, 0.98)",
+            adam_eps=1e-9,
+            weight_decay=0.0,
+            use_old_adam=False,
+            fp16_adam_stats=False,
+            tpu=False,
+        )
+        self.optimiser = FairseqAdam(options, list(self.model.parameters()))
+        self.case = case
+
+    def _clock(self) -> float:
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    def _update(self) -> list[float]:
+        """One update; when it began and when each of :data:`PARTS` was done."""
+        at = [self._clock()]
+        precision = torch.autocast("cuda", torch.float16, self.device == "cuda")
+        with precision:
+            loss, size, _ = self.criterion(self.model, self.sample)
+        at.append(self._clock())
+        self.optimiser.backward(loss / size)
+        if self.case.processes > 1:
+            self.model.all_reduce_grads()
+        at.append(self._clock())
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        at.append(self._clock())
+        return at
+
+    def prepare(self) -> Row:
+        """An update that is not timed; what a batch holds."""
+        self._update()
+        target = self.sample["target"]
+        return {
+            "sentences": len(self.sample["id"]),
+            "labels": int(target.ne(self.loaded.words.pad()).sum()),
+            "padding": float(target.eq(self.loaded.words.pad()).float().mean()),
+        }
+
+    def measure(self) -> Row:
+        """Some updates."""
+
+        def updates() -> list[list[float]]:
+            return [self._update() for _ in range(self.case.updates)]
+
+        times, seconds, memory = timed(updates, self.device)
+        found: Row = {"seconds": seconds / self.case.updates, "memory": memory}
+        for place, part in enumerate(PARTS):
+            found[part] = median(at[place + 1] - at[place] for at in times)
+        return found
+
+
+def run_case(
+    spec: Spec, case: Case, dropout: float, rounds: int, threads: int
+) -> list[Row]:
+    """Measure both systems in turn; a row each."""
+    with ExitStack() as stack:
+        groups: dict[str, list[Worker]] = {}
+        for name in SYSTEMS:
+            port = free_port()
+            groups[name] = [
+                Worker(
+                    "sbnmt_plugin.tools.benchmark.training:Station",
+                    (spec, name, case, dropout, rank, port),
+                    threads=max(1, threads // case.processes),
+                    wait=False,
+                )
+                for rank in range(case.processes)
+            ]
+            for worker in groups[name]:
+                stack.enter_context(worker)
+            for worker in groups[name]:
+                worker.receive()
+        heads = {name: ask_all(group, "prepare") for name, group in groups.items()}
+        runs: dict[str, list[list[Row]]] = {name: [] for name in SYSTEMS}
+        for number in tqdm(range(rounds), desc="training", unit="round"):
+            names = list(SYSTEMS)[:: -1 if number % 2 else 1]
+            for name in names:
+                runs[name].append(ask_all(groups[name], "measure"))
+    return [
+        summary(name, case, heads[name], runs[name], runs[BASELINE]) for name in SYSTEMS
+    ]
+
+
+def ask_all(group: list[Worker], method: str) -> list[Row]:
+    """Ask the processes of a group, which work together."""
+    for worker in group:
+        worker.send(method)
+    return [worker.receive() for worker in group]
+
+
+def summary(
+    name: str,
+    case: Case,
+    heads: list[Row],
+    runs: list[list[Row]],
+    baseline: list[list[Row]],
+) -> Row:
+    """Medians; a process group is as slow as its slowest."""
+
+    def seconds(rounds: list[list[Row]]) -> list[float]:
+        return [max(run["seconds"] for run in group) for group in rounds]
+
+    ours, theirs = seconds(runs), seconds(baseline)
+    ratios = [b / a for a, b in zip(ours, theirs)]
+    sentences = sum(head["sentences"] for head in heads)
+    labels = sum(head["labels"] for head in heads)
+    memory = max(run["memory"] for group in runs for run in group)
+    peak = max(run["memory"] for group in baseline for run in group)
+    return {
+        "system": name,
+        "processes": case.processes,
+        "sentences": sentences,
+        "length": case.length,
+        "labels": labels,
+        "padding": heads[0]["padding"],
+        "sentences/s": sentences / median(ours),
+        "tokens/s": labels / median(ours),
+        "seconds": ours,
+        "ratio": median(ratios),
+        "ratio, least": min(ratios),
+        "ratio, most": max(ratios),
+        "memory": memory,
+        "memory ratio": memory / peak,
+        **{part: median(group[0][part] for group in runs) for part in PARTS},
+    }

@@ -1,0 +1,1 @@
+"""The steps of the command ``sbnmt``, a module each; no library imports one."""

@@ -1,0 +1,110 @@
+"""Average the parameters of checkpoints (fairseq's script is not in its wheels).
+
+    sbnmt average --output model/checkpoint_avg.pt model/checkpoint{11..20}.pt
+    sbnmt average --output model/checkpoint_avg.pt --last 5 model
+
+With a folder, the last N of checkpointE.pt (or of checkpoint_E_U.pt where epochs were
+not saved).  The result has everything else from the newest one, but no optimiser.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import torch
+
+from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.text import new_file
+
+
+def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
+    """The last ``count`` checkpoints of a folder, oldest first.
+
+    Args:
+        fewer: whether one that has fewer will do, at least one.
+
+    Raises:
+        ValueError: there are not enough.
+    """
+    for pattern in (r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt"):
+        numbered = []
+        for path in folder.iterdir():
+            match = re.fullmatch(pattern, path.name)
+            if match:
+                numbered.append((int(match[1]), path))
+        if numbered:
+            break
+    if len(numbered) < (1 if fewer else count):
+        raise ValueError(
+            f"--last {count} needs as many checkpoints, but {folder} has "
+            f"{len(numbered)}: keep more (--keep-last-epochs) or average fewer"
+        )
+    return [path for _, path in sorted(numbered)[-count:]]
+
+
+def kind(state: dict) -> str:
+    """Direction and dictionaries of a checkpoint's model."""
+    values = settings_of(state)
+    return repr([values.get(name) for name in ("sb_direction", "sb_dictionaries")])
+
+
+def average(paths: list[Path]) -> dict:
+    """The newest checkpoint with the mean of all parameters, summed in float64."""
+    sums: dict[str, torch.Tensor] = {}
+    state: dict = {}
+    kinds: set[str] = set()
+    for path in paths:
+        state = read_checkpoint(str(path))
+        model = state["model"]
+        kinds.add(kind(state))
+        if len(kinds) > 1:
+            raise ValueError(
+                f"{path} must have the direction and the dictionaries of {paths[0]}, "
+                "but has others: average checkpoints of one training"
+            )
+        if sums and sums.keys() != model.keys():
+            raise ValueError(f"{path} must have the parameters of {paths[0]}")
+        for name, value in model.items():
+            value = value.double() if value.is_floating_point() else value
+            adds = name in sums and value.is_floating_point()
+            sums[name] = sums[name] + value if adds else value
+    for name, value in state["model"].items():
+        mean = sums[name]
+        if value.is_floating_point():
+            mean = (mean / len(paths)).to(value.dtype)
+        state["model"][name] = mean
+    state["last_optimizer_state"] = None
+    return state
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    parser.add_argument("--output", required=True, help="checkpoint to write")
+    parser.add_argument("--last", type=int, help="how many of a folder's")
+    parser.add_argument(
+        "--or-fewer", action="store_true", help="where the folder has fewer"
+    )
+    parser.add_argument("inputs", nargs="+", help="checkpoints, or one folder")
+    args = parser.parse_args()
+    paths = [Path(name) for name in args.inputs]
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path} does not exist")
+    if args.last is not None:
+        if args.last < 1 or len(paths) != 1 or not paths[0].is_dir():
+            raise ValueError("--last N (≥ 1) goes with exactly one folder")
+        paths = newest(paths[0], args.last, args.or_fewer)
+    elif args.or_fewer:
+        raise ValueError("--or-fewer goes with --last N")
+    for path in paths:
+        if path.is_dir():
+            raise ValueError(
+                f"{path} is a folder: name checkpoints, or say with --last N how many "
+                "of its newest"
+            )
+    mean = average(paths)
+    with new_file(args.output, "wb") as file:
+        torch.save(mean, file)
+    print(f"{args.output}: mean of {', '.join(path.name for path in paths)}")

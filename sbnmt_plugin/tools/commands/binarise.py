@@ -1,0 +1,127 @@
+"""Turn line-aligned text files into a data folder for --task sb_translation.
+
+    sbnmt binarise --source-lang en --target-lang de --trainpref text/train \
+        --validpref text/valid --testpref text/test --destdir data
+
+Each prefix names PREFIX.en, PREFIX.de and, where the R2L stream has texts of its
+own, PREFIX.r2l: three files with the same number of lines, all in natural word
+order (the task reverses).  A training set of triples needs the third; validation
+and test sets usually have none.  Any other option goes to fairseq-preprocess:
+--srcdict, --tgtdict, --joined-dictionary, --workers, --thresholdsrc …
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import shutil
+from pathlib import Path
+
+from fairseq import options
+from fairseq.binarizer import FileBinarizer, VocabularyDatasetBinarizer
+from fairseq.data import Dictionary
+from fairseq_cli import preprocess
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.text import read_parallel, refuse_tags
+
+logger = logging.getLogger("binarise")
+SPLITS = ("train", "valid", "test")
+FORMATS = ("mmap", "cached", "lazy")
+
+
+def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
+    """Check the files of a split.
+
+    Returns:
+        The R2L texts, if the split has any.
+    """
+    paths = [Path(f"{prefix}.{language}") for language in languages]
+    opposite = Path(f"{prefix}.r2l")
+    if opposite.exists():
+        paths.append(opposite)
+    for path, lines in zip(paths, read_parallel(*paths)):
+        refuse_tags(path, lines)
+    return opposite if opposite in paths else None
+
+
+def refuse_options(settings: argparse.Namespace) -> None:
+    """Refuse options of fairseq-preprocess whose output is no data folder of ours.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    refused = {
+        "--only-source": (settings.only_source, "a data folder here has targets"),
+        "--dict-only": (settings.dict_only, "a data folder here has texts"),
+        "--dataset-impl": (
+            settings.dataset_impl not in FORMATS,
+            f"it must be one of {', '.join(FORMATS)}",
+        ),
+        "--workers": (settings.workers < 1, "it must be ≥ 1"),
+    }
+    for flag, (wrong, reason) in refused.items():
+        value = getattr(settings, flag[2:].replace("-", "_"))
+        if wrong:
+            raise ValueError(
+                f"{flag} {value} is not supported: {reason}; use fairseq-preprocess "
+                "for anything else"
+            )
+
+
+def binarise(args: argparse.Namespace, others: list[str]) -> None:
+    """Write ``args.destdir``; it appears when all is written."""
+    languages = args.source_lang, args.target_lang
+    destination = Path(args.destdir)
+    if destination.exists():
+        raise FileExistsError(
+            f"--destdir {destination} must be a new folder, but exists: remove it or "
+            "choose another"
+        )
+    prefixes = {split: getattr(args, f"{split}pref") for split in SPLITS}
+    opposites = {
+        split: check_texts(prefix, languages)
+        for split, prefix in prefixes.items()
+        if prefix is not None
+    }
+    if not opposites:
+        raise ValueError("--trainpref, --validpref or --testpref must be given")
+    temporary = destination.with_name(f".{destination.name}.{os.getpid()}.tmp")
+    command = ["--source-lang", languages[0], "--target-lang", languages[1]]
+    command += ["--destdir", str(temporary), *others]
+    for split in opposites:
+        command += [f"--{split}pref", prefixes[split]]
+    settings = options.get_preprocessing_parser().parse_args(command)
+    refuse_options(settings)
+    try:
+        preprocess.main(settings)
+        for split, opposite in opposites.items():
+            if opposite is None:
+                continue
+            dictionary = Dictionary.load(str(temporary / f"dict.{languages[1]}.txt"))
+            summary = FileBinarizer.multiprocess_dataset(
+                str(opposite),
+                settings.dataset_impl,
+                VocabularyDatasetBinarizer(dictionary, append_eos=True),
+                str(temporary / f"{split}.{languages[0]}-{languages[1]}.r2l"),
+                vocab_size=len(dictionary),
+                num_workers=settings.workers,
+            )
+            logger.info("[r2l] %s: %s", opposite, summary)
+        temporary.rename(destination)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    logger.info("wrote %s", destination)
+
+
+def main() -> None:
+    parser = command.parser(__doc__, allow_abbrev=False)
+    parser.add_argument("-s", "--source-lang", required=True)
+    parser.add_argument("-t", "--target-lang", required=True)
+    for split in SPLITS:
+        parser.add_argument(f"--{split}pref", help=f"prefix of the {split} texts")
+    parser.add_argument("--destdir", required=True, help="new folder to write")
+    args, others = parser.parse_known_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    binarise(args, others)

@@ -1,0 +1,66 @@
+"""Does the interaction matter?  Decode with one checkpoint as it is and crippled.
+
+    sbnmt probe-interaction data --path sb/model.pt --input bpe/test.src \
+        --reference text/test.tgt [--reference …] [--json FILE] \
+        [options of fairseq-generate]
+
+Prints tokenised BLEU of
+
+    as trained          the search of the paper
+    λ = 0               nothing of the future attention reaches the model
+    partners shuffled   every hypothesis attends to the opposite hypothesis of another
+                        sentence of its batch, always the same one
+"""
+
+from __future__ import annotations
+
+import json
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.probes import (
+    SETTINGS,
+    Prober,
+)
+from sbnmt_plugin.tools.scoring import tokenised_bleu
+from sbnmt_plugin.tools.text import new_file, read_parallel, refuse_tags, remove_bpe
+
+
+def main() -> None:
+    parser = command.parser(__doc__, allow_abbrev=False)
+    parser.add_argument("--input", required=True, help="source text, as binarised")
+    parser.add_argument("--reference", action="append", required=True, help="tokenised")
+    parser.add_argument("--lowercase", action="store_true", help="ignore case")
+    parser.add_argument("--json", help="file to write the scores to")
+    args, others = parser.parse_known_args()
+    lines, *references = read_parallel(args.input, *args.reference)
+    refuse_tags(args.input, lines)
+    translator = Prober(others)
+    if not all(getattr(m, "bidirectional", False) for m in translator.models):
+        raise ValueError("--path must be an sb_transformer: a teacher has no partner")
+    if translator.cfg.dataset.batch_size == 1 or len(lines) == 1:
+        raise ValueError(
+            "--batch-size must be ≥ 2, and so must the lines of --input: partners are "
+            "shuffled within a batch"
+        )
+    results = {}
+    for name, (crippled, shift) in SETTINGS.items():
+        translator.shifted(shift)
+        with crippled(translator.models):
+            found, _ = translator.translate(lines)
+        texts = [
+            remove_bpe(translator.text(found[i])) if i in found else ""
+            for i in range(len(lines))
+        ]
+        results[name] = tokenised_bleu(texts, references, args.lowercase)
+        wins = [h["direction"] for h in found.values()].count("l2r")
+        share = 100 * wins / max(1, len(found))
+        results[name]["L2R wins"] = round(share, 1)
+        print(
+            f"interaction {name:<18} tokenised BLEU {results[name]['score']:6.2f}   "
+            f"L2R wins {share:5.1f} %",
+            flush=True,
+        )
+    print(f"signature {results['as trained']['signature']}")
+    if args.json:
+        with new_file(args.json) as file:
+            json.dump(results, file, indent=1, ensure_ascii=False)

@@ -1,0 +1,52 @@
+"""How much do the streams read of each other?  Score gold text that gives itself away.
+
+    sbnmt probe-reading data --path sb/model.pt [--subset valid] [--json FILE]
+
+The same text stands in both streams, so from its middle on each stream can read in the
+other every word that it has to predict.  Printed is the negative log-likelihood of a
+token, in bits, in the first and in the second half of the sentences,
+
+    as trained          with the text in the other stream
+    λ = 0               with nothing
+    partners shuffled   with the text of another sentence of the batch
+
+A model that has learned to look across is far better in the second half, as trained;
+where the three are equal, no search can make the interaction matter.
+"""
+
+from __future__ import annotations
+
+import json
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.probes import (
+    HALVES,
+    SETTINGS,
+    bits_by_half,
+    gold_batches,
+)
+from sbnmt_plugin.tools.text import new_file
+from sbnmt_plugin.tools.translator import Translator
+
+
+def main() -> None:
+    parser = command.parser(__doc__, allow_abbrev=False)
+    parser.add_argument("--subset", default="valid", help="of the data folder")
+    parser.add_argument("--json", help="file to write the numbers to")
+    args, others = parser.parse_known_args()
+    translator = Translator(others)
+    if len(translator.models) != 1 or not hasattr(
+        translator.models[0], "bidirectional"
+    ):
+        raise ValueError("--path must be one sb_transformer: a teacher has no partner")
+    model, pad = translator.models[0], translator.task.target_dictionary.pad()
+    batches = gold_batches(translator, args.subset)
+    results = {}
+    for name, (crippled, shift) in SETTINGS.items():
+        with crippled(translator.models):
+            results[name] = dict(zip(HALVES, bits_by_half(model, batches, pad, shift)))
+        numbers = "   ".join(f"{h} {n:.3f}" for h, n in results[name].items())
+        print(f"bits a token, {name:<18} {numbers}", flush=True)
+    if args.json:
+        with new_file(args.json) as file:
+            json.dump(results, file, indent=1, ensure_ascii=False)

@@ -1,0 +1,67 @@
+"""The paper's analyses of anyone's outputs, as one HTML page with figures and numbers.
+
+    sbnmt report --source test.en --reference test.de [--reference test2.de] \
+        --system L2R=l2r.txt --system SB-NMT=sb.txt [--records SB-NMT=sb.jsonl] \
+        [--train-log SB-NMT=train.log] [--generate-log SB-NMT=generate.log] \
+        [--checkpoint SB-NMT=sb/model.pt] [--beam-sweep sweep.json] \
+        [--trace trace.jsonl] --output FOLDER
+    sbnmt report --work work/toy --output FOLDER        # all from a recipe's run
+
+Writes FOLDER/report.html, which needs neither network nor server, the same figures in
+FOLDER/figures and every number in FOLDER/numbers and FOLDER/numbers.json.  A section
+whose input is missing says so.  BLEU counts words as sacreBLEU's --tokenize does
+(zh for Chinese, ja-mecab, ko-mecab, char …).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools import command
+
+TOKENISERS = ("13a", "zh", "intl", "char", "ja-mecab", "ko-mecab", "flores200", "none")
+
+
+def parser() -> argparse.ArgumentParser:
+    made = command.parser(__doc__)
+    add = made.add_argument
+    add("--source", help="source text, one sentence a line")
+    many = {"action": "append", "default": []}
+    add("--reference", **many, help="reference; repeat for several")
+    add("--system", **many, metavar="NAME=FILE", help="a system's output")
+    add("--work", help=f"folder of {command_of('recipe')}, which has all of these")
+    add("--tokenised", action="store_true", help="the texts given are tokenised")
+    add("--tokenised-reference", **many, help="a reference, tokenised")
+    add("--tokenised-system", **many, metavar="NAME=FILE", help="an output, tokenised")
+    add("--records", **many, metavar="NAME=JSONL", help="written by --sb-records")
+    add("--train-log", **many, metavar="NAME=LOG", help="fairseq-train's log")
+    add("--generate-log", **many, metavar="NAME=LOG", help="fairseq-generate's log")
+    add("--checkpoint", **many, metavar="NAME=PT", help="to count its parameters")
+    add("--beam-sweep", metavar="FILE", help=f"written by {command_of('sweep-beam')}")
+    add("--trace", metavar="JSONL", help="written by --sb-trace")
+    add("--lowercase", action="store_true", help="ignore case everywhere")
+    add("--tokenize", default="13a", choices=TOKENISERS, help="for BLEU (default 13a)")
+    add("--baseline", metavar="NAME", help="of the paired tests; default: the first")
+    add("--n", type=int, default=4, help="first and last n tokens (default 4)")
+    add("--buckets", metavar="N,N,…", help="upper ends of source-length groups")
+    add("--bootstrap-samples", type=int, default=1000, metavar="N")
+    add("--aligner-runs", type=int, default=2, metavar="N", help="0: no section 7")
+    add("--title", default="Translation report")
+    add("--output", required=True, metavar="FOLDER", help="to write; may be a report")
+    # what --work knows beside the flags
+    made.set_defaults(tokenised_source=False, tokenised_texts={})
+    return made
+
+
+def main() -> None:
+    args = parser().parse_args()
+    try:
+        from sbnmt_plugin.tools.report import build
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"report.py must have the module {error.name}, which is not installed: pip "
+            "install 'sbnmt-plugin[report]', or -e '.[report]' in a clone"
+        ) from error
+    path = build.write_report(args)
+    print(path)

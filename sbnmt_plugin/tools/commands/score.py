@@ -1,0 +1,48 @@
+"""Score hypotheses: sacreBLEU and chrF with signatures, and the paper's tokenised BLEU.
+
+    sbnmt score --reference test.de [--reference test2.de] --hypothesis out.txt \
+        [--tokenised-reference tok.de --tokenised-hypothesis out.tok] [--lowercase] \
+        [--json scores.json]
+
+--hypothesis and --reference are detokenised text.  Tokenised BLEU, by which the paper
+reports, is computed on text that is tokenised already (no further tokenisation).
+"""
+
+from __future__ import annotations
+
+import json
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.scoring import (
+    scores,
+    tokenised_bleu,
+)
+from sbnmt_plugin.tools.text import new_file, read_parallel, refuse_overwriting
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    parser.add_argument("--reference", action="append", required=True)
+    parser.add_argument("--hypothesis", required=True)
+    parser.add_argument("--tokenised-reference", action="append", default=[])
+    parser.add_argument("--tokenised-hypothesis")
+    parser.add_argument("--lowercase", action="store_true", help="ignore case")
+    parser.add_argument("--json", help="file to write the scores to")
+    args = parser.parse_args()
+    refuse_overwriting(args.json, args.hypothesis, *args.reference)
+    hypothesis, *references = read_parallel(args.hypothesis, *args.reference)
+    results = scores(hypothesis, references, args.lowercase)
+    if bool(args.tokenised_reference) != bool(args.tokenised_hypothesis):
+        raise ValueError("--tokenised-reference and --tokenised-hypothesis go together")
+    if args.tokenised_hypothesis:
+        hypothesis, *references = read_parallel(
+            args.tokenised_hypothesis, *args.tokenised_reference
+        )
+        results["tokenised BLEU"] = tokenised_bleu(
+            hypothesis, references, args.lowercase
+        )
+    for name, result in results.items():
+        print(f"{name} = {result['score']:.2f}   {result['signature']}")
+    if args.json:
+        with new_file(args.json) as file:
+            json.dump(results, file, indent=1)

@@ -1,0 +1,247 @@
+"""Decode a test set with several beam sizes (Figure 8), skipping what is done.
+
+    sbnmt sweep-beam --data data --reference text/test.tgt --output sweep.json \
+        --system "L2R=--path l2r/model.pt --sb-direction l2r" \
+        --system "R2L=--path r2l/model.pt --sb-direction r2l" \
+        --system "SB-NMT=--path sb/model.pt" \
+        [--beams 1,2,4,8,16] [options of fairseq-generate, as --lenpen 0.6]
+    sbnmt sweep-beam --work work/toy          # systems and options of a recipe's run
+
+A beam counts the hypotheses of both directions, so SB-NMT has no beam of 1 and no odd
+one.  BLEU is the paper's, on tokens; --reference is tokenised text.  Each finished run
+is kept in OUTPUT.runs; interrupt and repeat at will.  sbnmt report --beam-sweep draws
+it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from sbnmt_plugin.steps import PLUGIN, command_of
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.recipes.driver import read_hypotheses
+from sbnmt_plugin.tools.recipes.settings import search_options
+from sbnmt_plugin.tools.scoring import tokenised_bleu
+from sbnmt_plugin.tools.text import new_file, read_lines, remove_bpe
+
+BEAMS = "1,2,4,8,16"
+SET_HERE = ("--beam", "--results-path", "--nbest", "--sb-records", "--sb-trace")
+
+
+def parse_systems(values: list[str]) -> dict[str, list[str]]:
+    """``NAME=OPTIONS`` as name -> words.
+
+    Raises:
+        ValueError: another form, a name twice, or an option that is set here.
+    """
+    found: dict[str, list[str]] = {}
+    for value in values:
+        name, equals, words = value.partition("=")
+        if not (name and equals and words.strip()) or name.startswith("-"):
+            raise ValueError(f"--system must be NAME=OPTIONS, but is {value!r} instead")
+        if name in found:
+            raise ValueError(f"--system {name} must be given once, but comes twice")
+        found[name] = shlex.split(words)
+        if "--path" not in found[name]:
+            raise ValueError(f"--system {name} must have --path, but has none")
+        refuse_own(found[name])
+    return found
+
+
+def refuse_own(words: list[str]) -> None:
+    """Refuse options that the sweep itself sets.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    for word in words:
+        if word.split("=")[0] in SET_HERE:
+            raise ValueError(f"{word} is set by the sweep: leave it out")
+
+
+def parse_beams(text: str) -> list[int]:
+    """``1,2,4`` as numbers.
+
+    Raises:
+        ValueError: something else.
+    """
+    words = text.split(",")
+    if not all(word.strip().isdigit() and int(word) > 0 for word in words):
+        raise ValueError(f"--beams must be numbers ≥ 1 like {BEAMS}, but is {text!r}")
+    return sorted({int(word) for word in words})
+
+
+def model_times(words: list[str]) -> dict[str, int]:
+    """When each checkpoint was written: a new training makes old results stale."""
+    paths = [p for word in words for p in word.split("=")[-1].split(":")]
+    return {
+        path: Path(path).stat().st_mtime_ns
+        for path in paths
+        if path.endswith(".pt") and Path(path).exists()
+    }
+
+
+def directions(words: list[str]) -> int:
+    """How many directions a system's options search."""
+    joined = " ".join(words).replace("=", " ")
+    return 1 if re.search(r"--sb-direction (l2r|r2l)\b", joined) else 2
+
+
+def plan(systems: dict[str, list[str]], beams: list[int]) -> list[tuple[str, int]]:
+    """The runs: each system with each beam that its directions divide."""
+    return [
+        (name, beam)
+        for name, words in systems.items()
+        for beam in beams
+        if beam % directions(words) == 0
+    ]
+
+
+def from_work(args: argparse.Namespace) -> list[str]:
+    """Fill in what the user did not give from a recipe's folder.
+
+    Returns:
+        The recipe's options of fairseq-generate, the beam left out.
+
+    Raises:
+        FileNotFoundError: it is not one that is finished.
+    """
+    from sbnmt_plugin.tools.report.work import languages
+
+    work = Path(args.work)
+    target = languages(work)[1]
+    args.data = args.data or str(work / "data")
+    args.reference = args.reference or [str(work / "text" / f"test.{target}")]
+    args.output = args.output or str(work / "beam-sweep.json")
+    if not args.system:
+        for name, folder, extra in (
+            ("L2R", "teacher-l2r", "--sb-direction l2r"),
+            ("R2L", "teacher-r2l", "--sb-direction r2l"),
+            ("SB-NMT", "sb", ""),
+        ):
+            path = work / folder / "model.pt"
+            if path.is_file():
+                words = f"--path {shlex.quote(str(path))} {extra}"
+                args.system.append(f"{name}={words.strip()}")
+    words = search_options(json.loads((work / "recipe.json").read_text("utf-8")))
+    if "--beam" in words:
+        place = words.index("--beam")
+        del words[place : place + 2]
+    return words
+
+
+def decode(folder: Path, words: list[str]) -> dict[str, float]:
+    """Run fairseq-generate.
+
+    Returns:
+        Its own measurement of speed.
+
+    Raises:
+        ValueError: it failed; with the end of its log.
+    """
+    from sbnmt_plugin.tools.report.logs import read_generate_log
+
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "log"
+    with open(log, "w", encoding="utf-8") as file:
+        status = subprocess.run(
+            [sys.executable, "-m", "fairseq_cli.generate", *words],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **command.child_environment()},
+        ).returncode
+    text = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    speed = read_generate_log(text)
+    if speed is None:  # it measures when all is written
+        raise ValueError(
+            f"fairseq-generate failed with status {status}, its log {log} ends with\n"
+            + "\n".join(text[-8:])
+        )
+    return speed
+
+
+def one_run(
+    folder: Path, words: list[str], subset: str, references: list[list[str]]
+) -> dict[str, Any]:
+    """Decode and score.
+
+    Raises:
+        ValueError: outputs and references differ in number.
+    """
+    speed = decode(folder, [*words, "--results-path", str(folder)])
+    hypotheses = read_hypotheses(folder / f"generate-{subset}.txt")
+    tokens = [remove_bpe(line) for line in hypotheses]
+    for text in references:
+        if len(text) != len(tokens):
+            raise ValueError(
+                f"--reference must have as many lines as {subset} has sentences "
+                f"({len(tokens)}), but has {len(text)}"
+            )
+    scored = tokenised_bleu(tokens, references)
+    return {
+        "BLEU": scored["score"],
+        "signature": scored["signature"],
+        "mean length": sum(len(line.split()) for line in tokens) / len(tokens),
+        "sentences/s": speed["sentences/s"],
+    }
+
+
+def parser() -> argparse.ArgumentParser:
+    made = command.parser(__doc__, allow_abbrev=False)
+    add = made.add_argument
+    # no positional argument: it would take the value of an option of fairseq's
+    add("--data", help="binarised data, as for fairseq-generate")
+    add("--work", help=f"folder of {command_of('recipe')}, instead of all others")
+    add("--system", action="append", default=[], metavar="NAME=OPTIONS")
+    add("--reference", action="append", default=[], help="tokenised; may be repeated")
+    add("--beams", default=BEAMS, help=f"default {BEAMS}")
+    add("--gen-subset", default="test")
+    add("--output", help="JSON file to write; rewritten when more is decoded")
+    return made
+
+
+def main() -> None:
+    args, others = parser().parse_known_args()
+    refuse_own(others)
+    if args.work is not None:
+        others = [*from_work(args), *others]  # the user's come last and win
+    for flag in ("data", "system", "reference", "output"):
+        if not getattr(args, flag):
+            raise ValueError(f"--{flag} must be given, or --work with a recipe's run")
+    systems, beams = parse_systems(args.system), parse_beams(args.beams)
+    references = [read_lines(path) for path in args.reference]
+    common = [args.data, "--user-dir", str(PLUGIN), "--task", "sb_translation"]
+    common += ["--gen-subset", args.gen_subset, *others]
+    runs = []
+    for name, beam in tqdm(plan(systems, beams), desc="decoding", unit="run"):
+        words = [*common, *systems[name], "--beam", str(beam)]
+        place = list(systems).index(name)
+        folder = Path(f"{args.output}.runs") / f"{place}-beam-{beam}"
+        result = folder / "result.json"
+        job = {"name": name, "options": words, "references": args.reference}
+        job["models"] = model_times(words)
+        done = json.loads(result.read_text()) if result.exists() else None
+        if done is not None and done.pop("job") != job:
+            raise ValueError(
+                f"{folder} was decoded with other options or models: remove "
+                f"{args.output}.runs to decode anew, or repeat the first command"
+            )
+        if done is None:
+            done = one_run(folder, words, args.gen_subset, references)
+            with new_file(result) as file:
+                json.dump({"job": job, **done}, file, indent=1)
+        runs.append({"system": name, "beam": beam, **done})
+    with new_file(args.output) as file:
+        json.dump({"runs": runs}, file, ensure_ascii=False, indent=1)
+    for found in runs:
+        print(f"{found['system']:<16} k = {found['beam']:<4} BLEU {found['BLEU']:.2f}")

@@ -1,0 +1,35 @@
+"""Tokenise a text as the Moses script would (sacremoses), or undo it.
+
+    sbnmt tokenise --language de [--lowercase] INPUT OUTPUT
+    sbnmt tokenise --language de --undo INPUT OUTPUT
+
+Chinese (--language zh) is segmented into words by jieba's dictionary and model
+(rjieba); its punctuation is left as it is.
+"""
+
+from __future__ import annotations
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.text import read_lines, refuse_overwriting, write_lines
+from sbnmt_plugin.tools.tokens import (
+    detokenise,
+    tokenise,
+)
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    parser.add_argument("--language", required=True, help="two-letter code")
+    parser.add_argument("--lowercase", action="store_true")
+    parser.add_argument("--undo", action="store_true", help="detokenise")
+    parser.add_argument("input")
+    parser.add_argument("output")
+    args = parser.parse_args()
+    if args.undo and args.lowercase:
+        raise ValueError("--lowercase cannot be undone: leave it out with --undo")
+    refuse_overwriting(args.output, args.input)
+    lines = read_lines(args.input)
+    if args.undo:
+        write_lines(args.output, detokenise(lines, args.language))
+    else:
+        write_lines(args.output, tokenise(lines, args.language, args.lowercase))

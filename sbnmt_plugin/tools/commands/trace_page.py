@@ -1,0 +1,33 @@
+"""Show how the two beams met, as one HTML page to step through.
+
+    fairseq-interactive data --user-dir sbnmt_plugin --task sb_translation \
+        --path sb/model.pt --beam 4 --sb-trace trace.jsonl < sentences
+    sbnmt trace-page --trace trace.jsonl --output trace.html
+
+The page needs neither network nor server.  sbnmt report --trace has the same view.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.text import new_file, refuse_overwriting
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    parser.add_argument("--trace", required=True, help="written by --sb-trace")
+    parser.add_argument("--output", required=True, help="HTML file to write")
+    parser.add_argument("--title", default="Two beams, step by step")
+    args = parser.parse_args()
+    refuse_overwriting(args.output, args.trace)
+    from sbnmt_plugin.tools.report import traces
+    from sbnmt_plugin.tools.report.page import render
+
+    path = Path(args.trace)
+    found = traces.read_traces(path)
+    html = render(args.title, [path.name], [traces.section(found)], None, traces=found)
+    with new_file(args.output) as file:
+        file.write(html)
+    print(args.output)

@@ -1,0 +1,149 @@
+"""Build training examples from a bitext and pseudo targets: triples, or pairs.
+
+    sbnmt triples --source text/train.en --target text/train.de \
+        --pseudo-l2r pseudo/l2r.tsv --pseudo-r2l pseudo/r2l.tsv \
+        --output triples/train --triples two       (or six; or --pairs pl, pl-pr)
+
+With y_g the target, y_pl and y_pr the L2R and R2L teachers' translations (what
+sbnmt translate wrote), a sentence gives (paper, section 3.4)
+
+    two:  (y_pl, y_g), (y_g, y_pr)
+    six:  all ordered pairs of two different ones of y_g, y_pl, y_pr
+
+as (L2R text, R2L text), written to OUTPUT.SRC, OUTPUT.TGT and OUTPUT.r2l in
+natural word order.  For a Transformer with the same data,
+
+    pl:     y_g, y_pl
+    pl-pr:  y_g, y_pl, y_pr
+
+are written to OUTPUT.SRC and OUTPUT.TGT.  A sentence that a teacher has not translated
+gives no example of any kind.  Where both texts of a triple are identical each stream
+sees through the other what it has to predict: such triples are counted, and left out
+with --drop-identical.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.text import (
+    new_file,
+    read_lines,
+    read_parallel,
+    refuse_overwriting,
+    refuse_tags,
+)
+
+TRIPLES, PAIRS = ("two", "six"), ("pl", "pl-pr")
+Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
+
+
+def read_pseudo(path: str, count: int) -> dict[int, str]:
+    """Translations by id.
+
+    Raises:
+        ValueError: an id that is out of range, doubled or not a number.
+    """
+    found: dict[int, str] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        parts = line.split("\t")
+        if len(parts) != 3 or not parts[0].isdigit():
+            raise ValueError(
+                f"{path}, line {number}, must be id<TAB>score<TAB>text as "
+                f"translate.py writes it, but is {line[:60]!r}"
+            )
+        index = int(parts[0])
+        if index >= count or index in found:
+            problem = "appears twice" if index in found else f"is ≥ {count} lines"
+            raise ValueError(
+                f"{path}, line {number}: id {index} {problem}: it belongs to another "
+                "source, translate again"
+            )
+        found[index] = parts[2]
+    return found
+
+
+def examples_of(kind: str, source: str, gold: str, left: str, right: str):
+    """The triples, or pairs, of one sentence."""
+    targets: dict[str, list[Example]] = {
+        "two": [(left, gold), (gold, right)],
+        "six": list(itertools.permutations((gold, left, right), 2)),
+        "pl": [(gold,), (left,)],
+        "pl-pr": [(gold,), (left,), (right,)],
+    }
+    return [(source, *texts) for texts in targets[kind]]
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    parser.add_argument("--source", required=True, help="source text, as binarised")
+    parser.add_argument("--target", required=True, help="gold target text")
+    parser.add_argument("--pseudo-l2r", required=True, help="L2R teacher's, TSV")
+    parser.add_argument("--pseudo-r2l", required=True, help="R2L teacher's, TSV")
+    parser.add_argument("--output", required=True, help="prefix of the files written")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--triples", choices=TRIPLES, help="default: two")
+    kinds.add_argument("--pairs", choices=PAIRS)
+    parser.add_argument(
+        "--shuffle", type=int, metavar="SEED", help="shuffle the examples"
+    )
+    parser.add_argument(
+        "--drop-identical", action="store_true", help="leave out identical pairs"
+    )
+    args = parser.parse_args()
+    if args.pairs and args.drop_identical:
+        raise ValueError(
+            "--drop-identical is for --triples: pairs have one target each"
+        )
+    kind = args.pairs or args.triples or "two"
+    suffixes = Path(args.source).suffix, Path(args.target).suffix, ".r2l"
+    if len(set(suffixes)) < 3 or "" in suffixes:
+        raise ValueError(
+            f"--source {args.source} and --target {args.target} must end in two "
+            "different suffixes, and not in .r2l, which name the files written"
+        )
+    suffixes = suffixes[:2] if args.pairs else suffixes
+    for suffix in suffixes:
+        written = f"{args.output}{suffix}"
+        refuse_overwriting(written, args.source, args.target)
+    source, gold = read_parallel(args.source, args.target)
+    refuse_tags(args.source, source)
+    refuse_tags(args.target, gold)
+    left = read_pseudo(args.pseudo_l2r, len(source))
+    right = read_pseudo(args.pseudo_r2l, len(source))
+
+    usable = [i for i in range(len(source)) if i in left and i in right]
+    examples: list[Example] = []
+    for i in usable:
+        examples += examples_of(kind, source[i], gold[i], left[i], right[i])
+    total = len(examples)
+    same = [example for example in examples if example[1] == example[-1]]
+    if args.drop_identical:
+        examples = [example for example in examples if example[1] != example[-1]]
+    if not examples:
+        raise ValueError(
+            "nothing is left: the teachers translated none of the sentences, or all "
+            "triples have identical texts (--drop-identical)"
+        )
+    if args.shuffle is not None:
+        random.Random(args.shuffle).shuffle(examples)
+
+    for place, suffix in enumerate(suffixes):
+        with new_file(f"{args.output}{suffix}") as file:
+            for example in examples:
+                file.write(example[place] + "\n")
+    print(f"{len(source)} sentences, {len(source) - len(usable)} not translated")
+    if args.pairs:
+        print(f"{total} pairs written; {kind}")
+    else:
+        print(
+            f"{len(examples)} triples written; {len(same)} of {total} "
+            f"({100 * len(same) / total:.1f} %) with identical texts, "
+            + ("left out" if args.drop_identical else "kept")
+        )
+    for example in random.Random(0).sample(examples, min(5, len(examples))):
+        for label, text in zip(("source", "   l2r", "   r2l"), example):
+            print(f"  {label} {text}")

@@ -1,0 +1,186 @@
+"""A text translated shard by shard, so that a killed run continues.
+
+The work is cut into shards, kept in OUTPUT.shards, which several workers divide; the
+one that finds all of them done writes OUTPUT.  OUTPUT.shards/job.json says from what it
+was made: the same command has then nothing to do, another is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from sbnmt_plugin.tools.text import new_file, read_lines, refuse_tags
+from sbnmt_plugin.tools.translator import Translator
+
+WHOLE = {"id", "score", "text"}
+
+
+def write_shard(path: Path, start: int, lines: list[str], make: Translator) -> None:
+    """Translate a shard into JSON lines; the file appears when all is written."""
+    found, skipped = make.translate(lines)
+    with new_file(path) as file:
+        for i in range(len(lines)):
+            record: dict[str, Any] = {"id": start + i}
+            if i in found:
+                record["score"] = float(found[i]["score"])
+                record["text"] = make.text(found[i])
+            else:
+                record["skipped"] = skipped.get(i, "fairseq left it out")
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def read_shard(path: Path) -> list[dict[str, Any]]:
+    """The records of a shard.
+
+    Raises:
+        ValueError: it is not as it was written.
+    """
+    try:
+        records = [json.loads(line) for line in read_lines(path)]
+        if all(r.keys() >= {"id", "skipped"} or r.keys() >= WHOLE for r in records):
+            return records
+    except (ValueError, AttributeError):
+        pass  # no JSON, or no records
+    raise ValueError(
+        f"{path} must hold a JSON record per line, as it was written, but is damaged: "
+        "remove it and repeat the command"
+    )
+
+
+def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
+    """Join all shards, checking that every id is there exactly once, in order.
+
+    Returns:
+        How many sentences were translated, and how many skipped.
+    """
+    records = [record for path in shards for record in read_shard(path)]
+    ids = [record["id"] for record in records]
+    if ids != list(range(count)):
+        raise ValueError(
+            f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, in "
+            f"order, but does not: remove the folder and translate again"
+        )
+    done = [record for record in records if "text" in record]
+    skipped = [record for record in records if "skipped" in record]
+    if not done:
+        reason = skipped[0]["skipped"]
+        raise ValueError(
+            f"none of the {count} sentences could be translated, the first because of: "
+            f"{reason}; remove {shards[0].parent} and try again with other options"
+        )
+    with new_file(f"{output}.skipped") as file:
+        for record in skipped:
+            file.write(f"{record['id']}\t{record['skipped']}\n")
+    with new_file(output) as file:
+        for record in done:
+            file.write(f"{record['id']}\t{record['score']:.6f}\t{record['text']}\n")
+    return len(done), len(skipped)
+
+
+def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:
+    """What an output depends on: input, options, models."""
+    files = [
+        Path(p) for word in arguments for p in word.split(":") if p.endswith(".pt")
+    ]
+    return {
+        "input sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+        "options": arguments,
+        "models": {str(p): p.stat().st_mtime_ns for p in files if p.exists()},
+    }
+
+
+def check_same_job(output: Path, folder: Path, job: dict[str, Any]) -> None:
+    """What is there already, shards or a whole output, must be of the same job.
+
+    Raises:
+        ValueError: it has been begun with others, or nobody can tell.
+    """
+    path = folder / "job.json"
+    # in this order, since another worker writes its job before its first shard
+    begun = output.exists() or any(folder.glob("*.jsonl"))
+    if not path.exists():
+        if begun:
+            raise ValueError(
+                f"{output} has been begun or written, but {path}, which says from "
+                f"what, is missing: remove {output} and {folder} to translate anew"
+            )
+        return
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        known = None
+    if known != job:
+        raise ValueError(
+            f"{output} was begun with another input, model or other options, or {path} "
+            f"is damaged: remove {output} and {folder} to translate anew, or repeat "
+            "the first command to continue"
+        )
+
+
+def job_parser(description: str | None) -> argparse.ArgumentParser:
+    """Options of every command that translates shard by shard."""
+    parser = argparse.ArgumentParser(
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--input", required=True, help="text, one sentence a line")
+    parser.add_argument("--output", required=True, help="file to write")
+    parser.add_argument("--shard-size", type=int, default=2000, help="lines per shard")
+    parser.add_argument("--of", type=int, default=1, help="how many workers there are")
+    parser.add_argument("--worker", type=int, default=0, help="which one this is")
+    return parser
+
+
+def run_job(
+    args: argparse.Namespace, words: list[str], make: Callable[[], Translator]
+) -> None:
+    """Translate what is missing of the input, and join all shards if none is.
+
+    Args:
+        args: of :func:`job_parser`.
+        words: all that decides the result beside the input, to be the same on resuming.
+        make: loads the models; it is called only if there is something to do.
+    """
+    if not 0 <= args.worker < args.of:
+        raise ValueError(f"--worker must be in 0 … {args.of - 1}, but is {args.worker}")
+    if args.shard_size < 1:
+        raise ValueError(f"--shard-size must be ≥ 1, but is {args.shard_size}")
+    lines = read_lines(args.input)
+    if not lines:
+        raise ValueError(f"--input {args.input} must have lines, but is empty")
+    refuse_tags(args.input, lines)
+    output = Path(args.output)
+    if output.is_dir():
+        raise ValueError(f"--output {output} must be a file, but is a folder")
+    folder = Path(f"{output}.shards")
+    job = describe_job(lines, [*words, f"--shard-size={args.shard_size}"])
+    check_same_job(output, folder, job)
+    if output.exists():
+        print(f"{output} is already written: nothing to do", file=sys.stderr)
+        return
+    starts = list(range(0, len(lines), args.shard_size))
+    shards = [folder / f"{number:05d}.jsonl" for number in range(len(starts))]
+    mine = [
+        n for n in range(args.worker, len(starts), args.of) if not shards[n].exists()
+    ]
+    if mine:
+        translator = make()  # first: it refuses bad options
+        with new_file(folder / "job.json") as file:
+            json.dump(job, file, indent=1)
+        for n in tqdm(mine, desc=f"{output.name}: shards", unit="shard"):
+            piece = lines[starts[n] : starts[n] + args.shard_size]
+            write_shard(shards[n], starts[n], piece, translator)
+    if all(shard.exists() for shard in shards):
+        done, skipped = merge(shards, len(lines), output)
+        print(f"{output}: {done} translated, {skipped} skipped", file=sys.stderr)
+    else:
+        print(f"{output}: this worker is done, others are not yet", file=sys.stderr)

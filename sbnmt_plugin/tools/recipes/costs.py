@@ -1,0 +1,156 @@
+"""What a step cost, read from the log that the driver keeps of it.
+
+A log holds, for every launch of the step, a line that begins with LAUNCH, the
+command's own output, lines that begin with AT and tell the time of the line before, and
+a line that begins with END unless the driver was killed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.steps import HOME
+
+LAUNCH, AT, END = "== launch ", "== at ", "== end "
+STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")
+COMMIT = re.compile(r"^== launch .*\| commit (\S+) \|")
+PEAK = re.compile(r"^== end .*\| peak ([\d.]+) GiB")
+EPOCH = re.compile(r"\| epoch (\d+) \| loss ")
+GPU = re.compile(r"total memory = ([\d.]+) ?GB ; name = (\S.*?)\s*$")
+PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
+
+
+def commit() -> str:
+    """Abbreviated hash of the checkout's commit; "+" where files differ from it."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(HOME), *words]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+    try:
+        name = git("rev-parse", "--short", "HEAD")
+        return name + "+" * bool(name and git("status", "--porcelain", "-uno")) or "?"
+    except FileNotFoundError:
+        return "?"
+
+
+def machine() -> str:
+    """Processor and cores of this machine; GPUs are named by the logs."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        found = re.search(r"model name\s*: (.+)", info.read_text())
+        name = found.group(1) if found else name
+    return f"{os.cpu_count()} cores, {name}"
+
+
+def versions() -> str:
+    """Of Python and of the packages that decide numbers."""
+    found = [f"Python {platform.python_version()}"]
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            continue  # the other of fairseq's two distributions
+    return ", ".join(found)
+
+
+def now() -> str:
+    return f"{datetime.datetime.now():%Y-%m-%d %H:%M:%S}"
+
+
+def launch_line(command: str) -> str:
+    return f"{LAUNCH}{now()} | commit {commit()} | {versions()} | {command}\n"
+
+
+def at_line() -> str:
+    return f"{AT}{now()} |\n"
+
+
+def end_line(peak: float) -> str:
+    """
+    Args:
+        peak: largest resident memory of the command's processes, in GiB.
+    """
+    return f"{END}{now()} | peak {peak:.2f} GiB\n"
+
+
+def read_log(log: Path) -> list[str]:
+    return log.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def seconds(lines: list[str]) -> int:
+    """Wall-clock time: the sum over all launches, not what lies between them."""
+    total = 0.0
+    first: datetime.datetime | None = None
+    last: datetime.datetime | None = None
+    for line in [*lines, LAUNCH]:
+        if line.startswith(LAUNCH):
+            if first and last:
+                total += (last - first).total_seconds()
+            first = last = None
+        found = STAMP.match(line)
+        if found:
+            last = datetime.datetime.fromisoformat(found.group(1))
+            first = first or last
+    return round(total)
+
+
+def number(line: str, name: str) -> float | None:
+    """``name``'s value in a line of ``--log-format simple``."""
+    found = re.search(rf"\| {name} ([-\d.e+]+)", line)
+    return float(found.group(1)) if found else None
+
+
+def progress(lines: list[str]) -> tuple[int, int]:
+    """Updates done, and labels seen, of both directions for SB-NMT.
+
+    An epoch that was interrupted and done again counts once.
+    """
+    epochs = {}
+    for line in lines:
+        found = EPOCH.search(line)
+        if found:
+            per_update = number(line, "wpb"), number(line, "num_updates")
+            epochs[int(found.group(1))] = per_update
+    tokens, before = 0.0, 0.0
+    for _, (words, updates) in sorted(epochs.items()):
+        if words is not None and updates is not None:
+            tokens += words * (updates - before)
+            before = updates
+    return round(before), round(tokens)
+
+
+def gpu_memory(lines: list[str]) -> dict[str, Any]:
+    """Which GPU, and the largest memory in use on it; empty without one."""
+    cards = [found for line in lines if (found := GPU.search(line))]
+    free = [value for line in lines if (value := number(line, "gb_free")) is not None]
+    if not cards:
+        return {}
+    cost: dict[str, Any] = {"gpu": cards[-1].group(2)}
+    if free:
+        cost["peak GPU memory (GiB)"] = round(float(cards[-1].group(1)) - min(free), 2)
+    return cost
+
+
+def step_cost(log: Path) -> dict[str, Any]:
+    """Seconds, peak memory and commits of a step; updates and tokens of a training."""
+    lines = read_log(log)
+    cost: dict[str, Any] = {"seconds": seconds(lines)}
+    commits = [found.group(1) for line in lines if (found := COMMIT.match(line))]
+    if commits:
+        cost["commits"] = list(dict.fromkeys(commits))
+    peaks = [float(found.group(1)) for line in lines if (found := PEAK.match(line))]
+    if peaks:
+        cost["peak memory (GiB)"] = max(peaks)
+    updates, tokens = progress(lines)
+    if updates:
+        cost |= {"updates": updates, "tokens": tokens}
+    return cost | gpu_memory(lines)

@@ -1,0 +1,183 @@
+"""recipe.yaml: read, checked, and turned into fairseq's options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sbnmt_plugin.steps import HOME, PLUGIN
+from sbnmt_plugin.tools.recipes.systems import (
+    BOTH,
+    PAPER,
+    SYSTEMS,
+    Options,
+    rows,
+    split_name,
+)
+
+# key: type, default (... if the key must be there)
+KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
+    "source": (str, ...),
+    "target": (str, ...),
+    "bpe": (dict, ...),
+    "train": (dict, ...),
+    "teacher_arch": (str, ...),
+    "sb_arch": (str, ...),
+    "average": (int, ...),
+    "decode": (list, ...),
+    "prepare": (list, []),  # words for prepare.py
+    "preprocess": (list, []),  # words for fairseq-preprocess
+    "model": (dict, {}),  # sizes of all Transformers
+    "teacher_train": (dict, {}),  # over `train`, for models of one direction
+    "sb_train": (dict, {}),  # over `train`, for models of both
+    "systems": (dict, {}),  # over all that, row by row
+    "teachers": (str, "two"),
+    "pseudo": (list, []),  # words for translate.py
+    "make_triples": (list, []),
+    "rerank": (list, ["--beam", 10]),
+    "generate": (list, ["--max-tokens", 4000]),
+    "detokenise": (str, ""),  # language for sacremoses; tokens are scored without
+    "score": (dict, {}),  # lowercase: true, references: 4
+    "rows": (list, list(PAPER)),
+    "jobs": (int, 1),  # steps side by side
+    "environment": (dict, {}),
+}
+SCORE = {"lowercase": False, "references": 1}
+
+
+def find_recipe(name: str) -> Path:
+    """The folder of a recipe.
+
+    Args:
+        name: a path, or the name of one of the plugin's own.
+
+    Raises:
+        FileNotFoundError: there is no such recipe.
+    """
+    own = (HOME / "examples", PLUGIN / "examples")  # of a clone; as installed
+    for folder in (Path(name), *(place / name for place in own)):
+        if (folder / "recipe.yaml").is_file():
+            return folder.resolve()
+    known = sorted(
+        {p.parent.name for place in own for p in place.glob("*/recipe.yaml")}
+    )
+    raise FileNotFoundError(
+        f"{name} is no recipe: give a folder with recipe.yaml and prepare.py, or "
+        "one of "
+        f"{', '.join(known)}"
+    )
+
+
+def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
+    """recipe.yaml, with its ``small`` section laid over it if asked for.
+
+    Raises:
+        FileNotFoundError, ValueError: it is missing or wrong; with the key.
+    """
+    path = folder / "recipe.yaml"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist: give a recipe's folder")
+    recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(recipe, dict):
+        raise ValueError(f"{path} must hold keys and values, but does not")
+    overlay = recipe.pop("small", None)
+    if small:
+        if overlay is None:
+            raise ValueError(f"--small: {path} has no small setting")
+        for key, value in overlay.items():
+            merge = isinstance(value, dict) and isinstance(recipe.get(key), dict)
+            recipe[key] = {**recipe[key], **value} if merge else value
+    unknown = sorted(set(recipe) - set(KEYS))
+    if unknown:
+        raise ValueError(
+            f"{path} has unknown keys {', '.join(unknown)}: known are {', '.join(KEYS)}"
+        )
+    for key, (kind, default) in KEYS.items():
+        if default is ... and key not in recipe:
+            raise ValueError(f"{path} must have the key {key}, but has not")
+        value = recipe.setdefault(key, default)
+        if not isinstance(value, kind):
+            raise ValueError(f"{path}: {key} must be a {kind}, but is {value!r}")
+    check(recipe, path)
+    return recipe
+
+
+def check(recipe: dict[str, Any], path: Path) -> None:
+    """Refuse values with which a later step would fail or do something else."""
+    if recipe["bpe"].get("kind") not in ("joint", "separate"):
+        raise ValueError(
+            f"{path}: bpe.kind must be joint or separate, but is "
+            f"{recipe['bpe'].get('kind')!r}"
+        )
+    if recipe["teachers"] not in ("two", "one"):
+        raise ValueError(
+            f"{path}: teachers must be two or one, but is {recipe['teachers']!r}"
+        )
+    recipe["score"] = {**SCORE, **recipe["score"]}
+    for key, known in (("score", SCORE), ("systems", SYSTEMS)):
+        unknown = sorted(set(recipe[key]) - set(known))
+        if unknown:
+            raise ValueError(f"{path}: {key} has unknown keys {', '.join(unknown)}")
+    rows(recipe["rows"])
+
+
+def flags(options: Options) -> list[str]:
+    """``{--a: 1, --b: null, --c: false}`` as ``--a 1 --b``."""
+    words: list[str] = []
+    for name, value in options.items():
+        if value is False:
+            continue
+        words += [name] if value is None else [name, str(value)]
+    return words
+
+
+def device(recipe: dict[str, Any]) -> list[str]:
+    """``--cpu`` for the searches too, where the recipe trains on one."""
+    return ["--cpu"] if recipe["train"].get("--cpu", False) is None else []
+
+
+def search_options(recipe: dict[str, Any]) -> list[str]:
+    """Options by which every row's test set is decoded."""
+    words = [*recipe["decode"], *recipe["generate"], *device(recipe)]
+    return [str(word) for word in words]
+
+
+def training_options(recipe: dict[str, Any], name: str) -> Options:
+    """Options of fairseq-train by which a row is trained, paths left out."""
+    base, seed = split_name(name)
+    system = SYSTEMS[base]
+    both = system.direction == BOTH
+    options: Options = {
+        "--task": "sb_translation",
+        "--criterion": "sb_label_smoothed_cross_entropy",
+        "--arch": recipe["sb_arch" if both else "teacher_arch"],
+        "--log-format": "simple",
+        "--seed": seed,
+    }
+    if both:
+        options |= {"--sb-fusion": "tanh", "--sb-lambda": 0.1}
+    else:
+        options |= {"--sb-direction": system.direction}
+    options |= recipe["train"]
+    if "--arch" not in system.options:
+        options |= recipe["model"]
+    options |= recipe["sb_train" if both else "teacher_train"]
+    options |= system.options
+    options |= recipe["systems"].get(base, {})
+    return {key: value for key, value in options.items() if value is not False}
+
+
+def same_training(recipe: dict[str, Any], name: str) -> str:
+    """The row of the paper's comparison that is trained in just this way, or itself."""
+    base, seed = split_name(name)
+    wanted = training_options(recipe, name)
+    for other in PAPER:
+        twin = other if seed == 1 else f"{other}@{seed}"
+        system, mine = SYSTEMS[other], SYSTEMS[base]
+        if (system.data, system.starts_from) == (mine.data, mine.starts_from) and (
+            system.data and training_options(recipe, twin) == wanted
+        ):
+            return twin
+    return name

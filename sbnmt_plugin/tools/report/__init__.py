@@ -1,0 +1,1 @@
+"""The report of ``sbnmt report``: pure functions for its numbers, figures, page."""

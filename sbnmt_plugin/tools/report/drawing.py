@@ -1,0 +1,112 @@
+"""How all figures look: palette, fonts, panels, legends, files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from sbnmt_plugin.tools.report.content import Figure
+
+# Okabe and Ito's palette: told apart by colour-blind readers, and in grey by lightness
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)
+PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+INK, FAINT = "#222222", "#d9d9d9"
+WIDTH = 7.4  # inches
+LEGEND_LETTERS = 110  # that fit into this width
+WANTED_FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
+
+
+def style() -> dict[str, Any]:
+    """Settings of all figures."""
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    return {
+        "font.family": [name for name in WANTED_FONTS if name in known],
+        "font.size": 8.5,
+        "axes.titlesize": 9,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.titlepad": 8,
+        "axes.labelsize": 8.5,
+        "axes.edgecolor": "#888888",
+        "axes.linewidth": 0.7,
+        "axes.labelcolor": INK,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": FAINT,
+        "grid.linewidth": 0.6,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "xtick.major.size": 0,
+        "ytick.major.size": 0,
+        "lines.linewidth": 1.6,
+        "lines.markersize": 4.5,
+        "legend.frameon": False,
+        "hatch.linewidth": 0.5,
+        "text.color": INK,
+    }
+
+
+def colours(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each system, in the order given.
+
+    Where a colour comes back it has another marker.
+    """
+    return {
+        name: (
+            PALETTE[i % len(PALETTE)],
+            MARKERS[(i + i // len(PALETTE)) % len(MARKERS)],
+        )
+        for i, name in enumerate(names)
+    }
+
+
+def finish(canvas: Canvas, name: str, caption: str) -> Figure:
+    """Render as SVG and PNG."""
+    made = []
+    # the same numbers give the same bytes
+    with matplotlib.rc_context({"svg.hashsalt": "sbnmt"}):
+        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+            out = io.BytesIO()
+            canvas.savefig(out, format=kind, dpi=200, metadata=metadata)
+            made.append(out.getvalue())
+    return Figure(name, caption, *made)
+
+
+def canvas_of(panels: int, height: float, **grid: Any) -> tuple[Canvas, list[Axes]]:
+    """A figure with panels side by side and room for a legend above."""
+    canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
+    engine: Any = canvas.get_layout_engine()
+    engine.set(wspace=0.06)
+    axes = canvas.subplots(1, panels, squeeze=False, **grid)[0]
+    return canvas, list(axes)
+
+
+def legend_above(canvas: Canvas, axis: Axes) -> None:
+    """One legend for all panels, above them."""
+    handles, labels = axis.get_legend_handles_labels()
+    if len(labels) > 1:
+        rows = -(-sum(len(label) + 6 for label in labels) // LEGEND_LETTERS)
+        columns = -(-len(labels) // rows)
+        canvas.legend(
+            handles, labels, loc="outside upper left", ncols=columns, handlelength=1.8
+        )

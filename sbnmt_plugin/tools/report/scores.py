@@ -1,0 +1,218 @@
+"""Section 1: corpus scores with their signatures, and paired bootstrap tests."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.significance import PairedTest
+
+from sbnmt_plugin.tools.report.content import Column, Table
+
+logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it warns once a test
+
+SAMPLES = 1000
+WITHOUT_BLANKS = ("zh", "ja-mecab", "char")  # TER needs words, too
+Texts = list[str]
+
+
+def metrics(lowercase: bool, tokenize: str) -> dict[str, Any]:
+    """BLEU, chrF and TER, as sacreBLEU's command makes them.
+
+    Args:
+        tokenize: sacreBLEU's tokeniser for BLEU; ``none`` for tokenised text.
+    """
+    return {
+        "BLEU": BLEU(
+            lowercase=lowercase, tokenize=tokenize, force=True, effective_order=False
+        ),
+        "chrF": CHRF(lowercase=lowercase),
+        "TER": TER(
+            case_sensitive=not lowercase,
+            normalized=tokenize in WITHOUT_BLANKS,
+            asian_support=tokenize in WITHOUT_BLANKS,
+        ),
+    }
+
+
+def corpus_bleu(
+    hypotheses: Texts, references: list[Texts], lowercase: bool, tokenize: str
+) -> float:
+    """BLEU alone."""
+    metric = metrics(lowercase, tokenize)["BLEU"]
+    return float(metric.corpus_score(hypotheses, references).score)
+
+
+def score_table(
+    systems: dict[str, Texts], references: list[Texts], lowercase: bool, tokenize: str
+) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+    """BLEU, chrF and TER of each system.
+
+    Returns:
+        scores: system -> metric -> value.
+        signatures: metric -> how it was made.
+    """
+    made = metrics(lowercase, tokenize)
+    scores = {
+        name: {
+            key: float(metric.corpus_score(text, references).score)
+            for key, metric in made.items()
+        }
+        for name, text in systems.items()
+    }
+    return scores, {key: str(metric.get_signature()) for key, metric in made.items()}
+
+
+def tokenised_table(
+    systems: dict[str, Texts], references: list[Texts], lowercase: bool
+) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+    """Tokenised BLEU, case-sensitive (unless ``lowercase``) and not."""
+    wanted = {"tokenised BLEU": False, "tokenised BLEU, lower case": True}
+    if lowercase:
+        wanted.pop("tokenised BLEU")
+    scores: dict[str, dict[str, float]] = {name: {} for name in systems}
+    signatures = {}
+    for key, lower in wanted.items():
+        metric = metrics(lower, "none")["BLEU"]
+        for name, text in systems.items():
+            scores[name][key] = float(metric.corpus_score(text, references).score)
+        signatures[key] = str(metric.get_signature())
+    keys = list(wanted)
+    if len(keys) == 2 and all(s[keys[0]] == s[keys[1]] for s in scores.values()):
+        for values in scores.values():  # text without capitals: one column says it
+            del values[keys[1]]
+        del signatures[keys[1]]
+    return scores, signatures
+
+
+def p_value(baseline: Any, system: Any) -> float | None:
+    """p of sacreBLEU's result, None for the baseline itself.
+
+    Departs from sacreBLEU where every resampling scores alike, as for two copies of a
+    text: it finds no difference larger than 0 and prints its smallest p for "none".
+    """
+    if system.p_value is None:
+        return None
+    same = all(
+        getattr(baseline, key) == getattr(system, key)
+        for key in ("score", "mean", "ci")
+    )
+    return 1.0 if same else float(system.p_value)
+
+
+def bootstrap(
+    systems: dict[str, Texts],
+    references: list[Texts],
+    baseline: str,
+    made: dict[str, Any],
+    samples: int = SAMPLES,
+) -> tuple[dict[str, dict[str, tuple[float, float, float, float | None]]], list[str]]:
+    """sacreBLEU's paired bootstrap of every system against a baseline.
+
+    Returns:
+        results: system -> metric -> (score, mean, 95 % interval ±, p or None).
+        signatures: of the metrics, with seed and samples.
+    """
+    order = [baseline, *(name for name in systems if name != baseline)]
+    test = PairedTest(
+        [(name, systems[name]) for name in order],
+        made,
+        references,
+        test_type="bs",
+        n_samples=samples,
+    )
+    signatures, found = test()
+    # sacreBLEU's own names (chrF2), in the order of ours
+    keys = dict(zip(made, (key for key in found if key != "System")))
+    results = {
+        name: {
+            ours: (
+                float(found[key][place].score),
+                float(found[key][place].mean),
+                float(found[key][place].ci),
+                p_value(found[key][0], found[key][place]),
+            )
+            for ours, key in keys.items()
+        }
+        for place, name in enumerate(found["System"])
+    }
+    return results, [f"{ours}: {signatures[key]}" for ours, key in keys.items()]
+
+
+def tables(
+    systems: dict[str, Texts],
+    references: list[Texts],
+    tokenised: tuple[dict[str, Texts], list[Texts]] | None,
+    lowercase: bool,
+    tokenize: str,
+    baseline: str,
+    samples: int = SAMPLES,
+) -> list[Table]:
+    """The tables of section 1."""
+    scores, signatures = score_table(systems, references, lowercase, tokenize)
+    columns = [
+        Column("BLEU", "", ".2f", "high"),
+        Column("chrF", "", ".2f", "high"),
+        Column("TER", "%", ".2f", "low"),
+    ]
+    if tokenised is not None:
+        extra, more = tokenised_table(*tokenised, lowercase)
+        columns += [Column(key, "", ".2f", "high") for key in more]
+        signatures.update(more)
+        for name, values in extra.items():
+            scores.setdefault(name, {}).update(values)
+    rows: list[list[Any]] = [
+        [name, *(scores[name].get(column.name) for column in columns)]
+        for name in systems
+    ]
+    notes = [f"{key}: {signature}" for key, signature in signatures.items()]
+    made = [
+        Table(
+            "scores",
+            "Scores on the whole test set.",
+            [Column("system"), *columns],
+            rows,
+            notes,
+            text="BLEU and chrF: higher is better; TER: lower. The best is bold.",
+        )
+    ]
+    if len(systems) > 1:
+        made.append(
+            bootstrap_table(
+                systems, references, baseline, metrics(lowercase, tokenize), samples
+            )
+        )
+    return made
+
+
+def bootstrap_table(
+    systems: dict[str, Texts],
+    references: list[Texts],
+    baseline: str,
+    made: dict[str, Any],
+    samples: int,
+) -> Table:
+    """Means, 95 % intervals and p-values against the baseline."""
+    results, signatures = bootstrap(systems, references, baseline, made, samples)
+    columns = [Column("system")]
+    for key in made:
+        columns += [
+            Column(f"{key}, mean", "", ".2f"),
+            Column(f"± {key}", "95 %", ".2f"),
+            Column(f"p, {key}", "", ".4f"),
+        ]
+    rows = []
+    for name in systems:
+        row: list[Any] = [f"{name} (baseline)" if name == baseline else name]
+        for key in made:
+            _, mean, interval, p = results[name][key]
+            row += [mean, interval, p]
+        rows.append(row)
+    caption = f"Paired bootstrap test against {baseline}."
+    text = (
+        f"{samples:,} resamplings of the {len(references[0]):,} sentences. p is the "
+        "probability of a difference as large as the observed one if both systems were "
+        "equally good; below 0.05 is commonly called significant."
+    )
+    return Table("bootstrap", caption, columns, rows, signatures, text=text)

@@ -1,0 +1,63 @@
+"""sacreBLEU and chrF with signatures, and the paper's tokenised BLEU."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from sacrebleu.metrics import BLEU, CHRF
+
+Scores = dict[str, dict[str, Any]]  # name -> score and signature
+
+
+def score(
+    metric: BLEU | CHRF, hypothesis: list[str], references: list[list[str]]
+) -> dict[str, Any]:
+    """Value and signature of a metric."""
+    value = metric.corpus_score(hypothesis, references).score
+    return {"score": round(value, 2), "signature": str(metric.get_signature())}
+
+
+def scores(
+    hypothesis: list[str], references: list[list[str]], lowercase: bool = False
+) -> Scores:
+    """sacreBLEU and chrF of detokenised text."""
+    return {
+        "BLEU": score(BLEU(lowercase=lowercase), hypothesis, references),
+        "chrF": score(CHRF(lowercase=lowercase), hypothesis, references),
+    }
+
+
+def tokenised_bleu(
+    hypothesis: list[str], references: list[list[str]], lowercase: bool = False
+) -> dict[str, Any]:
+    """BLEU as in the paper, on tokens separated by blanks."""
+    metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
+    return score(metric, hypothesis, references)
+
+
+def slices(sets: dict[str, int], texts: list[list[str]]) -> dict[str, list[list[str]]]:
+    """Cut line-aligned texts, test sets behind each other, into the sets.
+
+    Args:
+        sets: name -> number of lines, in order.
+    """
+    found, start = {}, 0
+    for name, count in sets.items():
+        found[name] = [text[start : start + count] for text in texts]
+        start += count
+    return found
+
+
+def mean(results: list[Scores]) -> Scores:
+    """Mean of every score over several test sets, as the paper's of MT03 to MT06."""
+    first = results[0]
+    if len(results) == 1:
+        return first
+    return {
+        name: {
+            "score": round(statistics.mean(r[name]["score"] for r in results), 2),
+            "signature": f"{first[name]['signature']}, mean of {len(results)} sets",
+        }
+        for name in first
+    }

@@ -1,0 +1,140 @@
+"""Line-aligned text files: read and written so that nothing is lost or half-done."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+
+def read_lines(path: str | os.PathLike[str]) -> list[str]:
+    """All lines of a UTF-8 file, without their ends.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: it is not UTF-8, begins with a byte order mark, or has a carriage
+            return inside a line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        problem = "is no file" if path.exists() else "does not exist"
+        raise FileNotFoundError(f"{path} {problem}")
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        number = data[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{path}, line {number}, must be UTF-8, but has the byte "
+            f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
+        ) from error
+    if text.startswith("\ufeff"):  # fairseq, which reads the same files, keeps it
+        raise ValueError(
+            f"{path}, line 1, must not begin with a byte order mark, which would "
+            "become part of the first word: remove it (sed -i '1s/^\\xEF\\xBB\\xBF//')"
+        )
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    lines = [line.removesuffix("\r") for line in lines]
+    for number, line in enumerate(lines, start=1):
+        if "\r" in line:  # fairseq would begin a new line there
+            raise ValueError(
+                f"{path}, line {number}, must not contain a carriage return: replace "
+                "it by a blank, or by a line feed if it ends a line"
+            )
+    return lines
+
+
+def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:
+    """Files that must have the same number of lines, at least one.
+
+    Raises:
+        ValueError: one is empty, or has another number of lines than the first.
+    """
+    texts = [read_lines(path) for path in paths]
+    if not texts[0]:
+        raise ValueError(f"{paths[0]} must have at least one line, but is empty")
+    for path, text in zip(paths, texts):
+        if len(text) != len(texts[0]):
+            raise ValueError(
+                f"{path} must have as many lines as {paths[0]}, but has {len(text)} "
+                f"instead of {len(texts[0])}"
+            )
+    return texts
+
+
+def refuse_tags(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+    """Refuse text in which a reserved tag stands as a token.
+
+    Raises:
+        ValueError: with the first line that has one.
+    """
+    from sbnmt_plugin.layout import TAGS
+
+    for number, line in enumerate(lines, start=1):
+        found = set(TAGS).intersection(line.split())
+        if found:
+            raise ValueError(
+                f"{path}, line {number}, must not contain {sorted(found)[0]}, which "
+                "is reserved: remove it or write it in another way"
+            )
+
+
+def refuse_overwriting(output: str | None, *inputs: str | None) -> None:
+    """Refuse an output that is one of the inputs.
+
+    Raises:
+        ValueError: with the file.
+    """
+    for path in inputs:
+        if output and path and os.path.abspath(output) == os.path.abspath(path):
+            raise ValueError(
+                f"{output} must not be read and written by one command: choose another "
+                "name for the output"
+            )
+
+
+@contextlib.contextmanager
+def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
+    """Write a file under a temporary name; it appears when all is written.
+
+    Args:
+        mode: ``w`` for UTF-8 text, ``wb`` for bytes.
+
+    Raises:
+        OSError: it cannot be written, with ``path`` as its file name.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    form = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, mode, **form) as file:
+            yield file
+        os.replace(temporary, path)
+    except OSError as error:
+        if error.errno and error.filename in (None, str(temporary)):
+            raise type(error)(error.errno, error.strerror, str(path)) from error
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+    """Write lines through :func:`new_file`."""
+    with new_file(path) as file:
+        for line in lines:
+            file.write(line + "\n")
+
+
+def remove_bpe(line: str) -> str:
+    """Join subwords: ``a@@ b`` becomes ``ab``."""
+    return re.sub(r"@@( |$)", "", line)

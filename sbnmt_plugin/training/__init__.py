@@ -1,0 +1,1 @@
+"""Batches of two target streams, their loss, and validation."""

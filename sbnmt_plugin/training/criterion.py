@@ -1,0 +1,218 @@
+"""Label-smoothed cross-entropy over both directions (paper, equation 14)."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.criterions import register_criterion
+from fairseq.criterions.label_smoothed_cross_entropy import (
+    LabelSmoothedCrossEntropyCriterion,
+    LabelSmoothedCrossEntropyCriterionConfig,
+)
+from fairseq.logging import metrics
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from sbnmt_plugin.layout import NAMES
+from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time
+
+
+@dataclass
+class SBCriterionConfig(LabelSmoothedCrossEntropyCriterionConfig):
+    """fairseq's options, with the paper's ε as default."""
+
+    label_smoothing: float = field(
+        default=0.1,
+        metadata={"help": "epsilon for label smoothing, 0 means no label smoothing"},
+    )
+
+
+class SmoothedLoss(torch.autograd.Function):
+    """Label-smoothed cross-entropy of (n, V) logits, fairseq's formula::
+
+        loss = (1 - ε - ε') · -log p(y) + ε' · Σ_v -log p(v),   ε' = ε / (V - 1)
+
+    whose gradient is p - ε' - (1 - ε - ε') · [v = y].  Beside the logits only this
+    gradient has their size; log-probabilities are never written down.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, labels: Tensor, epsilon: float
+    ) -> tuple[Tensor, Tensor]:
+        norms, sums = [], []
+        for part in logits.split(rows_at_a_time(logits)):
+            norms.append(log_sum_exp(part))
+            sums.append(part.sum(-1, dtype=norms[-1].dtype))
+        norm, vocabulary = torch.cat(norms), logits.size(-1)
+        nll = norm - logits.gather(1, labels[:, None])[:, 0]
+        each = epsilon / (vocabulary - 1)
+        smooth = vocabulary * norm - torch.cat(sums)
+        ctx.save_for_backward(logits, labels, norm)
+        ctx.epsilon = epsilon
+        ctx.mark_non_differentiable(nll)
+        return (1 - epsilon - each) * nll + each * smooth, nll
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+        logits, labels, norm = ctx.saved_tensors
+        each = ctx.epsilon / (logits.size(-1) - 1)
+        result = torch.empty_like(logits)
+        size = rows_at_a_time(logits)
+        parts = (x.split(size) for x in (logits, labels, norm, gradient, result))
+        for part, label, row_norm, row_gradient, out in zip(*parts):
+            p = (part - row_norm[:, None]).exp_().sub_(each)
+            right = torch.full_like(row_norm, each + ctx.epsilon - 1)
+            p.scatter_add_(1, label[:, None], right[:, None])
+            out.copy_(p.mul_(row_gradient[:, None]))
+        return result, None, None
+
+
+def smoothed_loss(
+    logits: Tensor, labels: Tensor, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    """Label-smoothed loss and -log p of each row's label, (n,), in float32 at least.
+
+    Args:
+        logits: (n, V).
+        labels: (n,).
+    """
+    loss, nll = SmoothedLoss.apply(logits, labels, epsilon)
+    return loss, nll
+
+
+@register_criterion("sb_label_smoothed_cross_entropy", dataclass=SBCriterionConfig)
+class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):  # type: ignore[misc]
+    """Sum over the labels of both streams, normalised by their number.
+
+    Departs from the paper, which averages over sentences (``--sentence-avg`` does
+    that) and does not mention smoothing in the formula.
+
+    Besides fairseq's values, loss, nll and ppl (and accuracy) are logged by
+    direction.  A teacher's single stream gives its own direction's values.
+
+    Raises:
+        ValueError: the task does not make streams.
+    """
+
+    def __init__(
+        self,
+        task: Any,
+        sentence_avg: bool,
+        label_smoothing: float,
+        ignore_prefix_size: int,
+        report_accuracy: bool,
+    ) -> None:
+        super().__init__(
+            task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy
+        )
+        self.directions: tuple[int, ...] = getattr(task, "directions", ())
+        if not self.directions:
+            raise ValueError(
+                "--criterion sb_label_smoothed_cross_entropy needs the two streams of "
+                "--task sb_translation"
+            )
+
+    def forward(
+        self, model: Any, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, int, dict[str, Any]]:
+        """Loss of a batch.
+
+        Args:
+            sample: fairseq's batch, whose ``target`` is (DB, T) here: the task
+                hands the streams' labels to every criterion under that name.
+
+        Returns:
+            loss: the sum over the labels, or (DB·T, 1) without ``reduce``.
+            sample_size: labels, or sentences with ``--sentence-avg``.
+            logging outputs, sums that may be added up over processes.
+        """
+        loss, nll, correct, labels = self._by_label(model, sample)
+        sentences = sample["nsentences"]
+        sample_size = sentences if self.sentence_avg else sample["ntokens"]
+        log: dict[str, Any] = {
+            "loss": loss.data.sum(),
+            "nll_loss": nll.sum(),
+            "ntokens": sample["ntokens"],
+            "nsentences": sentences,
+            "sample_size": sample_size,
+        }
+        values = {"loss": loss.data, "nll_loss": nll, "labels": labels}
+        if self.report_accuracy:
+            values["n_correct"] = correct
+            values["total"] = labels
+            log["n_correct"] = values["n_correct"].sum()
+            log["total"] = labels.sum()
+        streams = len(self.directions)
+        for name, value in values.items():  # (DB, T) -> (B, D, T) -> D sums
+            sums = value.view(sentences, streams, -1).sum(dim=(0, 2))
+            for direction, total in zip(self.directions, sums):
+                log[f"{name}_{NAMES[direction]}"] = total
+        return loss.sum() if reduce else loss.reshape(-1, 1), sample_size, log
+
+    def _by_label(
+        self, model: Any, sample: dict[str, Any]
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Loss, -log p, whether the best token is right, and whether the label counts,
+        which it does not at padding and in ``--ignore-prefix-size``.
+
+        An SB-NMT model gives logits of live positions alone; what any other gives is
+        taken from its log-probabilities, whose softmax they are themselves.
+
+        Returns:
+            (DB, T) each, 0 where no label counts.
+        """
+        target, live = sample["target"].t(), sample["live"]  # (T, DB), as rows are
+        if getattr(model, "bidirectional", False):
+            scores, _ = model(**sample["net_input"], live=live)  # (n, V)
+        else:
+            output = model(**sample["net_input"])
+            lprobs = model.get_normalized_probs(output, log_probs=True)
+            scores = lprobs.transpose(0, 1).flatten(0, 1).index_select(0, live)
+        labels = target.flatten().index_select(0, live)
+        loss, nll = smoothed_loss(scores, labels, self.eps)
+        found = [loss, nll, torch.zeros_like(nll), torch.ones_like(nll)]
+        if self.report_accuracy:
+            found[2] = scores.argmax(-1).eq(labels).to(nll)
+        blank = loss.new_zeros(target.numel())
+        counted = torch.arange(target.size(0), device=live.device) >= (
+            self.ignore_prefix_size
+        )  # (T,)
+        loss, nll, correct, count = (
+            blank.index_copy(0, live, x).view(target.shape).t() * counted for x in found
+        )
+        return loss, nll, correct, count.bool()
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
+        """Log fairseq's values, then the same by direction."""
+        super().reduce_metrics(logging_outputs)
+
+        def total(key: str) -> Any:
+            return utils.item(sum(log.get(key, 0) for log in logging_outputs))
+
+        for name in NAMES:
+            labels = total(f"labels_{name}")
+            if not labels:
+                continue
+            bits = math.log(2) * labels
+            metrics.log_scalar(
+                f"loss_{name}", total(f"loss_{name}") / bits, labels, round=3
+            )
+            metrics.log_scalar(
+                f"nll_loss_{name}", total(f"nll_loss_{name}") / bits, labels, round=3
+            )
+            metrics.log_derived(
+                f"ppl_{name}",
+                lambda meters, key=f"nll_loss_{name}": utils.get_perplexity(
+                    meters[key].avg
+                ),
+            )
+            if total(f"total_{name}"):
+                accuracy = 100 * total(f"n_correct_{name}") / total(f"total_{name}")
+                metrics.log_scalar(
+                    f"accuracy_{name}", accuracy, total(f"total_{name}"), round=3
+                )

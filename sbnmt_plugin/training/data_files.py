@@ -1,0 +1,125 @@
+"""The files of a data folder: whole, and all there; R2L texts read beside the pairs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from fairseq.data import ConcatDataset, data_utils
+from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
+
+from sbnmt_plugin.steps import command_of
+
+# the index: magic, version (8 bytes), type (1), number of lines n (8); then n lengths
+# (4 bytes each), n offsets (8)
+MAGIC = b"MMIDIDX\x00\x00"
+HEADER = len(MAGIC) + 17
+OLDER = (b"TNTIDX", b"HUFFIDX")  # formats that are not looked into
+ANEW = f"binarise all texts of the split together again ({command_of('binarise')})"
+
+
+def check_split(
+    prefixes: Any, pairs: tuple[str, str], streams: list[str], impl: Any
+) -> None:
+    """Refuse files of a split, or of its parts, that fairseq would pass over.
+
+    Args:
+        prefixes: folder and name of the split, and of its parts in order.
+        pairs: the names that fairseq tries, ``en-de`` and ``de-en``.
+        streams: languages, and ``r2l``.
+        impl: ``--dataset-impl``.
+
+    Raises:
+        ValueError: see :func:`check_stream`.
+    """
+    for prefix in prefixes:
+        there = [
+            check_stream(f"{prefix}.{pair}.{stream}", impl)
+            for pair in pairs
+            for stream in streams
+        ]
+        if not any(there):
+            return
+
+
+def check_stream(prefix: str, impl: Any) -> bool:
+    """Whether a stream is there; if it is, it must be whole.
+
+    Raises:
+        ValueError: half of its two files, files of another ``--dataset-impl``, or
+            one that has been cut off.
+    """
+    if not dataset_exists(prefix, impl):
+        there = [f"{prefix}{end}" for end in ("", ".bin", ".idx")]
+        there = [path for path in there if os.path.isfile(path)]
+        if there:
+            wanted = "its text" if impl == "raw" else ".bin and .idx"
+            raise ValueError(
+                f"{prefix} must be there as {wanted} (--dataset-impl "
+                f"{impl or 'mmap'}), but is as {' and '.join(there)} only: {ANEW}"
+            )
+        return False
+    if impl != "raw" and not _is_whole(prefix):
+        raise ValueError(
+            f"{prefix}.bin and .idx must be whole, but are cut off: {ANEW}"
+        )
+    return True
+
+
+def _is_whole(prefix: str) -> bool:
+    """Whether index and data have the lengths that they promise (mmap format)."""
+    with open(f"{prefix}.idx", "rb") as file:
+        header = file.read(HEADER)
+        if not header.startswith(MAGIC):
+            return header.startswith(OLDER)
+        count = int.from_bytes(header[-8:], "little")
+        if os.path.getsize(file.name) != HEADER + (4 + 8) * count:
+            return False
+        if count == 0:
+            return True
+        file.seek(HEADER + 4 * (count - 1))
+        length = int.from_bytes(file.read(4), "little")  # of the last line
+        file.seek(-8, os.SEEK_END)
+        start = int.from_bytes(file.read(8), "little")
+    width = np.dtype(_code_to_dtype[header[-9]]).itemsize
+    return os.path.getsize(f"{prefix}.bin") >= start + width * length
+
+
+def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
+    """The R2L texts of a split, or None.
+
+    Args:
+        prefix: folder and name of the split.
+        cfg: the task's.
+        pairs: fairseq's dataset of the split, one part or several.
+
+    Raises:
+        ValueError: only some parts have R2L texts, or another number of lines.
+    """
+    several = isinstance(pairs.tgt, ConcatDataset)
+    pair = f"{cfg.source_lang}-{cfg.target_lang}"
+    prefixes = [
+        f"{prefix}{part or ''}.{pair}.r2l"
+        for part in range(len(pairs.tgt.datasets) if several else 1)
+    ]
+    parts = [
+        data_utils.load_indexed_dataset(path, dictionary, cfg.dataset_impl)
+        for path in prefixes
+        if dataset_exists(path, impl=cfg.dataset_impl)
+    ]
+    if not parts:
+        return None
+    if len(parts) < len(prefixes):
+        raise ValueError(
+            f"{', '.join(prefixes)} must all be there, or none, but only "
+            f"{len(parts)} of {len(prefixes)} are: give every part of --combine "
+            f"R2L texts ({command_of('binarise')})"
+        )
+    opposite = ConcatDataset(parts, pairs.tgt.sample_ratios) if several else parts[0]
+    if len(opposite) != len(pairs):
+        raise ValueError(
+            f"{prefixes[0]} has {len(opposite)} lines, but "
+            f"{prefix}.{pair}.{cfg.source_lang} has {len(pairs)}: {ANEW}"
+        )
+    return opposite

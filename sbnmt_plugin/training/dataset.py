@@ -1,0 +1,183 @@
+"""Triples (source, L2R text, R2L text) as batches of two target streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
+from torch import Tensor
+
+from sbnmt_plugin.layout import L2R, R2L, live_places, reverse_tokens
+
+
+class SBLanguagePairDataset(FairseqDataset):  # type: ignore[misc]
+    """Wraps fairseq's ``LanguagePairDataset`` and adds the target streams.
+
+    A batch is fairseq's, ``target`` with the natural-order text included, and
+
+    * ``net_input.prev_output_tokens`` (DB, T): start symbol + tokens,
+    * ``stream_target`` (DB, T): tokens + ``</s>``,
+    * ``live`` (n,): the places, in the time-major grid (T, DB), of all that is no
+      padding, by which model and loss tell labels from padding,
+
+    where row ``b * D + d`` is direction d of sentence b.  ``</s>`` follows the last
+    token of its own stream and padding comes after it, so that both streams learn
+    where they end.  (Departs from the authors' code, which pads before ``</s>``.)
+
+    Args:
+        pairs: the wrapped dataset of source and natural-order target.
+        opposite: dataset of the R2L texts, natural order too; None where the R2L
+            stream is the target itself.
+        starts: (D,) first decoder input of each direction.
+        directions: which streams a batch holds: (L2R, R2L), or a teacher's one.
+    """
+
+    def __init__(
+        self,
+        pairs: LanguagePairDataset,
+        opposite: Any,
+        starts: tuple[int, ...],
+        directions: tuple[int, ...] = (L2R, R2L),
+    ) -> None:
+        super().__init__()
+        self.pairs = pairs
+        self.opposite = opposite
+        self.starts = starts
+        self.directions = directions
+        self.src_sizes = pairs.src_sizes
+        self.tgt_sizes = pairs.tgt_sizes
+        if opposite is not None:  # T is the longer stream's
+            self.tgt_sizes = np.maximum(pairs.tgt_sizes, opposite.sizes)
+
+    @property
+    def src(self) -> Any:
+        """Where fairseq's ``--replace-unk`` looks for the text."""
+        return self.pairs.src
+
+    @property
+    def tgt(self) -> Any:
+        """As :attr:`src`, for the target."""
+        return self.pairs.tgt
+
+    @property
+    def sizes(self) -> Any:
+        """(examples, 2) lengths of source and longer stream; (examples,) without."""
+        if self.tgt_sizes is None:
+            return self.src_sizes
+        return np.vstack((self.src_sizes, self.tgt_sizes)).T
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        example = self.pairs[index]
+        if example["target"] is not None:
+            example["opposite"] = (
+                example["target"] if self.opposite is None else self.opposite[index]
+            )
+        return example
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def collater(
+        self, samples: list[dict[str, Any]], pad_to_length: Any = None
+    ) -> dict[str, Any]:
+        """fairseq's batch with both streams; see the class.
+
+        ``ntokens`` counts the labels of all streams, by which the loss is
+        normalised.
+        """
+        if not samples:
+            return {}
+        widest = pad_to_length["target"] if pad_to_length is not None else None
+        batch = self.pairs.collater(samples, pad_to_length)
+        if batch.get("target") is None:
+            return batch
+        by_id = {int(sample["id"]): sample for sample in samples}
+        inputs, labels = [], []
+        for index in batch["id"].tolist():  # fairseq has sorted them by length
+            for direction, start in zip(self.directions, self.starts):
+                stream = self._stream(by_id[index], direction)
+                labels.append(stream)
+                inputs.append(torch.cat([stream.new_tensor([start]), stream[:-1]]))
+        batch["net_input"]["prev_output_tokens"] = self._pad(inputs, widest)
+        batch["stream_target"] = self._pad(labels, widest)
+        width = batch["stream_target"].size(1)
+        lengths = torch.tensor([len(stream) for stream in labels])
+        batch["live"] = live_places(torch.arange(width) < lengths[:, None])
+        batch["ntokens"] = sum(len(stream) for stream in labels)
+        return batch
+
+    def _stream(self, sample: dict[str, Any], direction: int) -> Tensor:
+        """What one direction writes, ``</s>`` last."""
+        if direction == L2R:
+            return sample["target"]
+        return reverse_tokens(sample["opposite"])
+
+    def _pad(self, rows: list[Tensor], width: int | None) -> Tensor:
+        return data_utils.collate_tokens(
+            rows,
+            self.pairs.src_dict.pad(),
+            pad_to_length=width,
+            pad_to_multiple=self.pairs.pad_to_multiple,
+        )
+
+    def num_tokens(self, index: int) -> int:
+        """What an example takes of ``--max-tokens``; see :meth:`num_tokens_vec`."""
+        return int(self.num_tokens_vec(np.array([index]))[0])
+
+    def num_tokens_vec(self, indices: Any) -> Any:
+        """max(source, D * longer stream): the decoder really holds D rows of it.
+
+        So a batch of the same ``--max-tokens`` has about half the sentences of a
+        Transformer's, and the same memory.
+        """
+        sizes = self.src_sizes[indices]
+        if self.tgt_sizes is None:
+            return sizes
+        return np.maximum(sizes, len(self.directions) * self.tgt_sizes[indices])
+
+    def batch_by_size(
+        self,
+        indices: Any,
+        max_tokens: int | None = None,
+        max_sentences: int | None = None,
+        required_batch_size_multiple: int = 1,
+    ) -> list[Any]:
+        """fairseq's batches, and the last one also where it is no full multiple.
+
+        ve-fairseq 0.12.3 drops a last batch whose size is not a multiple of
+        ``--required-batch-size-multiple``: up to a batch of every epoch, and of
+        every test set, silently.
+        """
+        batches = list(
+            super().batch_by_size(
+                indices, max_tokens, max_sentences, required_batch_size_multiple
+            )
+        )
+        kept = sum(len(batch) for batch in batches)
+        return batches if kept == len(indices) else [*batches, indices[kept:]]
+
+    def size(self, index: int) -> tuple[int, int]:
+        """Lengths by which over-long examples are refused or left out."""
+        target = 0 if self.tgt_sizes is None else self.tgt_sizes[index]
+        return self.src_sizes[index], target
+
+    def ordered_indices(self) -> Any:
+        """fairseq's order by length."""
+        return self.pairs.ordered_indices()
+
+    def filter_indices_by_size(self, indices: Any, max_sizes: Any) -> Any:
+        """fairseq's filter, on the longer stream."""
+        return data_utils.filter_paired_dataset_indices_by_size(
+            self.src_sizes, self.tgt_sizes, indices, max_sizes
+        )
+
+    @property
+    def supports_prefetch(self) -> bool:
+        return bool(getattr(self.pairs, "supports_prefetch", False))
+
+    def prefetch(self, indices: Any) -> None:
+        self.pairs.prefetch(indices)
+        if self.opposite is not None:
+            self.opposite.prefetch(indices)
