@@ -1,5 +1,8 @@
 """The Python interface to a trained model."""
 
+from __future__ import annotations
+
+import os
 import reprlib
 from typing import Any
 
@@ -7,6 +10,7 @@ import torch
 from fairseq import hub_utils
 from torch import Tensor
 
+from sbnmt_plugin.checkpoints import check_checkpoints
 from sbnmt_plugin.layout import DEFAULT_BEAM
 
 FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
@@ -61,3 +65,38 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):  # type: ignore[misc]
             return []
         with torch.no_grad():
             return super().generate(tokenized_sentences, beam, *args, **kwargs)
+
+
+def load(
+    model_name_or_path: str,
+    checkpoint_file: str,
+    data_name_or_path: str,
+    **kwargs: Any,
+) -> SBHubInterface:
+    """What fairseq's ``hub_utils.from_pretrained`` has loaded, after a look at it.
+
+    Args:
+        model_name_or_path, checkpoint_file, data_name_or_path: see
+            :meth:`model.SBTransformerModel.from_pretrained`.
+        kwargs: fairseq's, and settings to override.
+
+    Raises:
+        FileNotFoundError: no such folder or checkpoint.
+        ValueError: a damaged checkpoint, or two of different directions.
+    """
+    given = {"model_name_or_path": model_name_or_path}
+    if not data_name_or_path.startswith("."):
+        given["data_name_or_path"] = data_name_or_path
+    for name, path in given.items():
+        if "://" not in path and not os.path.exists(path):
+            raise FileNotFoundError(
+                f"{name} {path} does not exist: give the folder of the model and, "
+                "for data_name_or_path, the one with its dict.*.txt"
+            )
+    if os.path.isdir(model_name_or_path):
+        files = checkpoint_file.split(os.pathsep)
+        check_checkpoints([os.path.join(model_name_or_path, x) for x in files])
+    loaded = hub_utils.from_pretrained(
+        model_name_or_path, checkpoint_file, data_name_or_path, **kwargs
+    )
+    return SBHubInterface(loaded["args"], loaded["task"], loaded["models"])

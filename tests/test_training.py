@@ -27,7 +27,7 @@ from helpers import (
 )
 
 from sbnmt_plugin.layout import L2R, R2L, TAGS, opposite
-from sbnmt_plugin.network.model import adopt_transformer
+from sbnmt_plugin.network.initialisation import adopt_transformer
 from sbnmt_plugin.task import with_stream_labels
 from sbnmt_plugin.training import criterion
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy, smoothed_loss

@@ -1,13 +1,10 @@
-"""The SB-NMT model: its options, named architectures, initialisation and Python API."""
+"""The SB-NMT model: its options and named architectures."""
 
-import logging
-import os
 from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from fairseq import hub_utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model, register_model_architecture
@@ -25,13 +22,11 @@ from fairseq.models.transformer.transformer_legacy import (
 from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
-from sbnmt_plugin.checkpoints import check_checkpoints
-from sbnmt_plugin.hub import SBHubInterface
+from sbnmt_plugin import hub
 from sbnmt_plugin.layout import TAGS
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
-
-logger = logging.getLogger(__name__)
+from sbnmt_plugin.network.initialisation import adopt_transformer
 
 DEFAULT_FUTURE_DROPOUT = 0.3
 REFUSED = {
@@ -47,11 +42,6 @@ REFUSED = {
     "decoder_xformers_att_config": "SBAtt replaces the attention product",
     "encoder_xformers_att_config": "its cross-attention shares one copy of the keys",
 }
-EMBEDDINGS = (
-    "encoder.embed_tokens.weight",
-    "decoder.embed_tokens.weight",
-    "decoder.output_projection.weight",
-)
 
 
 @dataclass
@@ -142,8 +132,8 @@ class SBTransformerModel(TransformerModel):  # type: ignore[misc]
         checkpoint_file: str = "model.pt",
         data_name_or_path: str = ".",
         **kwargs: Any,
-    ) -> "SBHubInterface":
-        """Load a trained model for :meth:`SBHubInterface.translate`.
+    ) -> hub.SBHubInterface:
+        """Load a trained model for :meth:`hub.SBHubInterface.translate`.
 
         Args:
             model_name_or_path: folder that holds the checkpoint.
@@ -154,29 +144,15 @@ class SBTransformerModel(TransformerModel):  # type: ignore[misc]
                 ``bpe_codes=…``.
 
         Raises:
-            FileNotFoundError: no such folder or checkpoint.
-            ValueError: a damaged checkpoint, or two of different directions.
+            FileNotFoundError, ValueError: see :func:`hub.load`.
         """
-        given = {"model_name_or_path": model_name_or_path}
-        if not data_name_or_path.startswith("."):
-            given["data_name_or_path"] = data_name_or_path
-        for name, path in given.items():
-            if "://" not in path and not os.path.exists(path):
-                raise FileNotFoundError(
-                    f"{name} {path} does not exist: give the folder of the model and, "
-                    "for data_name_or_path, the one with its dict.*.txt"
-                )
-        if os.path.isdir(model_name_or_path):
-            files = checkpoint_file.split(os.pathsep)
-            check_checkpoints([os.path.join(model_name_or_path, x) for x in files])
-        loaded = hub_utils.from_pretrained(
+        return hub.load(
             model_name_or_path,
             checkpoint_file,
             data_name_or_path,
             archive_map=cls.hub_models(),
             **kwargs,
         )
-        return SBHubInterface(loaded["args"], loaded["task"], loaded["models"])
 
     @classmethod
     def hub_models(cls) -> dict[str, Any]:
@@ -186,7 +162,7 @@ class SBTransformerModel(TransformerModel):  # type: ignore[misc]
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
     ) -> None:
-        """Accept the weights of a Transformer: see :func:`adopt_transformer`."""
+        """Accept the weights of a Transformer: see :mod:`network.initialisation`."""
         super().upgrade_state_dict_named(state_dict, name)
         if "decoder.sb_version" not in state_dict:
             adopt_transformer(
@@ -223,48 +199,6 @@ def refuse_options(args: Any) -> None:
         if getattr(args, name, None):
             flag = "--" + name.replace("_", "-")
             raise ValueError(f"sb_transformer does not support {flag}: {reason}")
-
-
-def adopt_transformer(
-    state: dict[str, Tensor],
-    fresh: dict[str, Tensor],
-    eos: int,
-    source_tags: list[int],
-    target_tags: list[int],
-) -> None:
-    """Turn a plain Transformer's weights into an SB model's, in place.
-
-    The tags' rows start as the ``</s>`` row, with which a Transformer starts its
-    output; rows that the Transformer does not have are added for them.  Fusion
-    parameters keep their fresh values.  At λ = 0 the L2R half then scores as the
-    Transformer does.
-
-    Args:
-        state: of the Transformer (a teacher of ours or fairseq's own).
-        fresh: of the newly built SB model.
-
-    Raises:
-        ValueError: the number of embedding rows says that dictionaries differ.
-    """
-    for name in EMBEDDINGS:
-        tags = source_tags if name.startswith("encoder") else target_tags
-        if name not in state or name not in fresh:
-            continue
-        rows, wanted = state[name].size(0), fresh[name].size(0)
-        if rows not in (wanted, wanted - len(tags)):
-            raise ValueError(
-                f"{name} of the checkpoint has {rows} rows, but the dictionary asks "
-                f"for {wanted}, or {wanted - len(tags)} without tags: initialise from "
-                "a model trained with the same dict.*.txt"
-            )
-        weight = state[name].new_empty(fresh[name].shape)
-        weight[:rows] = state[name]
-        weight[tags] = state[name][eos]
-        state[name] = weight
-    for name, value in fresh.items():
-        if name == "decoder.sb_version" or ".self_attn.fusion." in name:
-            state[name] = value
-    logger.info("initialised from a Transformer; tags start as the </s> row")
 
 
 @register_model_architecture("sb_transformer", "sb_transformer")
