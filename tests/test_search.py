@@ -22,7 +22,7 @@ from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, Layout
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD
-from sbnmt_plugin.search import generator as generator_module
+from sbnmt_plugin.search import answers
 from sbnmt_plugin.search import top_k
 from sbnmt_plugin.search.beam import expand
 from sbnmt_plugin.search.generator import Generator
@@ -161,7 +161,7 @@ BREAKS = {
         "divisor",
         lambda self, n: (n.double() + 4) ** self.alpha,
     ),
-    "un-reversal": (generator_module, "reverse_tokens", lambda x: x),
+    "un-reversal": (answers, "reverse_tokens", lambda x: x),
 }
 
 

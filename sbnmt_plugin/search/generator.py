@@ -21,12 +21,12 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from fairseq import utils
 from torch import Tensor
 
-from sbnmt_plugin.layout import L2R, NAMES, R2L, reverse_tokens
+from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD, wide
+from sbnmt_plugin.search.answers import Hypothesis, answers_of
 from sbnmt_plugin.search.batch import Batch
 from sbnmt_plugin.search.beam import Candidates, expand, survivors
 from sbnmt_plugin.search.logits_processing import admit, restrict
@@ -34,8 +34,6 @@ from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, finished, ranking, take_along
 from sbnmt_plugin.search.registry import DEFAULT, register_search
 from sbnmt_plugin.search.scorer import Scorer, ensemble_step
-
-Hypothesis = dict[str, Any]
 
 
 @register_search(DEFAULT)
@@ -125,9 +123,11 @@ class Generator:
                 for place in done.nonzero().flatten().tolist():
                     index = int(batch.index[place])
                     if not results[index]:
-                        results[index], records[index] = self._close(
-                            batch, place, net_input["src_tokens"][index]
+                        source = net_input["src_tokens"][index]
+                        results[index], best = answers_of(
+                            batch, place, source, self.symbols, self.options
                         )
+                        records[index] = results[index][0]["direction"], best
                 alive = self._staying(done)
                 rows = self.layout.rows_of(alive)
                 batch = batch.select(alive, rows)
@@ -271,70 +271,3 @@ class Generator:
                 0 if bool(done.all()) else len(done), device=done.device
             )
         return (~done).nonzero().flatten()
-
-    def _close(
-        self, batch: Batch, place: int, source: Tensor
-    ) -> tuple[list[Hypothesis], tuple[str, dict[str, Hypothesis]]]:
-        """The answers of a finished sentence; for the record who won, and each
-        direction's best (no entry where one never finished)."""
-        single = batch.pool.select(batch.index.new_tensor([place]))
-        score, index = ranking(single, self.options.answering)
-        size = single.score.size(2)
-        answers = [
-            self._hypothesis(single, i // size, i % size, source)
-            for value, i in zip(score[0].tolist(), index[0].tolist())
-            if value > DEAD
-        ]
-        if not answers and bool(batch.broken[place]):
-            raise FloatingPointError(
-                "no hypothesis of a sentence has a finite score: the model's "
-                "probabilities are not numbers (too high a learning rate? fp16 range?)"
-            )
-        if not answers:
-            raise ValueError(
-                "no hypothesis of a sentence can end: no token is left that "
-                "--no-repeat-ngram-size, --min-len, --max-len-a, --max-len-b and the "
-                "prefix allow, or --unkpen and --temperature leave none a finite "
-                "score; loosen them"
-            )
-        best = {
-            NAMES[direction]: self._hypothesis(single, place, 0, source)
-            for place, direction in enumerate(self.options.directions)
-            if single.score[0, place, 0] > DEAD
-        }
-        return answers, (answers[0]["direction"], best)
-
-    def _hypothesis(
-        self, pool: Pool, place: int, entry: int, source: Tensor
-    ) -> Hypothesis:
-        """fairseq's dict for an entry of a pool, tokens in natural order."""
-        direction = self.options.directions[place]
-        length = int(pool.length[0, place, entry])
-        values = {name: x[0, place, entry, :length] for name, x in pool.fields.items()}
-        partner = values.get("partner")
-        attention = values.get("attention")
-        if direction == R2L:
-            for name in ("tokens", "scores"):
-                values[name] = reverse_tokens(values[name])
-            if attention is not None:
-                attention = reverse_tokens(attention)
-        alignment: Any = torch.empty(0)
-        if attention is not None:
-            extract = (
-                utils.extract_soft_alignment
-                if self.options.print_alignment == "soft"
-                else utils.extract_hard_alignment
-            )
-            alignment = extract(
-                attention, source, values["tokens"], self.symbols.pad, self.symbols.eos
-            )
-        return {
-            "tokens": values["tokens"],
-            "score": pool.score[0, place, entry],
-            "total": pool.total[0, place, entry],
-            "attention": None if attention is None else attention.t(),
-            "alignment": alignment,
-            "positional_scores": values["scores"],
-            "direction": NAMES[direction],
-            "partner_tokens": None if partner is None else partner[:-1],
-        }
