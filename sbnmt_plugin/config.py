@@ -14,6 +14,10 @@ from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.steps import command_of
 
 DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
+REFUSED = {
+    "num_batch_buckets": "its padding would stand inside the streams",
+    "load_alignments": "alignment losses know one target stream",
+}
 
 
 @dataclass
@@ -80,3 +84,31 @@ class SBTranslationConfig(TranslationConfig):
     sb_restore_file: str = II("checkpoint.restore_file")
     sb_save_dir: str = II("checkpoint.save_dir")
     sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
+
+
+def refuse_options(cfg: SBTranslationConfig) -> None:
+    """Refuse by name what would be ignored, or would not do what it says.
+
+    Raises:
+        ValueError: see the messages.
+    """
+    for name, reason in REFUSED.items():
+        if getattr(cfg, name):
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(f"{flag} is not supported by sb_translation: {reason}")
+    for flag, path in ("records", cfg.sb_records), ("trace", cfg.sb_trace):
+        if cfg.eval_bleu and path is not None:
+            raise ValueError(
+                f"--sb-{flag} is for decoding, not for --eval-bleu, which would "
+                "write every sentence at every validation: leave one of them out"
+            )
+    if cfg.left_pad_target:
+        raise ValueError(
+            "--left-pad-target is not supported: both streams start at position 0; "
+            "leave it out"
+        )
+    if cfg.num_shards not in (None, 1):
+        raise ValueError(
+            "--num-shards is ignored by fairseq-generate: shard with "
+            "--distributed-world-size N --distributed-rank I instead"
+        )

@@ -20,7 +20,7 @@ from sbnmt_plugin.checkpoints import (
     checkpoint_files,
     fingerprint,
 )
-from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
+from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig, refuse_options
 from sbnmt_plugin.layout import DEFAULT_BEAM, R2L, TAGS
 from sbnmt_plugin.network.precision import to_bfloat16
 from sbnmt_plugin.search.arguments import check_names, search_options
@@ -31,15 +31,10 @@ from sbnmt_plugin.search.registry import search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.training.data_files import check_split, load_opposite
-from sbnmt_plugin.training.dataset import SBLanguagePairDataset
+from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
-
-REFUSED = {
-    "num_batch_buckets": "its padding would stand inside the streams",
-    "load_alignments": "alignment losses know one target stream",
-}
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
@@ -68,28 +63,9 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         """As fairseq's, with the options checked that would be ignored otherwise."""
         if kwargs.get("from_checkpoint"):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
-        for name, reason in REFUSED.items():
-            if getattr(cfg, name):
-                flag = "--" + name.replace("_", "-")
-                raise ValueError(f"{flag} is not supported by sb_translation: {reason}")
-        for flag, path in ("records", cfg.sb_records), ("trace", cfg.sb_trace):
-            if cfg.eval_bleu and path is not None:
-                raise ValueError(
-                    f"--sb-{flag} is for decoding, not for --eval-bleu, which would "
-                    "write every sentence at every validation: leave one of them out"
-                )
-        if cfg.left_pad_target:
-            raise ValueError(
-                "--left-pad-target is not supported: both streams start at position 0; "
-                "leave it out"
-            )
+        refuse_options(cfg)
         if not kwargs.get("from_checkpoint"):
             check_checkpoints(checkpoint_files(cfg))
-        if cfg.num_shards not in (None, 1):
-            raise ValueError(
-                "--num-shards is ignored by fairseq-generate: shard with "
-                "--distributed-world-size N --distributed-rank I instead"
-            )
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
         return task
 
@@ -322,13 +298,3 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
         FairseqTask.reduce_metrics(self, logging_outputs, criterion)
         if self.cfg.eval_bleu:
             log_bleu(logging_outputs)
-
-
-def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
-    """The batch as a criterion sees it: ``target`` (DB, T) are the streams' labels.
-
-    Elsewhere ``target`` is the natural-order text, which fairseq prints and scores.
-    """
-    if not sample:
-        return sample
-    return {**sample, "target": sample["stream_target"]}

@@ -22,8 +22,7 @@ from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, Layout
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD
-from sbnmt_plugin.search import answers
-from sbnmt_plugin.search import top_k
+from sbnmt_plugin.search import answers, top_k
 from sbnmt_plugin.search.beam import expand
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.logits_processing import ban_repeated_ngrams

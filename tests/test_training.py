@@ -28,9 +28,9 @@ from helpers import (
 
 from sbnmt_plugin.layout import L2R, R2L, TAGS, opposite
 from sbnmt_plugin.network.initialisation import adopt_transformer
-from sbnmt_plugin.task import with_stream_labels
 from sbnmt_plugin.training import criterion
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy, smoothed_loss
+from sbnmt_plugin.training.dataset import with_stream_labels
 
 
 def make_sample(model):

@@ -181,3 +181,13 @@ class SBLanguagePairDataset(FairseqDataset):  # type: ignore[misc]
         self.pairs.prefetch(indices)
         if self.opposite is not None:
             self.opposite.prefetch(indices)
+
+
+def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
+    """The batch as a criterion sees it: ``target`` (DB, T) are the streams' labels.
+
+    Elsewhere ``target`` is the natural-order text, which fairseq prints and scores.
+    """
+    if not sample:
+        return sample
+    return {**sample, "target": sample["stream_target"]}

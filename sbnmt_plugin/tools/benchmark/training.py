@@ -23,11 +23,10 @@ from fairseq.optim.adam import FairseqAdam
 from tqdm import tqdm
 
 from sbnmt_plugin.layout import L2R, R2L, TAGS
-from sbnmt_plugin.task import with_stream_labels
 from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
 from sbnmt_plugin.tools.benchmark.workers import Worker, free_port, timed
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
-from sbnmt_plugin.training.dataset import SBLanguagePairDataset
+from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 
 BASELINE = "fairseq"
 SYSTEMS = {"fairseq": "l2r", "SB-NMT": "both"}
