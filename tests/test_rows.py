@@ -96,7 +96,7 @@ def test_unknown_rows_are_refused(name):
         ({"typo": 1}, "unknown keys typo: known are source"),
         (
             {"bpe": {"kind": "word"}},
-            "bpe.kind must be joint or separate, but is 'word'",
+            "bpe.kind must be joint, separate or none, but is 'word'",
         ),
         ({"teachers": "three"}, "teachers must be two or one"),
         ({"systems": {"sbb": {}}}, "systems has unknown keys sbb"),

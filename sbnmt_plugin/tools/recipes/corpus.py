@@ -68,8 +68,10 @@ class Corpus(Runner):
 
     @exclusive
     def bpe(self) -> Path:
-        """Learn codes on the training text and split all texts."""
+        """Learn codes on the training text and split all texts; or leave them whole."""
         text, out, bpe = self.text(), self.work / "bpe", self.settings["bpe"]
+        if bpe["kind"] == "none":
+            return text
         languages = self.source, self.target
         for language in languages:
             joint = bpe["kind"] == "joint"
@@ -91,7 +93,7 @@ class Corpus(Runner):
             return
         prefixes = ["--trainpref", train]
         for split in ("valid", "test"):
-            prefixes += [f"--{split}pref", self.work / "bpe" / split]
+            prefixes += [f"--{split}pref", self.bpe() / split]
         pair = ["-s", self.source, "-t", self.target, "--destdir", folder]
         self.own(folder.name, "binarise", *pair, *prefixes, "--workers", 2, *words)
 

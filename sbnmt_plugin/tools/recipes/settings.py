@@ -106,11 +106,13 @@ def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
 
 def check(recipe: dict[str, Any], path: Path) -> None:
     """Refuse values with which a later step would fail or do something else."""
-    if recipe["bpe"].get("kind") not in ("joint", "separate"):
+    kind = recipe["bpe"].get("kind")
+    if kind not in ("joint", "separate", "none"):
         raise ValueError(
-            f"{path}: bpe.kind must be joint or separate, but is "
-            f"{recipe['bpe'].get('kind')!r}"
+            f"{path}: bpe.kind must be joint, separate or none, but is {kind!r}"
         )
+    if kind != "none" and not isinstance(recipe["bpe"].get("merges"), int):
+        raise ValueError(f"{path}: bpe.merges must be a number, unless bpe.kind is none")
     if recipe["teachers"] not in ("two", "one"):
         raise ValueError(
             f"{path}: teachers must be two or one, but is {recipe['teachers']!r}"
