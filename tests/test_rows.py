@@ -683,7 +683,7 @@ def test_sets_are_scored_apart_and_averaged(tmp_path):
     settings = {
         "target": "en",
         "detokenise": "",
-        "score": {"lowercase": True, "references": 2},
+        "score": {"lowercase": True, "references": 2, "phonemes": False},
     }
     tokens = [good.upper(), bad, bad]
     scored, _ = results.score_row(tokens, tmp_path, settings)

@@ -6,12 +6,13 @@ import statistics
 from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.base import Metric
 
 Scores = dict[str, dict[str, Any]]  # name -> score and signature
 
 
 def score(
-    metric: BLEU | CHRF, hypothesis: list[str], references: list[list[str]]
+    metric: Metric, hypothesis: list[str], references: list[list[str]]
 ) -> dict[str, Any]:
     """Value and signature of a metric."""
     value = metric.corpus_score(hypothesis, references).score

@@ -1,10 +1,10 @@
 """Does the interaction matter?  Decode with one checkpoint as it is and crippled.
 
     sbnmt probe-interaction data --path sb/model.pt --input bpe/test.src \
-        --reference text/test.tgt [--reference …] [--json FILE] \
+        --reference text/test.tgt [--reference …] [--phonemes] [--json FILE] \
         [options of fairseq-generate]
 
-Prints tokenised BLEU of
+Prints tokenised BLEU (and word and phoneme error rate, where lines are words) of
 
     as trained          the search of the paper
     λ = 0               nothing of the future attention reaches the model
@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.probes import (
     SETTINGS,
     Prober,
@@ -30,6 +31,9 @@ def main() -> None:
     parser.add_argument("--input", required=True, help="source text, as binarised")
     parser.add_argument("--reference", action="append", required=True, help="tokenised")
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
+    parser.add_argument(
+        "--phonemes", action="store_true", help="lines are words: error rates, too"
+    )
     parser.add_argument("--json", help="file to write the scores to")
     args, others = parser.parse_known_args()
     lines, *references = read_parallel(args.input, *args.reference)
@@ -55,9 +59,12 @@ def main() -> None:
         wins = [h["direction"] for h in found.values()].count("l2r")
         share = 100 * wins / max(1, len(found))
         results[name]["L2R wins"] = round(share, 1)
+        rates = error_rates(texts, references) if args.phonemes else {}
+        results[name] |= {key: rate["score"] for key, rate in rates.items()}
+        shown = [f"   {key} {rate['score']:6.2f}" for key, rate in rates.items()]
         print(
             f"interaction {name:<18} tokenised BLEU {results[name]['score']:6.2f}   "
-            f"L2R wins {share:5.1f} %",
+            f"L2R wins {share:5.1f} %{''.join(shown)}",
             flush=True,
         )
     print(f"signature {results['as trained']['signature']}")

@@ -6,6 +6,8 @@
 
 --hypothesis and --reference are detokenised text.  Tokenised BLEU, by which the paper
 reports, is computed on text that is tokenised already (no further tokenisation).
+With --phonemes a line is a word, its tokens are phonemes, and the scores are word and
+phoneme error rate; any of the references is right.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import json
 
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.scoring import (
     scores,
     tokenised_bleu,
@@ -27,11 +30,17 @@ def main() -> None:
     parser.add_argument("--tokenised-reference", action="append", default=[])
     parser.add_argument("--tokenised-hypothesis")
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
+    parser.add_argument("--phonemes", action="store_true", help="error rates")
     parser.add_argument("--json", help="file to write the scores to")
     args = parser.parse_args()
     refuse_overwriting(args.json, args.hypothesis, *args.reference)
     hypothesis, *references = read_parallel(args.hypothesis, *args.reference)
-    results = scores(hypothesis, references, args.lowercase)
+    if args.phonemes and args.lowercase:
+        raise ValueError("--lowercase and --phonemes exclude each other")
+    if args.phonemes:
+        results = error_rates(hypothesis, references)
+    else:
+        results = scores(hypothesis, references, args.lowercase)
     if bool(args.tokenised_reference) != bool(args.tokenised_hypothesis):
         raise ValueError("--tokenised-reference and --tokenised-hypothesis go together")
     if args.tokenised_hypothesis:

@@ -14,7 +14,7 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.recipes.corpus import exclusive
 from sbnmt_plugin.tools.recipes.results import reference_files, score_row
-from sbnmt_plugin.tools.recipes.settings import search_options
+from sbnmt_plugin.tools.recipes.settings import SCORE, search_options
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
     SYSTEMS,
@@ -113,6 +113,8 @@ class Recipe(Training):
             words += [*search_options(self.settings), "--json", output]
             if self.settings["score"]["lowercase"]:
                 words += ["--lowercase"]
+            if self.settings["score"]["phonemes"]:
+                words += ["--phonemes"]
             self.own(f"interaction/{name}", "probe-interaction", *words)
 
     def reading(self, name: str) -> None:
@@ -180,6 +182,7 @@ def same_recipe(work: Path, settings: dict[str, Any]) -> None:
     path = work / "recipe.json"
     if path.exists():
         known = json.loads(path.read_text("utf-8"))
+        known["score"] = {**SCORE, **known["score"]}  # where a key is newer than that
         changed = [key for key in SHARED if known.get(key) != settings[key]]
         if changed:
             raise ValueError(

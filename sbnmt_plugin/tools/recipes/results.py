@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.base import Metric
 
+from sbnmt_plugin.tools.phonemes import WordErrorRate, error_rates
 from sbnmt_plugin.tools.recipes.costs import machine, step_cost
 from sbnmt_plugin.tools.recipes.settings import same_training, training_options
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS, SYSTEMS, describe, split_name
@@ -49,6 +51,8 @@ def score_row(
 ) -> tuple[dict[str, Any], list[str]]:
     """Tokenised BLEU and, where text can be detokenised, sacreBLEU and chrF.
 
+    Word and phoneme error rate too, where the recipe says that lines are words.
+
     Args:
         tokens: the hypotheses, BPE undone.
         text: folder with test.TGT, and test.ref.TGT as published.
@@ -74,6 +78,8 @@ def score_row(
         result = {"tokenised BLEU": tokenised_bleu(piece[0], own, lowercase)}
         if read:
             result |= scores(piece[1], read, lowercase)
+        if settings["score"]["phonemes"]:
+            result |= error_rates(piece[0], own)
         found.append(result)
     scored: dict[str, Any] = mean(found)
     if len(sets) > 1:
@@ -140,7 +146,8 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
     total = total_seconds(work / "logs", settings, trained)
     if total is not None:
         row["total seconds"] = total
-    for probe, key in ("interaction", "score"), ("reading", "second half"):
+    score = "WER" if settings["score"]["phonemes"] else "score"
+    for probe, key in ("interaction", score), ("reading", "second half"):
         path = work / "results" / probe / f"{name}.json"
         if path.exists():
             found = json.loads(path.read_text("utf-8"))
@@ -157,13 +164,14 @@ def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None
     opponents = [row for row in rows if split_name(row["name"])[0] in OPPONENTS]
     if not opponents:
         return None
-    detokenised = bool(settings["detokenise"])
-    key, suffix, stem = "BLEU", "txt", "test.ref"
-    options: dict[str, Any] = {"lowercase": settings["score"]["lowercase"]}
-    if not detokenised:
-        key, suffix, stem = "tokenised BLEU", "tok", "test"
-        options |= {"tokenize": "none", "force": True}
-    best = max(opponents, key=lambda row: row[key])
+    lowercase = settings["score"]["lowercase"]
+    metric: Metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
+    key, suffix, stem, better = "tokenised BLEU", "tok", "test", max
+    if settings["score"]["phonemes"]:
+        metric, key, better = WordErrorRate(), "WER", min
+    elif settings["detokenise"]:
+        metric, key, suffix, stem = BLEU(lowercase=lowercase), "BLEU", "txt", "test.ref"
+    best = better(opponents, key=lambda row: row[key])
     target, count = settings["target"], settings["score"]["references"]
     given = references(work / "text", target, stem, count)
     outputs = {
@@ -173,7 +181,7 @@ def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None
     for row in rows:
         if row is not best:
             pair = outputs[best["name"]], outputs[row["name"]]
-            row["p"] = paired_bootstrap(BLEU(**options), *pair, given)
+            row["p"] = paired_bootstrap(metric, *pair, given)
     return best["name"]
 
 

@@ -39,12 +39,12 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "rerank": (list, ["--beam", 10]),
     "generate": (list, ["--max-tokens", 4000]),
     "detokenise": (str, ""),  # language for sacremoses; tokens are scored without
-    "score": (dict, {}),  # lowercase: true, references: 4
+    "score": (dict, {}),  # lowercase: true, references: 4, phonemes: true
     "rows": (list, list(PAPER)),
     "jobs": (int, 1),  # steps side by side
     "environment": (dict, {}),
 }
-SCORE = {"lowercase": False, "references": 1}
+SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 
 
 def find_recipe(name: str) -> Path:
@@ -112,7 +112,9 @@ def check(recipe: dict[str, Any], path: Path) -> None:
             f"{path}: bpe.kind must be joint, separate or none, but is {kind!r}"
         )
     if kind != "none" and not isinstance(recipe["bpe"].get("merges"), int):
-        raise ValueError(f"{path}: bpe.merges must be a number, unless bpe.kind is none")
+        raise ValueError(
+            f"{path}: bpe.merges must be a number, unless bpe.kind is none"
+        )
     if recipe["teachers"] not in ("two", "one"):
         raise ValueError(
             f"{path}: teachers must be two or one, but is {recipe['teachers']!r}"
@@ -122,6 +124,11 @@ def check(recipe: dict[str, Any], path: Path) -> None:
         unknown = sorted(set(recipe[key]) - set(known))
         if unknown:
             raise ValueError(f"{path}: {key} has unknown keys {', '.join(unknown)}")
+    if recipe["score"]["phonemes"] and recipe["score"]["lowercase"]:
+        raise ValueError(
+            f"{path}: score.lowercase must be false with score.phonemes, whose error "
+            "rates compare phonemes as they are: write the text in lower case instead"
+        )
     rows(recipe["rows"])
 
 

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 
 from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
 
 SAMPLES = 1000  # of the paired bootstrap
-SCORES = ("tokenised BLEU", "BLEU", "chrF")
+SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
 PROBES = ("as trained", "λ = 0", "partners shuffled")
 NONE = ""
 Row = dict[str, Any]
 
 
 def paired_bootstrap(
-    metric: BLEU, baseline: list[str], system: list[str], references: list[list[str]]
+    metric: Metric, baseline: list[str], system: list[str], references: list[list[str]]
 ) -> float:
-    """p of the hypothesis that the two systems' BLEU differ by chance.
+    """p of the hypothesis that the two systems' scores differ by chance.
 
     sacreBLEU's paired bootstrap resampling, with its own seed.
     """
     if baseline == system:
         return 1.0  # which sacreBLEU would call significant: 0 of its samples is "> 0"
     pair = [("baseline", baseline), ("system", system)]
-    test = PairedTest(pair, {"BLEU": metric}, references, "bs", SAMPLES)
+    test = PairedTest(pair, {"metric": metric}, references, "bs", SAMPLES)
     _, results = test()
-    return float(results["BLEU"][1].p_value)
+    (scored,) = (found for name, found in results.items() if name != "System")
+    return float(scored[1].p_value)
 
 
 def aligned(header: list[str], rows: list[list[str]]) -> list[str]:
@@ -80,6 +81,8 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "tok. BLEU": [number(row.get("tokenised BLEU")) for row in table["rows"]],
         "BLEU": [number(row.get("BLEU")) for row in table["rows"]],
         "chrF": [number(row.get("chrF")) for row in table["rows"]],
+        "WER, %": [number(row.get("WER")) for row in table["rows"]],
+        "PER, %": [number(row.get("PER")) for row in table["rows"]],
         "p": [p_value(row, table.get("opponent")) for row in table["rows"]],
         "L2R wins, %": [number(row.get("L2R wins"), 1) for row in table["rows"]],
     }
@@ -102,7 +105,8 @@ def probe_table(table: dict[str, Any], probe: str, title: str, digits: int):
 def interaction_table(table: dict[str, Any]) -> list[str]:
     """What the interaction is worth in the search (probe_interaction.py)."""
     pooled = any("sets" in row for row in table["rows"])
-    title = "tok. BLEU of one checkpoint" + ", all sets together" * pooled
+    score = "WER, %," if "WER" in table["signatures"] else "tok. BLEU"
+    title = f"{score} of one checkpoint" + ", all sets together" * pooled
     return probe_table(table, "interaction", title, 2)
 
 
@@ -127,8 +131,10 @@ def notes(table: dict[str, Any]) -> list[str]:
     lines = [f"{name}: `{text}`" for name, text in table["signatures"].items()]
     opponent = [r["title"] for r in table["rows"] if r["name"] == table.get("opponent")]
     if opponent:
+        score = "WER" if "WER" in table["signatures"] else "BLEU"
         lines.append(
-            f"p: paired bootstrap ({SAMPLES:,} samples) of BLEU against {opponent[0]}"
+            f"p: paired bootstrap ({SAMPLES:,} samples) of {score} against "
+            + opponent[0]
             + ", all sets together" * any("sets" in row for row in table["rows"])
         )
     if any(row.get("total seconds") for row in table["rows"]):
