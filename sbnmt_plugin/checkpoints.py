@@ -81,7 +81,7 @@ def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
             "written or copied, or is another kind of file; use another one"
         )
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # torch and its unpickler raise all sorts
         reason = str(error).split("\n")[0]
         raise ValueError(
@@ -89,17 +89,18 @@ def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
             f"than tensors, settings and counters ({type(error).__name__}: {reason}); "
             "use another one"
         ) from error
-    if not isinstance(state, dict) or "model" not in state:
+    if not isinstance(checkpoint, dict) or "model" not in checkpoint:
         raise ValueError(
             f"{path} {options} must be a checkpoint of fairseq-train, but has no model "
             "in it: use another one"
         )
-    return state
+    return checkpoint
 
 
-def settings_of(state: dict[str, Any]) -> dict[str, Any]:
+def settings_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
     """The settings of a checkpoint's model."""
-    settings = (state.get("cfg") or {}).get("model") or state.get("args") or {}
+    newer = (checkpoint.get("cfg") or {}).get("model")
+    settings = newer or checkpoint.get("args") or {}
     return dict(settings if hasattr(settings, "keys") else vars(settings))
 
 
@@ -155,13 +156,13 @@ def check_start(path: str, source: Any, target: Any) -> None:
     Raises:
         ValueError: it belongs to other dictionaries.
     """
-    state = read_checkpoint(path)
-    saved = settings_of(state).get("sb_dictionaries")
+    checkpoint = read_checkpoint(path)
+    saved = settings_of(checkpoint).get("sb_dictionaries")
     if saved is not None:
         check_dictionaries(saved, source, target, path)
         return
     for name, dictionary in (("encoder", source), ("decoder", target)):
-        rows = state["model"].get(f"{name}.embed_tokens.weight")
+        rows = checkpoint["model"].get(f"{name}.embed_tokens.weight")
         if rows is not None and rows.size(0) != len(dictionary) - len(TAGS):
             raise ValueError(
                 f"{name}.embed_tokens.weight of {path} must have "

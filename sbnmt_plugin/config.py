@@ -41,8 +41,8 @@ class SBTranslationConfig(TranslationConfig):
     sb_length_penalty: ChoiceEnum(tuple(LENGTH_PENALTIES)) = field(  # type: ignore[valid-type]
         default="gnmt",
         metadata={
-            "help": "scores are divided by ((5 + n) / 6) ** lenpen (gnmt, the paper's) "
-            "or n ** lenpen (power, fairseq's)"
+            "help": "scores of n tokens are divided by ((5 + n) / 6) ** lenpen (gnmt, "
+            "the paper's) or n ** lenpen (power, fairseq's)"
         },
     )
     sb_stop: ChoiceEnum(STOPS) = field(  # type: ignore[valid-type]

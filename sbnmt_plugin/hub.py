@@ -21,7 +21,7 @@ FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search option
 }
 
 
-class SBHubInterface(hub_utils.GeneratorHubInterface):  # type: ignore[misc]
+class SBHubInterface(hub_utils.GeneratorHubInterface):
     """fairseq's hub interface; order is kept, empty lists and strings are fine."""
 
     def translate(

@@ -7,14 +7,15 @@ Shape letters, used in every docstring of the package:
     K  hypotheses per direction       V  target vocabulary    n  rows that are computed
     G  rows of a sentence = D * K     Q  queries of a stream: the T steps of training,
     N  rows = B * D * K                  the K hypotheses of a step of the search
-    P  places in a pool of finished   L  tokens of a finished hypothesis
-       hypotheses, and the tokens     M  candidates that are looked at, best first
-       of a forced prefix
+    P  places in a pool of finished   T' keys of a stream: the T steps of training,
+       hypotheses, and the tokens        K slots for each step of the search
+       of a forced prefix             M  candidates that are looked at, best first
+    t  steps of the search so far     L  tokens of a finished hypothesis, with </s>
 
-Rows are sentence-major everywhere: ``row = (b * D + d) * K + k``.  Training is
-the case K = 1; a one-directional teacher is the case D = 1.  All hypotheses of
-a sentence are therefore neighbours, and "look at the other direction" is one
-function, :func:`opposite`.
+A stream is what one direction of a sentence writes; a batch has BD of them.  Rows are
+sentence-major everywhere: ``row = (b * D + d) * K + k``.  Training is the case K = 1; a
+one-directional teacher is the case D = 1.  All hypotheses of a sentence are therefore
+neighbours, and "look at the other direction" is one function, :func:`opposite`.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Layout:
 
     @property
     def group(self) -> int:
-        """Rows of one sentence, D * K."""
+        """G, rows of one sentence."""
         return self.directions * self.beam
 
     def split(self, rows: Tensor) -> Tensor:
@@ -110,7 +111,7 @@ class Layout:
         return self.pairing.partners(self.reads(streams), 1).flatten(0, 1)
 
     def rows_of(self, sentences: Tensor) -> Tensor:
-        """Row numbers (len(sentences) * D * K) that belong to ``sentences``."""
+        """Row numbers (B' * G,) that belong to ``sentences`` (B',)."""
         offsets = torch.arange(self.group, device=sentences.device)
         return (sentences[:, None] * self.group + offsets).flatten()
 
@@ -140,10 +141,10 @@ def live_places(real: Tensor) -> Tensor:
     """The places at which streams have a token, in the order of a packed batch.
 
     Args:
-        real: (DB, T) True where a stream has a token.
+        real: (BD, T) True where a stream has a token.
 
     Returns:
-        (n,) places of the time-major grid (T, DB), ascending.
+        (n,) places of the time-major grid (T, BD), ascending.
     """
     return real.t().flatten().nonzero().squeeze(1)
 
@@ -151,10 +152,10 @@ def live_places(real: Tensor) -> Tensor:
 def reverse_tokens(tokens: Tensor) -> Tensor:
     """Turn one line, whose last entry is ``</s>``, into the other direction.
 
-    Subword tokens are units: ``y_1 … y_n </s>`` becomes ``y_n … y_1 </s>``.
+    Subword tokens are units: ``y_1 y_2 y_3 </s>`` becomes ``y_3 y_2 y_1 </s>``.
     Its own inverse.
 
     Args:
-        tokens: (n + 1,) token ids, or the values that belong to them.
+        tokens: (L, …) token ids, or the values that belong to them.
     """
     return torch.cat([tokens[:-1].flip(0), tokens[-1:]])

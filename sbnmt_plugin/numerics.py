@@ -25,7 +25,7 @@ def rows_at_a_time(logits: Tensor) -> int:
 
 
 def log_sum_exp(logits: Tensor) -> Tensor:
-    """(N, V) -> (N,) log Σ exp, in float32 at least; not finite if a logit is not."""
+    """(n, V) -> (n,) log Σ exp, in float32 at least; not finite if a logit is not."""
     values = logits.to(wide(logits.dtype))
     largest = values.amax(-1, keepdim=True)
     return (values - largest).exp_().sum(-1).log_() + largest[:, 0]
@@ -41,4 +41,4 @@ def attention_dtype(x: Tensor) -> torch.dtype:
 def additive(hidden: Tensor, dtype: torch.dtype) -> Tensor:
     """-inf where hidden, else 0: to be added to attention logits."""
     zeros = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
-    return zeros.masked_fill_(hidden, float("-inf"))
+    return zeros.masked_fill_(hidden, DEAD)

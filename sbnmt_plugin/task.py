@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
-class SBTranslationTask(TranslationTask):  # type: ignore[misc]
+class SBTranslationTask(TranslationTask):
     """Translation with synchronous bidirectional decoding.
 
     Data: what ``fairseq-preprocess`` writes for a language pair, and beside it, for
@@ -293,7 +293,9 @@ class SBTranslationTask(TranslationTask):  # type: ignore[misc]
             log.update(bleu_counts(bleu))
         return loss, sample_size, log
 
-    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any):
+    def reduce_metrics(
+        self, logging_outputs: list[dict[str, Any]], criterion: Any
+    ) -> None:
         """fairseq's, and BLEU; see :func:`validation.log_bleu`."""
         FairseqTask.reduce_metrics(self, logging_outputs, criterion)
         if self.cfg.eval_bleu:

@@ -3,7 +3,7 @@
 Both modules subclass fairseq's ``MultiheadAttention``: they have its parameters
 under its names and replace only the product of queries, keys and values.  The
 same code trains, scores and decodes; what differs is how rows are put on a grid, which
-:mod:`network.grid` knows.
+:mod:`grid` knows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def attend_both_ways(
 
     Args:
         query: (BD, H, Q, C/H).
-        key, value: (BD, H, T', C/H), T' what a stream may be asked for.
+        key, value: (BD, H, T', C/H).
         layout: who reads whom.
         mask: (BD or 1, 1, D · Q, T'), added to the logits of the queries that read
             *this stream's* keys, its own first.
@@ -58,7 +58,7 @@ def attend_both_ways(
     return history, *(layout.reads(x) for x in future)
 
 
-class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
+class SBSelfAttention(MultiheadAttention):
     """Synchronous bidirectional multi-head attention (paper, equations 8-10).
 
     Args:
@@ -67,8 +67,8 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
         others: as fairseq's ``MultiheadAttention``.
 
     Attributes:
-        watcher: where set, called with queries, keys, history and future; see
-            :mod:`trace`.
+        watcher: where set, called with what :func:`attend_both_ways` takes and gives:
+            queries, keys, mask, history and future.
     """
 
     watcher: Any = None
@@ -94,7 +94,7 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
         Args:
             query: rows (1, n, C).
             key, value: the query (fairseq's call passes them).
-            key_padding_mask, attn_mask: None; the state knows them.
+            key_padding_mask, attn_mask: None; the grid knows them.
             incremental_state: the grid that the rows are put on.
 
         Returns:
@@ -120,10 +120,10 @@ class SBSelfAttention(MultiheadAttention):  # type: ignore[misc]
         return x.unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
 
 
-class GroupedCrossAttention(MultiheadAttention):  # type: ignore[misc]
+class GroupedCrossAttention(MultiheadAttention):
     """Cross-attention of all rows of a sentence to one copy of its encoder output.
 
-    The queries of the G = D * K rows of a sentence are grouped on its keys;
+    The queries of all rows of a sentence are grouped on its keys;
     fairseq copies the encoder output to every row instead.
     """
 
@@ -148,8 +148,8 @@ class GroupedCrossAttention(MultiheadAttention):  # type: ignore[misc]
             incremental_state: the grid that the rows are put on.
 
         Returns:
-            rows (1, n, C); and the weights where asked for: (H, N, T, S) with
-            ``need_head_weights``, else their mean over the heads (N, T, S).
+            rows (1, n, C); and the weights where asked for: (H, N, T, S), in search
+            (H, N, 1, S), with ``need_head_weights``, else their mean over the heads.
         """
         assert incremental_state is not None, "rows without a grid"
         grid = incremental_state

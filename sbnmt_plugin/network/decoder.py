@@ -28,7 +28,7 @@ WRONG_TASK = (
 )
 
 
-class SBDecoderLayer(TransformerDecoderLayerBase):  # type: ignore[misc]
+class SBDecoderLayer(TransformerDecoderLayerBase):
     """A decoder layer whose self-attention reads both streams (paper, eq. 11-12).
 
     Cross-attention, feed-forward layer and norms are the plain Transformer's and
@@ -79,11 +79,11 @@ class SBDecoderLayer(TransformerDecoderLayerBase):  # type: ignore[misc]
         """Nothing to do: the decoder asks for weights where it wants them."""
 
 
-class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
+class SBTransformerDecoder(TransformerDecoderBase):
     """Writes both directions at once: N = 2BK rows for B encoded sentences.
 
-    ``prev_output_tokens`` is (2BK, T), laid out as in :mod:`directions`; the
-    encoder output keeps one copy a sentence.
+    ``prev_output_tokens`` is (N, T), laid out as in :mod:`layout`; the encoder
+    output keeps one copy a sentence.
     """
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any, **kwargs: Any):
@@ -126,16 +126,16 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
         layout: Layout = TRAINING,
         **others: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """As the parent's: (N, T, V) logits, or (N, T, C) features.
+        """As the parent's: (N, T, V) logits, or (N, T, C) features, in search T = 1.
 
         Args:
-            live: (n,) the places that are no padding: see :class:`packed_batch`.  Where
-                given, logits of these alone, (n, V), step by step and there stream by
-                stream.
+            live: (n,) the places that are no padding: see
+                :class:`packed_batch.PackedBatch`.  Where given, logits of these alone,
+                (n, V), step by step and there stream by stream.
             layout: who reads whom, without an ``incremental_state``.
         """
         if live is not None:
-            packed = PackedBatch(live, prev_output_tokens.t().shape, layout)
+            packed = self._packed(prev_output_tokens, layout, live)
             rows, extra = self._rows(prev_output_tokens, encoder_out, packed)
             return self.output_layer(rows[0]), extra
         grid: AttentionGrid | None = incremental_state
@@ -149,10 +149,14 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
             **others,
         )
 
-    def _packed(self, tokens: Tensor, layout: Layout = TRAINING) -> PackedBatch:
-        """The rows of streams (N, T) that no collater has made."""
-        live = live_places(tokens.ne(self.padding_idx))
-        return PackedBatch(live, tokens.t().shape, layout)
+    def _packed(
+        self, tokens: Tensor, layout: Layout = TRAINING, live: Tensor | None = None
+    ) -> PackedBatch:
+        """The rows of streams (N, T), also of those that no collater has made."""
+        if live is None:
+            live = live_places(tokens.ne(self.padding_idx))
+        streams, steps = tokens.shape
+        return PackedBatch(live, (steps, streams), layout)
 
     def extract_features(
         self,
@@ -198,7 +202,8 @@ class SBTransformerDecoder(TransformerDecoderBase):  # type: ignore[misc]
             alignment_layer: whose attention to the source is given; None: nobody's.
 
         Returns:
-            rows (1, n, C) and fairseq's dictionary.
+            rows (1, n, C), and fairseq's dictionary: ``attn`` holds None or the mean
+            (N, T, S) over heads of the attention to the source, in search (N, 1, S).
         """
         self._check(tokens, encoder_out, grid)
         grid.begin(tokens)

@@ -13,7 +13,7 @@ from sbnmt_plugin.network.onedirectional import adopt
 from sbnmt_plugin.network.protocol import Decoder
 
 
-def searchable(model: Any) -> Decoder:
+def searchable(model: Any) -> Decoder[Any]:
     """The decoder of a model as the search wants it.
 
     A decoder of ours is one itself, and fairseq's Transformer is seen as one (see

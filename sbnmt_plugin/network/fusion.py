@@ -38,7 +38,10 @@ class Interpolation(nn.Module):
             self.weight = nn.Parameter(torch.full((channels,), float(weight)))
 
     def parts(self, history: Tensor, future: Tensor) -> tuple[Tensor, Tensor]:
-        """What history and what future contribute; their sum is the fusion."""
+        """What history and what future contribute; their sum is the fusion.
+
+        Shapes are those of :meth:`forward`.
+        """
         addition: Tensor = self.activation(self.dropout(future))
         if isinstance(self.weight, Tensor):  # C -> (H, 1, C/H)
             return history, self.weight.view(history.size(1), 1, -1) * addition
@@ -48,10 +51,10 @@ class Interpolation(nn.Module):
         """Fuse per head.
 
         Args:
-            history, future: (N, H, T, C/H).
+            history, future: (BD, H, Q, C/H).
 
         Returns:
-            (N, H, T, C/H).
+            (BD, H, Q, C/H).
         """
         kept, added = self.parts(history, future)
         return kept + added

@@ -1,12 +1,12 @@
 """How rows are put on a grid for attention: in training, and in search.
 
-Every layer but attention works on rows alone, (1, n, C).  A row is a live position of a
-stream in training, the last step of a hypothesis in search.  For attention a
-:class:`Layout` puts them on a grid, one column a stream, and says what may be seen:
+Every layer but attention works on rows alone, (1, n, C).  A row is a position of a
+stream that is no padding in training, the last step of a hypothesis in search.  For
+attention they are put on a grid, one column a stream, that knows what may be seen:
 
                   rows               queries of a stream  its keys        mask
-    packed batch  labels of a batch  the T steps          the T steps     causal, pad
-    KV cache      N hypotheses       K hypotheses         K slots a step  ancestors
+    packed batch  labels of a batch  Q = T steps          T' = T steps    causal, pad
+    KV cache      N hypotheses       Q = K hypotheses     T' = tK slots   ancestors
 
 Padding is put in for attention alone.  fairseq hands the grid from layer to layer as
 its incremental state, in training too.
@@ -24,10 +24,11 @@ from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.numerics import additive
 
 
-class AttentionGrid(dict):  # type: ignore[type-arg]
+class AttentionGrid(dict[str, Any]):
     """What packed batch and KV cache share.
 
-    A dict, since fairseq looks for its own entries in an incremental state.
+    A dict, since fairseq looks for entries of its own in an incremental state; ours are
+    attributes.
 
     Attributes:
         layout: how rows split into sentences, directions and hypotheses.
@@ -68,7 +69,7 @@ class AttentionGrid(dict):  # type: ignore[type-arg]
         raise NotImplementedError
 
     def weights(self, weights: Tensor) -> Tensor:
-        """Cross-attention (H, BD, Q, S) -> (H, N, T, S)."""
+        """Cross-attention (H, BD, Q, S) -> (H, N, T, S), in search (H, N, 1, S)."""
         raise NotImplementedError
 
     def hidden(self) -> Tensor | None:
@@ -95,5 +96,5 @@ class AttentionGrid(dict):  # type: ignore[type-arg]
     def encoder(
         self, owner: Any, compute: Callable[[], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values of the encoder output for ``owner``."""
+        """Keys and values (B, H, S, C/H) of the encoder output for ``owner``."""
         return compute()

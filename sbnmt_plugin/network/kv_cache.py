@@ -29,7 +29,7 @@ class KVCache(AttentionGrid):
     descendants.  Cached steps stay as computed with the partner of their time, also
     after re-pairing (algorithm, section 6).
 
-    Entries are kept by attention module: buffers (BD, capacity · K, C) for
+    Numbers are kept by attention module: buffers (BD, capacity · K, C) for
     self-attention, which grow by doubling, and the encoder's keys and values
     (B, H, S, C/H), one copy a sentence, for cross-attention.
 
@@ -39,8 +39,9 @@ class KVCache(AttentionGrid):
         weights: whether attention to the source is wanted.
 
     Attributes:
+        encoder_out: of the sentences that are left.
         length: t, steps begun.
-        ancestors: (N, t) the rank, at each step, of the slot that is row's own past.
+        ancestors: (N, t) the rank, at each step, of the slot that is the row's past.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class KVCache(AttentionGrid):
 
     def begin(self, tokens: Tensor) -> None:
         """Begin a step."""
-        rank = torch.arange(tokens.size(0), device=tokens.device) % self.layout.beam
+        rank = torch.arange(len(tokens), device=tokens.device) % self.layout.beam
         if self.ancestors is None:
             self.ancestors = rank.new_empty(rank.size(0), 0)
         self.ancestors = torch.cat([self.ancestors, rank[:, None]], dim=1)
@@ -71,7 +72,8 @@ class KVCache(AttentionGrid):
 
     def queries(self, x: Tensor) -> Tensor:
         """The K hypotheses of each direction."""
-        return x[0].unflatten(0, (-1, self.layout.beam)).transpose(0, 1)
+        columns: Tensor = x[0].unflatten(0, (-1, self.layout.beam))  # (BD, K, C)
+        return columns.transpose(0, 1)
 
     def rows(self, grid: Tensor) -> Tensor:
         return grid.transpose(0, 1).flatten(0, 1)[None]
@@ -80,7 +82,7 @@ class KVCache(AttentionGrid):
         return weights.flatten(1, 2).unsqueeze(2)
 
     def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
-        """Write this step's rows; the slots of all steps, (t · K, BD, C)."""
+        """Write this step's rows, (1, N, C); the slots of all steps, (tK, BD, C)."""
         beam = self.layout.beam
         new = tuple(x[0] for x in new)
         buffers = self._steps.get(owner)

@@ -70,7 +70,7 @@ class SBTransformerConfig(TransformerConfig):
 
 
 @register_model("sb_transformer")
-class SBTransformerModel(TransformerModel):  # type: ignore[misc]
+class SBTransformerModel(TransformerModel):
     """Synchronous bidirectional NMT (Zhou, Zhang, Zong, TACL 2019).
 
     fairseq's Transformer, encoder, embeddings and options included, with

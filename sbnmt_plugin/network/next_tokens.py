@@ -46,7 +46,7 @@ class NextTokens:
 
     @classmethod
     def of_lprobs(cls, lprobs: Tensor) -> NextTokens:
-        """Log-probabilities as they are; a row with one that is no number has none."""
+        """(N, V) log-probabilities as they are; a row with a NaN has no norm either."""
         norm = torch.zeros(len(lprobs), dtype=wide(lprobs.dtype), device=lprobs.device)
         return cls(lprobs, norm.masked_fill_(lprobs.isnan().any(-1), math.nan))
 
@@ -55,5 +55,5 @@ class NextTokens:
         return self.logits - self.norm[:, None]
 
     def lprob(self, rows: Tensor, tokens: Tensor | int) -> Tensor:
-        """Log-probability of ``tokens`` in ``rows``."""
+        """Log-probability of ``tokens`` (or one of them) in ``rows``, (rows,)."""
         return self.logits[rows, tokens] - self.norm[rows]

@@ -12,14 +12,14 @@ from sbnmt_plugin.network.grid import AttentionGrid
 
 
 class PackedBatch(AttentionGrid):
-    """The rows of a training batch: what is no padding in 2B streams of T steps.
+    """The rows of a training batch: what is no padding in BD streams of T steps.
 
     Rows are time-major.  With the streams ``a b c`` and ``d e`` they are a d b e c.
 
     Args:
-        live: (n,) places, among the T · 2B of the time-major grid, that are no padding,
+        live: (n,) places, among the T · BD of the time-major grid, that are no padding,
             ascending.
-        shape: (T, 2B).
+        shape: (T, BD).
         layout: who reads whom.
     """
 
@@ -34,7 +34,7 @@ class PackedBatch(AttentionGrid):
 
     @property
     def padding(self) -> Tensor:
-        """(2B, T) True at padding."""
+        """(BD, T) True at padding."""
         steps, streams = self.shape
         size = steps * streams
         padding = torch.ones(size, dtype=torch.bool, device=self.places.device)
@@ -50,9 +50,9 @@ class PackedBatch(AttentionGrid):
     def queries(self, x: Tensor) -> Tensor:
         """Zero at padding."""
         if self.live is None:
-            return x[0].unflatten(0, self.shape)
+            return x[0].view(*self.shape, -1)
         grid = x.new_zeros(self.shape[0] * self.shape[1], x.size(-1))
-        return grid.index_copy(0, self.live, x[0]).unflatten(0, self.shape)
+        return grid.index_copy(0, self.live, x[0]).view(*self.shape, -1)
 
     def rows(self, grid: Tensor) -> Tensor:
         flat = grid.flatten(0, 1)
@@ -76,10 +76,10 @@ def causal(padding: Tensor) -> Tensor:
     follow each other.  The tag at j = 0 is never padding, so no query sees nothing.
 
     Args:
-        padding: (2B, T) True at padding of each row's own stream.
+        padding: (BD, T) True at padding of each row's own stream.
 
     Returns:
-        (2B, 1, 2T, T) True where hidden.
+        (BD, 1, 2T, T) True where hidden.
     """
     steps = padding.size(1)
     later = torch.ones(steps, steps, dtype=torch.bool, device=padding.device).triu(1)

@@ -3,12 +3,13 @@
 The search knows nothing of layers.  It asks a :class:`Decoder` for the next tokens of N
 hypotheses, says which of them live on, and asks again.  A decoder of a new family needs
 these methods and no base class; fairseq's own are given them by :mod:`onedirectional`
-and :mod:`fairseq_decoder`.
+and :mod:`fairseq_decoder`.  What it keeps from step to step is its state: for ours a
+:class:`kv_cache.KVCache`, for a recurrent one perhaps a matrix.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
@@ -23,23 +24,24 @@ class DecoderState(Protocol):
         """Go on with these rows: row i becomes what row ``rows[i]`` was.
 
         Args:
-            rows: (N',) the parents of the hypotheses that live on, sentence by
-                sentence, a parent of the same sentence and direction each.  N' < N
-                where sentences have finished: all G rows of these are left out.
+            rows: (N',) the parents of the hypotheses that live on, each of the same
+                sentence and direction as its child; sentences keep their order.
+                N' < N where some have finished: all G rows of these are left out.
         """
 
 
-@runtime_checkable
-class Decoder(Protocol):
-    """Writes N = BDK hypotheses of B sentences side by side, token by token.
+State = TypeVar("State", bound=DecoderState)
 
-    Rows are laid out as :mod:`layout` says: all G = DK hypotheses of a sentence are
+
+@runtime_checkable
+class Decoder(Protocol[State]):
+    """Writes N hypotheses of B sentences side by side, token by token.
+
+    Rows are laid out as :mod:`layout` says: all G hypotheses of a sentence are
     neighbours.
     """
 
-    def start(
-        self, encoder_out: Any, layout: Layout, weights: bool = False
-    ) -> DecoderState:
+    def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> State:
         """The state before the first token.
 
         Args:
@@ -49,7 +51,7 @@ class Decoder(Protocol):
         """
 
     def step(
-        self, tokens: Tensor, state: DecoderState, temperature: float = 1.0
+        self, tokens: Tensor, state: State, temperature: float = 1.0
     ) -> tuple[NextTokens, Tensor | None]:
         """Score what may come next.
 
@@ -70,8 +72,8 @@ class Searchable(Protocol):
     """What a model may say of itself, as class attributes.
 
     Attributes:
-        searched_by: name of the search that it wants, of those in
-            :data:`search.registry.SEARCHES`; without it, the synchronous beam search.
+        searched_by: name of the search that it wants (see :mod:`registry`); without
+            it, the synchronous beam search.
         bidirectional: whether it writes both directions at once.
     """
 

@@ -15,12 +15,14 @@ class Batch:
 
     Attributes:
         index: (B,) their places in the sample.
-        max_len, prefix, prefix_len: (B,), (B, P), (B,); see :meth:`Generator._open`.
+        max_len: (B,) most tokens before ``</s>``.
         first_end: no sentence's max_len is smaller.
+        prefix: (B, P) how L2R hypotheses must begin, padded.
+        prefix_len: (B,) tokens of it that are no padding.
         scores: (B, D, K) of the live hypotheses.
         tokens: (N, t + 1) with the start symbol.
         token_scores: (N, t) log-probability of each token.
-        attention: (N, t, S), or None.
+        attention: (N, t, S) to the source, or None where it is not wanted.
         pool: their finished hypotheses.
         broken: (B,) bool, whether the model has given what is not a number.
     """
@@ -38,7 +40,7 @@ class Batch:
     broken: Tensor
 
     def select(self, sentences: Tensor, rows: Tensor) -> Batch:
-        """These sentences alone, whose rows are ``rows``."""
+        """These sentences (B',) alone, whose rows are ``rows`` (N',)."""
         return Batch(
             index=self.index[sentences],
             max_len=self.max_len[sentences],

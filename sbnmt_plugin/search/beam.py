@@ -38,7 +38,7 @@ class Candidates:
 
 
 def expand(scores: Tensor, following: NextTokens) -> Candidates:
-    """The top 2K of each direction's K · V continuations.
+    """The top 2K of each direction's K · V continuations: M = 2K, or all there are.
 
     Each direction expands on its own.  2K, because at most K of them end (one a
     parent), so K that do not end are always among them.  They are among the 2K best

@@ -8,9 +8,9 @@ partner's live prefix at the end, in the order in which the partner wrote it.
 
 Score of a hypothesis, natural logarithm (fairseq prints base 2)::
 
-    score = Σ_j log p(y_j | y_<j, partner's y_<j, x) / lp(n)
+    score = Σ_j log p(y_j | y_<j, partner's y_<j, x) / lp(L)
 
-n counts ``</s>``; lp is one of :mod:`penalties`; every ``<unk>`` costs
+L counts ``</s>``; lp is one of :mod:`penalties`; every ``<unk>`` costs
 ``--unkpen`` more; padding and tags are left out of the choice, not out of the sum
 that normalises p.
 """
@@ -32,8 +32,10 @@ from sbnmt_plugin.search.beam import Candidates, expand, survivors
 from sbnmt_plugin.search.logits_processing import admit, restrict
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, finished, ranking, take_along
+from sbnmt_plugin.search.records import RecordWriter
 from sbnmt_plugin.search.registry import DEFAULT, register_search
 from sbnmt_plugin.search.scorer import Scorer, ensemble_step
+from sbnmt_plugin.search.trace import Tracer
 
 
 @register_search(DEFAULT)
@@ -57,8 +59,8 @@ class Generator:
         models: list[Any],
         symbols: Symbols,
         options: SearchOptions,
-        recorder: Any = None,
-        tracer: Any = None,
+        recorder: RecordWriter | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self.models = models
         self.symbols = symbols

@@ -1,4 +1,4 @@
-"""Length penalties: by what a hypothesis of n tokens is divided, and what that bounds.
+"""Length penalties: how sums of different lengths are compared, and what that bounds.
 
 A penalty is a class with the three methods of :class:`LengthPenalty`, under a name in
 :data:`LENGTH_PENALTIES`; that is all there is to a new one.  The stop rule asks it how
@@ -26,7 +26,7 @@ class LengthPenalty(Protocol):
 
         Args:
             total: log-probability, ≤ 0.
-            length: n, tokens with ``</s>``; of a shape that goes with ``total``.
+            length: L, tokens with ``</s>``; of a shape that goes with ``total``.
         """
 
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
@@ -37,19 +37,19 @@ class LengthPenalty(Protocol):
 
         Args:
             total: log-probability so far, ≤ 0.
-            now: n if it ended in the next step.
-            longest: n of the longest that is allowed, ≥ ``now``.
+            now: L if it ended in the next step.
+            longest: L of the longest that is allowed, ≥ ``now``.
         """
 
 
 @dataclass(frozen=True)
 class Division:
-    """``total / lp(n)`` with a lp(n) that only grows, or only falls, with n."""
+    """``total / lp(L)`` with an lp that only grows, or only falls, with L."""
 
     alpha: float = 1.0
 
     def divisor(self, length: Tensor) -> Tensor:
-        """lp(n), in float64."""
+        """lp(L), in float64."""
         raise NotImplementedError
 
     def score(self, total: Tensor, length: Tensor) -> Tensor:
@@ -64,19 +64,19 @@ class Division:
 
 @dataclass(frozen=True)
 class Gnmt(Division):
-    """lp(n) = ((5 + n) / 6) ** α, the paper's (Wu et al., 2016)."""
+    """lp(L) = ((5 + L) / 6) ** α, the paper's (Wu et al., 2016)."""
 
     def divisor(self, length: Tensor) -> Tensor:
-        """lp(n), in float64."""
+        """lp(L), in float64."""
         return ((5 + length.to(torch.float64)) / 6) ** self.alpha
 
 
 @dataclass(frozen=True)
 class Power(Division):
-    """lp(n) = n ** α, fairseq's."""
+    """lp(L) = L ** α, fairseq's."""
 
     def divisor(self, length: Tensor) -> Tensor:
-        """lp(n), in float64."""
+        """lp(L), in float64."""
         return length.to(torch.float64) ** self.alpha
 
 

@@ -26,11 +26,11 @@ class Pool:
     2P: see :func:`ranking`.
 
     Attributes:
-        score: (B, D, P) logP / lp(n), -inf where the place is empty.
-        length: (B, D, P) n, ``</s>`` counted; also the step at which it ended.
+        score: (B, D, P) logP / lp(L), -inf where the place is empty.
+        length: (B, D, P) L; also the step at which it ended.
         total: (B, D, P) logP.
-        fields: further tensors (B, D, P, L, …) that travel with the entries, such
-            as tokens; L grows with the steps.
+        fields: further tensors (B, D, P, t, …) that travel with the entries, such as
+            tokens: L of the t entries are the hypothesis's; t grows with the steps.
     """
 
     score: Tensor
@@ -56,8 +56,8 @@ class Pool:
 
         Args:
             score, total: (B, D, M), -inf where nothing has finished.
-            length: n of all newcomers, ``</s>`` counted.
-            fields: (B, D, M, n, …) each.
+            length: L of all newcomers.
+            fields: (B, D, M, L, …) each.
 
         Returns:
             Pool: the merged one.

@@ -14,7 +14,7 @@ from sbnmt_plugin.network.next_tokens import NextTokens
 
 
 class Scorer:
-    """One model of the ensemble with what it remembers of a batch.
+    """One model of the ensemble, with its decoder's state for a batch.
 
     Args:
         model: fairseq's encoder-decoder.
@@ -37,11 +37,11 @@ class Scorer:
     def step(
         self, tokens: Tensor, temperature: float
     ) -> tuple[NextTokens, Tensor | None]:
-        """See :meth:`network.protocol.Decoder.step`."""
+        """See :meth:`protocol.Decoder.step`."""
         return self.decoder.step(tokens, self.state, temperature)
 
     def select(self, rows: Tensor) -> None:
-        """See :meth:`network.protocol.DecoderState.select`."""
+        """See :meth:`protocol.DecoderState.select`."""
         self.state.select(rows)
 
 

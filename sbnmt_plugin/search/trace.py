@@ -15,6 +15,8 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES, R2L, opposite, reverse_tokens
 from sbnmt_plugin.numerics import DEAD
+from sbnmt_plugin.search.batch import Batch
+from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import name_of
 from sbnmt_plugin.search.pool import Pool, ranking
 from sbnmt_plugin.search.records import RecordWriter
@@ -67,7 +69,9 @@ class Tracer:
         ValueError: a search in one direction, which has no partners to show.
     """
 
-    def __init__(self, writer: TraceWriter, models: list[Any], options: Any) -> None:
+    def __init__(
+        self, writer: TraceWriter, models: list[Any], options: SearchOptions
+    ) -> None:
         if len(options.directions) != len(NAMES):
             raise ValueError(
                 "--sb-trace shows how two directions meet: it needs --sb-direction both"
@@ -94,8 +98,8 @@ class Tracer:
 
         Args:
             query: (BD, H, K, C/H).
-            key: (BD, H, t · K, C/H), K slots a step; see :class:`rows.KVCache`.
-            mask: (BD, 1, 2K, t · K), whose second half is for the opposite's queries.
+            key: (BD, H, tK, C/H), K slots a step; see :class:`kv_cache.KVCache`.
+            mask: (BD or 1, 1, 2K, tK), whose second half is for the opposite's queries.
             history, future: (BD, H, K, C/H).
         """
         beam = self.layout.beam
@@ -103,7 +107,7 @@ class Tracer:
         logits = logits / query.size(-1) ** 0.5
         if mask is not None:
             logits = logits + mask[:, :, beam:]
-        weights = opposite(logits.softmax(-1))  # (BD, H, K, t · K)
+        weights = opposite(logits.softmax(-1))  # (BD, H, K, tK)
         weights = weights.unflatten(-1, (-1, beam)).sum(-1)  # one slot a step is seen
         kept, added = (
             part.float().norm(dim=-1) for part in fusion.parts(history, future)
@@ -111,7 +115,7 @@ class Tracer:
         share = (added / (kept + added).clamp(min=1e-12)).mean(1)
         self._looks.append((weights.mean(1).flatten(0, 1), share.flatten()))
 
-    def step(self, batch: Any, parents: Tensor, length: int) -> None:
+    def step(self, batch: Batch, parents: Tensor, length: int) -> None:
         """Note a step of every sentence.
 
         Args:
@@ -146,11 +150,11 @@ class Tracer:
             self._steps.setdefault(index, []).append(entry)
 
     def _bounds(
-        self, batch: Any, length: int
+        self, batch: Batch, length: int
     ) -> list[tuple[float | None, float | None]]:
         """Per sentence, the best score still within reach and the pool's last one.
 
-        As :func:`beam.finished` compares them.
+        As :func:`pool.finished` compares them.
         """
         place, penalty = self.options.answering, self.options.penalty
         live = batch.scores if place is None else batch.scores[:, place : place + 1]

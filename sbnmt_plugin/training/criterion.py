@@ -85,7 +85,7 @@ def smoothed_loss(
 
 
 @register_criterion("sb_label_smoothed_cross_entropy", dataclass=SBCriterionConfig)
-class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):  # type: ignore[misc]
+class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
     """Sum over the labels of both streams, normalised by their number.
 
     Departs from the paper, which averages over sentences (``--sentence-avg`` does
@@ -122,11 +122,11 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):  # type: 
         """Loss of a batch.
 
         Args:
-            sample: fairseq's batch, whose ``target`` is (DB, T) here: the task
+            sample: fairseq's batch, whose ``target`` is (BD, T) here: the task
                 hands the streams' labels to every criterion under that name.
 
         Returns:
-            loss: the sum over the labels, or (DB·T, 1) without ``reduce``.
+            loss: the sum over the labels, or (BDT, 1) without ``reduce``.
             sample_size: labels, or sentences with ``--sentence-avg``.
             logging outputs, sums that may be added up over processes.
         """
@@ -147,7 +147,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):  # type: 
             log["n_correct"] = values["n_correct"].sum()
             log["total"] = labels.sum()
         streams = len(self.directions)
-        for name, value in values.items():  # (DB, T) -> (B, D, T) -> D sums
+        for name, value in values.items():  # (BD, T) -> (B, D, T) -> D sums
             sums = value.view(sentences, streams, -1).sum(dim=(0, 2))
             for direction, total in zip(self.directions, sums):
                 log[f"{name}_{NAMES[direction]}"] = total
@@ -163,9 +163,9 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):  # type: 
         taken from its log-probabilities, whose softmax they are themselves.
 
         Returns:
-            (DB, T) each, 0 where no label counts.
+            (BD, T) each, 0 where no label counts.
         """
-        target, live = sample["target"].t(), sample["live"]  # (T, DB), as rows are
+        target, live = sample["target"].t(), sample["live"]  # (T, BD), as rows are
         if getattr(model, "bidirectional", False):
             scores, _ = model(**sample["net_input"], live=live)  # (n, V)
         else:

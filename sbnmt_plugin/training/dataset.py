@@ -12,14 +12,14 @@ from torch import Tensor
 from sbnmt_plugin.layout import L2R, R2L, live_places, reverse_tokens
 
 
-class SBLanguagePairDataset(FairseqDataset):  # type: ignore[misc]
+class SBLanguagePairDataset(FairseqDataset):
     """Wraps fairseq's ``LanguagePairDataset`` and adds the target streams.
 
     A batch is fairseq's, ``target`` with the natural-order text included, and
 
-    * ``net_input.prev_output_tokens`` (DB, T): start symbol + tokens,
-    * ``stream_target`` (DB, T): tokens + ``</s>``,
-    * ``live`` (n,): the places, in the time-major grid (T, DB), of all that is no
+    * ``net_input.prev_output_tokens`` (BD, T): start symbol + tokens,
+    * ``stream_target`` (BD, T): tokens + ``</s>``,
+    * ``live`` (n,): the places, in the time-major grid (T, BD), of all that is no
       padding, by which model and loss tell labels from padding,
 
     where row ``b * D + d`` is direction d of sentence b.  ``</s>`` follows the last
@@ -184,7 +184,7 @@ class SBLanguagePairDataset(FairseqDataset):  # type: ignore[misc]
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
-    """The batch as a criterion sees it: ``target`` (DB, T) are the streams' labels.
+    """The batch as a criterion sees it: ``target`` (BD, T) are the streams' labels.
 
     Elsewhere ``target`` is the natural-order text, which fairseq prints and scores.
     """
