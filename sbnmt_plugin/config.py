@@ -12,6 +12,7 @@ from sbnmt_plugin.search.arguments import ANSWERS
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.training.partners import PARTNERS
 
 DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
 REFUSED = {
@@ -56,6 +57,36 @@ class SBTranslationConfig(TranslationConfig):
         default="best",
         metadata={"help": "which direction may answer; the other decodes along"},
     )
+    sb_rescore: float = field(
+        default=0.0,
+        metadata={
+            "help": "W: score what has finished once more in both directions without "
+            "interaction, and rank by score + W * (sum of both) / length penalty; 0: "
+            "the search's score alone"
+        },
+    )
+    sb_partner: ChoiceEnum(PARTNERS) = field(  # type: ignore[valid-type]
+        default="text",
+        metadata={
+            "help": "what a stream reads in training where both hold the same text: "
+            "that text, or words that the model itself would have written (own)"
+        },
+    )
+    sb_partner_noise: Optional[float] = field(
+        default=None,
+        metadata={
+            "help": "R: where both streams hold the same text, corrupt the inputs of "
+            "each in training at a rate from U(0, R); default: 0, and 1 with "
+            "--sb-partner own"
+        },
+    )
+    sb_probe: int = field(
+        default=0,
+        metadata={
+            "help": "N: log every N updates how many bits a token each direction reads "
+            "of the other (read_bits_*), on some validation text; 0: never"
+        },
+    )
     sb_bf16: bool = field(
         default=False,
         metadata={
@@ -79,6 +110,7 @@ class SBTranslationConfig(TranslationConfig):
         },
     )
     # what other groups say, so that it can be checked; no flags of their own
+    sb_seed: int = II("common.seed")
     num_shards: int = II("dataset.num_shards")
     sb_path: Optional[str] = II("common_eval.path")
     sb_restore_file: str = II("checkpoint.restore_file")
@@ -112,3 +144,28 @@ def refuse_options(cfg: SBTranslationConfig) -> None:
             "--num-shards is ignored by fairseq-generate: shard with "
             "--distributed-world-size N --distributed-rank I instead"
         )
+    check_partners(cfg)
+
+
+def check_partners(cfg: SBTranslationConfig) -> None:
+    """Refuse values of the options by which training may change partners.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    rate = cfg.sb_partner_noise
+    if rate is not None and not 0 <= rate <= 1:
+        raise ValueError(f"--sb-partner-noise must be in [0, 1], but is {rate} instead")
+    if cfg.sb_probe < 0:
+        raise ValueError(f"--sb-probe must be ≥ 0, but is {cfg.sb_probe} instead")
+    asked = {
+        "--sb-partner own": str(cfg.sb_partner) == "own",
+        "--sb-partner-noise": bool(rate),
+        "--sb-probe": bool(cfg.sb_probe),
+    }
+    for flag, given in asked.items():
+        if given and str(cfg.sb_direction) != "both":
+            raise ValueError(
+                f"{flag} needs --sb-direction both: a model of one direction has no "
+                "partner"
+            )

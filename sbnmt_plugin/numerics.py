@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 DEAD = float("-inf")  # log-probability of what cannot be
+LOGITS_AT_A_TIME = 2**23  # of a matrix that is made in parts: 32 MiB in float32
 AT_A_TIME = 2**18  # logits whose exponentials are held at a time, in a CPU's cache
 
 

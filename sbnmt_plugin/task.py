@@ -7,8 +7,10 @@ from argparse import Namespace
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
 from fairseq import utils
 from fairseq.data import encoders
+from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf, open_dict
@@ -32,9 +34,13 @@ from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.training.data_files import check_split, load_opposite
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
+from sbnmt_plugin.training.partners import PartnerNoise, own_words
+from sbnmt_plugin.training.reading import read_bits
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
+
+PROBED, PROBED_TOGETHER = 200, 50  # validation sentences of --sb-probe; in a batch
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
@@ -53,6 +59,7 @@ class SBTranslationTask(TranslationTask):
         self.directions = DIRECTIONS[str(cfg.sb_direction)]
         self._writer: RecordWriter | None = None
         self._trace: TraceWriter | None = None
+        self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             # batches of an epoch then depend on the epoch alone: resuming is exact
@@ -124,7 +131,8 @@ class SBTranslationTask(TranslationTask):
                     pairs[0],
                     command_of("triples"),
                 )
-        self.datasets[split] = self._with_streams(loaded, opposite)
+        trained = split == self.cfg.train_subset
+        self.datasets[split] = self._with_streams(loaded, opposite, trained)
 
     def _folder(self, split: str, epoch: int) -> str:
         """The data folder of an epoch; only training data may have several."""
@@ -132,8 +140,20 @@ class SBTranslationTask(TranslationTask):
         place = (epoch - 1) % len(paths) if split == self.cfg.train_subset else 0
         return str(paths[place])
 
-    def _with_streams(self, pairs: Any, opposite: Any = None) -> SBLanguagePairDataset:
-        return SBLanguagePairDataset(pairs, opposite, self.starts, self.directions)
+    def _with_streams(
+        self, pairs: Any, opposite: Any = None, trained: bool = False
+    ) -> SBLanguagePairDataset:
+        noise = None
+        if trained and self.cfg.sb_partner_noise and self.cfg.sb_partner == "text":
+            noise = PartnerNoise(self.cfg.sb_partner_noise, self.cfg.sb_seed)
+        return SBLanguagePairDataset(
+            pairs, opposite, self.starts, self.directions, noise
+        )
+
+    @property
+    def _never(self) -> tuple[int, ...]:
+        """Ids that are never generated: padding and the tags."""
+        return self.tgt_dict.pad(), *(self.tgt_dict.index(tag) for tag in TAGS)
 
     @property
     def starts(self) -> tuple[int, ...]:
@@ -265,10 +285,7 @@ class SBTranslationTask(TranslationTask):
             eos=self.tgt_dict.eos(),
             unk=self.tgt_dict.unk(),
             starts=self.starts,
-            never=(
-                self.tgt_dict.pad(),
-                *(self.tgt_dict.index(tag) for tag in TAGS),
-            ),
+            never=self._never,
         )
         tracer = None
         if self.cfg.sb_trace is not None:
@@ -279,9 +296,53 @@ class SBTranslationTask(TranslationTask):
             tracer = Tracer(self._trace, models, options)
         return search_for(models)(models, symbols, options, recorder, tracer)
 
-    def train_step(self, sample: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """fairseq's, on the streams' labels."""
-        return super().train_step(with_stream_labels(sample), *args, **kwargs)
+    def train_step(
+        self,
+        sample: dict[str, Any],
+        model: Any,
+        criterion: Any,
+        optimizer: Any,
+        update_num: int,
+        ignore_grad: bool = False,
+    ) -> Any:
+        """fairseq's, on the labels of streams; ``--sb-partner`` and ``--sb-probe``."""
+        inner = getattr(model, "module", model)  # of fairseq's distributed wrappers
+        every = self.cfg.sb_probe
+        if every and update_num % every == 0 and self._probed != update_num:
+            self._probed = update_num
+            self._log_reading(inner, sample["net_input"]["src_tokens"].device)
+        if str(self.cfg.sb_partner) == "own":
+            rate = self.cfg.sb_partner_noise
+            key = [self.cfg.sb_seed, update_num, int(sample["id"][0])]
+            sample = own_words(
+                inner,
+                sample,
+                (*self._never, self.tgt_dict.eos()),
+                1.0 if rate is None else rate,
+                np.random.default_rng(key),
+            )
+        return super().train_step(
+            with_stream_labels(sample),
+            model,
+            criterion,
+            optimizer,
+            update_num,
+            ignore_grad,
+        )
+
+    def _log_reading(self, model: Any, device: Any) -> None:
+        """Log the bits that are read of some sentences of the first validation set."""
+        names = [name for name in self.datasets if name != self.cfg.train_subset]
+        loaded = self.datasets[names[0]]
+        gold = self._with_streams(loaded.pairs)
+        size = range(min(PROBED, len(gold)))
+        batches = [
+            gold.collater([gold[i] for i in size[first : first + PROBED_TOGETHER]])
+            for first in size[::PROBED_TOGETHER]
+        ]
+        batches = [utils.apply_to_sample(lambda x: x.to(device), b) for b in batches]
+        for name, value in read_bits(model, batches, self.tgt_dict.pad()).items():
+            metrics.log_scalar(f"read_bits_{name}", value, round=3)
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
         """Loss on the streams' labels, BLEU on the natural-order target."""

@@ -131,7 +131,7 @@ def test_no_step_sees_a_later_step_of_either_stream(model):
 
 
 def test_the_causality_check_can_fail(monkeypatch):
-    def without_mask(padding):
+    def without_mask(padding, directions):
         steps = padding.size(1)
         return torch.zeros(1, 1, 2 * steps, steps, dtype=torch.bool)
 
@@ -232,8 +232,8 @@ def test_the_formula_check_can_fail():
 
 
 def test_the_formula_check_sees_padding(monkeypatch):
-    def blind(padding):
-        return causal(torch.zeros_like(padding))
+    def blind(padding, directions):
+        return causal(torch.zeros_like(padding), directions)
 
     causal = packed_batch.causal
     monkeypatch.setattr(packed_batch, "causal", blind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from sbnmt_plugin.network.grid import AttentionGrid
 from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.packed_batch import PackedBatch
-from sbnmt_plugin.numerics import wide
+from sbnmt_plugin.numerics import DEAD, LOGITS_AT_A_TIME, wide
 
 WRONG_TASK = (
     "an sb_transformer reads two target streams, but got {rows} decoder rows for "
@@ -115,6 +116,70 @@ class SBTransformerDecoder(TransformerDecoderBase):
             NextTokens.of_logits(logits, temperature),
             None if weights is None else weights[:, -1],
         )
+
+    def log_probabilities(
+        self,
+        inputs: Tensor,
+        labels: Tensor,
+        live: Tensor,
+        layout: Layout,
+        encoder_out: Any,
+        temperature: float = 1.0,
+    ) -> Tensor:
+        """Log-probabilities of given streams, teacher-forced.
+
+        Args:
+            inputs, labels: (N, T).
+            live: (n,) the places that are no padding.
+            layout: D = 1: every stream is alone, as with λ = 0; how many a sentence.
+            encoder_out: fairseq's, of the B sentences.
+            temperature: by which logits are divided.
+
+        Returns:
+            (n,) of the labels, step by step and there stream by stream.
+        """
+        parts = self._logits_in_parts(inputs, live, layout, encoder_out)
+        chosen = labels.t().flatten().index_select(0, live)
+        found, first = [], 0
+        for logits in parts:
+            label = chosen[first : first + len(logits)]
+            first += len(logits)
+            own = torch.arange(len(label), device=label.device)
+            following = NextTokens.of_logits(logits, temperature)
+            found.append(following.lprob(own, label))
+        return torch.cat(found)
+
+    def best_words(
+        self,
+        inputs: Tensor,
+        live: Tensor,
+        layout: Layout,
+        encoder_out: Any,
+        never: tuple[int, ...],
+    ) -> Tensor:
+        """The best next word after every prefix of given streams.
+
+        Args:
+            inputs, live, layout, encoder_out: as for :meth:`log_probabilities`.
+            never: ids that are left out.
+
+        Returns:
+            (n,) token ids.
+        """
+        found = []
+        for logits in self._logits_in_parts(inputs, live, layout, encoder_out):
+            logits[:, list(never)] = DEAD
+            found.append(logits.argmax(-1))
+        return torch.cat(found)
+
+    def _logits_in_parts(
+        self, inputs: Tensor, live: Tensor, layout: Layout, encoder_out: Any
+    ) -> Iterator[Tensor]:
+        """Logits of the live positions, some at a time: (n', V) each, of n in all."""
+        packed = PackedBatch(live, (inputs.size(1), inputs.size(0)), layout)
+        rows, _ = self._rows(inputs, encoder_out, packed)
+        size = max(1, LOGITS_AT_A_TIME // self.output_projection.out_features)
+        return map(self.output_layer, rows[0].split(size))
 
     def forward(
         self,

@@ -47,15 +47,18 @@ class Interpolation(nn.Module):
             return history, self.weight.view(history.size(1), 1, -1) * addition
         return history, self.weight * addition
 
-    def forward(self, history: Tensor, future: Tensor) -> Tensor:
+    def forward(self, history: Tensor, future: Tensor | None = None) -> Tensor:
         """Fuse per head.
 
         Args:
-            history, future: (BD, H, Q, C/H).
+            history, future: (BD, H, Q, C/H); no future where streams are alone,
+                which is λ = 0.
 
         Returns:
             (BD, H, Q, C/H).
         """
+        if future is None:
+            return history
         kept, added = self.parts(history, future)
         return kept + added
 
@@ -84,8 +87,10 @@ class Gate(nn.Module):
         keep, take = gates.chunk(2, dim=-1)
         return keep * history, take * future
 
-    def forward(self, history: Tensor, future: Tensor) -> Tensor:
-        """As :meth:`Interpolation.forward`."""
+    def forward(self, history: Tensor, future: Tensor | None = None) -> Tensor:
+        """As :meth:`Interpolation.forward`; alone, with a future of zeros."""
+        if future is None:
+            future = torch.zeros_like(history)
         kept, added = self.parts(history, future)
         return kept + added
 

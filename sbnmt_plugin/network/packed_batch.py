@@ -66,10 +66,10 @@ class PackedBatch(AttentionGrid):
         return weights
 
     def hidden(self) -> Tensor:
-        return causal(self.padding)
+        return causal(self.padding, self.layout.directions)
 
 
-def causal(padding: Tensor) -> Tensor:
+def causal(padding: Tensor, directions: int = 2) -> Tensor:
     """M_hist and M_fut: query i may not see key j if j > i or j is padding.
 
     Padding is that of the row whose keys are read, so both masks are the same, and
@@ -77,10 +77,11 @@ def causal(padding: Tensor) -> Tensor:
 
     Args:
         padding: (BD, T) True at padding of each row's own stream.
+        directions: D.
 
     Returns:
-        (BD, 1, 2T, T) True where hidden.
+        (BD, 1, DT, T) True where hidden.
     """
     steps = padding.size(1)
     later = torch.ones(steps, steps, dtype=torch.bool, device=padding.device).triu(1)
-    return later.repeat(2, 1) | padding[:, None, None, :]
+    return later.repeat(directions, 1) | padding[:, None, None, :]

@@ -20,7 +20,13 @@ Choice = TypeVar("Choice")
 
 ANSWERS = ("best", *NAMES)
 LARGEST_ALPHA = 20
-SEARCH_OPTIONS = ("sb_pairing", "sb_length_penalty", "sb_stop", "sb_answer")
+SEARCH_OPTIONS = (
+    "sb_pairing",
+    "sb_length_penalty",
+    "sb_stop",
+    "sb_answer",
+    "sb_rescore",
+)
 UNSUPPORTED = [
     "match_source_len",
     "score_reference",
@@ -92,6 +98,7 @@ def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOp
         )(alpha),
         stop=ours("sb_stop"),
         answer=ours("sb_answer"),
+        rescore=number("sb_rescore", args, cfg),
         min_len=getattr(args, "min_len", 1),
         max_len_a=getattr(args, "max_len_a", 0),
         max_len_b=getattr(args, "max_len_b", 200),
@@ -102,6 +109,20 @@ def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOp
     )
     check_options(options, getattr(args, "prefix_size", 0))
     return options
+
+
+def number(name: str, args: Any, cfg: Any) -> float:
+    """An option of ours whose value is a number.
+
+    Raises:
+        ValueError: it is none.
+    """
+    value = getattr(args, name, None)
+    value = getattr(cfg, name) if value is None else value
+    if not isinstance(value, Real):
+        flag = "--" + name.replace("_", "-")
+        raise ValueError(f"{flag} must be a number, but is {value!r} instead")
+    return float(value)
 
 
 def chosen(flag: str, name: str, known: Mapping[str, Choice]) -> Choice:
@@ -171,6 +192,15 @@ def check_options(options: SearchOptions, prefix_size: int) -> None:
         raise ValueError(
             f"{flag} needs --sb-direction both: a model of one direction always "
             "answers itself and has no partner"
+        )
+    if not 0 <= options.rescore < math.inf:
+        raise ValueError(
+            f"--sb-rescore must be ≥ 0 and finite, but is {options.rescore} instead"
+        )
+    if alone and options.rescore:
+        raise ValueError(
+            "--sb-rescore needs --sb-direction both: a model of one direction has no "
+            "score in the other"
         )
     if options.no_repeat_ngram_size < 0:
         raise ValueError(

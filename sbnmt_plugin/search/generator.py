@@ -34,8 +34,14 @@ from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, finished, ranking, take_along
 from sbnmt_plugin.search.records import RecordWriter
 from sbnmt_plugin.search.registry import DEFAULT, register_search
+from sbnmt_plugin.search.rescoring import rescore
 from sbnmt_plugin.search.scorer import Scorer, ensemble_step
 from sbnmt_plugin.search.trace import Tracer
+
+
+def _worse(hypothesis: Hypothesis) -> float:
+    """By which the best hypothesis is the least."""
+    return -float(hypothesis["score"])
 
 
 @register_search(DEFAULT)
@@ -137,11 +143,30 @@ class Generator:
             if batch.index.numel():
                 for scorer in scorers:
                     scorer.select(parents)
+        if self.options.rescore:
+            self._rescore(scorers, results, records)
         if self.recorder is not None:
             self.recorder(sample, records)
         if self.tracer is not None:
             self.tracer.close(sample, results)
         return results
+
+    def _rescore(
+        self,
+        scorers: list[Scorer],
+        results: list[list[Hypothesis]],
+        records: list[tuple[str, dict[str, Hypothesis]]],
+    ) -> None:
+        """Rank the answers anew, in place, and with them each direction's best for the
+        record.  Ties stay as the search has them."""
+        found = [[*a, *best.values()] for a, (_, best) in zip(results, records)]
+        rescore(scorers, found, self.symbols, self.options)
+        for index, hypotheses in enumerate(found):
+            results[index].sort(key=_worse)
+            best = {}
+            for hypothesis in sorted(hypotheses, key=_worse):
+                best.setdefault(hypothesis["direction"], hypothesis)
+            records[index] = results[index][0]["direction"], best
 
     def _open(self, net_input: dict[str, Tensor], prefix: Tensor | None) -> Batch:
         """One real hypothesis per direction, K - 1 at -inf; lengths and prefixes."""

@@ -37,6 +37,8 @@ class SearchOptions:
         beam: k, hypotheses per sentence over all directions.
         directions: which ones write: (L2R, R2L), or a teacher's only one.
         answer: ``best``, or the direction that alone may answer.
+        rescore: W, weight of both directions' own scores of what has finished: see
+            :mod:`rescoring`; 0: the search's score alone.
     """
 
     beam: int = DEFAULT_BEAM
@@ -45,6 +47,7 @@ class SearchOptions:
     penalty: LengthPenalty = field(default_factory=Gnmt)
     stop: str = "bound"
     answer: str = "best"
+    rescore: float = 0.0
     min_len: int = 1
     max_len_a: float = 0
     max_len_b: int = 200

@@ -11,6 +11,7 @@ from fairseq import utils
 from sbnmt_plugin.layout import NAMES
 
 Hypothesis = dict[str, Any]
+RESCORED = ("pool_score", "l2r", "r2l")
 
 
 class RecordWriter:
@@ -19,7 +20,9 @@ class RecordWriter:
     A line holds ``id`` (null where fairseq gives none, as in interactive mode),
     ``source`` and, per direction, ``text`` in natural order, ``score`` (the value
     by which hypotheses are compared, natural logarithm) and ``total`` (its
-    unnormalised log-probability); null for a direction that never finished.
+    unnormalised log-probability); null for a direction that never finished.  With
+    ``--sb-rescore`` also ``pool_score``, by which the search compared them, and ``l2r``
+    and ``r2l``, the text's log-probability in each direction without interaction.
     ``winner`` is the direction of the answer.  Texts are tokens, before BPE is
     undone.
 
@@ -85,8 +88,6 @@ class RecordWriter:
     def _entry(self, hypothesis: Hypothesis | None) -> dict[str, Any] | None:
         if hypothesis is None:
             return None
-        return {
-            "text": self.target.string(hypothesis["tokens"]),
-            "score": float(hypothesis["score"]),
-            "total": float(hypothesis["total"]),
-        }
+        entry = {"text": self.target.string(hypothesis["tokens"])}
+        names = ("score", "total", *(n for n in RESCORED if n in hypothesis))
+        return {**entry, **{name: float(hypothesis[name]) for name in names}}

@@ -21,6 +21,9 @@ class Scorer:
         net_input: of the batch, without ``prev_output_tokens``.
         layout: how the hypotheses are laid out.
         weights: whether attention to the source is wanted.
+
+    Attributes:
+        encoder_out: of all sentences, also of those that have left the batch.
     """
 
     def __init__(
@@ -31,8 +34,8 @@ class Scorer:
         weights: bool = False,
     ) -> None:
         self.decoder = searchable(model)
-        encoder_out = model.encoder.forward_torchscript(net_input)
-        self.state = self.decoder.start(encoder_out, layout, weights)
+        self.encoder_out = model.encoder.forward_torchscript(net_input)
+        self.state = self.decoder.start(self.encoder_out, layout, weights)
 
     def step(
         self, tokens: Tensor, temperature: float
@@ -43,6 +46,13 @@ class Scorer:
     def select(self, rows: Tensor) -> None:
         """See :meth:`protocol.DecoderState.select`."""
         self.state.select(rows)
+
+
+def mean_probability(lprobs: list[Tensor]) -> Tensor:
+    """Mean of probabilities, all as logarithms."""
+    if len(lprobs) == 1:
+        return lprobs[0]
+    return torch.stack(lprobs).logsumexp(0) - math.log(len(lprobs))
 
 
 def ensemble_step(
@@ -59,8 +69,7 @@ def ensemble_step(
     outputs = [scorer.step(tokens, temperature) for scorer in scorers]
     following = outputs[0][0]
     if len(outputs) > 1:
-        stacked = torch.stack([scores.lprobs() for scores, _ in outputs])
-        mean = stacked.logsumexp(0) - math.log(len(outputs))
+        mean = mean_probability([scores.lprobs() for scores, _ in outputs])
         following = NextTokens.of_lprobs(mean)
     attention = [weights for _, weights in outputs if weights is not None]
     return following, torch.stack(attention).mean(0) if attention else None

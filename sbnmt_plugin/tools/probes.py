@@ -8,7 +8,6 @@ partners shuffled   the partner is another sentence's of the batch, always the s
 from __future__ import annotations
 
 import contextlib
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -17,11 +16,11 @@ from typing import Any
 
 import torch
 from fairseq import utils
-from torch import Tensor
 
 from sbnmt_plugin.layout import RANK, Layout
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.tools.translator import Translator
+from sbnmt_plugin.training.reading import bits, halves
 
 
 class Prober(Translator):
@@ -72,15 +71,6 @@ SETTINGS: dict[str, tuple[Callable[[list[Any]], Any], int]] = {
 HALVES = ("first half", "second half")
 
 
-def halves(label: Tensor, pad: int) -> tuple[Tensor, Tensor]:
-    """Masks of the first and the second half of every row, padding left out."""
-    real = label.ne(pad)
-    middle = real.sum(-1, keepdim=True) // 2
-    place = torch.arange(label.size(1), device=label.device)
-    return real & (place < middle), real & (place >= middle)
-
-
-@torch.no_grad()
 def bits_by_half(
     model: Any, batches: list[dict[str, Any]], pad: int, shift: int = 0
 ) -> list[float]:
@@ -90,17 +80,14 @@ def bits_by_half(
         shift: sentences that partners are moved by.
     """
     layout = Layout(pairing=replace(RANK, shift=shift))
-    bits: dict[int, float] = defaultdict(float)
+    total: dict[int, float] = defaultdict(float)
     count: dict[int, int] = defaultdict(int)
     for batch in batches:
-        label = batch["stream_target"]  # (2B, T)
-        output = model(**batch["net_input"], layout=layout)
-        lprobs = model.get_normalized_probs(output, log_probs=True)
-        chosen = -lprobs.gather(-1, label.unsqueeze(-1)).squeeze(-1) / math.log(2)
-        for half, mask in enumerate(halves(label, pad)):
-            bits[half] += float(chosen[mask].sum())
+        each = bits(model, batch, layout)
+        for half, mask in enumerate(halves(batch["stream_target"], pad)):
+            total[half] += float(each[mask].sum())
             count[half] += int(mask.sum())
-    return [round(bits[half] / max(1, count[half]), 3) for half in (0, 1)]
+    return [round(total[half] / max(1, count[half]), 3) for half in (0, 1)]
 
 
 def gold_batches(translator: Translator, subset: str) -> list[dict[str, Any]]:

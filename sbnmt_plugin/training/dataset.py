@@ -10,6 +10,7 @@ from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
 from sbnmt_plugin.layout import L2R, R2L, live_places, reverse_tokens
+from sbnmt_plugin.training.partners import PartnerNoise
 
 
 class SBLanguagePairDataset(FairseqDataset):
@@ -21,6 +22,7 @@ class SBLanguagePairDataset(FairseqDataset):
     * ``stream_target`` (BD, T): tokens + ``</s>``,
     * ``live`` (n,): the places, in the time-major grid (T, BD), of all that is no
       padding, by which model and loss tell labels from padding,
+    * ``same_text`` (B,): whether both streams hold the same text,
 
     where row ``b * D + d`` is direction d of sentence b.  ``</s>`` follows the last
     token of its own stream and padding comes after it, so that both streams learn
@@ -32,6 +34,7 @@ class SBLanguagePairDataset(FairseqDataset):
             stream is the target itself.
         starts: (D,) first decoder input of each direction.
         directions: which streams a batch holds: (L2R, R2L), or a teacher's one.
+        noise: corrupts the inputs of sentences whose streams hold the same text.
     """
 
     def __init__(
@@ -40,8 +43,11 @@ class SBLanguagePairDataset(FairseqDataset):
         opposite: Any,
         starts: tuple[int, ...],
         directions: tuple[int, ...] = (L2R, R2L),
+        noise: PartnerNoise | None = None,
     ) -> None:
         super().__init__()
+        self.noise = noise
+        self.epoch = 1
         self.pairs = pairs
         self.opposite = opposite
         self.starts = starts
@@ -94,12 +100,19 @@ class SBLanguagePairDataset(FairseqDataset):
         if batch.get("target") is None:
             return batch
         by_id = {int(sample["id"]): sample for sample in samples}
-        inputs, labels = [], []
+        inputs, labels, same = [], [], []
         for index in batch["id"].tolist():  # fairseq has sorted them by length
+            sample = by_id[index]
+            same.append(torch.equal(sample["target"], sample["opposite"]))
             for direction, start in zip(self.directions, self.starts):
-                stream = self._stream(by_id[index], direction)
+                stream = self._stream(sample, direction)
                 labels.append(stream)
-                inputs.append(torch.cat([stream.new_tensor([start]), stream[:-1]]))
+                words = stream[:-1]
+                if self.noise is not None and same[-1]:
+                    others = by_id[self._neighbour(index, by_id)]["target"][:-1]
+                    words = self.noise(words, others, self.epoch, index, direction)
+                inputs.append(torch.cat([stream.new_tensor([start]), words]))
+        batch["same_text"] = torch.tensor(same)
         batch["net_input"]["prev_output_tokens"] = self._pad(inputs, widest)
         batch["stream_target"] = self._pad(labels, widest)
         width = batch["stream_target"].size(1)
@@ -107,6 +120,16 @@ class SBLanguagePairDataset(FairseqDataset):
         batch["live"] = live_places(torch.arange(width) < lengths[:, None])
         batch["ntokens"] = sum(len(stream) for stream in labels)
         return batch
+
+    def _neighbour(self, index: int, by_id: dict[int, Any]) -> int:
+        """Another sentence of the batch, for words that occur in this one's place."""
+        ids = sorted(by_id)
+        return ids[(ids.index(index) + self.epoch) % len(ids)]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Told by fairseq at the start of every epoch."""
+        super().set_epoch(epoch)
+        self.epoch = epoch
 
     def _stream(self, sample: dict[str, Any], direction: int) -> Tensor:
         """What one direction writes, ``</s>`` last."""

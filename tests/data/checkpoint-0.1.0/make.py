@@ -1,6 +1,6 @@
-"""Made model.pt, dict.*.txt, input.en and expected.json here, at commit 9e98947 (0.1.0).
+"""Made model.pt, dict.*.txt, input.en and expected.json, at commit 9e98947 (0.1.0).
 
-    git checkout 9e98947 && python make.py FOLDER      (in an environment of that commit)
+    git checkout 9e98947 && python make.py FOLDER     (in an environment of that commit)
 
 Not run by the tests, which load what it has written.
 """

@@ -1,0 +1,58 @@
+"""How much the streams read of each other: bits that the partner saves.
+
+With the same gold text in both streams, from its middle on each can read in the other
+every word that it has to predict.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sbnmt_plugin.layout import NAMES, TRAINING, Layout
+
+ALONE = Layout(directions=1, beam=2)
+
+
+def halves(label: Tensor, pad: int) -> tuple[Tensor, Tensor]:
+    """Masks of the first and the second half of every row, padding left out.
+
+    Args:
+        label: (2B, T).
+    """
+    real = label.ne(pad)
+    middle = real.sum(-1, keepdim=True) // 2
+    place = torch.arange(label.size(1), device=label.device)
+    return real & (place < middle), real & (place >= middle)
+
+
+@torch.no_grad()
+def bits(model: Any, batch: dict[str, Any], layout: Layout = TRAINING) -> Tensor:
+    """Negative log-likelihood of every label, in bits, (2B, T)."""
+    label = batch["stream_target"]
+    output = model(**batch["net_input"], layout=layout)
+    lprobs = model.get_normalized_probs(output, log_probs=True)
+    return -lprobs.gather(-1, label.unsqueeze(-1)).squeeze(-1) / math.log(2)
+
+
+def read_bits(model: Any, batches: list[dict[str, Any]], pad: int) -> dict[str, float]:
+    """Bits a token of the second half that the partner saves, by direction.
+
+    Args:
+        batches: with the same text in both streams.
+    """
+    saved, count = dict.fromkeys(NAMES, 0.0), dict.fromkeys(NAMES, 0)
+    was_training = model.training
+    model.eval()
+    for batch in batches:
+        gain = bits(model, batch, ALONE) - bits(model, batch)
+        _, second = halves(batch["stream_target"], pad)
+        for direction, name in enumerate(NAMES):
+            own = second[direction::2]
+            saved[name] += float(gain[direction::2][own].sum())
+            count[name] += int(own.sum())
+    model.train(was_training)
+    return {name: saved[name] / max(1, count[name]) for name in NAMES}

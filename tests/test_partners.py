@@ -1,0 +1,223 @@
+"""Partners in training: noise, the model's own words, and how much is read."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from commands import SB, load, run_train
+from helpers import sb_model
+from test_training import make_sample
+
+from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.training import partners
+from sbnmt_plugin.training.partners import PartnerNoise, own_words
+from sbnmt_plugin.training.reading import read_bits
+
+WORDS = torch.arange(100, 130)
+OTHERS = torch.arange(200, 220)
+
+
+def corrupted(words=WORDS, rate=0.9, seed=1, epoch=1, index=7, direction=L2R):
+    return PartnerNoise(rate, seed)(words, OTHERS, epoch, index, direction)
+
+
+def assert_never_early(make):
+    """No word stands before its place: the label after it would be given away."""
+    for index in range(200):
+        found = make(index=index)
+        assert len(found) == len(WORDS)
+        for place, word in enumerate(found.tolist()):
+            assert word >= 200 or word - 100 <= place, f"word {word} at {place}"
+
+
+def test_no_word_stands_before_its_place():
+    assert_never_early(corrupted)
+
+
+def test_the_check_of_places_can_fail(monkeypatch):
+    def leaves_out(self, waiting, random, new):
+        waiting.popleft()
+        waiting.append(waiting[-1] + 1 if waiting else 129)
+
+    monkeypatch.setattr(PartnerNoise, "_edit", leaves_out)
+    with pytest.raises(AssertionError):
+        assert_never_early(corrupted)
+
+
+def test_a_later_word_changes_nothing_before_it():
+    for place in (3, 11, 29):
+        other = WORDS.clone()
+        other[place] = 150
+        for index in range(30):
+            left, right = corrupted(index=index), corrupted(other, index=index)
+            assert left[:place].equal(right[:place])
+
+
+def test_all_kinds_of_edits_occur():
+    gone = moved = new = 0
+    for index in range(60):
+        found = corrupted(index=index, rate=0.6).tolist()
+        old = [word for word in found if word < 200]
+        new += len(found) - len(old)
+        moved += old != sorted(old)
+        gone += any(b - a > 1 for a, b in pairwise(old))
+    assert new and moved and gone
+
+
+def test_noise_depends_on_seed_epoch_sentence_and_direction_alone():
+    assert corrupted().equal(corrupted())
+    changes = {"seed": 2, "epoch": 2, "index": 8, "direction": R2L}
+    for name, value in changes.items():
+        assert not corrupted().equal(corrupted(**{name: value})), name
+
+
+def test_the_mean_rate_is_half_of_r():
+    changed = np.mean(
+        [
+            float(corrupted(index=i, rate=0.2).ne(WORDS)[0])  # nothing before it moves
+            for i in range(3000)
+        ]
+    )
+    # an insertion and a substitution change the first word; the others cannot happen
+    assert changed == pytest.approx(0.1, abs=0.02)
+
+
+def noisy_epochs(data, save, *words):
+    run_train(data, save, *SB, "--no-epoch-checkpoints", *words)
+    return load(save / "checkpoint_last.pt")["model"]
+
+
+def assert_equal_models(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert value.equal(other[name]), name
+
+
+NOISE = ["--sb-partner-noise", "0.5"]
+OWN = ["--sb-partner", "own"]
+
+
+@pytest.mark.parametrize("words", [NOISE, OWN], ids=["noise", "own"])
+def test_resuming_meets_the_same_partners(gold_data, tmp_path, words):
+    """2 + 1 epochs equal 3 to the bit."""
+    whole = noisy_epochs(gold_data, tmp_path / "whole", *words, "--max-epoch", 3)
+    noisy_epochs(gold_data, tmp_path / "parts", *words, "--max-epoch", 2)
+    parts = noisy_epochs(gold_data, tmp_path / "parts", *words, "--max-epoch", 3)
+    assert_equal_models(whole, parts)
+    plain = noisy_epochs(gold_data, tmp_path / "plain", "--max-epoch", 3)
+    with pytest.raises(AssertionError):
+        assert_equal_models(whole, plain)
+
+
+def test_texts_that_differ_are_left_alone(data, tmp_path, monkeypatch):
+    """The triples of these tests have other R2L texts in every third sentence."""
+    met = []
+    original = PartnerNoise.__call__
+
+    def watched(self, words, others, epoch, index, direction):
+        met.append(index)
+        return original(self, words, others, epoch, index, direction)
+
+    monkeypatch.setattr(PartnerNoise, "__call__", watched)
+    run_train(data, tmp_path, *SB, *NOISE, "--max-epoch", 1, "--no-save")
+    different = [index for index in set(met) if index % 3 == 0]
+    assert len(set(met)) > 190
+    assert len(different) < 20  # those whose text ended in W0 anyway
+
+
+def own(model, rate, same=(True, True, False), seed=0):
+    sample = {**make_sample(model), "same_text": torch.tensor(same)}
+    words = model.decoder.dictionary
+    never = (words.pad(), words.eos(), words.index("<l2r>"), words.index("<r2l>"))
+    random = np.random.default_rng(seed)
+    changed = own_words(model, sample, never, rate, random)
+    return sample, changed
+
+
+def test_own_words_are_the_best_ones_after_the_clean_prefix():
+    """With R = 1 and a drawn rate of (almost) 1, against the model at λ = 0."""
+    model, twin = sb_model(sb_lambda=0.9), sb_model(sb_lambda=0.0)
+
+    class Always:
+        def uniform(self, low, high, shape):
+            return np.ones(shape)
+
+        def random(self, shape):
+            return np.zeros(shape)
+
+    sample = {**make_sample(model), "same_text": torch.tensor([True, True, False])}
+    words = model.decoder.dictionary
+    never = (words.pad(), words.eos(), words.index("<l2r>"), words.index("<r2l>"))
+    changed = own_words(model, sample, never, 1.0, Always())
+    before = sample["net_input"]["prev_output_tokens"]
+    after = changed["net_input"]["prev_output_tokens"]
+    scores, _ = twin(**sample["net_input"])
+    scores[..., list(never)] = -torch.inf
+    best = scores.argmax(-1)
+    for row in range(6):
+        length = int(before[row].ne(words.pad()).sum())
+        expected = before[row].clone()
+        if row < 4:
+            expected[1:length] = best[row, : length - 1]
+        assert after[row].equal(expected)
+
+
+def test_labels_stay_clean_and_rate_zero_changes_nothing():
+    model = sb_model()
+    sample, changed = own(model, 0.9)
+    assert changed["stream_target"] is sample["stream_target"]
+    prev = sample["net_input"]["prev_output_tokens"]
+    assert not changed["net_input"]["prev_output_tokens"].equal(prev)
+    _, unchanged = own(model, 0.0)
+    assert unchanged["net_input"]["prev_output_tokens"].equal(prev)
+
+
+def test_a_training_logs_what_is_read(gold_data, tmp_path, caplog):
+    caplog.set_level("INFO")
+    words = ["--sb-lambda", 1, "--sb-probe", 2, "--max-epoch", 2, "--no-save"]
+    run_train(gold_data, tmp_path, *SB, *words)
+    assert re.search(r"epoch 001 \| read_bits_l2r \S+ \| read_bits_r2l", caplog.text)
+
+
+def test_bits_are_read_by_a_model_that_reads_only():
+    batch = make_sample(sb_model())
+    reads = read_bits(sb_model(sb_lambda=0.9), [batch], 1)
+    assert all(abs(value) > 1e-3 for value in reads.values())
+    blind = read_bits(sb_model(sb_lambda=0.0), [batch], 1)
+    assert all(abs(value) < 1e-12 for value in blind.values())
+
+
+def test_validation_meets_no_noise(gold_data, tmp_path, caplog):
+    caplog.set_level("INFO")
+    words = ["--max-epoch", 1, "--no-save", "--lr", "1e-20"]
+    found = []
+    for extra in ([], ["--sb-partner-noise", "1"]):
+        caplog.clear()
+        run_train(gold_data, tmp_path, *SB, *words, *extra)
+        found.append(re.search(r"valid' subset \| loss ([\d.]+)", caplog.text)[1])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sb-partner-noise", "1.5"], r"--sb-partner-noise must be in \[0, 1\]"),
+        (["--sb-probe", "-1"], "--sb-probe must be ≥ 0"),
+    ],
+)
+def test_wrong_values_are_refused(gold_data, tmp_path, words, message):
+    with pytest.raises(ValueError, match=message):
+        run_train(gold_data, tmp_path, *SB, *words)
+
+
+@pytest.mark.parametrize("words", [NOISE, OWN, ["--sb-probe", "5"]], ids=str)
+def test_a_teacher_has_no_partner(gold_data, tmp_path, words):
+    teacher = ["--arch", "transformer_tiny", "--sb-direction", "l2r"]
+    with pytest.raises(ValueError, match="has no partner"):
+        run_train(gold_data, tmp_path, *teacher, *words)
+
+
+def test_every_edit_is_one_of_those_named():
+    assert set(partners.EDITS) == {"insert", "delete", "swap"}

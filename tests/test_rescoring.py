@@ -1,0 +1,162 @@
+"""``--sb-rescore``: against a slow reference on networks, and through the commands."""
+
+import json
+import math
+
+import pytest
+import torch
+from commands import lines, run_generate, run_train
+from helpers import sb_model, source
+from test_decoding import generate
+
+from sbnmt_plugin.layout import TAGS
+from sbnmt_plugin.search import rescoring
+from sbnmt_plugin.search.penalties import Gnmt
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+LENGTHS = (7, 4, 6, 2)
+OPTIONS = {"beam": 6, "penalty": Gnmt(0.6), "max_len_b": 5}
+
+
+def alone(models, tokens, b, direction, temperature=1.0):
+    """Log-probability of one text in one direction, word by word, at λ = 0."""
+    words = models[0].decoder.dictionary
+    text = tokens[:-1][:: -1 if direction else 1]
+    row = torch.tensor([words.index(TAGS[direction]), *text])
+    blank = torch.full_like(row, words.pad())
+    blank[0] = words.index(TAGS[1 - direction])
+    pair = [row, blank] if direction == 0 else [blank, row]
+    total = 0.0
+    for place, label in enumerate([*text, words.eos()]):
+        values = []
+        for model in models:
+            net_input = {k: v[b : b + 1] for k, v in source(model, LENGTHS).items()}
+            output, _ = model(**net_input, prev_output_tokens=torch.stack(pair))
+            scores = output[direction, place] / temperature
+            values.append(float(scores.log_softmax(-1)[label]))
+        mean = sum(math.exp(value) for value in values) / len(values)
+        total += math.log(mean)
+    return total
+
+
+def crippled(**options):
+    """A model, and its twin at λ = 0 with the same weights, in which nobody reads."""
+    return sb_model(sb_lambda=0.9, **options), sb_model(sb_lambda=0.0, **options)
+
+
+def assert_rescored(models, twins, weight, temperature=1.0):
+    inputs = source(models[0], LENGTHS)
+    options = {**OPTIONS, "temperature": temperature}
+    plain = generate(models, inputs, **options)
+    found = generate(models, inputs, rescore=weight, **options)
+    for b, (before, after) in enumerate(zip(plain, found)):
+        expected = []
+        for h in before:
+            tokens = h["tokens"].tolist()
+            both = [alone(twins, tokens, b, d, temperature) for d in (0, 1)]
+            divisor = float(Gnmt(0.6).divisor(torch.tensor(len(tokens))))
+            score = float(h["score"]) + weight * sum(both) / divisor
+            expected.append((score, both, h))
+        expected.sort(key=lambda entry: -entry[0])
+        assert len(after) == len(expected)
+        for h, (score, both, old) in zip(after, expected):
+            assert h["tokens"].equal(old["tokens"])
+            assert h["direction"] == old["direction"]
+            assert float(h["score"]) == pytest.approx(score, abs=1e-10)
+            assert float(h["pool_score"]) == float(old["score"])
+            assert [float(h["l2r"]), float(h["r2l"])] == pytest.approx(both, abs=1e-10)
+
+
+@pytest.mark.parametrize("weight", [0.3, 4.0])
+def test_rescoring_equals_the_reference(weight):
+    model, twin = crippled()
+    assert_rescored([model], [twin], weight)
+
+
+def test_rescoring_by_an_ensemble_with_a_temperature_equals_the_reference():
+    pairs = [crippled(seed=seed) for seed in (1, 2)]
+    models, twins = zip(*pairs)
+    assert_rescored(list(models), list(twins), 0.5, temperature=1.7)
+
+
+def test_the_rescoring_check_can_fail(monkeypatch):
+    monkeypatch.setattr(rescoring, "reverse_tokens", lambda tokens: tokens)
+    model, twin = crippled()
+    with pytest.raises(AssertionError):
+        assert_rescored([model], [twin], 0.5)
+
+
+def test_what_is_read_across_does_not_count():
+    """The reference above is at λ = 0; with the future it would be another."""
+    model, _ = crippled()
+    with pytest.raises(AssertionError):
+        assert_rescored([model], [model], 0.5)
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_passes_of_any_size_give_the_same(monkeypatch, size):
+    model, _ = crippled()
+    inputs = source(model, LENGTHS)
+    whole = generate([model], inputs, rescore=0.5, **OPTIONS)
+    monkeypatch.setattr(rescoring, "AT_A_TIME", size)
+    for left, right in zip(whole, generate([model], inputs, rescore=0.5, **OPTIONS)):
+        for one, other in zip(left, right):
+            assert one["tokens"].equal(other["tokens"])
+            torch.testing.assert_close(one["score"], other["score"], **EXACT)
+
+
+def test_a_gate_is_rescored_with_a_future_of_zeros():
+    model = sb_model(sb_fusion="gate")
+    (found, *_) = generate([model], source(model, LENGTHS), rescore=1.0, **OPTIONS)
+    assert all(float(h["l2r"]) < 0 and float(h["r2l"]) < 0 for h in found)
+
+
+def test_generate_writes_all_parts_into_the_records(data, trained, tmp_path):
+    plain = run_generate(data, trained, "--nbest", 4, "--lenpen", 0.6)
+    path = tmp_path / "records.jsonl"
+    words = ["--nbest", 4, "--lenpen", 0.6, "--sb-rescore", 2, "--sb-records", path]
+    rescored = run_generate(data, trained, *words)
+    assert sorted(lines(plain, "H")) == sorted(lines(rescored, "H"))
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        hypotheses = lines(rescored, "H")[record["id"]]
+        scores = [float(score) for score, _ in hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        best = record[record["winner"]]
+        assert best["score"] == pytest.approx(scores[0] * math.log(2), abs=1e-4)
+        length = len(best["text"].split()) + 1
+        gained = (best["l2r"] + best["r2l"]) / ((5 + length) / 6) ** 0.6
+        wanted = best["pool_score"] + 2 * gained
+        assert best["score"] == pytest.approx(wanted, abs=1e-4)
+
+
+def test_validation_and_python_know_the_option(data, tmp_path):
+    from sbnmt_plugin.network.model import SBTransformerModel
+
+    words = ["--arch", "sb_transformer_tiny", "--max-epoch", 1, "--eval-bleu"]
+    words += ["--eval-bleu-args", '{"sb_rescore": 1.0}']
+    run_train(data, tmp_path, *words)
+    hub = SBTransformerModel.from_pretrained(
+        str(tmp_path), "checkpoint_last.pt", str(data)
+    )
+    assert hub.translate(["w1 w2"], sb_rescore=1.0)
+    with pytest.raises(ValueError, match="--sb-rescore must be a number"):
+        hub.translate(["w1 w2"], sb_rescore="much")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sb-rescore", "-1"], "must be ≥ 0 and finite"),
+        (["--sb-rescore", "inf"], "must be ≥ 0 and finite"),
+    ],
+)
+def test_wrong_weights_are_refused(data, trained, words, message):
+    with pytest.raises(ValueError, match=message):
+        run_generate(data, trained, *words)
+
+
+def test_a_teacher_has_nothing_to_rescore_with(data, teacher):
+    words = ["--sb-direction", "r2l", "--sb-rescore", "1"]
+    with pytest.raises(ValueError, match="--sb-rescore needs --sb-direction both"):
+        run_generate(data, teacher, *words)
