@@ -68,6 +68,33 @@ class Decoder(Protocol[State]):
         """
 
 
+@runtime_checkable
+class Forced(Protocol):
+    """A decoder of both directions that scores given texts, too: for rescoring."""
+
+    def log_probabilities(
+        self,
+        inputs: Tensor,
+        labels: Tensor,
+        live: Tensor,
+        layout: Layout,
+        encoder_out: Any,
+        temperature: float = 1.0,
+    ) -> Tensor:
+        """Log-probabilities of given streams, each alone.
+
+        Args:
+            inputs, labels: (N, T).
+            live: (n,) the places that are no padding: see :func:`layout.live_places`.
+            layout: D = 1, and how many streams a sentence has.
+            encoder_out: one entry a sentence.
+            temperature: as for :meth:`Decoder.step`.
+
+        Returns:
+            (n,) of the labels, step by step and there stream by stream.
+        """
+
+
 class Searchable(Protocol):
     """What a model may say of itself, as class attributes.
 

@@ -163,7 +163,7 @@ class Generator:
         rescore(scorers, found, self.symbols, self.options)
         for index, hypotheses in enumerate(found):
             results[index].sort(key=_worse)
-            best = {}
+            best: dict[str, Hypothesis] = {}
             for hypothesis in sorted(hypotheses, key=_worse):
                 best.setdefault(hypothesis["direction"], hypothesis)
             records[index] = results[index][0]["direction"], best

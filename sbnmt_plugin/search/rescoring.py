@@ -18,6 +18,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import Layout, live_places, reverse_tokens
 from sbnmt_plugin.network.kv_cache import select_sentences
+from sbnmt_plugin.network.protocol import Forced
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.scorer import Scorer, mean_probability
 
@@ -39,6 +40,9 @@ def rescore(
         scorers: of all B sentences.
         found: hypotheses of each sentence; changed: ``score`` becomes the new one,
             ``pool_score`` is the old one, ``l2r`` and ``r2l`` are log-probabilities.
+
+    Raises:
+        ValueError: a decoder that cannot score given texts.
     """
     texts: list[Texts] = []
     places: list[list[int]] = []
@@ -110,6 +114,11 @@ def _one_pass(
     layout = Layout(directions=1, beam=2 * most)  # rows of a sentence: no partners
     outputs = []
     for scorer in scorers:
+        if not isinstance(scorer.decoder, Forced):
+            raise ValueError(
+                f"--sb-rescore is not supported by {type(scorer.decoder).__name__}, "
+                "which cannot score given texts: leave it out"
+            )
         encoder_out = select_sentences(scorer.encoder_out, sentences)
         outputs.append(
             scorer.decoder.log_probabilities(
