@@ -332,6 +332,15 @@ def test_six_triples_are_all_ordered_pairs(tmp_path):
     }
 
 
+def test_three_triples_are_two_and_gold_text_twice(tmp_path):
+    two = make(tmp_path / "two")
+    three = make(tmp_path / "three", "--triples", "three")
+    gold = [(text, text.upper(), text.upper()) for text in "abc"]
+    assert sorted(three) == sorted([*two, *gold])
+    with pytest.raises(ValueError, match="gold text twice"):
+        make(tmp_path, "--triples", "three", "--drop-identical")
+
+
 def test_identical_pairs_can_be_dropped(tmp_path, capsys):
     found = make(tmp_path, "--drop-identical")
     assert len(found) == 5

@@ -2,13 +2,15 @@
 
     sbnmt triples --source text/train.en --target text/train.de \
         --pseudo-l2r pseudo/l2r.tsv --pseudo-r2l pseudo/r2l.tsv \
-        --output triples/train --triples two       (or six; or --pairs pl, pl-pr)
+        --output triples/train --triples two  (or three, six; or --pairs pl, pl-pr)
 
 With y_g the target, y_pl and y_pr the L2R and R2L teachers' translations (what
 sbnmt translate wrote), a sentence gives (paper, section 3.4)
 
-    two:  (y_pl, y_g), (y_g, y_pr)
-    six:  all ordered pairs of two different ones of y_g, y_pl, y_pr
+    two:    (y_pl, y_g), (y_g, y_pr)
+    three:  these and (y_g, y_g), which teaches to read across; its inputs want noise
+            in training (--sb-partner-noise), or each stream gives the other away
+    six:    all ordered pairs of two different ones of y_g, y_pl, y_pr
 
 as (L2R text, R2L text), written to OUTPUT.SRC, OUTPUT.TGT and OUTPUT.r2l in
 natural word order.  For a Transformer with the same data,
@@ -37,7 +39,7 @@ from sbnmt_plugin.tools.text import (
     refuse_tags,
 )
 
-TRIPLES, PAIRS = ("two", "six"), ("pl", "pl-pr")
+TRIPLES, PAIRS = ("two", "three", "six"), ("pl", "pl-pr")
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
 
 
@@ -70,6 +72,7 @@ def examples_of(kind: str, source: str, gold: str, left: str, right: str):
     """The triples, or pairs, of one sentence."""
     targets: dict[str, list[Example]] = {
         "two": [(left, gold), (gold, right)],
+        "three": [(left, gold), (gold, right), (gold, gold)],
         "six": list(itertools.permutations((gold, left, right), 2)),
         "pl": [(gold,), (left,)],
         "pl-pr": [(gold,), (left,), (right,)],
@@ -97,6 +100,11 @@ def main() -> None:
     if args.pairs and args.drop_identical:
         raise ValueError(
             "--drop-identical is for --triples: pairs have one target each"
+        )
+    if args.triples == "three" and args.drop_identical:
+        raise ValueError(
+            "--drop-identical would leave out the third of --triples three, which is "
+            "gold text twice: use --triples two"
         )
     kind = args.pairs or args.triples or "two"
     suffixes = Path(args.source).suffix, Path(args.target).suffix, ".r2l"
