@@ -22,7 +22,7 @@ setup(
         "sbnmt_plugin.tools.report": ["*.css", "*.html", "*.js"],
         "sbnmt_plugin.examples": ["*/recipe.yaml", "*/*.py"],
     },
-    entry_points={"console_scripts": ["sbnmt = sbnmt_plugin.tools.command:main"]},
+    entry_points={"console_scripts": ["sbnmt = sbnmt_plugin.__main__:main"]},
     python_requires=">=3.10,<3.13",
     install_requires=[
         # fairseq's own release does not run on today's Python and torch; both

@@ -1,6 +1,57 @@
-"""``python -m sbnmt_plugin`` is ``sbnmt``."""
+"""``sbnmt``, also as ``python -m sbnmt_plugin``: finds a step and runs it."""
 
-from sbnmt_plugin.tools.command import main
+from __future__ import annotations
+
+import importlib
+import sys
+
+from sbnmt_plugin.steps import PLUGIN, STEPS
+from sbnmt_plugin.tools.command import run
+
+COMMANDS = "sbnmt_plugin.tools.commands"
+
+
+def main() -> None:
+    """Run the step that the command line names, by its own name or its script's."""
+    words = sys.argv[1:]
+    if not words or words[0] in ("-h", "--help"):
+        print(overview())
+        return
+    scripts = {script: step for step, (script, _) in STEPS.items() if script}
+    step = scripts.get(words[0], words[0])
+    if step not in STEPS:
+        print(
+            f"sbnmt: error: the step must be one of {', '.join(STEPS)}, but is "
+            f"{words[0]!r}; see sbnmt --help",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    # by this name messages call the command
+    name = words[0] if words[0] in scripts else f"sbnmt {step}"
+    sys.argv = [name, *words[1:]]
+    module = importlib.import_module(f"{COMMANDS}.{step.replace('-', '_')}")
+    run(module.main)
+
+
+def overview() -> str:
+    """All steps, in order of use."""
+    width = max(map(len, STEPS))
+    lines = [f"  {step:<{width}}  {text}" for step, (_, text) in STEPS.items()]
+    return "\n".join(
+        [
+            "usage: sbnmt STEP [options]",
+            "",
+            "Synchronous Bidirectional NMT with fairseq; the steps in order of use:",
+            "",
+            *lines,
+            "",
+            "sbnmt STEP --help says more.  Training, decoding and interactive use are "
+            "fairseq's own",
+            f"commands, with --user-dir {PLUGIN}",
+            "--task sb_translation.",
+        ]
+    )
+
 
 if __name__ == "__main__":
     main()

@@ -1,129 +1,553 @@
-"""The house rules: who may import whom, and what is printed."""
+"""The house rules: who may import whom, what is printed, what a script is.
+
+A module may import those of its own room and of the rings before it, no others: rooms
+of one ring do not know each other.  No two modules import each other, by whatever way
+round.  So what a module needs can be read, and tested, before it.
+"""
 
 import ast
+import json
 import re
 import subprocess
-from pathlib import Path
+import sys
 
 import pytest
 from commands import ROOT
 
+from sbnmt_plugin.steps import STEPS
+
 PACKAGE = ROOT / "sbnmt_plugin"
-ARROWS = {
-    "directions": set(),
-    "fusion": set(),
-    "choice": set(),
-    "beam": {"choice"},
-    "checkpoints": {"directions"},
-    "rows": {"directions"},
-    "attention": {"directions", "rows"},
-    "decoder": {"attention", "choice", "directions", "fusion", "rows"},
-    "onedirectional": {"attention", "decoder"},
-    "hub": {"beam"},
-    "model": {"checkpoints", "decoder", "directions", "fusion", "hub"},
-    "dataset": {"directions"},
-    "files": set(),
-    "criterion": {"choice", "directions"},
-    "ensemble": {"choice", "directions", "onedirectional"},
-    "precision": set(),
-    "records": {"directions"},
-    "state": {"beam", "directions"},
-    "restrictions": {"choice", "directions", "state"},
-    "generator": {"beam", "choice", "directions", "ensemble", "restrictions", "state"},
-    "options": {"beam", "directions", "state"},
-    "config": {"beam", "directions", "options"},
-    "trace": {"beam", "choice", "directions", "records"},
-    "validation": set(),
-    "task": {
-        "beam",
-        "checkpoints",
-        "config",
-        "dataset",
-        "directions",
-        "files",
-        "generator",
-        "options",
-        "precision",
-        "records",
-        "state",
-        "trace",
-        "validation",
-    },
-    "__init__": {"checkpoints", "criterion", "model", "task"},
+SCRIPTS = ROOT / "scripts"
+RINGS = (
+    ("layout", "numerics", "steps"),  # torch, or nothing
+    ("checkpoints",),
+    ("hub",),
+    ("network",),
+    ("search", "training"),
+    ("config",),
+    ("task",),
+    ("register",),
+    ("__init__",),  # what --user-dir imports
+    ("tools",),  # libraries of the commands
+    ("tools.recipes",),
+    ("tools.report",),
+    ("tools.benchmark",),
+    ("tools.commands",),  # what `sbnmt STEP` runs
+    ("__main__",),  # finds it by its name
+)
+# import torch, the standard library and each other alone: no fairseq, so they can be
+# read, tested and used without it
+TORCH_ONLY = {
+    "layout",
+    "numerics",
+    "steps",
+    *(
+        f"network.{name}"
+        for name in (
+            *("__init__", "fusion", "grid", "initialisation", "kv_cache"),
+            *("next_tokens", "packed_batch", "precision", "protocol"),
+        )
+    ),
+    *(
+        f"search.{name}"
+        for name in (
+            *("__init__", "batch", "beam", "logits_processing", "options"),
+            *("penalties", "pool", "registry", "top_k"),
+        )
+    ),
 }
-STANDARD = {"torch", "dataclasses", "math", "typing", "collections", "__future__"}
-TORCH_ONLY = ("directions", "fusion", "choice", "beam", "rows")
+# import what a user, or the process that started them, names
+BY_NAME = {"__main__", "tools.commands.prepare", "tools.benchmark.workers"}
+PROGRAMS = ("tools.commands.", "__main__", "tools.recipes.runner")  # print
+OWN = "sbnmt_plugin"
 
 
-def imports(path):
-    """(our modules, other packages) that a file imports anywhere."""
+# what a package imports
+
+
+def modules(package):
+    """Dotted names below the package, ``__init__`` for the package's own."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        found[".".join(path.relative_to(package).with_suffix("").parts)] = path
+    return found
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path, known):
+    """(our modules, top names of others) that a file imports, also in functions."""
     ours, others = set(), set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
-            if node.module == "sbnmt_plugin":
-                names = [f"sbnmt_plugin.{alias.name}" for alias in node.names]
+    for node in ast.walk(tree_of(path)):
+        names = []
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: imports say the whole name"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        else:
-            continue
         for name in names:
             top, *rest = name.split(".")
-            if top == "sbnmt_plugin":
-                ours.update(rest[:1])
+            if top == OWN:
+                ours.add(module_of(rest, known))
             else:
                 others.add(top)
     return ours, others
 
 
-def assert_arrows(folder):
-    for path in sorted(folder.glob("*.py")):
-        ours, others = imports(path)
-        extra = ours - ARROWS[path.stem]
-        assert not extra, f"{path.stem} must not import {sorted(extra)}"
-        if path.stem in TORCH_ONLY:
-            assert others <= STANDARD, path.stem
+def module_of(parts, known):
+    """The module that holds what a dotted name below the package names."""
+    for size in range(len(parts), -1, -1):
+        for end in ([], ["__init__"]):
+            name = ".".join([*parts[:size], *end])
+            if name in known:
+                return name
+    raise AssertionError(f"there is no {OWN}.{'.'.join(parts)}")
 
 
-def test_modules_import_only_what_they_may():
-    assert_arrows(PACKAGE)
-    assert {path.stem for path in PACKAGE.glob("*.py")} == set(ARROWS)
+def graph(package):
+    known = modules(package)
+    return {name: imports(path, known)[0] - {name} for name, path in known.items()}
 
 
-def test_the_arrow_check_can_fail(tmp_path):
-    (tmp_path / "model.py").write_text("from sbnmt_plugin.task import x\n")
-    with pytest.raises(AssertionError, match="model must not import"):
-        assert_arrows(tmp_path)
+def room_of(module):
+    """(ring, room) of a module; a folder's ``__init__`` is in the folder's room."""
+    found = [
+        (len(room), ring, room)
+        for ring, rooms in enumerate(RINGS)
+        for room in rooms
+        if module == room or module.startswith(f"{room}.")
+    ]
+    assert found, f"{module} has no ring"
+    _, ring, room = max(found)
+    return ring, room
 
 
-def test_the_package_never_prints_and_is_documented():
-    for path in PACKAGE.glob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        assert ast.get_docstring(tree), path
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                assert getattr(node.func, "id", "") != "print", path
-            public = isinstance(node, (ast.ClassDef,)) and node.name[0] != "_"
-            if public and node.name != "Meta":
-                assert ast.get_docstring(node), f"{path}: {node.name}"
+# checks, each of a package in a folder
 
 
-def test_every_script_says_what_it_does():
-    import sys
+def assert_rings(package):
+    for module, needed in graph(package).items():
+        ring, room = room_of(module)
+        for other in needed:
+            its_ring, its_room = room_of(other)
+            fine = its_ring < ring or its_room == room
+            assert fine, f"{module} must not import {other}"
 
-    for path in sorted((ROOT / "scripts").glob("*.py")):
-        if path.name in ("texts.py", "published.py"):  # others import them
+
+def assert_no_cycles(package):
+    left = graph(package)
+    while left:
+        free = [name for name, needed in left.items() if not needed & set(left)]
+        assert free, f"a cycle in, or above, {sorted(left)}"
+        left = {name: needed for name, needed in left.items() if name not in free}
+
+
+def assert_torch_only(package):
+    known = modules(package)
+    for name in TORCH_ONLY & set(known):
+        ours, others = imports(known[name], known)
+        others -= {"torch", *sys.stdlib_module_names}
+        assert not others, f"{name} must not import {sorted(others)}"
+        extra = ours - TORCH_ONLY
+        assert not extra, f"{name} must not import {sorted(extra)}, which need more"
+
+
+def assert_imports_can_be_read(package):
+    """Nothing is imported by a name that is made up, but what a user names."""
+    for name, path in modules(package).items():
+        for node in ast.walk(tree_of(path)):
+            word = getattr(node, "attr", getattr(node, "id", ""))
+            made_up = word in ("import_module", "__import__", "run_path", "run_module")
+            assert not made_up or name in BY_NAME, f"{name}: {word}"
+
+
+def assert_quiet(package):
+    """Standard output belongs to hypotheses and results: only programs print there;
+    below them a library may write to standard error, and the plugin logs."""
+    for name, path in modules(package).items():
+        if name.startswith(PROGRAMS):
             continue
-        assert path.stat().st_mode & 0o100, f"chmod +x {path}"
-        done = subprocess.run(
-            [sys.executable, path, "--help"], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.startswith("usage: " + path.name)
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print":
+                to = [k.value for k in node.keywords if k.arg == "file"]
+                allowed = name.startswith("tools.") and to
+                assert allowed and ast.unparse(to[0]) == "sys.stderr", f"{name} prints"
+
+
+def assert_documented(package):
+    for name, path in modules(package).items():
+        tree = tree_of(path)
+        assert ast.get_docstring(tree), f"{name} has no docstring"
+        for node in tree.body:
+            kinds = [ast.ClassDef]
+            if not name.startswith("tools."):
+                kinds.append(ast.FunctionDef)
+            if isinstance(node, tuple(kinds)) and node.name[0] != "_":
+                assert ast.get_docstring(node), f"{name}.{node.name} has no docstring"
+
+
+def assert_no_paths_edited(*folders):
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            assert not re.search(r"\bsys\.path\b", text), f"{path} knows of sys.path"
+
+
+def assert_folders_are_ours(package):
+    """fairseq imports by itself what lies in folders of these names."""
+    for path in sorted(package.rglob("*")):
+        assert not (path.is_dir() and path.name in ("models", "tasks")), path
+
+
+CHECKS = {
+    "rings": assert_rings,
+    "cycles": assert_no_cycles,
+    "torch": assert_torch_only,
+    "by name": assert_imports_can_be_read,
+    "print": assert_quiet,
+    "docstrings": assert_documented,
+    "sys.path": assert_no_paths_edited,
+    "folders": assert_folders_are_ours,
+}
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_the_package_keeps_the_rules(check):
+    check(PACKAGE)
+
+
+def test_no_script_or_recipe_edits_where_modules_are_looked_for():
+    assert_no_paths_edited(SCRIPTS, ROOT / "examples")
+
+
+def test_every_ring_and_every_list_names_what_exists():
+    known = set(modules(PACKAGE))
+    rooms = {room for ring in RINGS for room in ring}
+    assert {room_of(name)[1] for name in known} == rooms
+    assert known >= TORCH_ONLY | BY_NAME
+
+
+DOC = '"""What it is."""\n'
+BROKEN = {
+    "a lower ring imports a higher one": (
+        "rings",
+        {"network/x.py": "from sbnmt_plugin.task import x", "task.py": ""},
+        "network.x must not import task",
+    ),
+    "in a function": (
+        "rings",
+        {"layout.py": "def f():\n    import sbnmt_plugin.hub", "hub.py": ""},
+        "layout must not import hub",
+    ),
+    "a room imports another of its ring": (
+        "rings",
+        {
+            "search/x.py": "from sbnmt_plugin import training",
+            "training/__init__.py": "",
+        },
+        "search.x must not import training.__init__",
+    ),
+    "a library imports a command": (
+        "rings",
+        {
+            "tools/x.py": "from sbnmt_plugin.tools.commands import bpe",
+            "tools/commands/bpe.py": "",
+        },
+        "tools.x must not import tools.commands.bpe",
+    ),
+    "a module without a ring": ("rings", {"misc.py": ""}, "misc has no ring"),
+    "a relative import": ("rings", {"hub.py": "from . import x"}, "the whole name"),
+    "two import each other": (
+        "cycles",
+        {
+            "search/x.py": "from sbnmt_plugin.search import y",
+            "search/y.py": "from sbnmt_plugin.search.z import f",
+            "search/z.py": "def f():\n    from sbnmt_plugin.search import x",
+        },
+        r"a cycle in, or above, \['search.x', 'search.y', 'search.z'\]",
+    ),
+    "fairseq where torch is enough": (
+        "torch",
+        {"numerics.py": "def f():\n    from fairseq.utils import x"},
+        "numerics must not import",
+    ),
+    "fairseq by way of another": (
+        "torch",
+        {
+            "search/beam.py": "from sbnmt_plugin.search.scorer import x",
+            "search/scorer.py": "",
+        },
+        "search.beam must not import .*scorer.*, which need more",
+    ),
+    "an import that cannot be read": (
+        "by name",
+        {"hub.py": "import importlib\nimportlib.import_module('x')"},
+        "hub: import_module",
+    ),
+    "a print of the plugin's": (
+        "print",
+        {"task.py": "import sys\nprint('x', file=sys.stderr)"},
+        "task prints",
+    ),
+    "a library's print on standard output": (
+        "print",
+        {"tools/text.py": "print('x')"},
+        "tools.text prints",
+    ),
+    "a module without a docstring": (
+        "docstrings",
+        {"task.py": None},
+        "task has no docstring",
+    ),
+    "a function without a docstring": (
+        "docstrings",
+        {"task.py": "def f(): pass"},
+        "task.f has no docstring",
+    ),
+    "an edited path": (
+        "sys.path",
+        {"hub.py": "import sys\nsys.path.append('x')"},
+        "hub.py knows of sys.path",
+    ),
+    "a folder that fairseq imports": ("folders", {"search/models/x.py": ""}, "models"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_every_check_can_fail(name, tmp_path):
+    check, files, message = BROKEN[name]
+    for file, text in files.items():
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("" if text is None else DOC + text + "\n")
+    with pytest.raises(AssertionError, match=message):
+        CHECKS[check](tmp_path)
+
+
+# names in docstrings
+
+
+ROLE = re.compile(r":(?:mod|class|func|meth|data|attr):`([\w.]+)`")
+
+
+def names_in(body):
+    """Names that statements define, a class's with those of its instances."""
+    found = {}
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            own = {
+                x.attr: {}
+                for x in ast.walk(node)
+                if isinstance(x, ast.Attribute) and ast.unparse(x.value) == "self"
+            }
+            found[node.name] = {**own, **names_in(node.body)}
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found[node.name] = {}
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [x for t in targets for x in ast.walk(t) if isinstance(x, ast.Name)]
+            found.update({name.id: {} for name in names})
+    return found
+
+
+def assert_references(package):
+    """What a docstring refers to exists: ``:func:`pool.finished``` by its module's last
+    names; without one among those of the same module and what it imports by name."""
+    known = modules(package)
+    names = {name: names_in(tree_of(path).body) for name, path in known.items()}
+    for module, path in known.items():
+        here = dict(names[module])
+        for members in names[module].values():
+            here.update(members)
+        for node in tree_of(path).body:  # what it imports by name
+            if isinstance(node, ast.ImportFrom) and node.module.startswith(f"{OWN}."):
+                source = names.get(node.module.removeprefix(f"{OWN}."), {})
+                here.update((x.name, source.get(x.name, {})) for x in node.names)
+        for reference in ROLE.findall(path.read_text(encoding="utf-8")):
+            places = [here]
+            for other in known:
+                whole = "." + other.removesuffix(".__init__")
+                for cut in range(reference.count(".") + 1, 0, -1):
+                    head = ".".join(reference.split(".")[:cut])
+                    if whole.endswith("." + head):
+                        places.append({head: names[other]})
+            there = any(leads(reference, place) for place in places)
+            assert there, f"{module} refers to {reference}, which does not exist"
+
+
+def leads(reference, names):
+    """Whether a dotted name goes through nested names."""
+    for head, inside in names.items():
+        if reference == head:
+            return True
+        if reference.startswith(f"{head}.") and leads(
+            reference.removeprefix(f"{head}."), inside
+        ):
+            return True
+    return False
+
+
+def test_docstrings_refer_to_what_exists():
+    assert_references(PACKAGE)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [":mod:`directions`", ":func:`beam.finished`", ":meth:`A.c`", ":meth:`pool.A.c`"],
+)
+def test_the_check_of_references_can_fail(reference, tmp_path):
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search" / "beam.py").write_text("x = 1\n")
+    pool = "class A:\n    def b(self):\n        self.d = 1\n\ndef f():\n    '''{}'''\n"
+    (tmp_path / "search" / "pool.py").write_text(
+        pool.format(":meth:`A.b`, :attr:`d`, :mod:`search.beam`, :data:`beam.x`")
+    )
+    assert_references(tmp_path)
+    (tmp_path / "search" / "pool.py").write_text(pool.format(reference))
+    with pytest.raises(AssertionError, match="which does not exist"):
+        assert_references(tmp_path)
+
+
+# scripts and steps
+
+
+SHIM = '''#!/usr/bin/env python3
+"""`sbnmt {step}`: {text}."""
+
+import clone
+
+clone.run(__file__)
+'''
+
+
+def assert_scripts(folder):
+    """Every script of Python's is a shim of a step, and every step's is there."""
+    steps = {script: step for step, (script, _) in STEPS.items() if script}
+    found = {path.name for path in folder.glob("*.py")} - {"clone.py"}
+    assert found == set(steps)
+    for script, step in steps.items():
+        path = folder / script
+        assert path.stat().st_mode & 0o100, f"chmod +x {script}"
+        shim = SHIM.format(step=step, text=STEPS[step][1])
+        assert path.read_text(encoding="utf-8") == shim, script
+
+
+def test_every_script_is_a_shim_of_a_step():
+    assert_scripts(SCRIPTS)
+
+
+@pytest.mark.parametrize("fault", ["a library", "mode", "text"])
+def test_the_check_of_scripts_can_fail(fault, tmp_path):
+    for path in SCRIPTS.glob("*.py"):
+        (tmp_path / path.name).write_text(path.read_text())
+        (tmp_path / path.name).chmod(0o755)
+    assert_scripts(tmp_path)
+    if fault == "a library":
+        (tmp_path / "texts.py").touch()
+    elif fault == "mode":
+        (tmp_path / "bpe.py").chmod(0o644)
+    else:
+        (tmp_path / "bpe.py").write_text("import os\n")
+    with pytest.raises(AssertionError):
+        assert_scripts(tmp_path)
+
+
+def test_every_step_is_a_command_and_every_command_a_step():
+    commands = {path.stem for path in PACKAGE.glob("tools/commands/*.py")}
+    steps = {step.replace("-", "_") for step in STEPS}
+    assert commands - {"__init__"} == steps
+    for step in steps:
+        tree = tree_of(PACKAGE / "tools" / "commands" / f"{step}.py")
+        assert "main" in names_in(tree.body), step
+
+
+# runs command lines of `sbnmt` one after the other in one process
+RUNNER = """
+import contextlib, io, json, sys
+sys.argv = ["sbnmt"]
+from sbnmt_plugin.__main__ import main
+found = []
+for words in json.loads(sys.stdin.read()):
+    sys.argv = ["sbnmt", *words]
+    output, status = io.StringIO(), 0
+    with contextlib.redirect_stdout(output):
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code or 0
+    found.append((status, output.getvalue(), "torch" in sys.modules))
+print(json.dumps(found))
+"""
+
+
+def run_steps(lines):
+    """(status, standard output, whether torch has been imported by now) of each."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER],
+        input=json.dumps([list(map(str, words)) for words in lines]),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def assert_light(lines):
+    for words, (status, output, torch) in zip(lines, run_steps(lines)):
+        assert status == 0, (words, output)
+        assert not torch, f"sbnmt {words[0]} imports torch"
+
+
+def test_steps_that_handle_texts_need_no_torch(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("ein Haus\nein Haus am See\n" * 4, encoding="utf-8")
+    codes, table = tmp_path / "codes", ROOT / "examples" / "toy" / "results.json"
+    assert_light(
+        [
+            ("--help",),
+            ("tokenise", "--language", "de", text, tmp_path / "tokens"),
+            ("bpe", "learn", "--merges", 4, "--codes", codes, text),
+            ("bpe", "apply", "--codes", codes, text, tmp_path / "bpe"),
+            ("score", "--reference", text, "--hypothesis", text),
+            ("table", table),
+            ("prepare", "toy", "--output", tmp_path / "toy"),
+            *((step, "--help") for step in ("recipe", "triples", "report", "train")),
+            *((step, "--help") for step in ("sweep-beam", "trace-page", "benchmark")),
+        ]
+    )
+
+
+def test_the_check_of_light_steps_can_fail():
+    with pytest.raises(AssertionError, match="sbnmt average imports torch"):
+        assert_light([("average", "--help")])
+
+
+def test_every_step_says_what_it_does_under_both_its_names():
+    names = [
+        (name, "--help")
+        for step, (script, _) in STEPS.items()
+        for name in (step, script)
+    ]
+    lines = [words for words in names if words[0] is not None]
+    for (name, _), (status, output, _) in zip(lines, run_steps(lines)):
+        called = name if name.endswith(".py") else f"sbnmt {name}"
+        assert status == 0 and output.startswith(f"usage: {called} "), name
+
+
+def test_an_unknown_step_is_named_with_those_that_exist():
+    done = subprocess.run(
+        [sys.executable, "-m", OWN, "trian"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "one of recipe, prepare, tokenise" in done.stderr
+    assert "but is 'trian'; see sbnmt --help" in done.stderr
 
 
 def test_the_constraints_pin_what_setup_asks_for():
     setup = (ROOT / "setup.py").read_text()
-    pinned = Path(ROOT / "constraints.txt").read_text().lower()
+    pinned = (ROOT / "constraints.txt").read_text().lower()
     for name in re.findall(r'^        "([\w-]+)[=<>]', setup, re.M):
         assert re.search(rf"^{name.lower()}==", pinned, re.M), name

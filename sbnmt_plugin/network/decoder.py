@@ -327,7 +327,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
     def reorder_incremental_state_scripting(
         self, incremental_state: KVCache, new_order: Tensor
     ) -> None:
-        """fairseq's name for :meth:`KVCache.select`."""
+        """fairseq's name for :meth:`kv_cache.KVCache.select`."""
         incremental_state.select(new_order)
 
     def get_normalized_probs(

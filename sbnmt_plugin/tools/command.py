@@ -1,9 +1,8 @@
-"""The command ``sbnmt``: finds its steps and runs them."""
+"""What every step of ``sbnmt`` is made with: its parser, its errors, its processes."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import re
 import signal
@@ -14,70 +13,33 @@ from typing import Any
 
 from sbnmt_plugin.steps import HOME, STEPS
 
-COMMANDS = "sbnmt_plugin.tools.commands"
-OWN = "sbnmt"
 
-
-def main() -> None:
-    """Run the step that the command line names, by its own name or its script's."""
-    words = sys.argv[1:]
-    if not words or words[0] in ("-h", "--help"):
-        print(overview())
-        return
-    scripts = {script: step for step, (script, _) in STEPS.items() if script}
-    step = scripts.get(words[0], words[0])
-    if step not in STEPS:
-        print(
-            f"{OWN}: error: the step must be one of {', '.join(STEPS)}, but is "
-            f"{words[0]!r}; see {OWN} --help",
-            file=sys.stderr,
-        )
-        sys.exit(2)
-    # by this name messages call the command
-    name = words[0] if words[0] in scripts else f"{OWN} {step}"
-    sys.argv = [name, *words[1:]]
-    module = importlib.import_module(f"{COMMANDS}.{step.replace('-', '_')}")
-    run(module.main)
-
-
-def overview() -> str:
-    """All steps, in order of use."""
-    width = max(map(len, STEPS))
-    lines = [f"  {step:<{width}}  {text}" for step, (_, text) in STEPS.items()]
-    return "\n".join(
-        [
-            f"usage: {OWN} STEP [options]",
-            "",
-            "Synchronous Bidirectional NMT with fairseq; the steps in order of use:",
-            "",
-            *lines,
-            "",
-            f"{OWN} STEP --help says more.  Training, decoding and interactive use are "
-            "fairseq's own",
-            f"commands, with --user-dir {HOME / 'sbnmt_plugin'}",
-            "--task sb_translation.",
-        ]
-    )
-
-
-def parser(text: str | None, **options: Any) -> argparse.ArgumentParser:
+def parser(
+    text: str | None, usage: str | None = None, **options: Any
+) -> argparse.ArgumentParser:
     """A step's parser.
 
     Args:
         text: the docstring of its module, which calls steps ``sbnmt STEP``; where the
             user has called a script, so does the help.
-        options: of argparse.
+        usage: in place of argparse's own, calling steps like that, too.
+        options: argparse's.
     """
-    described = text or ""
-    if sys.argv[0].endswith(".py"):
-        for step, (script, _) in STEPS.items():
-            if script:
-                described = re.sub(rf"\b{OWN} {step}\b", script, described)
     return argparse.ArgumentParser(
-        description=described,
+        description=as_called(text or ""),
+        usage=usage and as_called(usage),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **options,
     )
+
+
+def as_called(text: str) -> str:
+    """A text with ``sbnmt STEP`` as the user calls it, perhaps by its script."""
+    if sys.argv[0].endswith(".py"):
+        for step, (script, _) in STEPS.items():
+            if script:
+                text = re.sub(rf"\bsbnmt {step}\b", script, text)
+    return text
 
 
 def step_command(step: str, *words: Any) -> list[str]:
