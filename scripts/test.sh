@@ -16,4 +16,10 @@ echo "== shellcheck"
 echo "== mypy"
 "$bin/mypy"
 echo "== pytest"
-"$bin/python" -m pytest "$@"
+status=0
+"$bin/python" -m pytest "$@" || status=$?
+if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then
+  # stands last, where it is seen: a skipped test is one letter among hundreds of dots
+  echo "note: no chromium, so the tests of the report's page were skipped: sudo apt-get install chromium chromium-driver"
+fi
+exit "$status"
