@@ -3,14 +3,16 @@
     sbnmt average --output model/checkpoint_avg.pt model/checkpoint{11..20}.pt
     sbnmt average --output model/checkpoint_avg.pt --last 5 model
 
-With a folder, the last N of checkpointE.pt (or of checkpoint_E_U.pt where epochs were
-not saved).  The result has everything else from the newest one, but no optimiser.
+With a folder, the last N of checkpointE.pt, or of checkpoint_E_U.pt where there are not
+so many of the former (--no-epoch-checkpoints).  The result has everything else from the
+newest one, but no optimiser.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -18,42 +20,45 @@ from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import new_file
 
+# names that fairseq gives, with what they are counted by: epochs, and updates
+NAMES = (r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt")
+
 
 def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
-    """The last ``count`` checkpoints of a folder, oldest first.
+    """The last ``count`` checkpoints of a folder, all of one kind, oldest first.
 
     Args:
         fewer: whether one that has fewer will do, at least one.
 
     Raises:
-        ValueError: there are not enough.
+        ValueError: there are not enough of either kind.
     """
-    for pattern in (r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt"):
-        numbered = []
-        for path in folder.iterdir():
-            match = re.fullmatch(pattern, path.name)
-            if match:
-                numbered.append((int(match[1]), path))
-        if numbered:
-            break
-    if len(numbered) < (1 if fewer else count):
+    kinds = []
+    for pattern in NAMES:
+        matches = [re.fullmatch(pattern, path.name) for path in folder.iterdir()]
+        found = [match for match in matches if match]
+        found.sort(key=lambda match: int(match[1]))
+        kinds.append([folder / match[0] for match in found][-count:])
+    chosen = max(kinds, key=len)  # the first, where both are enough
+    if len(chosen) < (1 if fewer else count):
         raise ValueError(
             f"--last {count} needs as many checkpoints, but {folder} has "
-            f"{len(numbered)}: keep more (--keep-last-epochs) or average fewer"
+            f"{len(chosen)}: keep more (--keep-last-epochs, --keep-interval-updates) "
+            "or average fewer"
         )
-    return [path for _, path in sorted(numbered)[-count:]]
+    return chosen
 
 
-def kind(state: dict) -> str:
+def kind(state: dict[str, Any]) -> str:
     """Direction and dictionaries of a checkpoint's model."""
     values = settings_of(state)
     return repr([values.get(name) for name in ("sb_direction", "sb_dictionaries")])
 
 
-def average(paths: list[Path]) -> dict:
+def average(paths: list[Path]) -> dict[str, Any]:
     """The newest checkpoint with the mean of all parameters, summed in float64."""
     sums: dict[str, torch.Tensor] = {}
-    state: dict = {}
+    state: dict[str, Any] = {}
     kinds: set[str] = set()
     for path in paths:
         state = read_checkpoint(str(path))
