@@ -9,6 +9,7 @@ import torch
 from sacrebleu.metrics import BLEU
 from test_scripts import call, put
 
+from sbnmt_plugin.tools import significance
 from sbnmt_plugin.tools.commands import report, sweep_beam
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
@@ -266,14 +267,14 @@ def test_the_bootstrap_is_sacrebleus_and_finds_what_is_clear():
     good, bad = GOLDS[0] * 8, [f"bad {i}" for i in range(32)]
     systems = {"good": good, "same": list(good), "bad": bad}
     gold = [GOLDS[0] * 8]
-    found, signatures = scores.bootstrap(
+    found, signatures = significance.bootstrap(
         systems, gold, "good", scores.metrics(False, "13a"), 50
     )
-    assert found["good"]["BLEU"][3] is None
-    assert found["bad"]["BLEU"][3] < 0.05 < found["same"]["BLEU"][3]
+    assert found["good"]["BLEU"].p is None
+    assert found["bad"]["BLEU"].p < 0.05 < found["same"]["BLEU"].p
     for name, text in systems.items():
         corpus = sacrebleu.corpus_bleu(text, gold).score
-        assert found[name]["BLEU"][0] == pytest.approx(corpus)
+        assert found[name]["BLEU"].score == pytest.approx(corpus)
     assert "bs:50|seed:12345" in signatures[0]
 
 

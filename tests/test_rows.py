@@ -34,6 +34,7 @@ from sbnmt_plugin.tools.recipes import (
     table,
 )
 from sbnmt_plugin.tools.recipes import settings as recipes
+from sbnmt_plugin.tools.significance import bootstrap
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 
 # ---------------------------------------------------------------- rows and recipes
@@ -666,14 +667,26 @@ def test_the_drivers_own_lines_are_read_back(tmp_path):
     assert cost["peak memory (GiB)"] == 2.5
 
 
+def p_of(metric, baseline, system, reference):
+    texts = {"baseline": baseline, "system": system}
+    found, _ = bootstrap(texts, [reference], "baseline", {"BLEU": metric})
+    return found["system"]["BLEU"].p
+
+
 def test_the_bootstrap_tells_equal_from_different_systems():
     reference = [f"this is sentence number {i} of the test" for i in range(40)]
     bad = [line if i % 2 else "no such words" for i, line in enumerate(reference)]
-    metric = BLEU()
-    assert table.paired_bootstrap(metric, bad, bad, [reference]) == 1.0
-    assert table.paired_bootstrap(metric, bad, list(reference), [reference]) < 0.01
+    assert p_of(BLEU(), bad, bad, reference) == 1.0
+    assert p_of(BLEU(), bad, list(reference), reference) < 0.01
     twin = [line if i % 2 == 0 else "no such words" for i, line in enumerate(reference)]
-    assert table.paired_bootstrap(metric, bad, twin, [reference]) > 0.05
+    assert p_of(BLEU(), bad, twin, reference) > 0.05
+
+
+def test_systems_that_always_score_alike_do_not_differ():
+    """In case alone, which the metric ignores: sacreBLEU has p at its least."""
+    reference = [f"this is sentence number {i} of the test" for i in range(40)]
+    loud = [line.upper() for line in reference]
+    assert p_of(BLEU(lowercase=True), reference, loud, reference) == 1.0
 
 
 def test_sets_are_scored_apart_and_averaged(tmp_path):

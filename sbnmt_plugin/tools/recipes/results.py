@@ -14,8 +14,9 @@ from sbnmt_plugin.tools.phonemes import WordErrorRate, error_rates
 from sbnmt_plugin.tools.recipes.costs import machine, step_cost
 from sbnmt_plugin.tools.recipes.settings import same_training, training_options
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS, SYSTEMS, describe, split_name
-from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row, paired_bootstrap
+from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
 from sbnmt_plugin.tools.scoring import Scores, mean, scores, slices, tokenised_bleu
+from sbnmt_plugin.tools.significance import bootstrap
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.tokens import detokenise
 
@@ -178,10 +179,11 @@ def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None
         row["name"]: read_lines(work / "results" / f"{row['name']}.{suffix}")
         for row in rows
     }
-    for row in rows:
-        if row is not best:
-            pair = outputs[best["name"]], outputs[row["name"]]
-            row["p"] = paired_bootstrap(metric, *pair, given)
+    if len(rows) > 1:
+        found, _ = bootstrap(outputs, given, best["name"], {key: metric})
+        for row in rows:
+            if row is not best:
+                row["p"] = found[row["name"]][key].p
     return best["name"]
 
 

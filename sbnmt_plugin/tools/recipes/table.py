@@ -4,32 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sacrebleu.metrics.base import Metric
-from sacrebleu.significance import PairedTest
-
 from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
+from sbnmt_plugin.tools.significance import SAMPLES
 
-SAMPLES = 1000  # of the paired bootstrap
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
 PROBES = ("as trained", "λ = 0", "partners shuffled")
 NONE = ""
 Row = dict[str, Any]
-
-
-def paired_bootstrap(
-    metric: Metric, baseline: list[str], system: list[str], references: list[list[str]]
-) -> float:
-    """p of the hypothesis that the two systems' scores differ by chance.
-
-    sacreBLEU's paired bootstrap resampling, with its own seed.
-    """
-    if baseline == system:
-        return 1.0  # which sacreBLEU would call significant: 0 of its samples is "> 0"
-    pair = [("baseline", baseline), ("system", system)]
-    test = PairedTest(pair, {"metric": metric}, references, "bs", SAMPLES)
-    _, results = test()
-    (scored,) = (found for name, found in results.items() if name != "System")
-    return float(scored[1].p_value)
 
 
 def aligned(header: list[str], rows: list[list[str]]) -> list[str]:

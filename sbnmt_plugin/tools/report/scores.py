@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.significance import PairedTest
 
 from sbnmt_plugin.tools.report.content import Column, Table
+from sbnmt_plugin.tools.significance import SAMPLES, bootstrap
 
-logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it warns once a test
-
-SAMPLES = 1000
 WITHOUT_BLANKS = ("zh", "ja-mecab", "char")  # TER needs words, too
 Texts = list[str]
 
@@ -86,60 +82,6 @@ def tokenised_table(
     return scores, signatures
 
 
-def p_value(baseline: Any, system: Any) -> float | None:
-    """p of sacreBLEU's result, None for the baseline itself.
-
-    Departs from sacreBLEU where every resampling scores alike, as for two copies of a
-    text: it finds no difference larger than 0 and prints its smallest p for "none".
-    """
-    if system.p_value is None:
-        return None
-    same = all(
-        getattr(baseline, key) == getattr(system, key)
-        for key in ("score", "mean", "ci")
-    )
-    return 1.0 if same else float(system.p_value)
-
-
-def bootstrap(
-    systems: dict[str, Texts],
-    references: list[Texts],
-    baseline: str,
-    made: dict[str, Any],
-    samples: int = SAMPLES,
-) -> tuple[dict[str, dict[str, tuple[float, float, float, float | None]]], list[str]]:
-    """sacreBLEU's paired bootstrap of every system against a baseline.
-
-    Returns:
-        results: system -> metric -> (score, mean, 95 % interval ±, p or None).
-        signatures: of the metrics, with seed and samples.
-    """
-    order = [baseline, *(name for name in systems if name != baseline)]
-    test = PairedTest(
-        [(name, systems[name]) for name in order],
-        made,
-        references,
-        test_type="bs",
-        n_samples=samples,
-    )
-    signatures, found = test()
-    # sacreBLEU's own names (chrF2), in the order of ours
-    keys = dict(zip(made, (key for key in found if key != "System")))
-    results = {
-        name: {
-            ours: (
-                float(found[key][place].score),
-                float(found[key][place].mean),
-                float(found[key][place].ci),
-                p_value(found[key][0], found[key][place]),
-            )
-            for ours, key in keys.items()
-        }
-        for place, name in enumerate(found["System"])
-    }
-    return results, [f"{ours}: {signatures[key]}" for ours, key in keys.items()]
-
-
 def tables(
     systems: dict[str, Texts],
     references: list[Texts],
@@ -206,8 +148,8 @@ def bootstrap_table(
     for name in systems:
         row: list[Any] = [f"{name} (baseline)" if name == baseline else name]
         for key in made:
-            _, mean, interval, p = results[name][key]
-            row += [mean, interval, p]
+            found = results[name][key]
+            row += [found.mean, found.interval, found.p]
         rows.append(row)
     caption = f"Paired bootstrap test against {baseline}."
     text = (
