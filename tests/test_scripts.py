@@ -17,7 +17,7 @@ import pytest
 import torch
 from commands import PLUGIN, ROOT, SB, load, run_generate, run_train, write_texts
 
-from sbnmt_plugin.tools import jobs, tokens, translator
+from sbnmt_plugin.tools import jobs, origin, tokens, translator
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import average as average_checkpoints
 from sbnmt_plugin.tools.commands import binarise, bpe, score, tokenise, translate
@@ -426,30 +426,32 @@ def test_workers_divide_the_shards(data, teacher, tmp_path):
 
 def test_another_job_of_the_same_name_is_refused(data, teacher, tmp_path, capsys):
     source = shutil.copy(data.parent / "texts" / "test.en", tmp_path / "in")
-    model = shutil.copy(teacher, tmp_path / "model.pt")
+    model = shutil.copy2(teacher, tmp_path / "model.pt")
     output = tmp_path / "out.tsv"
-    refused = pytest.raises(ValueError, match="begun with another input, model or")
+
+    def refused(reason):
+        return pytest.raises(ValueError, match=f"begun with {reason}: remove")
 
     def translated(*words, size=15):
         words = ["--shard-size", size, *words]
         call(translate, *translate_command(data, model, source, output, *words))
 
     translated("--of", 2)
-    with refused:  # half done
+    with refused("other options"):  # half done
         translated("--of", 2, size=10)
     translated()
     whole = output.read_bytes()
     capsys.readouterr()
     translated()
     assert "already written: nothing to do" in capsys.readouterr().err
-    with refused:  # other options
+    with refused("other options"):
         translated("--lenpen", 0.3)
     os.utime(model, (1, 1))
-    with refused:  # another model
+    with refused(f"another {model}"):
         translated()
     shutil.copystat(teacher, model)
     put(source, "w1")
-    with refused:  # another input
+    with refused("another input"):
         translated()
     job = Path(f"{output}.shards") / "job.json"
     job.write_text("{")
@@ -459,6 +461,59 @@ def test_another_job_of_the_same_name_is_refused(data, teacher, tmp_path, capsys
     with pytest.raises(ValueError, match=r"job.json, which says from what, is miss"):
         translated()
     assert output.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "words", [["--path={}"], ["--path", "{}:{}"], ["--path={}:{}"]], ids=str
+)
+def test_a_retrained_model_is_seen_however_it_is_given(data, teacher, tmp_path, words):
+    source = data.parent / "texts" / "test.en"
+    model = shutil.copy(teacher, tmp_path / "model.pt")
+    named = [word.format(teacher, model) for word in words]
+    if len(words) == 1 and ":" not in words[0]:
+        named = [words[0].format(model)]
+    command = [data, *named, "--sb-direction", "r2l", "--cpu", "--beam", 2]
+    command += ["--input", source, "--output", tmp_path / "out.tsv"]
+    call(translate, *command)
+    call(translate, *command)
+    os.utime(model, (1, 1))
+    with pytest.raises(ValueError, match=f"begun with another {model}: remove"):
+        call(translate, *command)
+
+
+def test_the_checkpoints_that_a_command_names_are_found():
+    words = ["data", "--path", "a.pt:b", "--x=c.pt", "--path=d=e:f.pt", "g.pt", "h"]
+    found = ["a.pt", "b", "c.pt", "d=e", "f.pt", "g.pt"]
+    assert origin.checkpoints_in(words) == found
+
+
+def test_a_job_of_0_1_0_continues_or_says_why_not(tmp_path):
+    """It noted when --path MODEL was written, and of --path=MODEL nothing."""
+    model = put(tmp_path / "m.pt", "weights")
+    now = jobs.describe_job(["a"], ["--path", str(model)])
+    old = {**now, "models": {str(model): model.stat().st_mtime_ns}}
+    assert origin.differences(old, now) == []
+    assert origin.differences({**now, "models": {}}, now) == [
+        f"a {model} of which nothing was noted"
+    ]
+    put(model, "other weights")
+    newer = jobs.describe_job(["a"], ["--path", str(model)])
+    for known in (old, now):
+        assert origin.differences(known, newer) == [f"another {model}"]
+    model.unlink()
+    gone = jobs.describe_job(["a"], ["--path", str(model)])
+    assert origin.differences(now, gone) == [f"{model}, which is missing"]
+
+
+def test_a_model_of_the_same_time_and_another_size_is_another(tmp_path):
+    """As a copy that keeps times makes one."""
+    model = put(tmp_path / "m.pt", "weights")
+    now = origin.stamps_of(["--path", str(model)])
+    time = model.stat().st_mtime_ns
+    put(model, "more weights")
+    os.utime(model, ns=(time, time))
+    newer = origin.stamps_of(["--path", str(model)])
+    assert origin.differences({"models": now}, {"models": newer})
 
 
 @pytest.mark.parametrize("content", ["", "{", "3", '{"id": 1}', "\xff"])

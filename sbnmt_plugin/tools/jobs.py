@@ -13,12 +13,15 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.text import new_file, read_lines, refuse_tags
-from sbnmt_plugin.tools.translator import Translator
+
+if TYPE_CHECKING:
+    from sbnmt_plugin.tools.translator import Translator
 
 WHOLE = {"id", "score", "text"}
 
@@ -87,13 +90,10 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
 
 def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:
     """What an output depends on: input, options, models."""
-    files = [
-        Path(p) for word in arguments for p in word.split(":") if p.endswith(".pt")
-    ]
     return {
         "input sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
         "options": arguments,
-        "models": {str(p): p.stat().st_mtime_ns for p in files if p.exists()},
+        origin.MODELS: origin.stamps_of(arguments),
     }
 
 
@@ -113,25 +113,22 @@ def check_same_job(output: Path, folder: Path, job: dict[str, Any]) -> None:
                 f"what, is missing: remove {output} and {folder} to translate anew"
             )
         return
+    remedy = f"remove {output} and {folder} to translate anew"
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        known = None
-    if known != job:
+        differences = origin.differences(known, job)
+    except (ValueError, AttributeError) as error:  # no JSON, or another
+        raise ValueError(f"{path} is damaged: {remedy}") from error
+    if differences:
         raise ValueError(
-            f"{output} was begun with another input, model or other options, or {path} "
-            f"is damaged: remove {output} and {folder} to translate anew, or repeat "
+            f"{output} was begun with {', '.join(differences)}: {remedy}, or repeat "
             "the first command to continue"
         )
 
 
 def job_parser(description: str | None) -> argparse.ArgumentParser:
     """Options of every command that translates shard by shard."""
-    parser = argparse.ArgumentParser(
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command.parser(description, allow_abbrev=False)
     parser.add_argument("--input", required=True, help="text, one sentence a line")
     parser.add_argument("--output", required=True, help="file to write")
     parser.add_argument("--shard-size", type=int, default=2000, help="lines per shard")

@@ -28,7 +28,7 @@ from typing import Any
 from tqdm import tqdm
 
 from sbnmt_plugin.steps import PLUGIN, command_of
-from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.recipes.driver import read_hypotheses
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.scoring import tokenised_bleu
@@ -52,7 +52,7 @@ def parse_systems(values: list[str]) -> dict[str, list[str]]:
         if name in found:
             raise ValueError(f"--system {name} must be given once, but comes twice")
         found[name] = shlex.split(words)
-        if "--path" not in found[name]:
+        if not any(word.split("=")[0] == "--path" for word in found[name]):
             raise ValueError(f"--system {name} must have --path, but has none")
         refuse_own(found[name])
     return found
@@ -79,16 +79,6 @@ def parse_beams(text: str) -> list[int]:
     if not all(word.strip().isdigit() and int(word) > 0 for word in words):
         raise ValueError(f"--beams must be numbers ≥ 1 like {BEAMS}, but is {text!r}")
     return sorted({int(word) for word in words})
-
-
-def model_times(words: list[str]) -> dict[str, int]:
-    """When each checkpoint was written: a new training makes old results stale."""
-    paths = [p for word in words for p in word.split("=")[-1].split(":")]
-    return {
-        path: Path(path).stat().st_mtime_ns
-        for path in paths
-        if path.endswith(".pt") and Path(path).exists()
-    }
 
 
 def directions(words: list[str]) -> int:
@@ -229,11 +219,11 @@ def main() -> None:
         folder = Path(f"{args.output}.runs") / f"{place}-beam-{beam}"
         result = folder / "result.json"
         job = {"name": name, "options": words, "references": args.reference}
-        job["models"] = model_times(words)
+        job[origin.MODELS] = origin.stamps_of(words)
         done = json.loads(result.read_text()) if result.exists() else None
-        if done is not None and done.pop("job") != job:
+        if done is not None and (other := origin.differences(done.pop("job"), job)):
             raise ValueError(
-                f"{folder} was decoded with other options or models: remove "
+                f"{folder} was decoded with {', '.join(other)}: remove "
                 f"{args.output}.runs to decode anew, or repeat the first command"
             )
         if done is None:

@@ -1,0 +1,71 @@
+"""What a result was made from, so that a repeated command knows whether it is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+SUFFIX = ".pt"
+MODELS = "models"  # of an origin: what :func:`stamps_of` gives
+NAMES = {
+    "input sha256": "another input",
+    "name": "another system",
+    "options": "other options",
+    "references": "other references",
+}
+
+
+def checkpoints_in(words: list[str]) -> list[str]:
+    """The checkpoints that a command line names: --path's, and whatever ends in .pt.
+
+    They may stand alone, as ``--flag=PATH``, or as an ensemble ``PATH:PATH``.
+    """
+    found = []
+    before = ""
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if not (equals and flag.startswith("--")):
+            flag, value = before, word
+        paths = value.split(":")
+        found += [p for p in paths if flag == "--path" or p.endswith(SUFFIX)]
+        before = word
+    return list(dict.fromkeys(found))
+
+
+def stamps_of(words: list[str]) -> dict[str, list[int]]:
+    """Size and time of change of each checkpoint that a command line names.
+
+    Returns:
+        path -> bytes, and nanoseconds since 1970; of those that exist.
+    """
+    stamps = {}
+    for name in checkpoints_in(words):
+        path = Path(name)
+        if path.is_file():
+            status = path.stat()
+            stamps[name] = [status.st_size, status.st_mtime_ns]
+    return stamps
+
+
+def differences(known: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """In what the origin of a result differs from what would be used now.
+
+    Args:
+        known: an origin, as it was noted; 0.1.0 noted of a checkpoint its time alone.
+        now: another, with the same keys.
+
+    Returns:
+        Phrases that go on after "was made with"; none where they agree.
+    """
+    found = [
+        NAMES.get(key, f"another {key}")
+        for key in now
+        if key != MODELS and known.get(key) != now[key]
+    ]
+    before, after = known.get(MODELS, {}), now.get(MODELS, {})
+    for path, stamp in after.items():
+        if path not in before:
+            found.append(f"a {path} of which nothing was noted")
+        elif before[path] not in (stamp, stamp[-1]):
+            found.append(f"another {path}")
+    return found + [f"{path}, which is missing" for path in before.keys() - after]
