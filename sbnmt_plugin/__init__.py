@@ -16,8 +16,11 @@ __version__ = "0.2.0"
 
 def _is_command() -> bool:
     """Whether this process is ``sbnmt``, or ``python -m sbnmt_plugin``."""
-    called = os.path.basename(sys.argv[0]) == "sbnmt"
-    return called or sys.orig_argv[1:3] == ["-m", __name__]
+    called = sys.argv[0] if sys.argv else ""
+    if called == "-m":  # what it is while Python looks for the module
+        words = sys.orig_argv
+        return "-m" in words and __name__ in words[words.index("-m") + 1 :][:1]
+    return os.path.basename(called) == "sbnmt"
 
 
 if not _is_command():

@@ -6,6 +6,7 @@ import importlib
 import sys
 
 from sbnmt_plugin.steps import PLUGIN, STEPS
+from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.command import run
 
 COMMANDS = "sbnmt_plugin.tools.commands"
@@ -26,6 +27,7 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+    quiet.silence()
     # by this name messages call the command
     name = words[0] if words[0] in scripts else f"sbnmt {step}"
     sys.argv = [name, *words[1:]]

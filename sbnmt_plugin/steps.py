@@ -6,6 +6,7 @@ from pathlib import Path
 
 PLUGIN = Path(__file__).resolve().parent  # what --user-dir wants
 HOME = PLUGIN.parent  # a clone, or a folder of installed packages
+IS_CLONE = (HOME / "scripts" / "clone.py").is_file()
 
 # step of `sbnmt`: its script in a clone, and what it does; in order of use
 STEPS = {
@@ -36,6 +37,6 @@ STEPS = {
 def command_of(step: str) -> str:
     """How a user calls a step: by its script in a clone, else as ``sbnmt STEP``."""
     script, _ = STEPS[step]
-    if script is not None and (HOME / "scripts" / script).is_file():
+    if script is not None and IS_CLONE:
         return f"scripts/{script}"
     return f"sbnmt {step}"

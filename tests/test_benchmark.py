@@ -104,6 +104,13 @@ def test_the_peak_of_memory_is_forgotten():
     assert peak_memory("cpu") < before + 0.3
 
 
+def test_workers_do_not_interrupt_progress_bars(capfd):
+    place = "sbnmt_plugin.tools.benchmark.floor:Floor"
+    with Worker(place, (TINY, "float32"), threads=1) as worker:
+        assert worker.ask("measure", 3, 6, 4)["seconds"] > 0
+    assert capfd.readouterr().err == ""
+
+
 def test_a_worker_reports_its_errors():
     wrong = "sbnmt_plugin.tools.benchmark.floor:Floor", (TINY, "float99")
     with pytest.raises(RuntimeError, match="float99"):

@@ -3,6 +3,7 @@
 import errno
 import importlib.util
 import json
+import logging
 import os
 import shutil
 import signal
@@ -17,7 +18,7 @@ import pytest
 import torch
 from commands import PLUGIN, ROOT, SB, load, run_generate, run_train, write_texts
 
-from sbnmt_plugin.tools import jobs, origin, tokens, translator
+from sbnmt_plugin.tools import jobs, origin, quiet, tokens, translator
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import average as average_checkpoints
 from sbnmt_plugin.tools.commands import binarise, bpe, score, tokenise, translate
@@ -152,6 +153,80 @@ def test_the_end_by_sigterm_leaves_nothing(tmp_path):
     running.communicate(timeout=60)
     assert running.returncode == 128 + signal.SIGTERM
     assert not list(output.iterdir())
+
+
+# ---------------------------------------------------------------- the command
+
+LIGHT = ["recipe", "prepare", "tokenise", "bpe", "train", "triples", "score", "table"]
+LIGHT += ["sweep-beam", "report", "trace-page", "benchmark"]
+
+
+def imported(*words):
+    """The modules that Python imports for a command line."""
+    command = [sys.executable, "-X", "importtime", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+
+
+@pytest.mark.parametrize("step", LIGHT)
+def test_a_light_step_imports_no_torch(step):
+    """Importing it with fairseq takes seconds, in each step of a recipe."""
+    found = imported("-u", "-m", "sbnmt_plugin", step, "--help")
+    assert "sbnmt_plugin.tools.command" in found
+    assert not {"torch", "fairseq"} & found
+
+
+def test_any_other_import_of_the_package_registers(tmp_path):
+    """Which is what --user-dir does; and that the check above can fail."""
+    assert {"torch", "fairseq"} < imported("-c", "import sbnmt_plugin")
+    lines = ["import sys", "sys.path.insert(0, sys.argv[1])", "import sbnmt_plugin"]
+    assert "torch" in imported(put(tmp_path / "sbnmt.py", *lines), ROOT)
+
+
+MESSAGES = {  # of fairseq's, and whether the steps of sbnmt show them
+    ("fairseq.tasks.fairseq_task", "can_reuse_epoch_itr = True"): False,
+    ("fairseq.tasks.fairseq_task", "creating new batches for epoch 1"): True,
+    ("fairseq.tasks.text_to_speech", "Please install tensorboardX: pip …"): False,
+    ("fairseq.tasks.text_to_speech", "can_reuse_epoch_itr = True"): True,
+    ("fairseq.tasks.translation", "can_reuse_epoch_itr = True"): True,
+}
+
+
+def test_two_messages_of_fairseqs_are_left_out_and_no_others(caplog):
+    loggers = [logging.getLogger(name) for name in quiet.SILENCED]
+    caplog.set_level(logging.INFO)
+
+    def shown():
+        caplog.clear()
+        for name, text in MESSAGES:
+            logging.getLogger(name).info(text)
+        return {(name, text) for name, _, text in caplog.record_tuples}
+
+    for logger in loggers:
+        logger.removeFilter(quiet.wanted)
+    assert shown() == set(MESSAGES)
+    try:
+        quiet.silence()
+        quiet.silence()
+        assert shown() == {key for key, kept in MESSAGES.items() if kept}
+        assert all(logger.filters == [quiet.wanted] for logger in loggers)
+    finally:
+        for logger in loggers:
+            logger.removeFilter(quiet.wanted)
+
+
+def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    words = translate_command(
+        data, teacher, source, tmp_path / "out", "--shard-size", 9
+    )
+    command = [sys.executable, ROOT / "scripts" / "translate.py", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "out: shards" in done.stderr
+    assert "can_reuse_epoch_itr" not in done.stderr
+    assert "tensorboardX" not in done.stderr
 
 
 # ---------------------------------------------------------------- binarising

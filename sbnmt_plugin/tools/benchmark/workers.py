@@ -9,12 +9,15 @@ import multiprocessing
 import re
 import resource
 import socket
+import sys
 import time
 import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from sbnmt_plugin.tools import quiet
 
 GIB = 2**30
 
@@ -69,15 +72,15 @@ def timed(action: Callable[[], Any], device: str) -> tuple[Any, float, float]:
     return result, time.perf_counter() - start, peak_memory(device)
 
 
-def serve(
-    connection: Any, place: str, arguments: tuple[Any, ...], threads: int
-) -> None:
+def serve(connection: Any, place: str, threads: int) -> None:
     """Answer calls of an object's methods until told to stop.
 
     Args:
+        connection: whose first message are the arguments of its constructor; to receive
+            them here is to import their classes, and fairseq with them, here.
         place: ``module:class`` of the object.
-        arguments: of its constructor.
     """
+    quiet.silence()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
     try:
@@ -85,7 +88,7 @@ def serve(
 
         torch.set_num_threads(threads)
         module, name = place.split(":")
-        served = getattr(importlib.import_module(module), name)(*arguments)
+        served = getattr(importlib.import_module(module), name)(*connection.recv())
         connection.send((True, None))
         for method, words in iter(connection.recv, None):
             connection.send((True, getattr(served, method)(*words)))
@@ -97,7 +100,8 @@ class Worker:
     """A system in a process of its own.
 
     Args:
-        place, arguments, threads: as for :func:`serve`.
+        place, threads: as for :func:`serve`.
+        arguments: of the object's constructor.
         wait: until the object is made; else :meth:`receive` is the caller's to call.
 
     Raises:
@@ -110,10 +114,16 @@ class Worker:
         context = multiprocessing.get_context("spawn")  # CUDA bears no fork
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
-            target=serve, args=(theirs, place, arguments, threads), daemon=True
+            target=serve, args=(theirs, place, threads), daemon=True
         )
-        self.process.start()
+        # the child is like the command: it imports after serve() has begun
+        words, sys.argv = sys.argv, ["sbnmt"]
+        try:
+            self.process.start()
+        finally:
+            sys.argv = words
         theirs.close()
+        self.connection.send(arguments)
         if wait:
             self.receive()
 

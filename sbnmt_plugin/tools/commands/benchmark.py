@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import logging
 import os
 import shlex
 import sys
@@ -28,7 +27,6 @@ from typing import Any
 
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.command import run
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 from sbnmt_plugin.tools.text import new_file, write_lines
 
@@ -210,8 +208,3 @@ def main() -> None:
             with new_file(output / f"benchmark.{kind}", "wb") as file:
                 file.write(getattr(figure, kind))
     print("\n".join(lines))
-
-
-if __name__ == "__main__":
-    logging.disable(logging.INFO)  # fairseq's notes on what is not installed
-    run(main)

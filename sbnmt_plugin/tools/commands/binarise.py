@@ -1,4 +1,4 @@
-"""Turn line-aligned text files into a data folder for --task sb_translation.
+r"""Turn line-aligned text files into a data folder for --task sb_translation.
 
     sbnmt binarise --source-lang en --target-lang de --trainpref text/train \
         --validpref text/valid --testpref text/test --destdir data

@@ -1,4 +1,4 @@
-"""Does the interaction matter?  Decode with one checkpoint as it is and crippled.
+r"""Does the interaction matter?  Decode with one checkpoint as it is and crippled.
 
     sbnmt probe-interaction data --path sb/model.pt --input bpe/test.src \
         --reference text/test.tgt [--reference …] [--phonemes] [--json FILE] \

@@ -1,4 +1,4 @@
-"""The paper's analyses of anyone's outputs, as one HTML page with figures and numbers.
+r"""The paper's analyses of anyone's outputs, as one HTML page with figures and numbers.
 
     sbnmt report --source test.en --reference test.de [--reference test2.de] \
         --system L2R=l2r.txt --system SB-NMT=sb.txt [--records SB-NMT=sb.jsonl] \

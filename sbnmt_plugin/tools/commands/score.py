@@ -1,4 +1,4 @@
-"""Score hypotheses: sacreBLEU and chrF with signatures, and the paper's tokenised BLEU.
+r"""Score hypotheses: sacreBLEU, chrF with signatures, and the paper's tokenised BLEU.
 
     sbnmt score --reference test.de [--reference test2.de] --hypothesis out.txt \
         [--tokenised-reference tok.de --tokenised-hypothesis out.tok] [--lowercase] \

@@ -1,4 +1,4 @@
-"""Decode a test set with several beam sizes (Figure 8), skipping what is done.
+r"""Decode a test set with several beam sizes (Figure 8), skipping what is done.
 
     sbnmt sweep-beam --data data --reference text/test.tgt --output sweep.json \
         --system "L2R=--path l2r/model.pt --sb-direction l2r" \

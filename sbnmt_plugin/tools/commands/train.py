@@ -1,4 +1,4 @@
-"""fairseq-train, alone or as one of several processes, with the batch kept the same.
+r"""fairseq-train, alone or as one of several processes, with the batch kept the same.
 
     sbnmt train DATA …                                                  one process
     torchrun --standalone --nproc-per-node 8 -m sbnmt_plugin train DATA …     eight

@@ -1,4 +1,4 @@
-"""Translate a text with the teachers, shard by shard, so that a killed run continues.
+r"""Translate a text with the teachers, shard by shard, so that a killed run continues.
 
     sbnmt translate data --path teacher/checkpoint_best.pt --sb-direction l2r \
         --input text/train.en --output pseudo/l2r.tsv --beam 4 --lenpen 0.6

@@ -1,4 +1,4 @@
-"""Build training examples from a bitext and pseudo targets: triples, or pairs.
+r"""Build training examples from a bitext and pseudo targets: triples, or pairs.
 
     sbnmt triples --source text/train.en --target text/train.de \
         --pseudo-l2r pseudo/l2r.tsv --pseudo-r2l pseudo/r2l.tsv \
