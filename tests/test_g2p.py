@@ -12,6 +12,7 @@ import pytest
 import yaml
 from commands import ROOT
 from sacrebleu.metrics import BLEU
+from test_rows import p_of
 from test_scripts import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
@@ -22,7 +23,7 @@ from sbnmt_plugin.tools.phonemes import (
     edit_distance,
     error_rates,
 )
-from sbnmt_plugin.tools.recipes import driver, results, runner, table
+from sbnmt_plugin.tools.recipes import driver, results, runner
 from sbnmt_plugin.tools.recipes.settings import load_recipe
 from sbnmt_plugin.tools.text import read_lines
 
@@ -112,9 +113,9 @@ def test_the_bootstrap_takes_error_rates(metric):
     good = [f"A B {i}" for i in range(40)]
     bad = [line if i % 2 else "A X Y" for i, line in enumerate(good)]
     twin = ["A X Y" if i % 2 else line for i, line in enumerate(good)]
-    assert table.paired_bootstrap(metric(), bad, bad, [good]) == 1.0
-    assert table.paired_bootstrap(metric(), bad, good, [good]) < 0.01
-    assert table.paired_bootstrap(metric(), bad, twin, [good]) > 0.05
+    assert p_of(metric(), bad, bad, good) == 1.0
+    assert p_of(metric(), bad, good, good) < 0.01
+    assert p_of(metric(), bad, twin, good) > 0.05
 
 
 def test_the_score_step_prints_error_rates(tmp_path, capsys):
@@ -315,14 +316,14 @@ def test_the_best_opponent_has_the_lowest_error_rate(tmp_path):
         {"name": "transformer-pl-pr", "WER": 22.22, "tokenised BLEU": 80},
     ]
     assert results.compare(tmp_path, settings, rows) == "transformer-pl-pr"
-    p = table.paired_bootstrap(
+    p = p_of(
         WordErrorRate(),
         read_lines(tmp_path / "results" / "transformer-pl-pr.tok"),
         read_lines(tmp_path / "results" / "transformer-pl.tok"),
-        [[right] * 9],
+        [right] * 9,
     )
     assert rows[0]["p"] == p
     bleu = BLEU(tokenize="none", force=True)
-    assert rows[0]["p"] != table.paired_bootstrap(
-        bleu, [wrong] * 2 + [right] * 7, [wrong] * 5 + [right] * 4, [[right] * 9]
+    assert rows[0]["p"] != p_of(
+        bleu, [wrong] * 2 + [right] * 7, [wrong] * 5 + [right] * 4, [right] * 9
     )
