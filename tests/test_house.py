@@ -23,6 +23,7 @@ RINGS = (
     ("checkpoints",),
     ("hub",),
     ("network",),
+    ("model",),  # its Python interface, by an old name
     ("search", "training"),
     ("config",),
     ("task",),

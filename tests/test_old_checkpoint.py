@@ -7,7 +7,7 @@ import commands
 import pytest
 import torch
 
-from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.model import SBTransformerModel
 
 OLD = Path(__file__).parent / "data" / "checkpoint-0.1.0"  # see make.py there
 TEXT = (OLD / "input.en").read_text()
