@@ -122,6 +122,29 @@ def check_checkpoints(paths: list[str]) -> None:
         )
 
 
+def check_direction(saved: Any, wanted: str, from_checkpoint: bool) -> None:
+    """Refuse a model that was trained to write in other directions.
+
+    Args:
+        saved: ``--sb-direction`` of the training; None where it had another task.
+        wanted: that of the command.
+        from_checkpoint: whether there has been a training.
+
+    Raises:
+        ValueError: they differ.
+    """
+    if from_checkpoint and saved is None:
+        raise ValueError(
+            "the checkpoint was not trained by --task sb_translation: decode it "
+            "with its own task (--task translation for fairseq's models)"
+        )
+    if saved is not None and str(saved) != wanted:
+        raise ValueError(
+            f"the checkpoint was trained with --sb-direction {saved}, but the "
+            f"command says {wanted}: add --sb-direction {saved}"
+        )
+
+
 def fingerprint(dictionary: Any) -> str:
     """Size and checksum of a dictionary's symbols, tags included."""
     checksum = zlib.crc32("\n".join(dictionary.symbols).encode())

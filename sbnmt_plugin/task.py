@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from fairseq import utils
 from fairseq.data import encoders
-from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf, open_dict
@@ -18,6 +17,7 @@ from omegaconf import OmegaConf, open_dict
 from sbnmt_plugin.checkpoints import (
     check_checkpoints,
     check_dictionaries,
+    check_direction,
     check_start,
     checkpoint_files,
     fingerprint,
@@ -32,15 +32,13 @@ from sbnmt_plugin.search.records import RecordWriter
 from sbnmt_plugin.search.registry import search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.steps import command_of
-from sbnmt_plugin.training.data_files import check_split, load_opposite
+from sbnmt_plugin.training.data_files import check_split, load_opposite, warn_of_gold
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 from sbnmt_plugin.training.partners import PartnerNoise, own_words
-from sbnmt_plugin.training.reading import read_bits
+from sbnmt_plugin.training.reading import log_reading
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
-
-PROBED, PROBED_TOGETHER = 200, 50  # validation sentences of --sb-probe; in a batch
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
@@ -122,15 +120,7 @@ class SBTranslationTask(TranslationTask):
             opposite = load_opposite(prefix, self.cfg, loaded, self.tgt_dict)
             both = len(self.directions) == 2
             if opposite is None and both and split == self.cfg.train_subset:
-                logger.warning(
-                    "there are no R2L texts (%s.%s.r2l.*): both streams are the same "
-                    "gold text, so each sees through the other what it has to predict. "
-                    "Good for toy runs and for validation by generation (--eval-bleu), "
-                    "not for training: build triples with %s",
-                    prefix,
-                    pairs[0],
-                    command_of("triples"),
-                )
+                warn_of_gold(f"{prefix}.{pairs[0]}.r2l.*")
         trained = split == self.cfg.train_subset
         self.datasets[split] = self._with_streams(loaded, opposite, trained)
 
@@ -187,18 +177,8 @@ class SBTranslationTask(TranslationTask):
                 "--sb-bf16 is for decoding, not for training: leave it out (fairseq's "
                 "--fp16 or --amp train with 16 bits on a GPU)"
             )
-        saved = getattr(cfg, "sb_direction", None)
         wanted = str(self.cfg.sb_direction)
-        if from_checkpoint and saved is None:
-            raise ValueError(
-                "the checkpoint was not trained by --task sb_translation: decode it "
-                "with its own task (--task translation for fairseq's models)"
-            )
-        if saved is not None and str(saved) != wanted:
-            raise ValueError(
-                f"the checkpoint was trained with --sb-direction {saved}, but the "
-                f"command says {wanted}: add --sb-direction {saved}"
-            )
+        check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)
         dictionaries = self.src_dict, self.tgt_dict
         if from_checkpoint:
             saved = getattr(cfg, "sb_dictionaries", None) or ()
@@ -216,8 +196,7 @@ class SBTranslationTask(TranslationTask):
             cfg.sb_direction = wanted
             cfg.sb_dictionaries = [fingerprint(words) for words in dictionaries]
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
-        bidirectional = getattr(model, "bidirectional", False)
-        if bidirectional != (wanted == "both"):
+        if getattr(model, "bidirectional", False) != (wanted == "both"):
             needed = "an sb_transformer*" if wanted == "both" else "a one-directional"
             raise ValueError(
                 f"--sb-direction {wanted} needs {needed} --arch, but it is "
@@ -310,7 +289,9 @@ class SBTranslationTask(TranslationTask):
         every = self.cfg.sb_probe
         if every and update_num % every == 0 and self._probed != update_num:
             self._probed = update_num
-            self._log_reading(inner, sample["net_input"]["src_tokens"].device)
+            names = [name for name in self.datasets if name != self.cfg.train_subset]
+            gold = self._with_streams(self.datasets[names[0]].pairs)
+            log_reading(inner, gold, sample["live"].device)
         if str(self.cfg.sb_partner) == "own":
             rate = self.cfg.sb_partner_noise
             key = [self.cfg.sb_seed, update_num, int(sample["id"][0])]
@@ -329,20 +310,6 @@ class SBTranslationTask(TranslationTask):
             update_num,
             ignore_grad,
         )
-
-    def _log_reading(self, model: Any, device: Any) -> None:
-        """Log the bits that are read of some sentences of the first validation set."""
-        names = [name for name in self.datasets if name != self.cfg.train_subset]
-        loaded = self.datasets[names[0]]
-        gold = self._with_streams(loaded.pairs)
-        size = range(min(PROBED, len(gold)))
-        batches = [
-            gold.collater([gold[i] for i in size[first : first + PROBED_TOGETHER]])
-            for first in size[::PROBED_TOGETHER]
-        ]
-        batches = [utils.apply_to_sample(lambda x: x.to(device), b) for b in batches]
-        for name, value in read_bits(model, batches, self.tgt_dict.pad()).items():
-            metrics.log_scalar(f"read_bits_{name}", value, round=3)
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
         """Loss on the streams' labels, BLEU on the natural-order target."""

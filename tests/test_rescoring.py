@@ -98,7 +98,7 @@ def test_passes_of_any_size_give_the_same(monkeypatch, size):
     model, _ = crippled()
     inputs = source(model, LENGTHS)
     whole = generate([model], inputs, rescore=0.5, **OPTIONS)
-    monkeypatch.setattr(rescoring, "AT_A_TIME", size)
+    monkeypatch.setattr(rescoring, "POSITIONS_AT_A_TIME", size)
     for left, right in zip(whole, generate([model], inputs, rescore=0.5, **OPTIONS)):
         for one, other in zip(left, right):
             assert one["tokens"].equal(other["tokens"])

@@ -1,4 +1,4 @@
-"""fairseq's Transformer decoder with synchronous bidirectional self-attention."""
+"""fairseq's Transformer decoder, writing both directions at once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import torch.nn.functional as F
 from fairseq.distributed import fsdp_wrap
 from fairseq.models.transformer import TransformerDecoderBase
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
-from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout, live_places
-from sbnmt_plugin.network.attention import GroupedCrossAttention, SBSelfAttention
-from sbnmt_plugin.network.fusion import build_fusion
+from sbnmt_plugin.network.decoder_layer import SBDecoderLayer
 from sbnmt_plugin.network.grid import AttentionGrid
 from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.next_tokens import NextTokens
@@ -27,57 +25,6 @@ WRONG_TASK = (
     "{sentences} sentences: train and decode it with --user-dir sbnmt_plugin "
     "--task sb_translation"
 )
-
-
-class SBDecoderLayer(TransformerDecoderLayerBase):
-    """A decoder layer whose self-attention reads both streams (paper, eq. 11-12).
-
-    Cross-attention, feed-forward layer and norms are the plain Transformer's and
-    act on each row alone.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.need_attn = False  # weights only where the decoder asks for them
-
-    def build_self_attention(
-        self,
-        embed_dim: int,
-        cfg: Any,
-        add_bias_kv: bool = False,
-        add_zero_attn: bool = False,
-    ) -> nn.Module:
-        heads = cfg.decoder.attention_heads
-        return SBSelfAttention(
-            embed_dim,
-            heads,
-            fusion=build_fusion(
-                cfg.sb_fusion,
-                cfg.sb_lambda,
-                cfg.sb_learn_lambda,
-                cfg.sb_future_dropout,
-                channels=embed_dim,
-                heads=heads,
-            ),
-            dropout=cfg.attention_dropout,
-            q_noise=self.quant_noise,
-            qn_block_size=self.quant_noise_block_size,
-        )
-
-    def build_encoder_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
-        return GroupedCrossAttention(
-            embed_dim,
-            cfg.decoder.attention_heads,
-            kdim=cfg.encoder.embed_dim,
-            vdim=cfg.encoder.embed_dim,
-            dropout=cfg.attention_dropout,
-            encoder_decoder_attention=True,
-            q_noise=self.quant_noise,
-            qn_block_size=self.quant_noise_block_size,
-        )
-
-    def make_generation_fast_(self, need_attn: bool = False, **kwargs: Any) -> None:
-        """Nothing to do: the decoder asks for weights where it wants them."""
 
 
 class SBTransformerDecoder(TransformerDecoderBase):
@@ -131,7 +78,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         Args:
             inputs, labels: (N, T).
             live: (n,) the places that are no padding.
-            layout: D = 1: every stream is alone, as with λ = 0; how many a sentence.
+            layout: D = 1 and K streams a sentence: each alone, as with λ = 0.
             encoder_out: fairseq's, of the B sentences.
             temperature: by which logits are divided.
 

@@ -18,7 +18,8 @@ from fairseq.modules.transformer_layer import (
 from torch import Tensor, nn
 
 from sbnmt_plugin.network.attention import GroupedCrossAttention, SBSelfAttention
-from sbnmt_plugin.network.decoder import SBDecoderLayer, SBTransformerDecoder
+from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.network.decoder_layer import SBDecoderLayer
 
 DECODERS = (TransformerDecoder, TransformerDecoderBase)
 LAYERS = (TransformerDecoderLayer, TransformerDecoderLayerBase)

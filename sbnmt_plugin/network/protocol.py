@@ -86,7 +86,7 @@ class Forced(Protocol):
         Args:
             inputs, labels: (N, T).
             live: (n,) the places that are no padding: see :func:`layout.live_places`.
-            layout: D = 1, and how many streams a sentence has.
+            layout: D = 1 and K streams a sentence.
             encoder_out: one entry a sentence.
             temperature: as for :meth:`Decoder.step`.
 

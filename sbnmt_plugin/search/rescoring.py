@@ -2,7 +2,7 @@
 
 With W of ``--sb-rescore`` the answers are ranked by
 
-    score + W · (log p_l2r(y | x) + log p_r2l(y | x)) / lp(n)
+    score + W · (log p_l2r(y | x) + log p_r2l(y | x)) / lp(L)
 
 where score is the search's, and each p reads its own history alone: what λ = 0 makes of
 the model.  All candidates of a sentence are scored in one pass, both ways, every text
@@ -22,10 +22,10 @@ from sbnmt_plugin.network.protocol import Forced
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.scorer import Scorer, mean_probability
 
-AT_A_TIME = 2**13  # target positions; more than that is done in several passes
+POSITIONS_AT_A_TIME = 2**13  # of the target; more than that is done in several passes
 
 Hypothesis = dict[str, Any]
-Texts = list[Tensor]  # of a sentence, each (n,) with </s>, in natural order
+Texts = list[Tensor]  # of a sentence, each (L,) with </s>, in natural order
 
 
 def rescore(
@@ -78,7 +78,7 @@ def both_ways(
             width = max(widest, *(len(text) for text in texts[last]))
             count = max(most, len(texts[last]))
             size = 2 * width * count * (last + 1 - first)
-            if last > first and size > AT_A_TIME:
+            if last > first and size > POSITIONS_AT_A_TIME:
                 break
             last, widest, most = last + 1, width, count
         part = texts[first:last]
@@ -95,7 +95,11 @@ def _one_pass(
     symbols: Symbols,
     temperature: float,
 ) -> list[Tensor]:
-    """:func:`both_ways` of some sentences; every one has as many rows as any other."""
+    """:func:`both_ways` of some sentences, all of which get as many rows as any other.
+
+    Args:
+        sentences: (B',) their places among the scorers'.
+    """
     most = max(map(len, texts))
     nothing = texts[0][0].new_tensor([symbols.eos])
     filled = [text for own in texts for text in [*own, *[nothing] * (most - len(own))]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
@@ -10,6 +11,8 @@ from fairseq.data import ConcatDataset, data_utils
 from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 
 from sbnmt_plugin.steps import command_of
+
+logger = logging.getLogger(__name__)
 
 # the index: magic, version (8 bytes), type (1), number of lines n (8); then n lengths
 # (4 bytes each), n offsets (8)
@@ -123,3 +126,19 @@ def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
             f"{prefix}.{pair}.{cfg.source_lang} has {len(pairs)}: {ANEW}"
         )
     return opposite
+
+
+def warn_of_gold(missing: str) -> None:
+    """Say what it means to train without R2L texts.
+
+    Args:
+        missing: the files that would hold them.
+    """
+    logger.warning(
+        "there are no R2L texts (%s): both streams are the same gold text, so each "
+        "sees through the other what it has to predict. Good for toy runs and for "
+        "validation by generation (--eval-bleu), not for training: build triples with "
+        "%s",
+        missing,
+        command_of("triples"),
+    )

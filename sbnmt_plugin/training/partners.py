@@ -109,7 +109,7 @@ def own_words(
         dict: a copy with other ``prev_output_tokens``.
     """
     net_input, live = sample["net_input"], sample["live"]
-    tokens = net_input["prev_output_tokens"]  # (2B, T)
+    tokens = net_input["prev_output_tokens"]  # (BD, T)
     streams, width = tokens.shape
     was_training = model.training
     model.eval()

@@ -10,18 +10,21 @@ import math
 from typing import Any
 
 import torch
+from fairseq import utils
+from fairseq.logging import metrics
 from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES, TRAINING, Layout
 
 ALONE = Layout(directions=1, beam=2)
+PROBED, PROBED_TOGETHER = 200, 50  # sentences of --sb-probe; in a batch
 
 
 def halves(label: Tensor, pad: int) -> tuple[Tensor, Tensor]:
     """Masks of the first and the second half of every row, padding left out.
 
     Args:
-        label: (2B, T).
+        label: (BD, T).
     """
     real = label.ne(pad)
     middle = real.sum(-1, keepdim=True) // 2
@@ -31,7 +34,7 @@ def halves(label: Tensor, pad: int) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def bits(model: Any, batch: dict[str, Any], layout: Layout = TRAINING) -> Tensor:
-    """Negative log-likelihood of every label, in bits, (2B, T)."""
+    """Negative log-likelihood of every label, in bits, (BD, T)."""
     label = batch["stream_target"]
     output = model(**batch["net_input"], layout=layout)
     lprobs = model.get_normalized_probs(output, log_probs=True)
@@ -56,3 +59,20 @@ def read_bits(model: Any, batches: list[dict[str, Any]], pad: int) -> dict[str, 
             count[name] += int(own.sum())
     model.train(was_training)
     return {name: saved[name] / max(1, count[name]) for name in NAMES}
+
+
+def log_reading(model: Any, gold: Any, device: torch.device) -> None:
+    """Log the bits that are read of the first sentences of a data set.
+
+    Args:
+        gold: a :class:`dataset.SBLanguagePairDataset` without R2L texts.
+        device: the model's.
+    """
+    size = range(min(PROBED, len(gold)))
+    batches = [
+        gold.collater([gold[i] for i in size[first : first + PROBED_TOGETHER]])
+        for first in size[::PROBED_TOGETHER]
+    ]
+    batches = [utils.apply_to_sample(lambda x: x.to(device), b) for b in batches]
+    for name, value in read_bits(model, batches, gold.pairs.tgt_dict.pad()).items():
+        metrics.log_scalar(f"read_bits_{name}", value, round=3)

@@ -1,0 +1,62 @@
+"""fairseq's Transformer decoder layer with synchronous bidirectional self-attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
+from torch import nn
+
+from sbnmt_plugin.network.attention import GroupedCrossAttention, SBSelfAttention
+from sbnmt_plugin.network.fusion import build_fusion
+
+
+class SBDecoderLayer(TransformerDecoderLayerBase):
+    """A decoder layer whose self-attention reads both streams (paper, eq. 11-12).
+
+    Cross-attention, feed-forward layer and norms are the plain Transformer's and
+    act on each row alone.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.need_attn = False  # weights only where the decoder asks for them
+
+    def build_self_attention(
+        self,
+        embed_dim: int,
+        cfg: Any,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+    ) -> nn.Module:
+        heads = cfg.decoder.attention_heads
+        return SBSelfAttention(
+            embed_dim,
+            heads,
+            fusion=build_fusion(
+                cfg.sb_fusion,
+                cfg.sb_lambda,
+                cfg.sb_learn_lambda,
+                cfg.sb_future_dropout,
+                channels=embed_dim,
+                heads=heads,
+            ),
+            dropout=cfg.attention_dropout,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+    def build_encoder_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
+        return GroupedCrossAttention(
+            embed_dim,
+            cfg.decoder.attention_heads,
+            kdim=cfg.encoder.embed_dim,
+            vdim=cfg.encoder.embed_dim,
+            dropout=cfg.attention_dropout,
+            encoder_decoder_attention=True,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+    def make_generation_fast_(self, need_attn: bool = False, **kwargs: Any) -> None:
+        """Nothing to do: the decoder asks for weights where it wants them."""
