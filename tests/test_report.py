@@ -609,3 +609,24 @@ def test_a_failed_decoding_shows_the_end_of_its_log(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep_beam.sys, "executable", "/bin/false")
     with pytest.raises(ValueError, match="failed with status 1, its log"):
         sweep_beam.decode(tmp_path / "run", [])
+
+
+READ_LOG = """\
+2026 | INFO | train_inner | epoch 001:    100 / 493 loss=9, nll_loss_l2r=8.5, nll_loss_r2l=8, read_bits_l2r=0.01, read_bits_r2l=-0.02, num_updates=100
+2026 | INFO | train_inner | epoch 001:    200 / 493 loss=8, nll_loss_l2r=7, nll_loss_r2l=7, read_bits_l2r=0.31, read_bits_r2l=0.42, num_updates=200
+"""  # noqa: E501
+
+
+def test_the_curves_show_what_is_read(tmp_path):
+    (log,) = [tmp_path / "log"]
+    log.write_text(READ_LOG)
+    given = SimpleNamespace(train_logs={"SB": log}, systems={"SB": None})
+    section = run_sections.curves(given)
+    rows = [row[2:] for row in section.tables[0].rows if "read" in row[2]]
+    assert ["read_bits_l2r", 200, 0.31] in rows
+    assert ["read_bits_r2l", 100, -0.02] in rows
+    (figure,) = section.figures
+    assert "bits a token that each reads of the other" in figure.caption
+    log.write_text(READ_LOG.replace("read_bits", "other"))
+    (figure,) = run_sections.curves(given).figures
+    assert "reads of the other" not in figure.caption

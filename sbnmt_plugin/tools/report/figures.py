@@ -239,13 +239,16 @@ Curve = tuple[list[float], list[float]]
 def training(
     train: dict[tuple[str, str], Curve],
     valid: dict[tuple[str, str], Curve],
+    read: dict[tuple[str, str], Curve],
     bleu: dict[str, Curve],
     order: list[str],
 ) -> Figure:
     """Training curves: a colour a system, R2L dashed."""
     with matplotlib.rc_context(style()):
         panels = [("training loss", train), ("validation loss", valid)]
-        canvas, axes = canvas_of(2 + bool(bleu), 3.2)
+        if read:
+            panels.append(("read of the other direction", read))
+        canvas, axes = canvas_of(len(panels) + bool(bleu), 3.2)
         looks = colours(order)
         for axis, (title, curves) in zip(axes, panels):
             for (system, direction), (x, y) in curves.items():
@@ -259,23 +262,26 @@ def training(
                 )
             axis.set_title(title)
             axis.set_xlabel("updates")
-            axis.set_ylim(bottom=0)
+            if curves is not read:  # who reads nothing may be below it
+                axis.set_ylim(bottom=0)
         tops = [max(y[len(y) // 10 :]) for _, y in train.values()]
         axes[0].set_ylim(0, max(tops) * 1.1)  # the first steps would dwarf the rest
         axes[0].set_ylabel("bits per token, without smoothing")
         if bleu:
+            last = axes[-1]
             for system, (x, y) in bleu.items():
                 colour, marker = looks[system]
-                axes[2].plot(x, y, color=colour, marker=marker, label="_", markersize=3)
-            axes[2].set_title("validation BLEU")
-            axes[2].set_ylabel("BLEU")
-            axes[2].set_xlabel("updates")
+                last.plot(x, y, color=colour, marker=marker, label="_", markersize=3)
+            last.set_title("validation BLEU")
+            last.set_ylabel("BLEU")
+            last.set_xlabel("updates")
         for axis in axes:
             axis.set_xlim(left=0)
             axis.xaxis.set_major_locator(ticker.MaxNLocator(4, integer=True))
             axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
         legend_above(canvas, axes[0])
-    caption = "Loss per direction (R2L dashed)" + (
-        ", and BLEU of validation by generation." if bleu else "."
-    )
+    caption = "Loss per direction (R2L dashed)"
+    if read:
+        caption += ", bits a token that each reads of the other"
+    caption += ", and BLEU of validation by generation." if bleu else "."
     return finish(canvas, "training", caption)

@@ -235,6 +235,7 @@ def curves(given: Inputs) -> Section:
         return Section("training", title, missing=reason)
     train: dict[tuple[str, str], figures.Curve] = {}
     valid: dict[tuple[str, str], figures.Curve] = {}
+    read: dict[tuple[str, str], figures.Curve] = {}  # with --sb-probe
     bleu: dict[str, figures.Curve] = {}
     rows: list[list[Any]] = []
     for name, log in found.items():
@@ -252,6 +253,13 @@ def curves(given: Inputs) -> Section:
                             [name, kind, quantity, int(a), b] for a, b in zip(x, y)
                         ]
                         break
+            x, y = log.series("train_inner", f"read_bits_{direction}")
+            if x:
+                read[name, direction] = (x, y)
+                quantity = f"read_bits_{direction}"
+                rows += [
+                    [name, "train_inner", quantity, int(a), b] for a, b in zip(x, y)
+                ]
         x, y = log.series("valid", "bleu")
         if x:
             bleu[name] = (x, y)
@@ -275,7 +283,7 @@ def curves(given: Inputs) -> Section:
         title,
         "What each direction loses in training and validation.",
         [Table("training", "", columns, rows, shown=False)],
-        [figures.training(train, valid, bleu, order)],
+        [figures.training(train, valid, read, bleu, order)],
         [
             "Losses of gold text on both sides are far too good, as each stream sees "
             "through the other what it has to predict: trust BLEU."
