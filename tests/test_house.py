@@ -536,6 +536,9 @@ def test_every_step_says_what_it_does_under_both_its_names():
     for (name, _), (status, output, _) in zip(lines, run_steps(lines)):
         called = name if name.endswith(".py") else f"sbnmt {name}"
         assert status == 0 and output.startswith(f"usage: {called} "), name
+        if name.endswith(".py"):  # help calls it by the name that the user has typed
+            step = next(step for step, (script, _) in STEPS.items() if script == name)
+            assert f"sbnmt {step} " not in output, name
 
 
 def test_an_unknown_step_is_named_with_those_that_exist():
