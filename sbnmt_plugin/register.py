@@ -1,16 +1,17 @@
-"""What fairseq and torch are told of the plugin."""
+"""What fairseq, torch and the search are told of the plugin."""
 
 from __future__ import annotations
 
 from sbnmt_plugin import checkpoints, task
 from sbnmt_plugin.network import model
+from sbnmt_plugin.search import generator
 from sbnmt_plugin.training import criterion
 
-REGISTERED = (task, model, criterion)  # by importing them
+REGISTERED = (task, model, criterion, generator)  # by importing them
 
 
 def register() -> None:
-    """Register task, model and criterion; tell torch what checkpoints may hold.
+    """Register task, models, criterion and searches; tell torch what checkpoints hold.
 
     Calling it again changes nothing.
     """

@@ -26,10 +26,9 @@ from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig, refuse_options
 from sbnmt_plugin.layout import DEFAULT_BEAM, R2L, TAGS
 from sbnmt_plugin.network.precision import to_bfloat16
 from sbnmt_plugin.search.arguments import check_names, search_options
-from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import RecordWriter
-from sbnmt_plugin.search.registry import search_for
+from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.training.data_files import check_split, load_opposite, warn_of_gold
@@ -226,7 +225,7 @@ class SBTranslationTask(TranslationTask):
         seq_gen_cls: Any = None,
         extra_gen_cls_kwargs: dict[str, Any] | None = None,
         prefix_allowed_tokens_fn: Any = None,
-    ) -> Generator:
+    ) -> Search:
         """Our search, for models of this task.
 
         Args:

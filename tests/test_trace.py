@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 from commands import SB, lines, run_generate, run_interactive, run_train
-from helpers import dictionary, sb_model, source
+from helpers import dictionary, sb_model, source, transformer
 from test_decoding import make_generator
 
 from sbnmt_plugin.layout import L2R, NAMES
@@ -181,6 +181,12 @@ def test_one_direction_has_no_trace(tmp_path):
     generator = make_generator([sb_model()], directions=(L2R,), beam=2)
     with pytest.raises(ValueError, match=r"--sb-trace .* needs --sb-direction both"):
         Tracer(None, [], generator.options)
+
+
+def test_another_familys_decoder_has_no_trace():
+    generator = make_generator([sb_model()], beam=2)
+    with pytest.raises(ValueError, match=r"--sb-trace .* TransformerDecoderBase does"):
+        Tracer(None, [transformer()], generator.options)
 
 
 # ------------------------------------------------------------------ the option

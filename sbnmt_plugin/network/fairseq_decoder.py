@@ -11,6 +11,7 @@ from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.onedirectional import adopt
 from sbnmt_plugin.network.protocol import Decoder
+from sbnmt_plugin.numerics import wide
 
 
 def searchable(model: Any) -> Decoder[Any]:
@@ -86,7 +87,7 @@ class FairseqDecoder:
         )
         logits = logits[:, -1:]
         if temperature != 1:
-            logits = logits.float() / temperature
+            logits = logits.to(wide(logits.dtype)) / temperature
         lprobs = self.model.get_normalized_probs((logits, extra), log_probs=True)
         # recurrent decoders give attention as it is, Transformers in a dictionary
         attention = extra if isinstance(extra, Tensor) else (extra or {}).get("attn")

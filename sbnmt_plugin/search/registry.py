@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 DEFAULT = "synchronous"
-SEARCHES: dict[str, Any] = {}  # name -> class of generators
-Search = TypeVar("Search", bound=type)
 
 
-def register_search(name: str) -> Callable[[Search], Search]:
-    """Let models choose a class of generators by ``searched_by = name``.
+class Search(Protocol):
+    """What fairseq calls a generator: translates batches.
 
-    The class is made with (models, symbols, options, recorder, tracer) and has
-    fairseq's ``generate(models, sample, prefix_tokens, constraints)``: see
-    :class:`generator.Generator`.
+    Its class is made with (models, symbols, options, recorder, tracer), as
+    :class:`generator.Generator` is.
+    """
+
+    def generate(
+        self,
+        models: list[Any],
+        sample: dict[str, Any],
+        prefix_tokens: Any = None,
+        constraints: Any = None,
+    ) -> list[list[dict[str, Any]]]:
+        """Hypotheses of each sentence, best first: see :mod:`answers`."""
+
+
+Kind = TypeVar("Kind", bound=type[Search])
+SEARCHES: dict[str, Callable[..., Search]] = {}
+
+
+def register_search(name: str) -> Callable[[Kind], Kind]:
+    """Let models choose a class of searches by ``searched_by = name``.
 
     Raises:
         ValueError: the name is taken by another class.
     """
 
-    def register(search: Search) -> Search:
+    def register(search: Kind) -> Kind:
         if SEARCHES.setdefault(name, search) is not search:
             raise ValueError(
                 f"a search must have a name of its own, but {name} is taken by "
@@ -32,8 +47,8 @@ def register_search(name: str) -> Callable[[Search], Search]:
     return register
 
 
-def search_for(models: list[Any]) -> Any:
-    """The class of generators that the models of an ensemble want.
+def search_for(models: list[Any]) -> Callable[..., Search]:
+    """The class of searches that the models of an ensemble want.
 
     Raises:
         ValueError: they want different ones, or one that nobody has registered.

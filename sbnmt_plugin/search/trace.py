@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES, R2L, opposite, reverse_tokens
+from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.batch import Batch
 from sbnmt_plugin.search.options import SearchOptions
@@ -66,7 +67,8 @@ class Tracer:
         options: the search's.
 
     Raises:
-        ValueError: a search in one direction, which has no partners to show.
+        ValueError: a search in one direction, which has no partners to show; a decoder
+            of another family, which looks elsewhere.
     """
 
     def __init__(
@@ -82,6 +84,11 @@ class Tracer:
         self._looks: list[tuple[Tensor, Tensor]] = []
         self._steps: dict[int, list[Entry]] = {}
         for model in models:
+            if not isinstance(model.decoder, SBTransformerDecoder):
+                raise ValueError(
+                    "--sb-trace shows synchronous bidirectional attention, which "
+                    f"{type(model.decoder).__name__} does not have: leave it out"
+                )
             attention = model.decoder.layers[-1].self_attn
             attention.watcher = partial(self._watch, attention.fusion)
 

@@ -1,0 +1,216 @@
+"""Decoders of other families: one with another network, and other searches by name."""
+
+from argparse import Namespace
+
+import pytest
+import torch
+from helpers import sb_model, transformer
+from reference import search
+from scripted import EOS, NEVER, PAD, TAGS, UNK, VOCABULARY, sample
+from torch import nn
+
+from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
+from sbnmt_plugin.network.fairseq_decoder import searchable
+from sbnmt_plugin.network.next_tokens import NextTokens
+from sbnmt_plugin.network.protocol import Decoder, DecoderState
+from sbnmt_plugin.search import registry
+from sbnmt_plugin.search.generator import Generator
+from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.penalties import Gnmt
+
+SENTENCES = list(range(20, 27))
+CHANNELS = 5
+
+
+class Memory:
+    """What the recurrent decoder keeps: a vector a row, and the source's a sentence."""
+
+    def __init__(self, layout, source, hidden):
+        self.layout = layout
+        self.source = source  # (B, C)
+        self.hidden = hidden  # (N, C)
+
+    def select(self, rows):
+        self.hidden = self.hidden[rows]
+        group = self.layout.group
+        self.source = self.source[rows[::group] // group]
+
+
+class RecurrentDecoder(nn.Module):
+    """A GRU a hypothesis; what comes next depends on its memory and its partner's."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(VOCABULARY, CHANNELS)
+        self.cell = nn.GRUCell(CHANNELS, CHANNELS)
+        self.output = nn.Linear(2 * CHANNELS, VOCABULARY)
+
+    def start(self, encoder_out, layout, weights=False):
+        rows = encoder_out.repeat_interleave(layout.group, 0)
+        return Memory(layout, encoder_out, torch.zeros_like(rows))
+
+    def step(self, tokens, state, temperature=1.0):
+        layout = state.layout
+        source = state.source.repeat_interleave(layout.group, 0)
+        state.hidden = self.cell(self.embed(tokens[:, -1]) + source, state.hidden)
+        both = torch.cat([state.hidden, layout.partners(state.hidden)], dim=1)
+        return NextTokens.of_logits(self.output(both), temperature), None
+
+
+class RecurrentModel(nn.Module):
+    searched_by = "synchronous"
+    bidirectional = True
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.sources = nn.Embedding(30, CHANNELS)
+        self.decoder = RecurrentDecoder()
+        for parameter in self.parameters():  # that every input changes the output
+            nn.init.uniform_(parameter, -2, 2)
+        self.encoder = Namespace(
+            forward_torchscript=lambda net: self.sources(net["src_tokens"][:, -2])
+        )
+        self.double()
+
+    def max_decoder_positions(self):
+        return 50
+
+    @torch.no_grad()
+    def score(self, sentence):
+        """Log-probabilities from whole prefixes, for the reference on lists."""
+        source = self.sources.weight[sentence]
+
+        def memory(start, words):
+            hidden = torch.zeros(1, CHANNELS, dtype=torch.float64)
+            for word in [start, *words]:
+                hidden = self.decoder.cell(
+                    self.decoder.embed.weight[word : word + 1] + source, hidden
+                )
+            return hidden
+
+        def row(direction, own, partner):
+            both = memory(TAGS[direction], own), memory(TAGS[1 - direction], partner)
+            logits = self.decoder.output(torch.cat(both, dim=1))
+            return logits.log_softmax(-1)[0].tolist()
+
+        return row
+
+
+def translated(model, **options):
+    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
+    pairing = PAIRINGS[options.pop("pairing", "rank")]
+    chosen = SearchOptions(
+        pairing=pairing, penalty=Gnmt(0.6), max_len_b=7, min_len=2, **options
+    )
+    generator = registry.search_for([model])([model], symbols, chosen, None, None)
+    return generator.generate([model], sample(SENTENCES))
+
+
+def assert_as_reference(model, **options):
+    found = translated(model, **options)
+    for sentence, hypotheses in zip(SENTENCES, found):
+        expected = search(
+            model.score(sentence),
+            eos=EOS,
+            never=set(NEVER),
+            max_len=7,
+            min_len=2,
+            alpha=0.6,
+            **options,
+        )
+        assert len(hypotheses) == len(expected)
+        for hypothesis, entry in zip(hypotheses, expected):
+            assert hypothesis["tokens"].tolist() == entry["tokens"]
+            assert hypothesis["direction"] == ("l2r", "r2l")[entry["direction"]]
+            score = float(hypothesis["score"])
+            assert score == pytest.approx(entry["score"], abs=1e-10)
+    return found
+
+
+@pytest.mark.parametrize("pairing", PAIRINGS)
+@pytest.mark.parametrize("beam", [2, 4, 6])
+def test_a_recurrent_decoder_goes_through_the_same_search(beam, pairing):
+    found = assert_as_reference(RecurrentModel(), beam=beam, pairing=pairing)
+    assert (
+        len({len(best["tokens"]) for best, *_ in found}) > 1
+    )  # some end before others
+    assert {best["direction"] for best, *_ in found} == {"l2r", "r2l"}
+
+
+@pytest.mark.parametrize("fault", ["rows", "sentences"])
+def test_the_comparison_fails_where_the_memory_is_not_selected(fault, monkeypatch):
+    right = Memory.select
+
+    def wrong(self, rows):
+        hidden = self.hidden[: len(rows)] if fault == "rows" else None
+        source = self.source[: len(rows) // self.layout.group]
+        right(self, rows)
+        if fault == "rows":
+            self.hidden = hidden
+        else:
+            self.source = source
+
+    monkeypatch.setattr(Memory, "select", wrong)
+    with pytest.raises(AssertionError):
+        assert_as_reference(RecurrentModel(), beam=6)
+
+
+def test_every_decoder_is_what_the_search_asks_for():
+    for model in (RecurrentModel(), sb_model(), transformer()):
+        assert isinstance(searchable(model), Decoder)
+    assert not isinstance(transformer().decoder, Decoder)
+    assert hasattr(Memory, "select") and hasattr(DecoderState, "select")
+
+
+# which search a model wants
+
+
+class Other:
+    """A search that writes nothing."""
+
+    def __init__(self, *given):
+        self.given = given
+
+    def generate(self, models, sample, prefix_tokens=None, constraints=None):
+        return []
+
+
+@pytest.fixture
+def other(monkeypatch):
+    monkeypatch.setattr(registry, "SEARCHES", dict(registry.SEARCHES))
+    return registry.register_search("other")(Other)
+
+
+def test_a_model_names_the_search_that_it_wants(other):
+    model = Namespace(searched_by="other")
+    assert registry.search_for([model, model]) is other
+    assert registry.search_for([Namespace(searched_by="synchronous")]) is Generator
+    assert registry.search_for([transformer(), sb_model()]) is Generator
+
+
+def test_the_task_makes_the_search_that_a_model_wants(other, monkeypatch):
+    from sbnmt_plugin.config import SBTranslationConfig
+    from sbnmt_plugin.task import SBTranslationTask
+
+    model = sb_model()
+    words = model.decoder.dictionary
+    task = SBTranslationTask(SBTranslationConfig(sb_bf16=False), words, words)
+    assert isinstance(task.build_generator([model], Namespace(beam=4)), Generator)
+    model.searched_by = "other"
+    made = task.build_generator([model], Namespace(beam=4))
+    models, symbols, options, recorder, tracer = made.given
+    assert isinstance(made, Other) and models == [model]
+    assert symbols.eos == words.eos() and options.beam == 4
+    assert options.directions == (L2R, R2L)
+    assert recorder is None and tracer is None
+
+
+def test_searches_that_cannot_be_are_named(other):
+    with pytest.raises(ValueError, match="other is taken by Other"):
+        registry.register_search("other")(Generator)
+    registry.register_search("other")(Other)  # a second import changes nothing
+    with pytest.raises(ValueError, match="want other and synchronous"):
+        registry.search_for([Namespace(searched_by="other"), sb_model()])
+    with pytest.raises(ValueError, match="but a model says 'thrid'"):
+        registry.search_for([Namespace(searched_by="thrid")])
