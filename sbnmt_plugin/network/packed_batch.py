@@ -50,7 +50,7 @@ class PackedBatch(AttentionGrid):
     def queries(self, x: Tensor) -> Tensor:
         """Zero at padding."""
         if self.live is None:
-            return x[0].view(*self.shape, -1)
+            return x[0].reshape(*self.shape, -1)
         grid = x.new_zeros(self.shape[0] * self.shape[1], x.size(-1))
         return grid.index_copy(0, self.live, x[0]).view(*self.shape, -1)
 
