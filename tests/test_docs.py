@@ -209,6 +209,22 @@ def test_every_file_and_heading_that_a_page_names_exists(page):
             assert anchor in anchors(target), f"{path}#{anchor}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_module_test_and_constant_that_a_page_names_exists(page):
+    """As `search/beam.py`, of the package; `test_so`; `SYSTEMS`."""
+    tests, package = (
+        "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+        for folder in (ROOT / "tests", PACKAGE)
+    )
+    for name in re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")):
+        if re.fullmatch(r"[\w/]+/\w+\.py", name) and "NAME" not in name:
+            assert (ROOT / name).exists() or (PACKAGE / name).exists(), name
+        if re.fullmatch(r"test_\w+", name):
+            assert f"def {name}(" in tests, name
+        if re.fullmatch(r"[A-Z]{3,}_?[A-Z]*", name) and page.name == "CONTRIBUTING.md":
+            assert re.search(rf"^{name}\b", package + tests, re.M), name
+
+
 def test_the_readmes_two_commands_are_what_ci_runs():
     section = text_of("README.md").split("\n## Two commands\n")[1]
     commands = re.findall(r"^    (scripts/\w+\.sh)", section, re.M)
