@@ -4,7 +4,7 @@
     sbnmt bpe apply --codes codes [--vocabulary vocab --threshold 1] INPUT OUTPUT
 
 Several texts give joint codes.  fastBPE applies them where it is installed (pip
-install 'sbnmt-plugin[fastbpe]', see README); subword-nmt does the same work.
+install --no-build-isolation fastBPE, with cython); subword-nmt does the same work.
 """
 
 from __future__ import annotations
