@@ -36,6 +36,10 @@ def rows_of(text):
     return [[cell.strip() for cell in row.split(" | ")] for row in rows]
 
 
+def section_of(heading):
+    return text_of("README.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
 def code_of(text):
     """Fenced and indented code of a Markdown text."""
     fenced = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
@@ -142,8 +146,7 @@ def test_the_check_of_steps_can_fail():
 
 
 def test_the_readme_lists_all_steps_in_order_of_use():
-    section = text_of("README.md").split("\n## Steps\n")[1]
-    rows = [(name.strip("`"), text) for name, text in rows_of(section)]
+    rows = [(name.strip("`"), text) for name, text in rows_of(section_of("Steps"))]
     assert rows == [(name, text) for name, (_, text) in STEPS.items()]
 
 
@@ -226,7 +229,7 @@ def test_every_module_test_and_constant_that_a_page_names_exists(page):
 
 
 def test_the_readmes_two_commands_are_what_ci_runs():
-    section = text_of("README.md").split("\n## Two commands\n")[1]
+    section = section_of("Two commands")
     commands = re.findall(r"^    (scripts/\w+\.sh)", section, re.M)
     assert commands[:2] == ["scripts/quickstart.sh", "scripts/test.sh"]
     ci = text_of(".ci/run")
@@ -243,6 +246,24 @@ def test_the_readme_is_short_and_its_commands_are_whole():
     for block in blocks:
         assert "…" not in block, block
         assert "..." not in block, block
+
+
+def test_the_readmes_speed_is_that_of_the_benchmarks_page():
+    page = text_of("examples/benchmark/README.md").split("\n## ")[1]
+    measured = {(row[0], row[1]): row for row in rows_of(page) if len(row) > 8}
+    rows = rows_of(section_of("Speed"))
+    assert len(rows) >= 4
+    for name, *values in rows:
+        system, numbers = name.replace(" (`--sb-bf16`)", "").split(", ")
+        assert set(values) <= set(measured[system, numbers]), name
+
+
+def test_the_readmes_toy_is_that_of_its_page():
+    page = text_of("examples/toy/README.md").split("toy output -->")[1]
+    scores = re.findall(r"\b\d\d\.\d\d\b", section_of("Two commands"))
+    assert len(scores) == 3
+    for score in scores:
+        assert f" {score} |" in page, score
 
 
 def test_code_is_found_in_a_page():
@@ -313,10 +334,6 @@ def test_the_note_does_not_hide_that_tests_failed(tests_of_nothing):
 
 
 # the blocks of the README, run
-
-
-def section_of(heading):
-    return text_of("README.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
 
 
 def smaller(name, words):
