@@ -13,8 +13,7 @@ from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.batch import Batch
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, ranking
-
-Hypothesis = dict[str, Any]
+from sbnmt_plugin.search.records import Hypothesis
 
 
 def answers_of(

@@ -26,22 +26,17 @@ from torch import Tensor
 from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD, wide
-from sbnmt_plugin.search.answers import Hypothesis, answers_of
+from sbnmt_plugin.search.answers import answers_of
 from sbnmt_plugin.search.batch import Batch
 from sbnmt_plugin.search.beam import Candidates, expand, survivors
 from sbnmt_plugin.search.logits_processing import admit, restrict
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, finished, ranking, take_along
-from sbnmt_plugin.search.records import RecordWriter
+from sbnmt_plugin.search.records import Hypothesis, Record, RecordWriter
 from sbnmt_plugin.search.registry import DEFAULT, register_search
-from sbnmt_plugin.search.rescoring import rescore
+from sbnmt_plugin.search.rescoring import rank_anew
 from sbnmt_plugin.search.scorer import Scorer, ensemble_step
 from sbnmt_plugin.search.trace import Tracer
-
-
-def _worse(hypothesis: Hypothesis) -> float:
-    """By which the best hypothesis is the least."""
-    return -float(hypothesis["score"])
 
 
 @register_search(DEFAULT)
@@ -117,9 +112,25 @@ class Generator:
             model.eval()
         weights = self.options.print_alignment is not None
         scorers = [Scorer(m, net_input, self.layout, weights) for m in self.models]
-        batch = self._open(net_input, prefix_tokens)
+        results, records = self._translate(scorers, net_input, prefix_tokens)
+        if self.options.rescore:
+            rank_anew(scorers, results, records, self.symbols, self.options)
+        if self.recorder is not None:
+            self.recorder(sample, records)
+        if self.tracer is not None:
+            self.tracer.close(sample, results)
+        return results
+
+    def _translate(
+        self,
+        scorers: list[Scorer],
+        net_input: dict[str, Tensor],
+        prefix: Tensor | None,
+    ) -> tuple[list[list[Hypothesis]], list[Record]]:
+        """The loop: answers and record of each sentence."""
+        batch = self._open(net_input, prefix)
         results: list[list[Hypothesis]] = [[] for _ in range(batch.index.numel())]
-        records: list[Any] = [None] * len(results)
+        records: list[Record] = [("", {})] * len(results)
         step = 0
         while batch.index.numel():
             parents = self._step(batch, scorers, step)
@@ -143,30 +154,7 @@ class Generator:
             if batch.index.numel():
                 for scorer in scorers:
                     scorer.select(parents)
-        if self.options.rescore:
-            self._rescore(scorers, results, records)
-        if self.recorder is not None:
-            self.recorder(sample, records)
-        if self.tracer is not None:
-            self.tracer.close(sample, results)
-        return results
-
-    def _rescore(
-        self,
-        scorers: list[Scorer],
-        results: list[list[Hypothesis]],
-        records: list[tuple[str, dict[str, Hypothesis]]],
-    ) -> None:
-        """Rank the answers anew, in place, and with them each direction's best for the
-        record.  Ties stay as the search has them."""
-        found = [[*a, *best.values()] for a, (_, best) in zip(results, records)]
-        rescore(scorers, found, self.symbols, self.options)
-        for index, hypotheses in enumerate(found):
-            results[index].sort(key=_worse)
-            best: dict[str, Hypothesis] = {}
-            for hypothesis in sorted(hypotheses, key=_worse):
-                best.setdefault(hypothesis["direction"], hypothesis)
-            records[index] = results[index][0]["direction"], best
+        return results, records
 
     def _open(self, net_input: dict[str, Tensor], prefix: Tensor | None) -> Batch:
         """One real hypothesis per direction, K - 1 at -inf; lengths and prefixes."""

@@ -10,7 +10,8 @@ from fairseq import utils
 
 from sbnmt_plugin.layout import NAMES
 
-Hypothesis = dict[str, Any]
+Hypothesis = dict[str, Any]  # fairseq's, and what ours has beside: see :mod:`answers`
+Record = tuple[str, dict[str, Hypothesis]]  # who won; each direction's best
 RESCORED = ("pool_score", "l2r", "r2l")
 
 
@@ -53,12 +54,12 @@ class RecordWriter:
         self.source = source
         self.target = target
 
-    def __call__(self, sample: dict[str, Any], records: list[Any]) -> None:
+    def __call__(self, sample: dict[str, Any], records: list[Record]) -> None:
         """Write the sentences of a batch.
 
         Args:
             sample: fairseq's batch.
-            records: per sentence, (winner, best hypothesis of each direction).
+            records: of each sentence; no best hypothesis where a direction has none.
         """
         lines = []
         for record, (winner, best) in zip(self.sentences(sample), records):

@@ -11,8 +11,6 @@ once.  Not in the paper, whose answer is the best of the search's own scores.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -20,12 +18,38 @@ from sbnmt_plugin.layout import Layout, live_places, reverse_tokens
 from sbnmt_plugin.network.kv_cache import select_sentences
 from sbnmt_plugin.network.protocol import Forced
 from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.records import Hypothesis, Record
 from sbnmt_plugin.search.scorer import Scorer, mean_probability
 
 POSITIONS_AT_A_TIME = 2**13  # of the target; more than that is done in several passes
 
-Hypothesis = dict[str, Any]
 Texts = list[Tensor]  # of a sentence, each (L,) with </s>, in natural order
+
+
+def rank_anew(
+    scorers: list[Scorer],
+    results: list[list[Hypothesis]],
+    records: list[Record],
+    symbols: Symbols,
+    options: SearchOptions,
+) -> None:
+    """Rescore the answers and the record of each sentence and rank them, in place.
+
+    Ties stay as the search has them.  Arguments are those of :func:`rescore`.
+    """
+    found = [[*a, *best.values()] for a, (_, best) in zip(results, records)]
+    rescore(scorers, found, symbols, options)
+    for index, hypotheses in enumerate(found):
+        results[index].sort(key=_worse)
+        best: dict[str, Hypothesis] = {}
+        for hypothesis in sorted(hypotheses, key=_worse):
+            best.setdefault(hypothesis["direction"], hypothesis)
+        records[index] = results[index][0]["direction"], best
+
+
+def _worse(hypothesis: Hypothesis) -> float:
+    """By which the best hypothesis is the least."""
+    return -float(hypothesis["score"])
 
 
 def rescore(
