@@ -1,19 +1,29 @@
 """What the README and the pages promise: names, options, commands, files."""
 
+import argparse
 import dataclasses
+import functools
 import importlib
 import re
-import shutil
-import subprocess
 
 import pytest
 import yaml
-from commands import NO_WORKERS, ROOT, lines, write_texts
-from shell import run_script
+from commands import ROOT
+from fairseq import options
+from fairseq.data.encoders.moses_tokenizer import MosesTokenizerConfig
+from fairseq.data.encoders.subword_nmt_bpe import SubwordNMTBPEConfig
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.optim.adam import FairseqAdamConfig
+from fairseq.optim.lr_scheduler.inverse_square_root_schedule import (
+    InverseSquareRootLRScheduleConfig,
+)
+from pages import code_of, rows_of, section_of, text_of
+from shell import called
 
 from sbnmt_plugin.config import SBTranslationConfig
-from sbnmt_plugin.network.model import SBTransformerConfig
+from sbnmt_plugin.network.model import SBTransformerConfig, SBTransformerModel
 from sbnmt_plugin.steps import STEPS
+from sbnmt_plugin.training.criterion import SBCriterionConfig
 
 PACKAGE = ROOT / "sbnmt_plugin"
 PAGES = [
@@ -22,29 +32,6 @@ PAGES = [
     *sorted(ROOT.glob("examples/*/README.md")),
 ]
 LONGEST_README = 250
-
-
-def text_of(name):
-    return (ROOT / name).read_text(encoding="utf-8")
-
-
-def rows_of(text):
-    """Cells of the first table of a text, without its head."""
-    (table, *_) = re.findall(r"(?:^\|.*\n)+", text, re.M)
-    rows = [row.strip().strip("|") for row in table.splitlines()[2:]]
-    # as in {a|b}: a stroke without blanks separates no cells
-    return [[cell.strip() for cell in row.split(" | ")] for row in rows]
-
-
-def section_of(heading):
-    return text_of("README.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-
-
-def code_of(text):
-    """Fenced and indented code of a Markdown text."""
-    fenced = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
-    indented = re.findall(r"(?:(?<=\n\n)|\A)((?:    .*\n)+)", text)
-    return [*fenced, *indented]
 
 
 # equations
@@ -138,6 +125,82 @@ def unknown_steps(text):
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_step_that_a_page_names_exists(page):
     assert not unknown_steps(page.read_text(encoding="utf-8"))
+
+
+COMMAND = re.compile(r"(?:^|\s)(sbnmt [\w-]+(?: \w+)?|fairseq-\w+)\s")
+FAIRSEQ = (
+    options.get_training_parser,
+    options.get_generation_parser,
+    options.get_interactive_generation_parser,
+    options.get_preprocessing_parser,
+)
+
+
+@functools.cache
+def flags_of(command):
+    """All flags that a command knows: a step's from its help, and fairseq's."""
+    parsers = [get() for get in FAIRSEQ]
+    for add in (SBTransformerModel.add_args, fairseq_options_of_adam, moses_and_bpe):
+        parsers.append(argparse.ArgumentParser(allow_abbrev=False))
+        add(parsers[-1])
+    known = {flag for parser in parsers for flag in parser._option_string_actions}
+    known |= dict(our_options()).keys()
+    if command[0] == "sbnmt":
+        status, text = called(command[0], [*command[1:], "--help"], typed="")
+        assert status == 0, command
+        own = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", text))
+        # other options go to fairseq where the step says so
+        return own | known if "fairseq" in text or "translate" in text else own
+    return known
+
+
+def fairseq_options_of_adam(parser):
+    """What parsers of fairseq add when --optimizer and --lr-scheduler are chosen."""
+    gen_parser_from_dataclass(parser, FairseqAdamConfig())
+    gen_parser_from_dataclass(parser, InverseSquareRootLRScheduleConfig())
+    gen_parser_from_dataclass(parser, SBCriterionConfig())
+
+
+def moses_and_bpe(parser):
+    """And with --tokenizer moses and --bpe subword_nmt."""
+    gen_parser_from_dataclass(parser, MosesTokenizerConfig())
+    gen_parser_from_dataclass(parser, SubwordNMTBPEConfig())
+
+
+def unknown_flags(text):
+    """(command, flag) of a text's code that the command does not know."""
+    found = []
+    for block in code_of(text):
+        # a quoted word is no option, and a line that ends so goes on
+        block = re.sub(r"'[^']*'|\"[^\"]*\"|\\\n", " ", block)
+        for part in re.split(r"\s[|;&]+\s|\s#\s|\n", block):
+            match = COMMAND.search(part)
+            if not match:
+                continue
+            words = match[1].split()
+            if words[0] == "sbnmt" and words[1] not in ("bpe", "prepare"):
+                words = words[:2]
+            flags = re.findall(r"(?<=\s)(--?[a-z][\w-]*)", part[match.end() - 1 :])
+            known = flags_of(tuple(words))
+            found += [(" ".join(words), flag) for flag in flags if flag not in known]
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_option_that_a_page_gives_a_command_exists(page):
+    assert not unknown_flags(page.read_text(encoding="utf-8"))
+
+
+def test_the_check_of_options_can_fail():
+    text = "\n\n    sbnmt score --hypotheses x \\\n      --json y\n"
+    text += (
+        "    CUDA=0 fairseq-generate d --user-dir p --bean 4 | sbnmt bpe learn -m 4\n"
+    )
+    assert unknown_flags(text) == [
+        ("sbnmt score", "--hypotheses"),
+        ("fairseq-generate", "--bean"),
+        ("sbnmt bpe learn", "-m"),
+    ]
 
 
 def test_the_check_of_steps_can_fail():
@@ -278,110 +341,3 @@ def test_github_runs_the_readmes_second_command():
     assert [step["run"] for step in job["steps"] if "run" in step] == [
         "scripts/test.sh"
     ]
-
-
-@pytest.fixture
-def tests_of_nothing(tmp_path):
-    """scripts/test.sh where every tool is a stub, and its result with a PATH."""
-    clone = tmp_path / "clone"
-    for name in ("setup.py", "constraints.txt", "scripts/setup.sh", "scripts/test.sh"):
-        (clone / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, clone / name)
-    tools = clone / ".venv" / "bin"
-    tools.mkdir(parents=True)
-    for name in ("ruff", "shellcheck", "mypy", "python"):
-        status = '"${3:-0}"' if name == "python" else "0"  # python -m pytest STATUS
-        (tools / name).write_text(f"#!/bin/sh\nexit {status}\n")
-        (tools / name).chmod(0o755)
-    stamp = "cat setup.py constraints.txt | cksum"
-    done = subprocess.run(stamp, shell=True, cwd=clone, capture_output=True, text=True)
-    (clone / ".venv" / ".installed").write_text(done.stdout.strip())
-    path = tmp_path / "path"
-    path.mkdir()
-    for name in ("bash", "cat", "cksum", "dirname"):
-        (path / name).symlink_to(shutil.which(name))
-
-    def run(*words, browser):
-        for name in ("chromium", "chromedriver"):
-            if browser:
-                (path / name).symlink_to(shutil.which("true"))
-            else:
-                (path / name).unlink(missing_ok=True)
-        return subprocess.run(
-            [clone / "scripts" / "test.sh", *words],
-            env={"PATH": str(path)},
-            capture_output=True,
-            text=True,
-        )
-
-    return run
-
-
-def test_the_tests_end_with_what_they_lacked(tests_of_nothing):
-    """Without chromium the last line says so, and how to install it."""
-    done = tests_of_nothing(browser=False)
-    assert done.returncode == 0, done.stderr
-    last = done.stdout.splitlines()[-1]
-    assert "the report's page were skipped" in last
-    assert last.endswith("sudo apt-get install chromium chromium-driver")
-    done = tests_of_nothing(browser=True)
-    assert done.stdout.splitlines()[-1] == "== pytest"
-
-
-def test_the_note_does_not_hide_that_tests_failed(tests_of_nothing):
-    assert tests_of_nothing("3", browser=False).returncode == 3
-    assert tests_of_nothing("3", browser=True).returncode == 3
-
-
-# the blocks of the README, run
-
-
-def smaller(name, words):
-    """Options that make a command of the README quick."""
-    if name == "fairseq-train":
-        sizes = ["--encoder-layers", "1", "--decoder-layers", "1", "--num-workers", "0"]
-        for part in ("encoder", "decoder"):
-            sizes += [f"--{part}-embed-dim", "16", f"--{part}-ffn-embed-dim", "16"]
-        return [*words, *sizes, "--cpu", "--max-update", "4", "--warmup-updates", "2"]
-    if name in ("fairseq-generate", "fairseq-interactive"):
-        return [*words, "--cpu", *NO_WORKERS]
-    if words[0] == "translate":
-        return [*words, "--cpu"]
-    return words
-
-
-def test_the_readmes_blocks_run_from_raw_text_to_bleu_and_on(tmp_path, monkeypatch):
-    """All commands as they stand, with a few options after them."""
-    raw = write_texts(
-        tmp_path / "raw", {"train": 60, "valid": 5, "test": 9}, opposite=False
-    )
-    (train,) = code_of(section_of("Train: from raw text to BLEU"))
-    interactive, python = code_of(section_of("Translate"))
-    names = re.search(r"^RAW=raw +# (.*), a sentence a line$", train, re.M)[1].split()
-    assert all((raw / name).exists() for name in names)
-    assert len(names) == 6
-
-    source = (raw / "test.en").read_text()
-    status, output = run_script(train + interactive, tmp_path, smaller, typed=source)
-    assert status == 0, output
-    assert re.search(r"^BLEU = \d+\.\d\d   nrefs:1", output, re.M)
-    assert re.search(r"^tokenised BLEU = ", output, re.M)
-    assert len(lines(output, "D")) == 9
-    # what the test set was translated to, sentence by sentence
-    tokens = (tmp_path / "work/en-de/test.tok").read_text().splitlines()
-    typed = [lines(output, "H")[i][0][-1].replace("@@ ", "") for i in range(9)]
-    assert typed == tokens
-
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(python, names)
-    assert names["model"].task.target_dictionary.index("<l2r>") > 3
-    assert names["model"].tokenizer.cfg["target_lang"] == "de"
-
-
-def test_a_block_that_fails_is_noticed(tmp_path):
-    block = "sbnmt score --hypothesis none --reference none\nsbnmt --help\n"
-    status, output = run_script(block, tmp_path, lambda name, words: words)
-    assert status == 2
-    assert "none" in output
-    assert "usage" not in output
