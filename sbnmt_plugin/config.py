@@ -50,7 +50,9 @@ class SBTranslationConfig(TranslationConfig):
         default="bound",
         metadata={
             "help": "a sentence is done when nothing can enter its full pool any more "
-            "(bound), or as soon as the pool is full (first)"
+            "(bound), or as soon as the pool is full (first; only the best of a "
+            "direction's candidates, as many as it has hypotheses, may finish then, "
+            "as in fairseq, so that a teacher's --beam 1 is greedy search)"
         },
     )
     sb_answer: ChoiceEnum(ANSWERS) = field(  # type: ignore[valid-type]

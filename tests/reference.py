@@ -102,6 +102,7 @@ def search(
     """
     prefix = prefix or []
     each = beam // len(directions)
+    among = each if stop == "first" else 2 * each  # candidates that may finish
     live = {d: [(0.0, [], [])] for d in directions}  # (score, tokens, token scores)
     dead = -math.inf
     for d in directions:
@@ -129,8 +130,8 @@ def search(
                     candidates.append((total + value, rank, token, value, partner))
             candidates.sort(key=lambda c: (-c[0], c[1], c[2]))
             candidates = candidates[: 2 * each]
-            for total, rank, token, _, partner in candidates:
-                if token == eos and total > dead:
+            for place, (total, rank, token, _, partner) in enumerate(candidates):
+                if token == eos and total > dead and place < among:
                     tokens = live[d][rank][1]
                     natural = tokens if d == L2R else tokens[::-1]
                     if d == R2L and natural[: len(prefix)] != prefix:

@@ -354,6 +354,34 @@ def test_one_direction_equals_fairseqs_generator(beam):
             )
 
 
+def assert_fairseqs_greedy_search(stop):
+    """At free lengths, where it matters what may end."""
+    from fairseq.sequence_generator import SequenceGenerator
+
+    for seed in range(1, 13):
+        model = transformer(seed=seed)
+        words = model.decoder.dictionary
+        net_input = source(model)
+        with torch.no_grad():
+            model.decoder.output_projection.weight[words.eos()] *= 2  # it does end
+        options = {"max_len_b": 9, "no_repeat_ngram_size": 0}
+        generator = make_generator([model], (L2R,), beam=1, stop=stop, **options)
+        generator.symbols = replace(generator.symbols, never=(words.pad(),))
+        ours = generator.generate([model], {"net_input": net_input})
+        fairseqs = SequenceGenerator([model], words, beam_size=1, **options)
+        fairseqs = fairseqs.generate([model], {"net_input": net_input})
+        assert texts(ours) == texts(fairseqs)
+
+
+def test_one_hypothesis_that_stops_first_is_fairseqs_beam_1():
+    assert_fairseqs_greedy_search("first")
+
+
+def test_the_check_of_fairseqs_beam_1_can_fail():
+    with pytest.raises(AssertionError):
+        assert_fairseqs_greedy_search("bound")
+
+
 def test_soft_and_hard_alignments_are_in_output_order():
     model = sb_model(sb_lambda=0.9)
     for kind in ("hard", "soft"):

@@ -60,6 +60,22 @@ def expand(scores: Tensor, following: NextTokens) -> Candidates:
     return Candidates(score, index // each, tokens)
 
 
+def endings(candidates: Candidates, eos: int, among: int) -> Tensor:
+    """Which candidates are hypotheses that finish.
+
+    Args:
+        candidates: M per direction, best first.
+        among: how many of the best of each direction may: see
+            :attr:`options.SearchOptions.finishing`.
+
+    Returns:
+        (B, D, M) bool.
+    """
+    ended = candidates.token == eos
+    ended[..., among:] = False
+    return ended & (candidates.score > DEAD)
+
+
 def survivors(candidates: Candidates, beam: int, eos: int, last: Tensor) -> Candidates:
     """The best K candidates of each direction that do not end: the next live beam.
 

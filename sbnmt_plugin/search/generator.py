@@ -28,7 +28,7 @@ from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD, wide
 from sbnmt_plugin.search.answers import answers_of
 from sbnmt_plugin.search.batch import Batch
-from sbnmt_plugin.search.beam import Candidates, expand, survivors
+from sbnmt_plugin.search.beam import Candidates, endings, expand, survivors
 from sbnmt_plugin.search.logits_processing import admit, restrict
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, finished, ranking, take_along
@@ -240,8 +240,8 @@ class Generator:
     ) -> None:
         """Put the candidates that end into the pool, with all that belongs to them."""
         eos, layout = self.symbols.eos, self.layout
-        ended = candidates.token == eos
-        if not bool((ended & (candidates.score > DEAD)).any()):
+        ended = endings(candidates, eos, self.options.finishing)
+        if not bool(ended.any()):
             return
         total = candidates.score.masked_fill(~ended, DEAD).to(torch.float64)
         # the K best suffice: at most K end, one a parent

@@ -62,6 +62,17 @@ class SearchOptions:
         return Layout(directions, self.beam // directions, self.pairing)
 
     @property
+    def finishing(self) -> int:
+        """Among how many of a direction's best candidates a hypothesis may finish.
+
+        2K, all that are looked at: the pool and the bound of :func:`pool.finished` sort
+        out what is good.  With ``first``, which has no bound, K, as in fairseq: with
+        2K, ``</s>`` would answer although it ranks second.
+        """
+        beam = self.layout.beam
+        return beam if self.stop == "first" else 2 * beam
+
+    @property
     def answering(self) -> int | None:
         """Place, among the directions, of the one that alone may answer."""
         if self.answer == "best":

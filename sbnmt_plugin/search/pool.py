@@ -133,8 +133,11 @@ def finished(
 
     ``bound``: the pool is full and no live hypothesis can still beat its worst
     entry, were it to end at the most favourable length with no further loss:
-    :meth:`penalties.LengthPenalty.best_reachable`.  ``first``: the pool is full.
-    Either way a sentence without a live hypothesis is done.
+    :meth:`penalties.LengthPenalty.best_reachable`.  ``first``: the pool is full, as in
+    fairseq; only the best K candidates of a direction can have finished then
+    (:attr:`options.SearchOptions.finishing`), and one hypothesis alone, ``--beam 1`` of
+    a teacher, is greedy search.  Either way a sentence without a live hypothesis is
+    done.
 
     Departs from the paper's code, which looks at L2R only and stops whole batches.
 
