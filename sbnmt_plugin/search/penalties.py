@@ -7,6 +7,7 @@ good a hypothesis can still become, so a penalty for which that is not known can
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,7 +81,10 @@ class Power(Division):
         return length.to(torch.float64) ** self.alpha
 
 
-LENGTH_PENALTIES: dict[str, type[Division]] = {"gnmt": Gnmt, "power": Power}
+LENGTH_PENALTIES: dict[str, Callable[[float], LengthPenalty]] = {
+    "gnmt": Gnmt,
+    "power": Power,
+}
 
 
 def name_of(penalty: LengthPenalty) -> str:

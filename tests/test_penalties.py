@@ -1,0 +1,159 @@
+"""Length penalties: what each promises to the stop rule, and that the rule keeps it."""
+
+import random
+from dataclasses import dataclass
+
+import pytest
+import torch
+from scripted import EOS, NEVER, PAD, TAGS, UNK, ScriptedModel, sample
+from torch import Tensor
+
+from sbnmt_plugin.numerics import DEAD
+from sbnmt_plugin.search import generator as generator_module
+from sbnmt_plugin.search.arguments import LARGEST_ALPHA
+from sbnmt_plugin.search.generator import Generator
+from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.penalties import LENGTH_PENALTIES, Division, Gnmt, name_of
+
+ALPHAS = [0.0, 0.6, 1.0, 2.5, -0.5, -3.0, LARGEST_ALPHA, -LARGEST_ALPHA]
+LONGEST = 300
+ROUNDING = 1 + 1e-12  # two ways to the same quotient may differ in the last digits
+
+
+@dataclass(frozen=True)
+class EndsNow(Gnmt):
+    """Wrong for α > 0: as if every live hypothesis ended in the next step."""
+
+    def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
+        return self.score(total, now)
+
+
+@dataclass(frozen=True)
+class EndsLast(Gnmt):
+    """Wrong for α < 0: as if every live hypothesis became as long as it may."""
+
+    def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
+        return self.score(total, longest)
+
+
+@dataclass(frozen=True)
+class Hump(Division):
+    """Wrong: lp(n) is largest in the middle, and is looked at where it begins and
+    ends."""
+
+    def divisor(self, length: Tensor) -> Tensor:
+        n = length.to(torch.float64)
+        return 1 + abs(self.alpha) * (n * (10 - n)).clamp(min=0)
+
+
+WRONG = [EndsNow(2.5), EndsLast(-2.0), Hump(1.0)]
+
+
+def assert_bound_holds(penalty):
+    """No log-probability that is not higher, and no length that is allowed, scores
+    better than the best that is said to be within reach."""
+    chance = random.Random(7)
+    for _ in range(200):
+        now = chance.choice([chance.randint(1, 12), chance.randint(1, LONGEST)])
+        longest = chance.choice([now, now + 1, chance.randint(now, LONGEST)])
+        total = chance.choice([0.0, -1e-9, -chance.expovariate(0.1)])
+        bound = penalty.best_reachable(
+            torch.tensor([total], dtype=torch.float64),
+            torch.tensor([now]),
+            torch.tensor([longest]),
+        )
+        lengths = torch.arange(now, longest + 1)
+        for loss in (0.0, chance.expovariate(10), chance.expovariate(0.1), -DEAD):
+            final = torch.full(lengths.shape, total - loss, dtype=torch.float64)
+            scores = penalty.score(final, lengths)
+            assert bool((scores <= bound / ROUNDING).all()), (total, now, longest)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("name", LENGTH_PENALTIES)
+def test_nothing_scores_better_than_what_is_within_reach(name, alpha):
+    assert_bound_holds(LENGTH_PENALTIES[name](alpha))
+
+
+@pytest.mark.parametrize("name", LENGTH_PENALTIES)
+def test_nothing_does_with_any_alpha(name):
+    chance = random.Random(11)
+    for _ in range(30):
+        assert_bound_holds(LENGTH_PENALTIES[name](chance.gauss(0, 3)))
+
+
+@pytest.mark.parametrize("penalty", WRONG, ids=repr)
+def test_the_check_of_what_is_within_reach_can_fail(penalty):
+    with pytest.raises(AssertionError):
+        assert_bound_holds(penalty)
+
+
+@pytest.mark.parametrize("name", LENGTH_PENALTIES)
+def test_alpha_zero_leaves_sums_as_they_are(name):
+    total = torch.tensor([-3.5, DEAD], dtype=torch.float64)
+    for n in (1, 2, 77):
+        assert LENGTH_PENALTIES[name](0.0).score(total, torch.tensor(n)).equal(total)
+
+
+@pytest.mark.parametrize("name", LENGTH_PENALTIES)
+def test_a_penalty_knows_its_name_and_alpha(name):
+    penalty = LENGTH_PENALTIES[name](0.25)
+    assert name_of(penalty) == name
+    assert penalty.alpha == 0.25
+
+
+SENTENCES = list(range(40))
+
+
+def answers(penalty, beam, sharpness):
+    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
+    options = SearchOptions(beam=beam, penalty=penalty, max_len_b=9)
+    models = [ScriptedModel(sharpness=sharpness)]
+    found = Generator(models, symbols, options).generate(models, sample(SENTENCES))
+    texts = [[(h["direction"], *h["tokens"].tolist()) for h in all_] for all_ in found]
+    return texts, torch.tensor([[h["score"] for h in all_] for all_ in found])
+
+
+def to_the_end(worst, live, *_):
+    """In place of pool.finished: done when nothing lives any more."""
+    return live.flatten(1).amax(1) == DEAD
+
+
+def assert_stopping_changes_nothing(monkeypatch, penalty):
+    """The whole pool is what the search has after max_len steps."""
+    for beam, sharpness in ((2, 15.0), (2, 30.0), (4, 8.0), (4, 30.0)):
+        stopped, scores = answers(penalty, beam, sharpness)
+        with monkeypatch.context() as patch:
+            patch.setattr(generator_module, "finished", to_the_end)
+            texts, expected = answers(penalty, beam, sharpness)
+        assert stopped == texts
+        torch.testing.assert_close(scores, expected)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.5, -0.5, LARGEST_ALPHA])
+@pytest.mark.parametrize("name", LENGTH_PENALTIES)
+def test_stopping_early_never_changes_an_answer(monkeypatch, name, alpha):
+    assert_stopping_changes_nothing(monkeypatch, LENGTH_PENALTIES[name](alpha))
+
+
+@pytest.mark.parametrize("penalty", WRONG[:2], ids=repr)
+def test_the_check_of_stopping_early_can_fail(monkeypatch, penalty):
+    with pytest.raises(AssertionError):
+        assert_stopping_changes_nothing(monkeypatch, penalty)
+
+
+def test_the_search_does_stop_early(monkeypatch):
+    """The comparison above would mean little otherwise."""
+    steps = []
+    step = Generator._step
+
+    def counted(self, batch, scorers, number):
+        steps.append(number)
+        return step(self, batch, scorers, number)
+
+    monkeypatch.setattr(Generator, "_step", counted)
+    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
+    models = [ScriptedModel()]
+    options = SearchOptions(beam=2, penalty=Gnmt(0.0), max_len_b=40)
+    Generator(models, symbols, options).generate(models, sample(SENTENCES[:3]))
+    assert max(steps) < 39
