@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sbnmt_plugin.checkpoints import check_checkpoints
 from sbnmt_plugin.layout import DEFAULT_BEAM
+from sbnmt_plugin.numerics import BOTH_NARROW
 
 FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
     "verbose",
@@ -82,8 +83,11 @@ def load(
 
     Raises:
         FileNotFoundError: no such folder or checkpoint.
-        ValueError: a damaged checkpoint, or two of different directions.
+        ValueError: a damaged checkpoint, or two of different directions; two kinds of
+            narrow numbers.
     """
+    if kwargs.get("sb_bf16") and kwargs.get("fp16"):
+        raise ValueError(BOTH_NARROW)
     given = {"model_name_or_path": model_name_or_path}
     if not data_name_or_path.startswith("."):
         given["data_name_or_path"] = data_name_or_path

@@ -1,14 +1,31 @@
-"""Decoding with bfloat16 weights: close to float32, packed or not."""
+"""Decoding with bfloat16 weights: close to float32, packed or not, anywhere."""
+
+import copy
 
 import pytest
 import torch
-from helpers import live_of, sb_model, source, streams
+from commands import run_generate, run_interactive
+from helpers import live_of, sb_model, source, streams, transformer
+from test_decoding import generate
 
+from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.network import precision
+from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.precision import can_pack, pack, to_bfloat16
+from sbnmt_plugin.network.precision import PackedLinear, can_pack, to_bfloat16
+from sbnmt_plugin.tools.translator import Translator
 
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number
+needs_packing = pytest.mark.skipif(
+    not can_pack(), reason="no packed bfloat16 products here"
+)
+FUSIONS = [
+    {"sb_fusion": "tanh", "sb_lambda": 0.7},
+    {"sb_fusion": "linear", "sb_lambda": 0.7},
+    {"sb_fusion": "relu", "sb_lambda": 0.7},
+    {"sb_fusion": "gate"},
+    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_learn_lambda": True},
+]
 
 
 def lprobs(model, prev):
@@ -17,15 +34,11 @@ def lprobs(model, prev):
     return NextTokens.of_logits(logits).lprobs().float()
 
 
-def plain_model():
-    return sb_model(sb_lambda=0.7).float()
-
-
-def assert_close_to_float32(monkeypatch, packed):
+def assert_close_to_float32(monkeypatch, packed, fusion):
     """Stated tolerance: 30 roundings of the largest log-probability."""
     if not packed:
         monkeypatch.setattr(precision, "can_pack", lambda: False)
-    model = plain_model()
+    model = sb_model(**fusion).float()
     prev = streams(model)
     expected = lprobs(model, prev)
     to_bfloat16(model)
@@ -36,38 +49,185 @@ def assert_close_to_float32(monkeypatch, packed):
     assert float((found - expected).abs().max()) < allowed
 
 
+@pytest.mark.parametrize("fusion", FUSIONS, ids=str)
 @pytest.mark.parametrize("packed", [False, True])
-def test_bfloat16_is_close_to_float32(monkeypatch, packed):
+def test_bfloat16_is_close_to_float32(monkeypatch, packed, fusion):
     if packed and not can_pack():
         pytest.skip("no packed bfloat16 products here")
-    assert_close_to_float32(monkeypatch, packed)
+    assert_close_to_float32(monkeypatch, packed, fusion)
 
 
 def test_the_precision_check_can_fail(monkeypatch):
-    def halve(linear):
-        linear.weight.data *= 0.5
+    def halved(self, x):
+        return torch.nn.functional.linear(x, self.weight / 2, self.bias)
 
     monkeypatch.setattr(precision, "can_pack", lambda: True)
-    monkeypatch.setattr(precision, "pack", halve)
+    monkeypatch.setattr(PackedLinear, "forward", halved)
     with pytest.raises(AssertionError):
-        assert_close_to_float32(monkeypatch, True)
+        assert_close_to_float32(monkeypatch, True, FUSIONS[0])
 
 
-@pytest.mark.skipif(not can_pack(), reason="no packed bfloat16 products here")
-@pytest.mark.parametrize("bias", [True, False])
-def test_a_packed_layer_gives_what_the_layer_gives(bias):
+@pytest.mark.parametrize("fusion", FUSIONS, ids=str)
+def test_bfloat16_is_searched_with_every_fusion(fusion):
+    model = to_bfloat16(sb_model(**fusion).float())
+    for hypotheses in generate([model], beam=4):
+        assert len(hypotheses) == 4
+        for hypothesis in hypotheses:
+            assert hypothesis["positional_scores"].dtype == torch.float32
+            assert hypothesis["positional_scores"].isfinite().all()
+
+
+def test_a_teacher_is_searched_in_bfloat16():
+    model = to_bfloat16(transformer().float())
+    assert len(generate([model], directions=(L2R,), beam=3)) == 3
+
+
+def packed_layer(bias=True):
     torch.manual_seed(2)
     layer = torch.nn.Linear(40, 24, bias=bias).bfloat16()
-    inputs = torch.randn(3, 5, 40).bfloat16()
+    packed = copy.deepcopy(layer)
+    packed.__class__ = PackedLinear
+    return layer, packed
+
+
+def assert_same_product(layer, packed, inputs):
     with torch.no_grad():
-        expected = layer(inputs)
-        pack(layer)
-        found = layer(inputs)
-    assert found.shape == expected.shape == (3, 5, 24)
+        expected, found = layer(inputs), packed(inputs)
+    assert found.shape == expected.shape and found.dtype == expected.dtype
     torch.testing.assert_close(found, expected, rtol=2 * STEP, atol=2 * STEP)
 
 
+INPUTS = torch.randn(3, 5, 40, generator=torch.Generator().manual_seed(3)).bfloat16()
+
+
+@needs_packing
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_packed_layer_gives_what_the_layer_gives(bias):
+    assert_same_product(*packed_layer(bias), INPUTS)
+
+
+@pytest.fixture
+def copies(monkeypatch):
+    """The weights of which copies have been made, in order."""
+    made, copy_of = [], PackedLinear._copy_of
+
+    def counted(self, weight):
+        before = self._packed
+        found = copy_of(self, weight)
+        if self._packed is not before:
+            made.append(weight)
+        return found
+
+    monkeypatch.setattr(PackedLinear, "_copy_of", counted)
+    return made
+
+
+def changed_in_place(layer):
+    with torch.no_grad():
+        layer.weight.mul_(0.5)
+
+
+def loaded(layer):
+    layer.load_state_dict({k: -v for k, v in layer.state_dict().items()})
+
+
+def replaced(layer):
+    layer.weight = torch.nn.Parameter(layer.weight.detach().flip(0))
+
+
+def given_other_data(layer):
+    layer.weight.data = layer.weight.detach().flip(0)
+
+
+def to_and_fro(layer):
+    layer.float().bfloat16()
+
+
+CHANGES = [changed_in_place, loaded, replaced, given_other_data, to_and_fro]
+
+
+@needs_packing
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_weight_that_has_changed_is_packed_anew(copies, change):
+    layer, packed = packed_layer()
+    assert_same_product(layer, packed, INPUTS)
+    assert_same_product(layer, packed, INPUTS)
+    assert len(copies) == 1
+    for module in (layer, packed):
+        change(module)
+    assert_same_product(layer, packed, INPUTS)
+    assert len(copies) == 2
+
+
+@needs_packing
+def test_the_check_of_changed_weights_can_fail(monkeypatch):
+    def stale(self, weight):
+        if self._packed is None:
+            copy = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
+            self._packed = weight, 0, copy
+        return self._packed[2]
+
+    monkeypatch.setattr(PackedLinear, "_copy_of", stale)
+    for change in CHANGES[:-1]:
+        layer, packed = packed_layer()
+        assert_same_product(layer, packed, INPUTS)
+        for module in (layer, packed):
+            change(module)
+        with pytest.raises(AssertionError):
+            assert_same_product(layer, packed, INPUTS)
+
+
+@needs_packing
+def test_a_packed_layer_may_go_anywhere():
+    """As with .cuda(), .float() or .half() of the Python interface."""
+    layer, packed = packed_layer()
+    assert_same_product(layer, packed, INPUTS)
+    for dtype in (torch.float32, torch.float64):
+        assert_same_product(layer.to(dtype), packed.to(dtype), INPUTS.to(dtype))
+        assert packed._packed is None  # nothing of the CPU's is kept
+    packed = packed_layer()[1]
+    packed(INPUTS)
+    twin = copy.deepcopy(packed)
+    assert_same_product(packed, twin, INPUTS)
+    assert packed.to("meta")(INPUTS.to("meta")).device.type == "meta"
+
+
+@needs_packing
+def test_the_python_interface_packs_once(copies, data, trained):
+    hub = SBTransformerModel.from_pretrained(
+        str(trained.parent), trained.name, str(data), num_workers=0, sb_bf16=True
+    )
+    first = hub.translate(["w1 w2", "w3 w4 w5"])
+    assert len(copies) > 10
+    count = len(copies)
+    assert len({id(weight) for weight in copies}) == count
+    assert hub.translate(["w1 w2", "w3 w4 w5"]) == first
+    assert len(copies) == count
+
+
 def test_weights_keep_their_names():
-    model = plain_model()
+    model = sb_model(sb_lambda=0.7).float()
     names = list(model.state_dict())
     assert list(to_bfloat16(model).state_dict()) == names
+
+
+BOTH = r"--sb-bf16 and --fp16 .* cannot both be given"
+
+
+def test_two_kinds_of_narrow_numbers_are_refused(data, trained):
+    flags = ["--sb-bf16", "--fp16"]
+    with pytest.raises(ValueError, match=BOTH):
+        run_generate(data, trained, *flags)
+    with pytest.raises(ValueError, match=BOTH):
+        run_interactive(data, trained, "w1 w2\n", *flags)
+    with pytest.raises(ValueError, match=BOTH):
+        Translator([str(data), "--path", str(trained), "--cpu", "--beam", "4", *flags])
+
+
+def test_two_kinds_of_narrow_numbers_are_refused_in_python(data, trained):
+    words = str(trained.parent), trained.name, str(data)
+    with pytest.raises(ValueError, match=BOTH):
+        SBTransformerModel.from_pretrained(*words, sb_bf16=True, fp16=True)
+    hub = SBTransformerModel.from_pretrained(*words, num_workers=0, sb_bf16=True)
+    with pytest.raises(ValueError, match=BOTH):
+        hub.half().translate(["w1"])

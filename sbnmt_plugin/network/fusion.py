@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 FUSIONS = ("tanh", "linear", "relu", "gate")
@@ -83,7 +84,8 @@ class Gate(nn.Module):
         """As :meth:`Interpolation.parts`."""
         future = self.dropout(future)
         joined = torch.cat([history, future], dim=-1)
-        gates: Tensor = self.projection(joined).sigmoid()
+        weight = self.projection.weight.to(joined.dtype)  # attention's may be wider
+        gates = F.linear(joined, weight).sigmoid()
         keep, take = gates.chunk(2, dim=-1)
         return keep * history, take * future
 

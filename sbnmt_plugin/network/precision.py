@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from sbnmt_plugin.numerics import BOTH_NARROW
+
 
 def to_bfloat16(model: Any) -> Any:
     """Turn a model's weights into bfloat16, in place, for decoding.
 
-    On a CPU the weights of linear layers are also packed once, in the order in which
-    oneDNN reads them; torch's ``linear`` packs them at every call, which takes as long
-    as the product itself while there are few rows.
+    On a CPU linear layers then multiply by packed weights.  Calling it again changes
+    nothing, and the model may be moved to another device at any time.
+
+    Raises:
+        ValueError: a model of float16, which somebody has asked for too.
     """
+    if any(p.dtype == torch.float16 for p in model.parameters()):
+        raise ValueError(BOTH_NARROW)
     model.bfloat16()
     if can_pack():
         for module in model.modules():
-            if type(module) is nn.Linear and module.weight.is_cpu:
-                pack(module)
+            if type(module) is nn.Linear:
+                module.__class__ = PackedLinear
     return model
 
 
@@ -39,13 +44,41 @@ def can_pack() -> bool:
     )
 
 
-def pack(linear: nn.Linear) -> None:
-    """Make a layer multiply by a packed copy of its weight, from now on."""
-    packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach())
-    vars(linear)["forward"] = partial(packed_linear, packed, linear.bias)
+class PackedLinear(nn.Linear):
+    """A linear layer that multiplies by a copy of its weight in oneDNN's own order.
 
+    torch's ``linear`` brings a weight into that order at every call, which takes as
+    long as the product itself while there are few rows.  The copy is made at the first
+    call and belongs to that very weight: another one, one that has been changed or one
+    that is elsewhere now gets its own.  What is not bfloat16 on a CPU is multiplied as
+    ever.
+    """
 
-def packed_linear(packed: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
-    """``x`` (…, inputs) -> (…, outputs)."""
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
-    return result
+    _packed: tuple[Tensor, int, Tensor] | None = None  # weight, its version, the copy
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, inputs) -> (…, outputs)."""
+        weight = self.weight
+        if not weight.is_cpu or weight.dtype != torch.bfloat16:
+            self._packed = None
+            return super().forward(x)
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(
+            x, self._copy_of(weight), self.bias, "none", [], ""
+        )
+        return result
+
+    def _copy_of(self, weight: Tensor) -> Tensor:
+        """The copy of this weight as it is now."""
+        if self._packed is not None:
+            known, version, copy = self._packed
+            same = known.data_ptr() == weight.data_ptr()  # the known one still lives
+            if same and version == weight._version:
+                return copy
+        known = weight.detach()
+        made: Tensor = torch.ops.mkldnn._reorder_linear_weight(known)
+        self._packed = known, weight._version, made
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the copy, which only oneDNN can read."""
+        return {**vars(self), "_packed": None}
