@@ -46,7 +46,7 @@ TORCH_ONLY = {
         f"network.{name}"
         for name in (
             *("__init__", "fusion", "grid", "initialisation", "kv_cache"),
-            *("next_tokens", "packed_batch", "precision", "protocol"),
+            *("next_tokens", "packed_batch", "protocol"),
         )
     ),
     *(

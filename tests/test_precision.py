@@ -5,11 +5,12 @@ import copy
 import pytest
 import torch
 from commands import run_generate, run_interactive
+from fairseq.modules import MultiheadAttention
 from helpers import live_of, sb_model, source, streams, transformer
 from test_decoding import generate
 
 from sbnmt_plugin.layout import L2R
-from sbnmt_plugin.network import precision
+from sbnmt_plugin.network import attention, precision
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.precision import PackedLinear, can_pack, to_bfloat16
@@ -231,3 +232,49 @@ def test_two_kinds_of_narrow_numbers_are_refused_in_python(data, trained):
     hub = SBTransformerModel.from_pretrained(*words, num_workers=0, sb_bf16=True)
     with pytest.raises(ValueError, match=BOTH):
         hub.half().translate(["w1"])
+
+
+def encoder_of(lengths, attention_of_ours=True):
+    """(S, B, C) of a model of 64 channels in bfloat16."""
+    torch.manual_seed(1)
+    model = sb_model(encoder_embed_dim=64, encoder_layers=2).float()
+    to_bfloat16(model)
+    if not attention_of_ours:
+        for layer in model.encoder.layers:
+            layer.self_attn.__class__ = MultiheadAttention
+    with torch.no_grad():
+        alone = model.encoder(**source(model, lengths[:1]))["encoder_out"][0]
+        every = model.encoder(**source(model, lengths))["encoder_out"][0]
+    return alone[:, 0], every[-lengths[0] :, 0]
+
+
+def share_that_differs(*ours):
+    alone, together = encoder_of(*ours)
+    return float((alone != together).float().mean())
+
+
+def test_company_hardly_touches_what_bfloat16_encodes():
+    """Never exactly: sums of float32 are rounded to bfloat16 in the end."""
+    for lengths in ((12,) * 32, (12, 15, 9, 30)):
+        assert share_that_differs(lengths) < 0.02
+
+
+@needs_packing
+def test_the_check_of_company_can_fail():
+    """With fairseq's attention, whose kernels depend on the size of the batch."""
+    assert share_that_differs((12,) * 32, False) > 0.02
+
+
+def test_the_encoders_attention_is_fairseqs(monkeypatch):
+    """Where it is computed in the model's own numbers or not: the same formula."""
+    model = transformer(encoder_layers=2)
+    expected = model.encoder(**source(model))["encoder_out"][0]
+    for layer in model.encoder.layers:
+        layer.self_attn.__class__ = attention.EncoderSelfAttention
+    exact = {"rtol": 0, "atol": 1e-6}  # fairseq's softmax is float32
+    found = model.encoder(**source(model))["encoder_out"][0]
+    torch.testing.assert_close(found, expected, **exact)
+    model.float()
+    monkeypatch.setattr(attention, "attention_dtype", lambda _: torch.float64)
+    found = model.encoder(**source(model))["encoder_out"][0]
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-4)

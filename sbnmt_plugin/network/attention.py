@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout
 from sbnmt_plugin.network.grid import AttentionGrid
-from sbnmt_plugin.numerics import attention_dtype, wide
+from sbnmt_plugin.numerics import additive, attention_dtype, wide
 
 
 def attend_both_ways(
@@ -118,6 +118,59 @@ class SBSelfAttention(MultiheadAttention):
     def _heads(self, x: Tensor) -> Tensor:
         """(Q, BD, C) -> (BD, H, Q, C/H)."""
         return x.unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
+
+
+class EncoderSelfAttention(MultiheadAttention):
+    """fairseq's attention of an encoder, in the numbers in which attention is computed.
+
+    It differs from fairseq's where these are not the model's own.  fairseq would round
+    to bfloat16 between its steps there, with kernels that a batch of one and a larger
+    one do not share: most values would depend on a sentence's company.
+    """
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        **others: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend to the source.
+
+        Args:
+            query, key, value: rows (S, B, C), the same.
+            key_padding_mask: (B, S) True at padding.
+            need_weights, attn_mask, others: for fairseq's, which is taken where they
+                ask for more than an encoder does.
+
+        Returns:
+            (S, B, C); and None, or what fairseq's gives.
+        """
+        dtype = attention_dtype(query)
+        if dtype == query.dtype or need_weights or attn_mask is not None:
+            found: tuple[Tensor, Tensor | None] = super().forward(
+                query,
+                key,
+                value,
+                key_padding_mask=key_padding_mask,
+                need_weights=need_weights,
+                attn_mask=attn_mask,
+                **others,
+            )
+            return found
+        q, k, v = (
+            x.to(dtype).unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
+            for x in (self.q_proj(query), self.k_proj(query), self.v_proj(query))
+        )  # (B, H, S, C/H)
+        mask = None
+        if key_padding_mask is not None:
+            mask = additive(key_padding_mask[:, None, None], dtype)
+        out = F.scaled_dot_product_attention(q, k, v, mask)
+        out = out.permute(2, 0, 1, 3).flatten(2)
+        return self.out_proj(out.to(query.dtype)), None
 
 
 class GroupedCrossAttention(MultiheadAttention):

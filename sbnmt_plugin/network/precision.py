@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
+from sbnmt_plugin.network.attention import EncoderSelfAttention
 from sbnmt_plugin.numerics import BOTH_NARROW
 
 
 def to_bfloat16(model: Any) -> Any:
     """Turn a model's weights into bfloat16, in place, for decoding.
 
-    On a CPU linear layers then multiply by packed weights.  Calling it again changes
-    nothing, and the model may be moved to another device at any time.
+    On a CPU linear layers then multiply by packed weights, and the encoder's attention
+    is computed in float32 as the decoder's is.  Calling it again changes nothing, and
+    the model may be moved to another device at any time.
 
     Raises:
         ValueError: a model of float16, which somebody has asked for too.
@@ -22,6 +25,9 @@ def to_bfloat16(model: Any) -> Any:
     if any(p.dtype == torch.float16 for p in model.parameters()):
         raise ValueError(BOTH_NARROW)
     model.bfloat16()
+    for layer in getattr(model.encoder, "layers", ()):
+        if type(getattr(layer, "self_attn", None)) is MultiheadAttention:
+            layer.self_attn.__class__ = EncoderSelfAttention
     if can_pack():
         for module in model.modules():
             if type(module) is nn.Linear:
