@@ -21,6 +21,7 @@ STEPS = {
     "triples": ("make_triples.py", "training triples of gold text and pseudo targets"),
     "rerank": ("rerank.py", "Rerank-NMT: both teachers propose and choose"),
     "score": ("score.py", "BLEU and chrF with signatures"),
+    "evaluate": (None, "a decoded test set to a row of a recipe's results"),
     "table": ("table.py", "the results table of a recipe's run"),
     "sweep-beam": ("sweep_beam.py", "BLEU against beam size"),
     "probe-interaction": ("probe_interaction.py", "does the interaction matter?"),

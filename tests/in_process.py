@@ -7,6 +7,7 @@ import importlib.util
 import io
 import logging
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -17,23 +18,28 @@ from commands import NO_WORKERS, ROOT
 from fairseq import checkpoint_utils
 
 from sbnmt_plugin.tools.recipes import costs, runner
+from sbnmt_plugin.tools.recipes.step import Step
 
 FORMAT = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"  # fairseq's
 
 
-def command(self: runner.Runner, step: str, words: list[str], **_: str) -> None:
-    """In place of Runner.command."""
-    log = self.log(step)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    print(f"\n== {step}")
+def run(self: runner.Runner, step: Step) -> None:
+    """In place of Runner.run."""
+    log = self.log(step.name)
+    for folder in log.parent, step.makes.parent:
+        folder.mkdir(parents=True, exist_ok=True)
+    print(f"\n== {step.name}")
+    words = runner.executable(step.words)
+    if words[:2] != [sys.executable, "-m"]:
+        subprocess.run(words, check=True)
+        return
     # fairseq keeps the best score of the process's last training there
     vars(checkpoint_utils.save_checkpoint).pop("best", None)
-    words = words[2:]  # the interpreter and -m
-    name, *arguments = words
+    name, *arguments = words[2:]
     if name == "fairseq_cli.generate":
         arguments += NO_WORKERS  # one would outlive the command, in this process
     with open(log, "a", encoding="utf-8") as file, contextlib.ExitStack() as stack:
-        file.write(costs.launch_line(step))
+        file.write(costs.launch_line(step.name))
         handler = logging.StreamHandler(file)
         handler.setFormatter(logging.Formatter(FORMAT, "%Y-%m-%d %H:%M:%S"))
         logging.getLogger().addHandler(handler)
@@ -48,7 +54,7 @@ def command(self: runner.Runner, step: str, words: list[str], **_: str) -> None:
         try:
             runpy.run_module(name, run_name="__main__", alter_sys=False)
         except SystemExit as stop:
-            assert not stop.code, f"{step} failed: {words}"
+            assert not stop.code, f"{step.name} failed: {words}"
         file.write(costs.end_line(0.5))
 
 

@@ -23,7 +23,7 @@ from sbnmt_plugin.tools.phonemes import (
     edit_distance,
     error_rates,
 )
-from sbnmt_plugin.tools.recipes import driver, results, runner
+from sbnmt_plugin.tools.recipes import results, runner, work_folder
 from sbnmt_plugin.tools.recipes.settings import load_recipe
 from sbnmt_plugin.tools.text import read_lines
 
@@ -273,17 +273,17 @@ def test_a_folder_from_before_phonemes_is_still_its_recipes(tmp_path):
     settings = load_recipe(ROOT / "examples" / "toy", False)
     older = {**settings, "score": {"lowercase": False, "references": 1}}
     put(tmp_path / "recipe.json", json.dumps(older))
-    driver.same_recipe(tmp_path, settings)
+    work_folder.same_recipe(tmp_path, settings)
     other = {**older, "score": {"lowercase": True, "references": 1}}
     put(tmp_path / "recipe.json", json.dumps(other))
     with pytest.raises(ValueError, match=r"\(score differ\)"):
-        driver.same_recipe(tmp_path, settings)
+        work_folder.same_recipe(tmp_path, settings)
 
 
 def test_the_recipe_runs_without_bpe_and_reports_error_rates(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(runner.Runner, "command", in_process.command)
+    monkeypatch.setattr(runner.Runner, "run", in_process.run)
     folder, work = small_recipe(tmp_path / "recipe"), tmp_path / "work"
     data = put(tmp_path / "dict", *toy_dictionary())
     rows = ["transformer-pl", "sb"]

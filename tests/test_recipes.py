@@ -6,6 +6,8 @@ import http.server
 import importlib.util
 import json
 import math
+import os
+import subprocess
 import sys
 import threading
 from types import SimpleNamespace
@@ -25,6 +27,8 @@ from sbnmt_plugin.layout import TAGS
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.tools import published
 from sbnmt_plugin.tools import tokens as tokenise
+from sbnmt_plugin.tools.command import child_environment
+from sbnmt_plugin.tools.commands import prepare as prepare_step
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import runner
 from sbnmt_plugin.tools.recipes.settings import flags, load_recipe
@@ -76,6 +80,43 @@ def test_each_recipe_reads_its_raw_files(name, tmp_path):
     assert [line.replace(" .", ".") for line in test] == raw_reference
     assert test != raw_reference
     assert not list(raw.glob("**/.*.tmp"))
+
+
+def test_the_step_prepare_is_the_recipes_own_script(tmp_path):
+    """`sbnmt prepare toy`, and examples/toy/prepare.py by hand, from anywhere."""
+    script = ROOT / "examples" / "toy" / "prepare.py"
+    words = ["--output", tmp_path / "by hand"]
+    environment = {**os.environ, **child_environment()}
+    subprocess.run(
+        [sys.executable, script, *words], check=True, cwd=tmp_path, env=environment
+    )
+    call(prepare_step, "toy", "--output", tmp_path / "step")
+    names = sorted(path.name for path in (tmp_path / "step").iterdir())
+    assert len(names) == 6
+    for name in names:
+        ours, theirs = (tmp_path / folder / name for folder in ("step", "by hand"))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_the_step_prepare_passes_a_recipes_options_on(tmp_path):
+    raw = corpora.lay_out_techdocs(tmp_path / "raw")
+    words = ["--data", raw, "--output", tmp_path / "text", "--first", 7]
+    call(prepare_step, ROOT / "examples" / "techdocs_zh_en", *words)
+    assert len(lines(tmp_path / "text" / "train.zh")) == 7
+    (raw / "test.zh").unlink()
+    with pytest.raises(SystemExit):
+        call(prepare_step, "techdocs_zh_en", *words)
+
+
+def test_no_recipe_looks_for_the_package_itself():
+    for path in ROOT.glob("examples/*/*.py"):
+        assert "sys.path" not in path.read_text(encoding="utf-8"), path
+
+
+def test_a_recipe_says_what_raw_files_it_wants(tmp_path):
+    for name in (*LANGUAGES, "multi30k"):
+        with pytest.raises(ValueError, match=r"--data must name a folder with .+"):
+            call(run_recipe, ROOT / "examples" / name, "--work", tmp_path / name)
 
 
 def test_training_pairs_stay_pairs(tmp_path):
@@ -455,7 +496,7 @@ ROWS = {"techdocs_zh_en": ["sb", "rnmt", "rerank"]}
 def test_the_whole_chain_runs_on_files_laid_out_as_the_real_ones(
     name, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(runner.Runner, "command", in_process.command)
+    monkeypatch.setattr(runner.Runner, "run", in_process.run)
     corpora.LAY_OUT[name](tmp_path / "raw")
     work, rows = tmp_path / "work", ROWS.get(name, ["sb"])
     call(

@@ -1,5 +1,6 @@
 """The paper's comparison: rows, driver, reranking, costs and the table."""
 
+import contextlib
 import json
 import math
 import os
@@ -25,6 +26,7 @@ from sbnmt_plugin.tools.commands import probe_reading, rerank
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.commands import triples as make_triples
+from sbnmt_plugin.tools.evaluation import References, score_row
 from sbnmt_plugin.tools.recipes import (
     costs,
     driver,
@@ -32,8 +34,10 @@ from sbnmt_plugin.tools.recipes import (
     runner,
     systems,
     table,
+    work_folder,
 )
 from sbnmt_plugin.tools.recipes import settings as recipes
+from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.significance import bootstrap
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 
@@ -132,7 +136,7 @@ def test_a_recipe_must_be_whole(tmp_path):
 
 
 def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(runner.Runner, "command", in_process.command)
+    monkeypatch.setattr(runner.Runner, "run", in_process.run)
     folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
     wanted = [*systems.PAPER, "sb-gate", "sb-learned", "sb-tanh-1.0", "sb@2"]
     call(run_recipe, folder, "--work", work, "--rows", "paper", *wanted[-4:])
@@ -190,7 +194,7 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypa
 
 
 def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(runner.Runner, "command", in_process.command)
+    monkeypatch.setattr(runner.Runner, "run", in_process.run)
     folder = in_process.write_recipe(tmp_path / "recipe", teachers="one")
     call(run_recipe, folder, "--work", tmp_path / "work")
     output = capsys.readouterr().out
@@ -203,30 +207,37 @@ def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
         call(run_recipe, folder, "--work", tmp_path / "work", "--rows", "rerank")
 
 
+class Noted(runner.Runner):
+    """Notes the steps of a real folder, and runs none."""
+
+    def __init__(self, work):
+        super().__init__(work, {})
+        self.begun = []
+
+    def run(self, step):
+        self.begun.append((step.name, step.variables))
+
+
 def recipe_in(folder, work, **changes):
     """A driver whose commands are noted, not run."""
     settings = recipes.load_recipe(in_process.write_recipe(folder, **changes), False)
-    recipe = driver.Recipe(folder, work, settings)
-    recipe.begun = []
-    recipe.command = lambda step, words, **variables: recipe.begun.append(
-        (step, variables)
-    )
-    return recipe
+    return driver.Recipe(Noted(work), folder, settings)
 
 
 def test_rows_that_share_a_model_wait_for_it(tmp_path):
     """As sb and its place in the grid, side by side."""
     recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
     recipe.training_data = lambda kind: tmp_path
+    begun = []
 
-    def slowly(step, words, **variables):
-        recipe.begun.append((step, variables))
+    def slowly(step):
+        begun.append(step.name)
         time.sleep(0.2)
 
-    recipe.command = slowly
+    recipe.bench.run = slowly
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(recipe.model, ["sb", "sb-tanh-1.0"]))
-    assert [step for step, _ in recipe.begun] == ["train/sb"]
+    assert begun == ["train/sb", "average/sb"]
 
 
 def test_triples_without_their_last_file_are_not_whole(tmp_path):
@@ -235,10 +246,10 @@ def test_triples_without_their_last_file_are_not_whole(tmp_path):
     for suffix in ("src", "tgt"):
         put(tmp_path / "work" / "examples" / "two" / f"train.{suffix}", "a")
     recipe.examples("two")
-    assert [step for step, _ in recipe.begun] == ["examples/two"]
+    assert [step for step, _ in recipe.bench.begun] == ["examples/two"]
     put(tmp_path / "work" / "examples" / "two" / "train.r2l", "a")
     recipe.examples("two")
-    assert len(recipe.begun) == 1
+    assert len(recipe.bench.begun) == 1
 
 
 def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
@@ -247,7 +258,7 @@ def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
     for worker in (0, 1):
         recipe.translate("l2r", worker, [])
-    assert recipe.begun == [
+    assert recipe.bench.begun == [
         ("pseudo/l2r/0", {"CUDA_VISIBLE_DEVICES": "4"}),
         ("pseudo/l2r/1", {"CUDA_VISIBLE_DEVICES": "5"}),
     ]
@@ -259,11 +270,11 @@ def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
 def test_a_work_folder_keeps_to_its_recipe(tmp_path):
     recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
     (tmp_path / "work").mkdir()
-    driver.same_recipe(tmp_path / "work", recipe.settings)
-    driver.same_recipe(tmp_path / "work", {**recipe.settings, "jobs": 3})
+    work_folder.same_recipe(tmp_path / "work", recipe.settings)
+    work_folder.same_recipe(tmp_path / "work", {**recipe.settings, "jobs": 3})
     changed = {**recipe.settings, "average": 7, "decode": []}
     with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
-        driver.same_recipe(tmp_path / "work", changed)
+        work_folder.same_recipe(tmp_path / "work", changed)
     recipe.training_data = lambda kind: tmp_path
     recipe.model("teacher-l2r")
     recipe.settings["train"]["--lr"] = 1
@@ -273,10 +284,10 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
 
 def test_two_drivers_do_not_share_a_folder(tmp_path):
     def claimed():
-        with driver.claim(tmp_path):
+        with work_folder.claim(tmp_path):
             return True
 
-    with driver.claim(tmp_path) as lock:
+    with work_folder.claim(tmp_path) as lock:
         with pytest.raises(ValueError, match="another run, or a step that it began"):
             claimed()
         child = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
@@ -290,8 +301,9 @@ def test_two_drivers_do_not_share_a_folder(tmp_path):
 def test_an_interrupted_driver_ends_its_steps(tmp_path):
     recipe = runner.Runner(tmp_path, {})
     words = [sys.executable, "-c", "import time; time.sleep(60)"]
+    sleep = Step("sleep", "Sleep", words, tmp_path / "nothing")
     with ThreadPoolExecutor(1) as pool:
-        step = pool.submit(recipe.command, "sleep", words)
+        step = pool.submit(recipe.run, sleep)
         while not recipe.running:
             time.sleep(0.02)
         recipe.stop()
@@ -310,6 +322,14 @@ def kill_when(process, condition, seconds=180):
     process.wait()
 
 
+def wait_for(work):
+    """A killed step may take a moment to let the folder go."""
+    for _ in range(200):
+        with contextlib.suppress(ValueError), work_folder.claim(work):
+            return
+        time.sleep(0.05)
+
+
 def test_a_killed_driver_goes_on_where_it_was(tmp_path):
     """Killed within the teacher's training, with processes of its own."""
     changes = {"rows": ["teacher-l2r"]}
@@ -325,6 +345,7 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path):
     )
     saved = work / "teacher-l2r" / "checkpoint2.pt"
     kill_when(process, saved.exists)
+    wait_for(work)
     assert not (work / "teacher-l2r" / "done").exists(), "killed too late"
     dictionary = (work / "data" / "dict.src.txt").stat()
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -433,7 +454,8 @@ def test_two_workers_translate_what_one_does(two_runs, tmp_path):
         work = tmp_path / str(processes)
         shutil.copytree(two_runs[0], work)
         recipe = driver.Recipe(
-            two_runs[0].parent / "recipe", work, settings, processes=processes
+            *(runner.Runner(work, {}), two_runs[0].parent / "recipe", settings),
+            processes=processes,
         )
         found.append(recipe.pseudo("l2r").read_text())
     assert found[0] == found[1]
@@ -693,17 +715,13 @@ def test_sets_are_scored_apart_and_averaged(tmp_path):
     good, bad = "a b c d e f", "x y z u v w"
     put(tmp_path / "test.en", good, good, good)
     put(tmp_path / "test.en.2", good, good, good)
-    settings = {
-        "target": "en",
-        "detokenise": "",
-        "score": {"lowercase": True, "references": 2, "phonemes": False},
-    }
+    references = References(tmp_path, "en", count=2, lowercase=True)
     tokens = [good.upper(), bad, bad]
-    scored, _ = results.score_row(tokens, tmp_path, settings)
+    scored, _ = score_row(tokens, references)
     assert "nrefs:2|case:lc" in scored["tokenised BLEU"]["signature"]
     whole = scored["tokenised BLEU"]["score"]
     put(tmp_path / "test.sets", "mt03\t1", "mt04\t2")
-    scored, _ = results.score_row(tokens, tmp_path, settings)
+    scored, _ = score_row(tokens, references)
     assert scored["sets"]["mt03"] == 100
     assert scored["sets"]["mt04"] < 1
     mean = (scored["sets"]["mt03"] + scored["sets"]["mt04"]) / 2
@@ -711,9 +729,9 @@ def test_sets_are_scored_apart_and_averaged(tmp_path):
     assert scored["tokenised BLEU"]["score"] != whole
     put(tmp_path / "test.sets", "mt03\t1", "mt04\t1")
     with pytest.raises(ValueError, match="must add up to 3 lines"):
-        results.score_row(tokens, tmp_path, settings)
+        score_row(tokens, references)
     with pytest.raises(ValueError, match=r"be 3 hypotheses.*there are 2"):
-        results.score_row(tokens[:2], tmp_path, settings)
+        score_row(tokens[:2], references)
 
 
 def committed():

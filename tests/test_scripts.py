@@ -760,11 +760,13 @@ def test_one_kind_of_checkpoint_is_averaged_where_there_are_both(tmp_path):
 @pytest.mark.parametrize("names", [EPOCHS, UPDATES])
 def test_a_recipe_averages_as_many_as_it_says(tmp_path, monkeypatch, names):
     """The recipes of WMT save after updates: "the last 20", not one."""
-    monkeypatch.setattr(runner.Runner, "command", in_process.command)
+    monkeypatch.setattr(runner.Runner, "run", in_process.run)
     save_checkpoints(tmp_path / "sb", names, range(1, 31))
     settings = {"environment": {}, "source": "en", "target": "de"}
     for count, mean in (20, 20.5), (40, 15.5):
-        recipe = Training(tmp_path, tmp_path, {**settings, "average": count})
+        recipe = Training(
+            runner.Runner(tmp_path, {}), tmp_path, {**settings, "average": count}
+        )
         recipe.average("sb")
         assert float(load(tmp_path / "sb" / "model.pt")["model"]["w"]) == mean
 

@@ -14,6 +14,16 @@ def split_flag(word: str) -> list[str]:
     return word.split("=", 1) if re.match("--[a-z-]+=", word) else [word]
 
 
+def alone(words: Iterable[Any]) -> list[Any]:
+    """The command line of one process that shall stay alone.
+
+    fairseq would take every GPU that it sees, and a batch for each.
+    """
+    words = list(words)
+    chosen = "--distributed-world-size" in words
+    return words if chosen else [*words, "--distributed-world-size", "1"]
+
+
 def distributed(given: Iterable[Any], environment: Mapping[str, str]) -> list[str]:
     """The command line of one of torchrun's processes.
 
@@ -27,9 +37,7 @@ def distributed(given: Iterable[Any], environment: Mapping[str, str]) -> list[st
     size = int(environment.get("WORLD_SIZE", "1"))
     words = [part for word in given for part in split_flag(str(word))]
     if size == 1:
-        # fairseq would take every GPU that it sees, and a batch for each
-        chosen = "--distributed-world-size" in words
-        return words if chosen else [*words, "--distributed-world-size", "1"]
+        return alone(words)
     if "--update-freq" not in words:
         words += ["--update-freq", "1"]
     place = words.index("--update-freq") + 1

@@ -3,40 +3,49 @@
     sbnmt recipe examples/toy --work work/toy
     sbnmt recipe examples/toy --work work/toy --rows paper sweep
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER [--small]
+    sbnmt recipe examples/multi30k --print [--small] [--rows …] > run.sh
 
 A recipe is a folder with recipe.yaml and prepare.py.  A row of the table is a system:
 it is trained, with all that it needs (texts, BPE, teachers, pseudo targets, triples),
 decoded and scored, each in a sub-folder of --work.  Interrupt and repeat the command
 at will, and add rows later; work/table.json has the numbers, logs/ what they cost.
+With --print nothing is run: the same steps are printed as a shell script.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 from pathlib import Path
+from typing import Any
 
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.recipes.driver import (
-    Recipe,
-    claim,
-    same_recipe,
-)
-from sbnmt_plugin.tools.recipes.results import build_table
+from sbnmt_plugin.tools.recipes.driver import Recipe
+from sbnmt_plugin.tools.recipes.recorder import DATA, Recorder
+from sbnmt_plugin.tools.recipes.results import write_table
+from sbnmt_plugin.tools.recipes.runner import Runner
+from sbnmt_plugin.tools.recipes.script import Heading, render
 from sbnmt_plugin.tools.recipes.settings import find_recipe, load_recipe
 from sbnmt_plugin.tools.recipes.systems import (
     GROUPS,
     SYSTEMS,
     rows,
 )
-from sbnmt_plugin.tools.recipes.table import render
-from sbnmt_plugin.tools.text import new_file
+from sbnmt_plugin.tools.recipes.table import render as render_table
+from sbnmt_plugin.tools.recipes.work_folder import claim, same_recipe
+
+ONLY_RUN = ("work", "data", "jobs", "processes", "launcher", "pseudo")
 
 
-def main() -> None:
+def parse() -> argparse.Namespace:
+    """The command line.
+
+    Raises:
+        ValueError: options that exclude each other, or a number below 1.
+    """
     parser = command.parser(__doc__)
     parser.add_argument("recipe", help="its name, or its folder")
-    parser.add_argument("--work", required=True, help="folder to write to")
+    parser.add_argument("--work", help="folder to write to")
     parser.add_argument("--data", help="folder of raw files, where the recipe asks")
     parser.add_argument("--small", action="store_true", help="the small setting")
     parser.add_argument(
@@ -49,7 +58,7 @@ def main() -> None:
     )
     parser.add_argument("--jobs", type=int, help="rows side by side on one device")
     parser.add_argument(
-        "--processes", type=int, default=1, help="GPUs, or CPU processes, of a training"
+        "--processes", type=int, help="GPUs, or CPU processes, of a training"
     )
     parser.add_argument(
         "--launcher",
@@ -57,36 +66,81 @@ def main() -> None:
         "on one, and on the others the train commands that it prints",
     )
     parser.add_argument("--pseudo", help="folder of another run's pseudo targets")
+    parser.add_argument(
+        "--print",
+        action="store_true",
+        help="print the steps, one after the other, as a script; run nothing",
+    )
     args = parser.parse_args()
+    if args.print:
+        for name in ONLY_RUN:
+            if getattr(args, name) is not None:
+                raise ValueError(f"--{name} is for a run: leave it out with --print")
+    elif args.work is None:
+        raise ValueError("--work must name the folder to write to (or give --print)")
     for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
         if value is not None and value < 1:
             raise ValueError(f"{flag} must be ≥ 1, but is {value}")
-    jobs = args.jobs
     if args.launcher:
-        if args.processes > 1:
+        if args.processes and args.processes > 1:
             raise ValueError("--processes and --launcher exclude each other")
-        if jobs and jobs > 1:
+        if args.jobs and args.jobs > 1:
             raise ValueError(
                 "--jobs must be 1 with --launcher: one rendezvous at a time"
             )
-        jobs = 1
-    folder, work = find_recipe(args.recipe), Path(args.work).resolve()
+    return args
+
+
+def main() -> None:
+    args = parse()
+    folder = find_recipe(args.recipe)
     settings = load_recipe(folder, args.small)
     names = rows(args.rows or settings["rows"])
+    if args.print:
+        print(script(folder, settings, names, args), end="")
+    else:
+        run(folder, settings, names, args)
+
+
+def script(
+    folder: Path, settings: dict[str, Any], names: list[str], args: argparse.Namespace
+) -> str:
+    """The steps that one process takes in an empty folder, as a shell script."""
+    recorder = Recorder()
+    recipe = Recipe(recorder, folder, settings, DATA if settings["data"] else None)
+    recipe.run(names, jobs=1)
+    small = ["--small"] * args.small
+    recipe.table(small)
+    heading = Heading(
+        recipe=folder,
+        options=[*small, *(["--rows", *args.rows] if args.rows else [])],
+        rows=names,
+        suffix="-small" * args.small,
+        data=settings["data"],
+        environment={str(k): str(v) for k, v in settings["environment"].items()},
+    )
+    return render(recorder.steps, heading)
+
+
+def run(
+    folder: Path, settings: dict[str, Any], names: list[str], args: argparse.Namespace
+) -> None:
+    """Make what is missing of the rows, and print the table of all that are there."""
+    work = Path(args.work).resolve()
+    jobs = 1 if args.launcher else args.jobs or settings["jobs"]
     work.mkdir(parents=True, exist_ok=True)
     with claim(work) as lock:
         same_recipe(work, settings)
+        runner = Runner(work, settings["environment"])
+        runner.inherited = (lock,)
         recipe = Recipe(
-            *(folder, work, settings, args.data),
-            processes=args.processes,
+            *(runner, folder, settings, Path(args.data) if args.data else None),
+            processes=args.processes or 1,
             launcher=args.launcher,
         )
-        recipe.inherited = (lock,)
         if args.pseudo:
             recipe.start_from(Path(args.pseudo))
-        recipe.run(names, jobs or settings["jobs"])
+        recipe.run(names, jobs)
     called = f"{command_of('recipe')} {args.recipe}" + " --small" * args.small
-    table = build_table(work, settings, called)
-    with new_file(work / "table.json") as file:
-        json.dump(table, file, indent=1, ensure_ascii=False)
-    print("\n" + render(table), end="", flush=True)
+    table = write_table(work, settings, called)
+    print("\n" + render_table(table), end="", flush=True)

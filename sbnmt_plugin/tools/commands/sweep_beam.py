@@ -29,10 +29,10 @@ from tqdm import tqdm
 
 from sbnmt_plugin.steps import PLUGIN, command_of
 from sbnmt_plugin.tools import command, origin
-from sbnmt_plugin.tools.recipes.driver import read_hypotheses
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 from sbnmt_plugin.tools.text import new_file, read_lines, remove_bpe
+from sbnmt_plugin.tools.translations import read_generated
 
 BEAMS = "1,2,4,8,16"
 SET_HERE = ("--beam", "--results-path", "--nbest", "--sb-records", "--sb-trace")
@@ -169,8 +169,8 @@ def one_run(
         ValueError: outputs and references differ in number.
     """
     speed = decode(folder, [*words, "--results-path", str(folder)])
-    hypotheses = read_hypotheses(folder / f"generate-{subset}.txt")
-    tokens = [remove_bpe(line) for line in hypotheses]
+    found = read_generated(folder / f"generate-{subset}.txt")
+    tokens = [remove_bpe(text) for _, text in sorted(found.items())]
     for text in references:
         if len(text) != len(tokens):
             raise ValueError(

@@ -1,7 +1,11 @@
-"""Print a results table, as sbnmt recipe writes it, in Markdown.
+"""Print a results table in Markdown: of a recipe's work folder, or as written before.
 
-sbnmt table work/multi30k/table.json
-sbnmt table examples/multi30k/results-small.json
+    sbnmt table --recipe multi30k [--small] --work work/multi30k
+    sbnmt table work/multi30k/table.json
+    sbnmt table examples/multi30k/results-small.json
+
+With --recipe the table is built from what WORK/results holds, and from WORK/logs what
+it cost, where the recipe's driver has run; it is kept in WORK/table.json.
 """
 
 from __future__ import annotations
@@ -10,11 +14,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.recipes.results import write_table
+from sbnmt_plugin.tools.recipes.settings import find_recipe, load_recipe
 from sbnmt_plugin.tools.recipes.table import (
     beside_the_paper,
     render,
 )
+from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 
 
 def column(path: Path) -> str:
@@ -31,11 +39,35 @@ def load(name: str) -> dict[str, Any]:
     return table
 
 
+def build(recipe: str, work: Path, small: bool) -> dict[str, Any]:
+    """The table of a work folder.
+
+    Raises:
+        ValueError: the folder is another recipe's.
+    """
+    settings = load_recipe(find_recipe(recipe), small)
+    check_recipe(work, settings)
+    called = f"{command_of('table')} --recipe {recipe}" + " --small" * small
+    return write_table(work, settings, called)
+
+
 def main() -> None:
     parser = command.parser(__doc__)
-    parser.add_argument("tables", nargs="+", metavar="TABLE", help="JSON file")
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help="JSON file")
     parser.add_argument("--paper", action="store_true", help="beside the paper's")
+    parser.add_argument("--recipe", help="its name, or its folder")
+    parser.add_argument("--small", action="store_true", help="its small setting")
+    parser.add_argument("--work", help="folder that the recipe's steps have filled")
     args = parser.parse_args()
+    if args.recipe or args.work or args.small:
+        if not (args.recipe and args.work):
+            raise ValueError("--recipe and --work go together, and --small with them")
+        if args.tables or args.paper:
+            raise ValueError("--recipe builds a table: give no TABLE and no --paper")
+        print(render(build(args.recipe, Path(args.work), args.small)), end="")
+        return
+    if not args.tables:
+        raise ValueError("give a TABLE, or --recipe and --work")
     if args.paper:
         tables = {column(Path(name)): load(name) for name in args.tables}
         print(beside_the_paper(tables), end="")

@@ -33,39 +33,14 @@ from pathlib import Path
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import (
     new_file,
-    read_lines,
     read_parallel,
     refuse_overwriting,
     refuse_tags,
 )
+from sbnmt_plugin.tools.translations import read_translations
 
 TRIPLES, PAIRS = ("two", "three", "six"), ("pl", "pl-pr")
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
-
-
-def read_pseudo(path: str, count: int) -> dict[int, str]:
-    """Translations by id.
-
-    Raises:
-        ValueError: an id that is out of range, doubled or not a number.
-    """
-    found: dict[int, str] = {}
-    for number, line in enumerate(read_lines(path), start=1):
-        parts = line.split("\t")
-        if len(parts) != 3 or not parts[0].isdigit():
-            raise ValueError(
-                f"{path}, line {number}, must be id<TAB>score<TAB>text as "
-                f"translate.py writes it, but is {line[:60]!r}"
-            )
-        index = int(parts[0])
-        if index >= count or index in found:
-            problem = "appears twice" if index in found else f"is ≥ {count} lines"
-            raise ValueError(
-                f"{path}, line {number}: id {index} {problem}: it belongs to another "
-                "source, translate again"
-            )
-        found[index] = parts[2]
-    return found
 
 
 def examples_of(kind: str, source: str, gold: str, left: str, right: str):
@@ -120,8 +95,8 @@ def main() -> None:
     source, gold = read_parallel(args.source, args.target)
     refuse_tags(args.source, source)
     refuse_tags(args.target, gold)
-    left = read_pseudo(args.pseudo_l2r, len(source))
-    right = read_pseudo(args.pseudo_r2l, len(source))
+    left = read_translations(args.pseudo_l2r, len(source))
+    right = read_translations(args.pseudo_r2l, len(source))
 
     usable = [i for i in range(len(source)) if i in left and i in right]
     examples: list[Example] = []

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.settings import device
+from sbnmt_plugin.tools.recipes.step import Bench, Step, words_of
 
 
 def exclusive(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,24 +26,25 @@ def exclusive(step: Callable[..., Any]) -> Callable[..., Any]:
     return locked
 
 
-class Corpus(Runner):
+class Corpus:
     """Texts of a recipe.  Each step calls those it needs and leaves a file when done.
 
     Args:
+        bench: runs the steps, or writes them down.
         folder: of the recipe.
-        work: where to write.
         settings: recipe.yaml's.
         data: the user's raw files, where the recipe wants any.
     """
 
     def __init__(
         self,
+        bench: Bench,
         folder: Path,
-        work: Path,
         settings: dict[str, Any],
-        data: str | None = None,
+        data: Path | None = None,
     ) -> None:
-        super().__init__(work, settings["environment"])
+        self.bench = bench
+        self.work = bench.work
         self.folder = folder
         self.settings = settings
         self.data = data
@@ -55,51 +56,85 @@ class Corpus(Runner):
     def device(self) -> list[str]:
         return device(self.settings)
 
+    def step(self, name: str, purpose: str, makes: Path, *words: Any) -> None:
+        """Do a step, whether or not it has been done."""
+        self.bench.run(Step(name, purpose, words_of(*words), makes))
+
     @exclusive
     def text(self) -> Path:
-        """Tokenised text, and the test set's references as published."""
+        """Tokenised text, and the test set's references as published.
+
+        Raises:
+            ValueError: the recipe wants raw files, and none are given.
+        """
         folder = self.work / "text"
-        if not (folder / f"test.{self.target}").exists():
+        last = folder / f"test.{self.target}"
+        if not self.bench.has(last):
+            wanted = self.settings["data"]
+            if wanted and self.data is None:
+                raise ValueError(
+                    f"--data must name a folder with {wanted} ({self.folder}), but is "
+                    "not given"
+                )
             words = ["--output", folder, *self.settings["prepare"]]
             if self.data is not None:
                 words += ["--data", self.data]
-            self.own("text", "prepare", self.folder, *words)
+            purpose = "Tokenise the raw text" if wanted else "Write the text"
+            words = ["sbnmt", "prepare", self.folder, *words]
+            self.step("text", purpose, last, *words)
         return folder
 
     @exclusive
     def bpe(self) -> Path:
         """Learn codes on the training text and split all texts; or leave them whole."""
-        text, out, bpe = self.text(), self.work / "bpe", self.settings["bpe"]
-        if bpe["kind"] == "none":
+        text, out = self.text(), self.work / "bpe"
+        if self.settings["bpe"]["kind"] == "none":
             return text
-        languages = self.source, self.target
-        for language in languages:
-            joint = bpe["kind"] == "joint"
-            codes = out / ("codes" if joint else f"codes.{language}")
-            if not codes.exists():
-                names = languages if joint else [language]
-                words = ["learn", "--merges", bpe["merges"], "--codes", codes]
-                words += [text / f"train.{name}" for name in names]
-                self.own(f"bpe/{codes.name}", "bpe", *words)
+        for language in self.source, self.target:
+            codes = self.codes(language)
             for split in ("train", "valid", "test"):
-                name = f"{split}.{language}"
-                if not (out / name).exists():
-                    words = ["apply", "--codes", codes, text / name, out / name]
-                    self.own(f"bpe/{name}", "bpe", *words)
+                self.split(codes, f"{split}.{language}")
         return out
 
-    def binarise(self, folder: Path, train: Path, *words: Any) -> None:
-        if folder.exists():
-            return
+    def codes(self, language: str) -> Path:
+        """Merges of a language, or of both together."""
+        bpe, names = self.settings["bpe"], (self.source, self.target)
+        joint = bpe["kind"] == "joint"
+        name = "codes" if joint else f"codes.{language}"
+        codes = self.work / "bpe" / name
+        if not self.bench.has(codes):
+            used = names if joint else (language,)
+            words = ["sbnmt", "bpe", "learn", "--merges", bpe["merges"]]
+            words += ["--codes", codes]
+            words += [self.work / "text" / f"train.{name}" for name in used]
+            purpose = f"Learn byte-pair merges of {' and '.join(used)}"
+            self.step(f"bpe/{codes.name}", purpose, codes, *words)
+        return codes
+
+    def split(self, codes: Path, name: str) -> None:
+        """Apply merges to a text."""
+        text, output = (self.work / folder / name for folder in ("text", "bpe"))
+        if not self.bench.has(output):
+            words = ["sbnmt", "bpe", "apply", "--codes", codes, text, output]
+            language = name.rpartition(".")[2]
+            purpose = f"Split the words of {language} by them"
+            self.step(f"bpe/{name}", purpose, output, *words)
+
+    def binarise(self, folder: Path, purpose: str, train: Path, *words: Any) -> None:
+        """fairseq's binary form of a training text with the common held-out ones."""
         prefixes = ["--trainpref", train]
         for split in ("valid", "test"):
             prefixes += [f"--{split}pref", self.bpe() / split]
         pair = ["-s", self.source, "-t", self.target, "--destdir", folder]
-        self.own(folder.name, "binarise", *pair, *prefixes, "--workers", 2, *words)
+        words = (*pair, *prefixes, "--workers", 2, *words)
+        self.step(folder.name, purpose, folder, "sbnmt", "binarise", *words)
 
     @exclusive
     def gold_data(self) -> Path:
         """The gold text, binarised; its dictionaries are everyone's."""
         folder = self.work / "data"
-        self.binarise(folder, self.bpe() / "train", *self.settings["preprocess"])
+        if not self.bench.has(folder):
+            purpose = "Binarise the gold text; its dictionaries are everyone's"
+            train = self.bpe() / "train"
+            self.binarise(folder, purpose, train, *self.settings["preprocess"])
         return folder

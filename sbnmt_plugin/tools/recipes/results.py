@@ -10,83 +10,28 @@ from typing import Any
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.base import Metric
 
-from sbnmt_plugin.tools.phonemes import WordErrorRate, error_rates
+from sbnmt_plugin.tools.evaluation import References
+from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.costs import machine, step_cost
 from sbnmt_plugin.tools.recipes.settings import same_training, training_options
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS, SYSTEMS, describe, split_name
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
-from sbnmt_plugin.tools.scoring import Scores, mean, scores, slices, tokenised_bleu
 from sbnmt_plugin.tools.significance import bootstrap
-from sbnmt_plugin.tools.text import read_lines
-from sbnmt_plugin.tools.tokens import detokenise
+from sbnmt_plugin.tools.text import new_file, read_lines
 
 WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
 
 
-def reference_files(text: Path, settings: dict[str, Any]) -> list[Path]:
-    """The tokenised references of the test set."""
-    name, count = f"test.{settings['target']}", settings["score"]["references"]
-    return [text / name, *(text / f"{name}.{n}" for n in range(2, count + 1))]
-
-
-def references(text: Path, target: str, stem: str, count: int) -> list[list[str]]:
-    """``stem``.TGT, and for further references ``stem``.TGT.2 and so on."""
-    names = [f"{stem}.{target}", *(f"{stem}.{target}.{n}" for n in range(2, count + 1))]
-    return [read_lines(text / name) for name in names]
-
-
-def test_sets(text: Path, count: int) -> dict[str, int]:
-    """Names and lengths of the test sets that the test text consists of."""
-    path = text / "test.sets"
-    if not path.exists():
-        return {"test": count}
-    pairs = [line.split("\t") for line in read_lines(path)]
-    sets = {name: int(length) for name, length in pairs}
-    if sum(sets.values()) != count:
-        raise ValueError(f"{path} must add up to {count} lines, but does not")
-    return sets
-
-
-def score_row(
-    tokens: list[str], text: Path, settings: dict[str, Any]
-) -> tuple[dict[str, Any], list[str]]:
-    """Tokenised BLEU and, where text can be detokenised, sacreBLEU and chrF.
-
-    Word and phoneme error rate too, where the recipe says that lines are words.
-
-    Args:
-        tokens: the hypotheses, BPE undone.
-        text: folder with test.TGT, and test.ref.TGT as published.
-        settings: of the recipe.
-
-    Returns:
-        The scores, and the hypotheses as one would read them.
-    """
-    target, language = settings["target"], settings["detokenise"]
-    lowercase, count = (settings["score"][key] for key in ("lowercase", "references"))
-    tokenised = references(text, target, "test", count)
-    if len(tokens) != len(tokenised[0]):
-        raise ValueError(
-            f"there must be {len(tokenised[0])} hypotheses, one a line of "
-            f"{text / f'test.{target}'}, but there are {len(tokens)}"
-        )
-    plain = detokenise(tokens, language) if language else tokens
-    raw = references(text, target, "test.ref", count) if language else []
-    sets = test_sets(text, len(tokens))
-    found: list[Scores] = []
-    for piece in slices(sets, [tokens, plain, *tokenised, *raw]).values():
-        own, read = piece[2 : 2 + count], piece[2 + count :]
-        result = {"tokenised BLEU": tokenised_bleu(piece[0], own, lowercase)}
-        if read:
-            result |= scores(piece[1], read, lowercase)
-        if settings["score"]["phonemes"]:
-            result |= error_rates(piece[0], own)
-        found.append(result)
-    scored: dict[str, Any] = mean(found)
-    if len(sets) > 1:
-        by_set = zip(sets, found)
-        scored["sets"] = {n: r["tokenised BLEU"]["score"] for n, r in by_set}
-    return scored, plain
+def references(text: Path, settings: dict[str, Any]) -> References:
+    """The test set's, in a work folder's ``text``."""
+    return References(
+        text=text,
+        target=settings["target"],
+        count=settings["score"]["references"],
+        lowercase=settings["score"]["lowercase"],
+        detokenise=settings["detokenise"],
+        phonemes=settings["score"]["phonemes"],
+    )
 
 
 def needs(settings: dict[str, Any], base: str) -> list[str]:
@@ -173,8 +118,7 @@ def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None
     elif settings["detokenise"]:
         metric, key, suffix, stem = BLEU(lowercase=lowercase), "BLEU", "txt", "test.ref"
     best = better(opponents, key=lambda row: row[key])
-    target, count = settings["target"], settings["score"]["references"]
-    given = references(work / "text", target, stem, count)
+    given = references(work / "text", settings).read(stem)
     outputs = {
         row["name"]: read_lines(work / "results" / f"{row['name']}.{suffix}")
         for row in rows
@@ -188,9 +132,21 @@ def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None
 
 
 def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str, Any]:
-    """Everything that the work folder holds results of."""
+    """Everything that the work folder holds results of.
+
+    Args:
+        command: by which the table is made.
+
+    Raises:
+        FileNotFoundError: it holds none.
+    """
     folder = work / "results"
     order = list(SYSTEMS)
+    if not any(folder.glob("*.json")):
+        raise FileNotFoundError(
+            f"{folder} must hold a row's results, as evaluate writes them, but has no "
+            ".json: decode and evaluate first"
+        )
     names = sorted(
         (path.stem for path in folder.glob("*.json")),
         key=lambda name: (order.index(split_name(name)[0]), split_name(name)[1]),
@@ -209,3 +165,11 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
         "opponent": compare(work, settings, rows),
         "rows": rows,
     }
+
+
+def write_table(work: Path, settings: dict[str, Any], command: str) -> dict[str, Any]:
+    """Build the table, and keep it in the work folder's table.json."""
+    table = build_table(work, settings, command)
+    with new_file(work / "table.json") as file:
+        json.dump(table, file, indent=1, ensure_ascii=False)
+    return table

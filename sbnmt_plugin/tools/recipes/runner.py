@@ -8,12 +8,17 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import HOME, PLUGIN
+from sbnmt_plugin.steps import HOME
 from sbnmt_plugin.tools.command import child_environment, step_command
 from sbnmt_plugin.tools.recipes import costs
+from sbnmt_plugin.tools.recipes.step import Step, Word
+from sbnmt_plugin.tools.recipes.systems import Options
+from sbnmt_plugin.tools.recipes.work_folder import DONE, same_options
+from sbnmt_plugin.tools.text import read_lines, write_lines
 
 # what of a step's output tells how it goes
 SHOWN = re.compile(
@@ -22,10 +27,16 @@ SHOWN = re.compile(
 )
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 KIBI = 1024
+# commands that are modules: of this very environment, whatever PATH says
+MODULES = {
+    "fairseq-train": "fairseq_cli.train",
+    "fairseq-generate": "fairseq_cli.generate",
+    "torchrun": "torch.distributed.run",
+}
 
 
 class Runner:
-    """Runs commands, and keeps their output in WORK/logs.
+    """Runs steps, keeps their output in WORK/logs, and the folder's books.
 
     Args:
         work: folder.
@@ -38,30 +49,39 @@ class Runner:
         self.running: set[subprocess.Popen[str]] = set()
         self.environment = {str(k): str(v) for k, v in environment.items()}
 
+    def has(self, path: Path) -> bool:
+        return path.exists()
+
+    def begin(self, folder: Path, options: Options) -> bool:
+        same_options(folder, options)
+        return not (folder / DONE).exists()
+
+    def finish(self, folder: Path) -> None:
+        (folder / DONE).touch()
+
+    def keep(self, source: Path, copy: Path) -> None:
+        if not copy.exists():
+            write_lines(copy, read_lines(source))
+
+    def clear(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
     def log(self, step: str) -> Path:
         return self.work / "logs" / f"{step.replace('/', '-')}.log"
 
-    def own(self, step: str, command: str, *words: Any, **variables: str) -> None:
-        """Run a step of ``sbnmt``."""
-        self.command(step, step_command(command, *words), **variables)
-
-    def fairseq(self, step: str, command: str, *words: Any) -> None:
-        """Run a command of fairseq's: ``train`` or ``generate``."""
-        module = [sys.executable, "-m", f"fairseq_cli.{command}"]
-        self.command(step, [*module, *map(str, words)])
-
-    def command(self, step: str, command: list[str], **variables: str) -> None:
-        """Run a command with a log, and show of its output what tells how it goes."""
-        log = self.log(step)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        shown = shlex.join(plain(command))
-        print(f"\n== {step}\n   {shown}", flush=True)
+    def run(self, step: Step) -> None:
+        """Run a step with a log, and show of its output what tells how it goes."""
+        log = self.log(step.name)
+        for folder in log.parent, step.makes.parent:
+            folder.mkdir(parents=True, exist_ok=True)
+        shown = shlex.join(str(word).replace(f"{HOME}/", "") for word in step.words)
+        print(f"\n== {step.name}\n   {shown}", flush=True)
         started = time.time()
         with open(log, "a", encoding="utf-8") as file:
             file.write(costs.launch_line(shown))
             file.flush()
             process = subprocess.Popen(
-                command,
+                executable(step.words),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -70,7 +90,7 @@ class Runner:
                 env={
                     **self.environment,
                     **os.environ,
-                    **variables,
+                    **step.variables,
                     **child_environment(),
                 },
                 pass_fds=self.inherited,
@@ -82,13 +102,13 @@ class Runner:
                 file.flush()
                 if SHOWN.search(line):
                     file.write(costs.at_line())
-                    print(f"   {step}: {shorten(line.rstrip())}", flush=True)
+                    print(f"   {step.name}: {shorten(line.rstrip())}", flush=True)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             self.running.discard(process)
             file.write(costs.end_line(usage.ru_maxrss / KIBI / KIBI))
-        self.check(step, process.returncode)
-        print(f"   {step}: done in {time.time() - started:.0f} s", flush=True)
+        self.check(step.name, process.returncode)
+        print(f"   {step.name}: done in {time.time() - started:.0f} s", flush=True)
 
     def stop(self) -> None:
         """End all commands that run."""
@@ -109,14 +129,14 @@ class Runner:
             )
 
 
-def plain(words: list[str]) -> list[str]:
-    """A command as a user would type it."""
-    first = [sys.executable, "-m"]
-    if words[:2] == first and words[2].startswith("fairseq_cli."):
-        words = [words[2].replace("_cli.", "-"), *words[3:]]
-    elif words[:2] == first and words[2] == PLUGIN.name:
-        words = ["sbnmt", *words[3:]]
-    return [word.replace(f"{HOME}/", "") for word in words]
+def executable(words: Sequence[Word]) -> list[str]:
+    """A user's command line as this process starts it."""
+    program, *rest = map(str, words)
+    if program == "sbnmt":
+        return step_command(*rest)
+    if program in MODULES:
+        return [sys.executable, "-m", MODULES[program], *rest]
+    return [program, *rest]
 
 
 def shorten(line: str) -> str:

@@ -27,6 +27,7 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "sb_arch": (str, ...),
     "average": (int, ...),
     "decode": (list, ...),
+    "data": (str, ""),  # what the user's --data holds; "": the recipe wants none
     "prepare": (list, []),  # words for prepare.py
     "preprocess": (list, []),  # words for fairseq-preprocess
     "model": (dict, {}),  # sizes of all Transformers
@@ -151,6 +152,20 @@ def search_options(recipe: dict[str, Any]) -> list[str]:
     """Options by which every row's test set is decoded."""
     words = [*recipe["decode"], *recipe["generate"], *device(recipe)]
     return [str(word) for word in words]
+
+
+def scoring_options(recipe: dict[str, Any]) -> list[str]:
+    """Options by which every row's hypotheses are scored."""
+    words = []
+    if recipe["score"]["references"] != 1:
+        words += ["--references", str(recipe["score"]["references"])]
+    if recipe["score"]["lowercase"]:
+        words += ["--lowercase"]
+    if recipe["score"]["phonemes"]:
+        words += ["--phonemes"]
+    if recipe["detokenise"]:
+        words += ["--detokenise", recipe["detokenise"]]
+    return words
 
 
 def training_options(recipe: dict[str, Any], name: str) -> Options:

@@ -124,7 +124,8 @@ def notes(table: dict[str, Any]) -> list[str]:
             "and pseudo targets"
         )
     commits = sorted({c for row in table["rows"] for c in row.get("commits", [])})
-    lines.append(f"`{table['command']}`, commit {', '.join(commits) or '?'}")
+    known = f", commit {', '.join(commits)}" if commits else ""
+    lines.append(f"`{table['command']}`{known}")
     cards = sorted({row["gpu"] for row in table["rows"] if "gpu" in row})
     return ["", *lines, ", ".join([table["machine"], *cards])]
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.steps import PLUGIN
-from sbnmt_plugin.tools.command import step_command
-from sbnmt_plugin.tools.launch import distributed
+from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
 from sbnmt_plugin.tools.recipes.settings import flags, same_training, training_options
-from sbnmt_plugin.tools.recipes.systems import SYSTEMS, split_name
-from sbnmt_plugin.tools.text import new_file, read_lines, write_lines
+from sbnmt_plugin.tools.recipes.step import Step, words_of
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS, describe, split_name
+from sbnmt_plugin.tools.text import read_lines, write_lines
 
 DIRECTIONS = ("l2r", "r2l")
+EXAMPLES = {
+    "pl": "y_g and y_pl, a pair each",
+    "pl-pr": "y_g, y_pl and y_pr, a pair each",
+    "two": "two triples a sentence",
+    "six": "six triples a sentence",
+}
 
 
 class Training(Corpus):
@@ -40,7 +44,7 @@ class Training(Corpus):
         self.processes = processes
         self.launcher = shlex.split(launcher or "")
         if processes > 1 and not launcher:
-            torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+            torchrun = ["torchrun", "--standalone"]
             self.launcher = [*torchrun, "--nproc-per-node", str(processes)]
 
     @exclusive
@@ -49,14 +53,15 @@ class Training(Corpus):
         gold = self.gold_data()
         if kind == "gold":
             return gold
-        words = ["--srcdict", gold / f"dict.{self.source}.txt"]
-        if "--joined-dictionary" in self.settings["preprocess"]:
-            words += ["--joined-dictionary"]
-        else:
-            words += ["--tgtdict", gold / f"dict.{self.target}.txt"]
         folder = self.work / f"data-{kind}"
-        if not folder.exists():
-            self.binarise(folder, self.examples(kind), *words)
+        if not self.bench.has(folder):
+            words = ["--srcdict", gold / f"dict.{self.source}.txt"]
+            if "--joined-dictionary" in self.settings["preprocess"]:
+                words += ["--joined-dictionary"]
+            else:
+                words += ["--tgtdict", gold / f"dict.{self.target}.txt"]
+            purpose = "Binarise them, with the gold text's dictionaries"
+            self.binarise(folder, purpose, self.examples(kind), *words)
         return folder
 
     @exclusive
@@ -64,8 +69,8 @@ class Training(Corpus):
         """Gold text joined with pseudo targets."""
         output, gold = self.work / "examples" / kind / "train", self.bpe()
         triples = kind in ("two", "six")
-        last = "r2l" if triples else self.target  # is written last
-        if not output.with_suffix(f".{last}").exists():
+        last = output.with_suffix(f".{'r2l' if triples else self.target}")
+        if not self.bench.has(last):
             words = ["--source", gold / f"train.{self.source}"]
             words += ["--target", gold / f"train.{self.target}"]
             for direction in DIRECTIONS:
@@ -74,7 +79,9 @@ class Training(Corpus):
             words += ["--output", output, option, kind]
             if triples:
                 words += self.settings["make_triples"]
-            self.own(f"examples/{kind}", "triples", *words)
+            purpose = f"Join gold text and pseudo targets: {EXAMPLES[kind]}"
+            words = ["sbnmt", "triples", *words]
+            self.step(f"examples/{kind}", purpose, last, *words)
         return output
 
     def model(self, name: str) -> Path:
@@ -85,57 +92,37 @@ class Training(Corpus):
     def trained(self, name: str) -> Path:
         folder, system = self.work / name, SYSTEMS[split_name(name)[0]]
         options = training_options(self.settings, name)
-        self.same_options(folder, options)
-        if not (folder / "done").exists():
-            data = self.training_data(system.data)
-            paths = {"--user-dir": PLUGIN, "--save-dir": folder}
+        if self.bench.begin(folder, options):
+            words = [self.training_data(system.data), "--user-dir", PLUGIN]
+            words += ["--save-dir", folder]
             if system.starts_from:
                 teacher, _ = self.teacher(system.starts_from.removeprefix("teacher-"))
-                paths["--finetune-from-model"] = teacher
-            self.train(name, data, *flags({**paths, **options}))
+                words += ["--finetune-from-model", teacher]
+            self.train(name, *words, *flags(options))
             self.average(name)
-            (folder / "done").touch()
+            self.bench.finish(folder)
         return folder / "model.pt"
 
     def train(self, name: str, *words: Any) -> None:
         """fairseq-train, by torchrun if several processes are wanted."""
-        if self.launcher:
-            step = step_command("train", *words)[1:]  # torchrun has an interpreter
-            self.command(f"train/{name}", [*self.launcher, *step])
-        else:
-            self.fairseq(f"train/{name}", "train", *distributed(words, {}))
-
-    def same_options(self, folder: Path, options: dict[str, Any]) -> None:
-        """A model's folder belongs to the options with which it was begun.
-
-        Raises:
-            ValueError: recipe.yaml says something else by now.
-        """
-        path = folder / "options.json"
-        if path.exists():
-            known = json.loads(path.read_text("utf-8"))
-            changed = [
-                k for k in {**known, **options} if known.get(k) != options.get(k)
-            ]
-            if changed:
-                raise ValueError(
-                    f"{folder} was begun with other options ({', '.join(changed)}): "
-                    "remove it, and its files in results, to train anew, or restore "
-                    "recipe.yaml"
-                )
-        else:
-            with new_file(path) as file:
-                json.dump(options, file, indent=1, ensure_ascii=False)
+        command = [*self.launcher, "-m", PLUGIN.name, "train"]
+        if not self.launcher:
+            command, words = ["fairseq-train"], tuple(alone(words_of(*words)))
+        title = describe(name, training_options(self.settings, name))
+        makes = self.work / name / "checkpoint_last.pt"
+        self.step(f"train/{name}", f"Train {name}: {title}", makes, *command, *words)
 
     def average(self, name: str) -> None:
         """Average the last checkpoints, as many as there are, or take the best one."""
         folder, count = self.work / name, self.settings["average"]
+        output = folder / "model.pt"
+        words = ["ln", "-sf", "checkpoint_best.pt", output]
+        purpose = "Its best checkpoint is the model"
         if count:
-            words = ["--output", folder / "model.pt", "--last", count, "--or-fewer"]
-            self.own(f"average/{name}", "average", *words, folder)
-        else:
-            (folder / "model.pt").unlink(missing_ok=True)
-            (folder / "model.pt").symlink_to("checkpoint_best.pt")
+            words = ["sbnmt", "average", "--output", output, "--last", count]
+            words += ["--or-fewer", folder]
+            purpose = f"The average of its last {count} checkpoints is the model"
+        self.step(f"average/{name}", purpose, output, *words)
 
     def teacher(self, direction: str) -> tuple[Path, list[str]]:
         """Checkpoint of a teacher, and the options by which it takes a direction."""
@@ -148,7 +135,7 @@ class Training(Corpus):
         """A teacher's translation of the training source."""
         output = self.work / "pseudo" / f"{direction}.tsv"
         source = self.bpe() / f"train.{self.source}"
-        if not output.exists():
+        if not self.bench.has(output):
             path, asks = self.teacher(direction)
             words: list[Any] = [self.gold_data(), "--path", path, *asks, *self.device]
             words += [*self.settings["decode"], *self.settings["pseudo"]]
@@ -156,19 +143,21 @@ class Training(Corpus):
             with ThreadPoolExecutor(self.processes) as pool:
                 workers = range(self.processes)
                 list(pool.map(lambda i: self.translate(direction, i, words), workers))
-        if not (output.parent / source.name).exists():  # for start_from()
-            write_lines(output.parent / source.name, read_lines(source))
+        self.bench.keep(source, output.parent / source.name)  # for start_from()
         return output
 
     def translate(self, direction: str, worker: int, words: list[Any]) -> None:
         """One worker's share of the pseudo targets; each has a GPU of its own."""
-        step, variables = f"pseudo/{direction}", {}
+        name, variables = f"pseudo/{direction}", {}
         if self.processes > 1:
-            step += f"/{worker}"
+            name += f"/{worker}"
             words = [*words, "--of", self.processes, "--worker", worker]
             if not self.device:
                 variables = {"CUDA_VISIBLE_DEVICES": self.gpus()[worker]}
-        self.own(step, "translate", *words, **variables)
+        purpose = f"Pseudo targets: the {direction.upper()} teacher's translations"
+        makes = self.work / "pseudo" / f"{direction}.tsv"
+        words = words_of("sbnmt", "translate", *words)
+        self.bench.run(Step(name, purpose, words, makes, variables))
 
     def gpus(self) -> list[str]:
         """Names of the GPUs for the workers, the user's choice of them if there is one.

@@ -1,0 +1,73 @@
+"""Score what a system makes of a recipe's test set: a row of its results table.
+
+    sbnmt evaluate results/sb.generate --text text --target de [--references 4] \
+        [--lowercase | --phonemes] [--detokenise de] [--records results/sb.jsonl] \
+        --output results/sb.json
+
+INPUT is the --results-path of fairseq-generate (or its generate-SUBSET.txt, or its
+standard output), or a .tsv of sbnmt rerank.  --text is a folder as sbnmt prepare writes
+it.  BPE is undone, and written are
+
+    results/sb.tok     the hypotheses as tokens
+    results/sb.txt     as text, detokenised where --detokenise names a language
+    results/sb.json    tokenised BLEU against test.de; with --detokenise also BLEU and
+                       chrF against test.ref.de; with --phonemes word and phoneme
+                       error rate; with --records who wins
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.evaluation import (
+    References,
+    l2r_wins,
+    read_hypotheses,
+    score_row,
+)
+from sbnmt_plugin.tools.text import new_file, write_lines
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    add = parser.add_argument
+    add("input", help="what fairseq-generate or rerank has written")
+    add("--text", required=True, help="folder with test.TARGET")
+    add("--target", required=True, help="language")
+    add("--references", type=int, default=1, help="how many, as test.TARGET.2")
+    add("--lowercase", action="store_true", help="ignore case")
+    add("--phonemes", action="store_true", help="a line is a word: error rates, too")
+    add("--detokenise", default="", metavar="LANGUAGE", help="for sacremoses")
+    add("--records", help="what --sb-records has written, for the share of L2R answers")
+    add(
+        "--output", required=True, help="file NAME.json; also writes NAME.tok, NAME.txt"
+    )
+    args = parser.parse_args()
+    output = Path(args.output)
+    if output.suffix != ".json":
+        raise ValueError(f"--output must end in .json, but is {output}")
+    if args.references < 1:
+        raise ValueError(f"--references must be ≥ 1, but is {args.references}")
+    if args.lowercase and args.phonemes:
+        raise ValueError("--lowercase and --phonemes exclude each other")
+    references = References(
+        text=Path(args.text),
+        target=args.target,
+        count=args.references,
+        lowercase=args.lowercase,
+        detokenise=args.detokenise,
+        phonemes=args.phonemes,
+    )
+    tokens = read_hypotheses(Path(args.input), references)
+    scored, plain = score_row(tokens, references)
+    if args.records:
+        scored["L2R wins"] = {"score": l2r_wins(Path(args.records))}
+    write_lines(output.with_suffix(".tok"), tokens)
+    write_lines(output.with_suffix(".txt"), plain)
+    with new_file(output) as file:  # the last: with it the row is there
+        json.dump(scored, file, indent=1)
+    for name, result in scored.items():
+        if "score" in result:  # not the sets
+            print(f"{name} = {result['score']:.2f}   {result.get('signature', '')}")

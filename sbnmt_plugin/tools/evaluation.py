@@ -1,0 +1,144 @@
+"""A row of the results table: the test set's hypotheses, scored as the paper's were."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.tools.phonemes import error_rates
+from sbnmt_plugin.tools.scoring import Scores, mean, scores, slices, tokenised_bleu
+from sbnmt_plugin.tools.text import read_lines, remove_bpe
+from sbnmt_plugin.tools.tokens import detokenise
+from sbnmt_plugin.tools.translations import read_generated, read_translations
+
+
+@dataclass(frozen=True)
+class References:
+    """The test set's references, and how hypotheses are compared with them.
+
+    Attributes:
+        text: folder with test.TGT, tokenised, and test.ref.TGT as published; further
+            references are test.TGT.2 and so on; test.sets where the text consists of
+            several sets.
+        target: TGT.
+        count: of references.
+        lowercase: whether case is ignored.
+        detokenise: language by whose rules hypotheses are detokenised, to be compared
+            with test.ref.TGT; "" if there is none, and only tokens are compared.
+        phonemes: whether a line is a word and its tokens are phonemes, of which there
+            are error rates.
+    """
+
+    text: Path
+    target: str
+    count: int = 1
+    lowercase: bool = False
+    detokenise: str = ""
+    phonemes: bool = False
+
+    def files(self, stem: str = "test") -> list[Path]:
+        """STEM.TGT, STEM.TGT.2 and so on."""
+        name = f"{stem}.{self.target}"
+        further = [f"{name}.{number}" for number in range(2, self.count + 1)]
+        return [self.text / each for each in [name, *further]]
+
+    def read(self, stem: str = "test") -> list[list[str]]:
+        """Lines of all references, ``test`` or ``test.ref``."""
+        return [read_lines(path) for path in self.files(stem)]
+
+    def sets(self, count: int) -> dict[str, int]:
+        """Names and lengths of the sets that the test text of ``count`` lines holds.
+
+        Raises:
+            ValueError: they do not add up to it.
+        """
+        path = self.text / "test.sets"
+        if not path.exists():
+            return {"test": count}
+        pairs = [line.split("\t") for line in read_lines(path)]
+        found = {name: int(length) for name, length in pairs}
+        if sum(found.values()) != count:
+            raise ValueError(f"{path} must add up to {count} lines, but does not")
+        return found
+
+
+def read_hypotheses(path: Path, references: References) -> list[str]:
+    """The tokens of every sentence of the test set, BPE undone.
+
+    Args:
+        path: fairseq-generate's output, file or folder, which must be whole; or
+            ``sbnmt rerank``'s .tsv, where a source that is over-long has no line and
+            gets an empty hypothesis.
+
+    Raises:
+        ValueError: sentences are missing, or are not of this test set.
+    """
+    reference = references.files()[0]
+    count = len(read_lines(reference))
+    if path.suffix == ".tsv":
+        found = read_translations(path, count)
+    else:
+        found = read_generated(path)
+        wrong = sorted(set(range(count)).symmetric_difference(found))
+        if wrong:
+            problem = "lacks" if wrong[0] not in found else "has"
+            raise ValueError(
+                f"{path} must have a hypothesis for each of the {count} lines of "
+                f"{reference}, but {problem} that of sentence {wrong[0]}: decode the "
+                "whole of this test set"
+            )
+    return [remove_bpe(found.get(index, "")) for index in range(count)]
+
+
+def score_row(
+    tokens: list[str], references: References
+) -> tuple[dict[str, Any], list[str]]:
+    """Tokenised BLEU and, where text can be detokenised, sacreBLEU and chrF.
+
+    Word and phoneme error rate too, where lines are words.
+
+    Args:
+        tokens: the hypotheses, BPE undone.
+
+    Returns:
+        The scores, and the hypotheses as one would read them.
+
+    Raises:
+        ValueError: another number of hypotheses than of references.
+    """
+    language, lowercase = references.detokenise, references.lowercase
+    tokenised = references.read()
+    if len(tokens) != len(tokenised[0]):
+        raise ValueError(
+            f"there must be {len(tokenised[0])} hypotheses, one a line of "
+            f"{references.files()[0]}, but there are {len(tokens)}"
+        )
+    plain = detokenise(tokens, language) if language else tokens
+    raw = references.read("test.ref") if language else []
+    sets = references.sets(len(tokens))
+    found: list[Scores] = []
+    for piece in slices(sets, [tokens, plain, *tokenised, *raw]).values():
+        own, read = piece[2 : 2 + references.count], piece[2 + references.count :]
+        result = {"tokenised BLEU": tokenised_bleu(piece[0], own, lowercase)}
+        if read:
+            result |= scores(piece[1], read, lowercase)
+        if references.phonemes:
+            result |= error_rates(piece[0], own)
+        found.append(result)
+    scored: dict[str, Any] = mean(found)
+    if len(sets) > 1:
+        by_set = zip(sets, found)
+        scored["sets"] = {n: r["tokenised BLEU"]["score"] for n, r in by_set}
+    return scored, plain
+
+
+def l2r_wins(records: Path) -> float:
+    """How many sentences in a hundred the L2R direction answers.
+
+    Args:
+        records: what --sb-records has written.
+    """
+    winners = [json.loads(line)["winner"] for line in read_lines(records)]
+    return round(100 * winners.count("l2r") / len(winners), 1)

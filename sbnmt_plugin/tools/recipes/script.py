@@ -1,0 +1,198 @@
+"""Noted steps as a bash script that one can read from top to bottom."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sbnmt_plugin.steps import HOME
+from sbnmt_plugin.tools.recipes.arrays import (
+    Array,
+    Unit,
+    array_of,
+    arrays,
+    covered,
+    split,
+)
+from sbnmt_plugin.tools.recipes.recorder import DATA, WORK
+from sbnmt_plugin.tools.recipes.step import Step, Word
+
+WIDTH = 88
+INDENT = "  "
+EXAMPLES = HOME / "examples"  # in a clone
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What the head of a script says.
+
+    Attributes:
+        recipe: folder.
+        options: of the command that prints it, beside --print.
+        rows: of the table.
+        suffix: of its name and its work folder's: ``-small`` or nothing.
+        data: what the user's raw files are; "" if the recipe wants none.
+        environment: variables.
+    """
+
+    recipe: Path
+    options: list[str]
+    rows: list[str]
+    suffix: str = ""
+    data: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def in_clone(folder: Path) -> bool:
+    """Whether a recipe is one of a clone's, which runs in the clone's root."""
+    return folder.parent == EXAMPLES
+
+
+def quoted(text: str) -> str:
+    """Text between double quotes."""
+    return re.sub(r'([\\"$`])', r"\\\1", text)
+
+
+def shown(word: Word, clone: bool) -> str:
+    """A word of a command line as bash reads it."""
+    if not isinstance(word, Path):
+        return shlex.quote(word)
+    for place in WORK, DATA:
+        if word.is_relative_to(place):
+            rest = quoted(str(word)[len(str(place)) :])
+            return f'"{place}{rest}"'
+    if clone and word.is_relative_to(HOME):
+        word = word.relative_to(HOME)
+    return shlex.quote(str(word))
+
+
+def fill(first: str, units: list[list[str]], end: str) -> list[str]:
+    """Lines of at most WIDTH, broken between options where that is possible.
+
+    Args:
+        first: what the first line begins with.
+        units: options, each of one or several words.
+        end: of every line but the last.
+    """
+    lines = [first]
+    for unit in units:
+        for piece in pieces(unit, len(end)):
+            line = f"{lines[-1]} {piece}"
+            if len(line) + len(end) <= WIDTH:
+                lines[-1] = line
+            else:
+                lines.append(INDENT + piece)
+    return [*(line + end for line in lines[:-1]), lines[-1]]
+
+
+def pieces(unit: list[str], end: int) -> list[str]:
+    """An option in one piece, or word by word where no line holds it."""
+    whole = " ".join(unit)
+    return [whole] if len(INDENT + whole) + end <= WIDTH else unit
+
+
+def taken(array: Array | str) -> str:
+    """An array's words, in a command."""
+    return f'"${{{array if isinstance(array, str) else array.name}[@]}}"'
+
+
+def show_array(array: Array, clone: bool) -> list[str]:
+    """The definition of an array, an option's lines filled."""
+    units = [[shown(word, clone) for word in unit] for unit in array.units]
+    if array.parent:
+        units.insert(0, [taken(array.parent)])
+    about = comment(array.purpose)
+    line = f"{array.name}=({' '.join(word for unit in units for word in unit)})"
+    if len(line) <= WIDTH:
+        return [*about, line]
+    body = fill(INDENT[1:], units, "")
+    return [*about, f"{array.name}=(", *body, ")"]
+
+
+def show_step(step: Step, known: list[Array], clone: bool) -> list[str]:
+    """A command, its shared options replaced by their array."""
+    array = array_of(step, known)
+    head, units = split(step.words)
+    hidden = covered(array, known)
+    left: list[Unit] = []
+    for unit in units:
+        if unit in hidden:
+            hidden.remove(unit)  # once: a repeated option stays
+        else:
+            left.append(unit)
+    parts = [[shown(word, clone)] for word in head[1:]]
+    if array is not None:
+        parts.append([taken(array)])
+    parts += [[shown(word, clone) for word in unit] for unit in left]
+    return fill(shown(head[0], clone), parts, " \\")
+
+
+def comment(text: str, indent: str = "") -> list[str]:
+    """Text as comment lines."""
+    start = f"# {indent}"
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=start,
+        subsequent_indent=start,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def show_head(heading: Heading) -> list[str]:
+    """What the script is, and its variables."""
+    clone = in_clone(heading.recipe)
+    recipe = shown(heading.recipe, clone)
+    name = f"{heading.recipe.name}{heading.suffix}"
+    script = f"{recipe}/run{heading.suffix}.sh" if clone else "this script"
+    command = " ".join(["sbnmt recipe", recipe, *heading.options])
+    given = "--work WORK" + " --data DATA" * bool(heading.data)
+    lines = [
+        "#!/usr/bin/env bash",
+        *comment(f"Make the results table of {name} from raw text, step by step."),
+        *comment(f"Its rows: {', '.join(heading.rows)}."),
+        "#",
+        f"# usage: {script} {'WORK DATA' if heading.data else '[WORK]'}",
+        *comment(f"WORK: a new folder (default: work/{name})", INDENT),
+    ]
+    if heading.data:
+        lines += comment(f"DATA: a folder with {heading.data}", INDENT)
+    lines += [
+        "#",
+        *comment(
+            f"Printed by `{command} --print`; to change it, change recipe.yaml. The "
+            f"same command with `{given}` instead of --print runs these steps itself, "
+            "goes on after an interrupt, and measures what they cost."
+        ),
+        "set -euo pipefail",
+    ]
+    lines += ['cd "$(dirname "$0")/../.."'] * clone
+    lines += ["", f"work=${{1:-{shlex.quote(f'work/{name}')}}}"]
+    if heading.data:
+        lines.append('data=${2:?"give WORK and DATA, as said above"}')
+    if clone:
+        lines.append("PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs")
+    for variable, value in heading.environment.items():
+        lines.append(f'export {variable}="${{{variable}:-{quoted(value)}}}"')
+    return lines
+
+
+def render(steps: list[Step], heading: Heading) -> str:
+    """The whole script."""
+    clone, known = in_clone(heading.recipe), arrays(steps)
+    blocks = [show_head(heading), *(show_array(array, clone) for array in known)]
+    blocks.append(
+        comment("A new folder: nothing of another run shall be taken for this one's")
+    )
+    blocks[-1] += ['mkdir -p "$(dirname "$work")"', 'mkdir "$work" "$work/results"']
+    purpose = None
+    for step in steps:
+        if step.purpose != purpose:
+            blocks.append(comment(step.purpose))
+            purpose = step.purpose
+        blocks[-1] += show_step(step, known, clone)
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"

@@ -1,0 +1,97 @@
+"""The books of a work folder: who holds it, and with which options it was begun."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.tools.recipes.settings import SCORE
+from sbnmt_plugin.tools.recipes.systems import Options
+from sbnmt_plugin.tools.text import new_file
+
+# what every row depends on; a work folder keeps one value of each
+SHARED = (
+    *("source", "target", "prepare", "bpe", "preprocess", "teachers", "decode"),
+    *("pseudo", "make_triples", "average", "generate", "rerank", "detokenise", "score"),
+)
+DONE = "done"  # in a model's folder: it is complete
+
+
+@contextlib.contextmanager
+def claim(work: Path) -> Iterator[int]:
+    """Hold the work folder; a step that outlives its driver goes on holding it.
+
+    Yields:
+        A file descriptor for the steps to inherit.
+
+    Raises:
+        ValueError: somebody else holds it.
+    """
+    lock = os.open(work / ".lock", os.O_RDWR | os.O_CREAT)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(
+                f"--work {work} must not be in use, but another run, or a step that it "
+                "began, is still at work there: wait for it or end it"
+            ) from error
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def check_recipe(work: Path, settings: dict[str, Any]) -> None:
+    """A work folder belongs to one setting of one recipe.
+
+    Raises:
+        ValueError: what all rows share has changed.
+    """
+    path = work / "recipe.json"
+    if not path.exists():
+        return
+    known = json.loads(path.read_text("utf-8"))
+    known["score"] = {**SCORE, **known.get("score", {})}  # a key may be newer than that
+    changed = [key for key in SHARED if known.get(key) != settings[key]]
+    if changed:
+        raise ValueError(
+            f"--work {work} was begun with another recipe, or with --small or "
+            f"without it ({', '.join(changed)} differ): choose another folder"
+        )
+
+
+def same_recipe(work: Path, settings: dict[str, Any]) -> None:
+    """Check the recipe, and keep it for those who read the folder later.
+
+    Raises:
+        ValueError: as :func:`check_recipe`.
+    """
+    check_recipe(work, settings)
+    with new_file(work / "recipe.json") as file:  # sweep_beam reads it, too
+        json.dump(settings, file, indent=1, ensure_ascii=False)
+
+
+def same_options(folder: Path, options: Options) -> None:
+    """A model's folder belongs to the options with which it was begun.
+
+    Raises:
+        ValueError: recipe.yaml says something else by now.
+    """
+    path = folder / "options.json"
+    if not path.exists():
+        with new_file(path) as file:
+            json.dump(options, file, indent=1, ensure_ascii=False)
+        return
+    known = json.loads(path.read_text("utf-8"))
+    changed = [k for k in {**known, **options} if known.get(k) != options.get(k)]
+    if changed:
+        raise ValueError(
+            f"{folder} was begun with other options ({', '.join(changed)}): "
+            "remove it, and its files in results, to train anew, or restore "
+            "recipe.yaml"
+        )

@@ -1,0 +1,159 @@
+"""sbnmt evaluate: a decoded test set to a row; sbnmt table: the rows to a table."""
+
+import json
+
+import in_process
+import pytest
+from test_scripts import call, put
+
+from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools.commands import evaluate
+from sbnmt_plugin.tools.commands import table as show_table
+from sbnmt_plugin.tools.scoring import scores, tokenised_bleu
+
+GOLD = ["Das ist ein Satz .", "Und noch ein ganzer Satz .", "Der letzte Satz ist das ."]
+PLAIN = [line.replace(" .", ".") for line in GOLD]
+
+
+@pytest.fixture
+def text(tmp_path):
+    """A folder as prepare.py writes it."""
+    put(tmp_path / "text" / "test.de", *GOLD)
+    put(tmp_path / "text" / "test.ref.de", *PLAIN)
+    return tmp_path / "text"
+
+
+def generated(path, hypotheses):
+    """fairseq-generate's output, in its own order, with two answers each."""
+    lines = ["2026-11-21 | INFO | ..."]
+    for index, line in reversed(list(enumerate(hypotheses))):
+        lines += [f"S-{index}\tx", f"T-{index}\ty", f"H-{index}\t-0.1\t{line}"]
+        lines += [f"D-{index}\t-0.1\tz", f"H-{index}\t-0.9\tthe second best"]
+    return put(path, *lines, "Generate test with beam=4: BLEU4 = 1")
+
+
+def run(tmp_path, text, given, *words):
+    output = tmp_path / "results" / "sb.json"
+    words = [given, "--text", text, "--target", "de", *words, "--output", output]
+    call(evaluate, *words)
+    return json.loads(output.read_text())
+
+
+def test_fairseqs_output_becomes_a_row(tmp_path, text, capsys):
+    split = ["Das ist ein Sa@@ tz .", "Und noch ein Satz .", "Der letzte Satz ."]
+    tokens = ["Das ist ein Satz .", *split[1:]]
+    generated(tmp_path / "out" / "generate-test.txt", split)
+    records = put(
+        tmp_path / "sb.jsonl", *(f'{{"winner": "{w}"}}' for w in ("l2r", "r2l", "l2r"))
+    )
+    row = run(
+        *(tmp_path, text, tmp_path / "out", "--detokenise", "de"),
+        *("--records", records),
+    )
+    plain = [line.replace(" .", ".") for line in tokens]
+    assert row["tokenised BLEU"] == tokenised_bleu(tokens, [GOLD])
+    expected = scores(plain, [PLAIN])
+    assert (row["BLEU"], row["chrF"]) == (expected["BLEU"], expected["chrF"])
+    assert row["L2R wins"] == {"score": 66.7}
+    assert texts.read_lines(tmp_path / "results" / "sb.tok") == tokens
+    assert texts.read_lines(tmp_path / "results" / "sb.txt") == plain
+    assert "tokenised BLEU = " in capsys.readouterr().out
+    # the file itself, and without a language: tokens alone
+    row = run(tmp_path, text, tmp_path / "out" / "generate-test.txt")
+    assert set(row) == {"tokenised BLEU"}
+    assert texts.read_lines(tmp_path / "results" / "sb.txt") == tokens
+
+
+def test_further_references_and_case_are_options(tmp_path, text):
+    put(text / "test.de.2", *(line.upper() for line in GOLD))
+    out = generated(tmp_path / "out.txt", [line.lower() for line in GOLD])
+    row = run(tmp_path, text, out, "--references", 2, "--lowercase")
+    assert row["tokenised BLEU"]["score"] == 100
+    assert "nrefs:2|case:lc" in row["tokenised BLEU"]["signature"]
+    assert run(tmp_path, text, out)["tokenised BLEU"]["score"] < 90
+    with pytest.raises(FileNotFoundError, match=r"test\.de\.3 does not exist"):
+        run(tmp_path, text, out, "--references", 3)
+
+
+def test_a_sentence_that_fairseq_left_out_is_an_error(tmp_path, text):
+    out = generated(tmp_path / "out.txt", GOLD)
+    lines = [line for line in texts.read_lines(out) if not line.startswith("H-1\t")]
+    put(out, *lines)
+    with pytest.raises(
+        ValueError, match=r"a hypothesis for each of the 3 lines .* lacks that of .* 1:"
+    ):
+        run(tmp_path, text, out)
+    generated(out, [*GOLD, "of another set"])
+    with pytest.raises(
+        ValueError, match="but has that of sentence 3: decode the whole"
+    ):
+        run(tmp_path, text, out)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_sentence_that_reranking_left_out_is_empty(tmp_path, text):
+    out = put(tmp_path / "rerank.tsv", f"0\t-1.0\t{GOLD[0]}", f"2\t-2.0\t{GOLD[2]}")
+    row = run(tmp_path, text, out)
+    assert texts.read_lines(tmp_path / "results" / "sb.tok") == [GOLD[0], "", GOLD[2]]
+    assert row["tokenised BLEU"] == tokenised_bleu([GOLD[0], "", GOLD[2]], [GOLD])
+    put(out, f"3\t-1.0\t{GOLD[0]}")
+    with pytest.raises(ValueError, match="id 3 is ≥ 3 lines"):
+        run(tmp_path, text, out)
+
+
+def test_outputs_that_are_none_are_named(tmp_path, text):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"must hold one generate-\*\.txt"):
+        run(tmp_path, text, tmp_path / "empty")
+    with pytest.raises(ValueError, match="lines H-…, but has none"):
+        run(tmp_path, text, put(tmp_path / "log", "no hypotheses"))
+    with pytest.raises(ValueError, match="--references must be ≥ 1, but is 0"):
+        run(tmp_path, text, tmp_path / "log", "--references", 0)
+    with pytest.raises(ValueError, match=r"--output must end in \.json, but is out"):
+        call(evaluate, "x", "--text", text, "--target", "de", "--output", "out.txt")
+
+
+# ---------------------------------------------------------------- the table of a folder
+
+
+def test_a_table_is_built_from_the_results_alone(tmp_path, capsys):
+    recipe, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
+    put(work / "text" / "test.tgt", *GOLD)
+    for name in ("transformer-pl", "sb"):
+        out = generated(tmp_path / "out.txt", GOLD if name == "sb" else GOLD[::-1])
+        call(
+            *(evaluate, out, "--text", work / "text", "--target", "tgt"),
+            *("--output", work / "results" / f"{name}.json"),
+        )
+    capsys.readouterr()
+    call(show_table, "--recipe", recipe, "--work", work)
+    shown = capsys.readouterr().out
+    assert "| SB-NMT, tanh, λ = 1.0, two triples |    100.00 |" in shown
+    assert f"table.py --recipe {recipe}`\n" in shown  # no log says of which commit
+    table = json.loads((work / "table.json").read_text())
+    assert table["opponent"] == "transformer-pl"
+    call(show_table, work / "table.json")
+    assert capsys.readouterr().out == shown
+
+
+def test_a_table_of_nothing_or_of_another_recipe_is_refused(tmp_path):
+    recipe, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
+    with pytest.raises(FileNotFoundError, match=r"must hold a row's results"):
+        call(show_table, "--recipe", recipe, "--work", work)
+    put(work / "recipe.json", '{"source": "zh"}')
+    with pytest.raises(ValueError, match="begun with another recipe"):
+        call(show_table, "--recipe", recipe, "--work", work)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give a TABLE, or --recipe and --work"),
+        (["--recipe", "toy"], "--recipe and --work go together"),
+        (["--small", "t.json"], "--recipe and --work go together"),
+        (["--recipe", "toy", "--work", "w", "t.json"], "give no TABLE and no --paper"),
+    ],
+)
+def test_a_table_is_of_files_or_of_a_folder(words, message):
+    with pytest.raises(ValueError, match=message):
+        call(show_table, *words)
