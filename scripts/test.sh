@@ -12,7 +12,7 @@ echo "== ruff"
 "$bin/ruff" check .
 "$bin/ruff" format --check .
 echo "== shellcheck"
-"$bin/shellcheck" scripts/*.sh examples/toy/*.sh .ci/run
+"$bin/shellcheck" scripts/*.sh examples/*/*.sh .ci/run
 echo "== mypy"
 "$bin/mypy"
 echo "== pytest"

@@ -1,0 +1,329 @@
+#!/usr/bin/env bash
+# Make the results table of techdocs_zh_en from raw text, step by step.
+# Its rows: teacher-l2r, teacher-r2l, transformer-pl, transformer-pl-pr, rnmt, rerank,
+# sb-lambda0, sb, sb-six, sb-finetuned.
+#
+# usage: examples/techdocs_zh_en/run.sh WORK DATA
+#   WORK: a new folder (default: work/techdocs_zh_en)
+#   DATA: a folder with train, valid and test .zh and .en, as README.md says
+#
+# Printed by `sbnmt recipe examples/techdocs_zh_en --print`; to change it, change
+# recipe.yaml. The same command with `--work WORK --data DATA` instead of --print runs
+# these steps itself, goes on after an interrupt, and measures what they cost.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+work=${1:-work/techdocs_zh_en}
+data=${2:?"give WORK and DATA, as said above"}
+PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
+
+# what all trainings share; one process trains (several: `sbnmt train --help`)
+train=(
+  --user-dir sbnmt_plugin --task sb_translation
+  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1 --dropout 0.3
+  --weight-decay 0.0001 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0.0005
+  --lr-scheduler inverse_sqrt --label-smoothing 0.1 --update-freq 1 --keep-last-epochs 5
+  --eval-bleu
+  --eval-bleu-args '{"beam": 4, "lenpen": 0.6, "max_len_a": 1.2, "max_len_b": 10}'
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+  --fp16 --distributed-world-size 1
+)
+
+# and those of transformer_iwslt_de_en
+transformer_iwslt_de_en=(
+  "${train[@]}" --arch transformer_iwslt_de_en --share-all-embeddings --clip-norm 0
+  --warmup-updates 2000 --max-tokens 16384 --max-update 8000
+)
+
+# and those of sb_transformer_iwslt_de_en
+sb_transformer_iwslt_de_en=(
+  "${train[@]}" --arch sb_transformer_iwslt_de_en --sb-fusion tanh
+  --share-all-embeddings --clip-norm 0 --max-tokens 32768
+)
+
+# what all searches share
+search=(--beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10)
+
+# how every row is scored
+score=(--text "$work/text" --target en --detokenise en)
+
+# A new folder: nothing of another run shall be taken for this one's
+mkdir -p "$(dirname "$work")"
+mkdir "$work" "$work/results"
+
+# Tokenise the raw text
+sbnmt prepare examples/techdocs_zh_en --output "$work/text" --data "$data"
+
+# Learn byte-pair merges of zh and en
+sbnmt bpe learn --merges 16000 \
+  --codes "$work/bpe/codes" "$work/text/train.zh" "$work/text/train.en"
+
+# Split the words of zh by them
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/train.zh" "$work/bpe/train.zh"
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/valid.zh" "$work/bpe/valid.zh"
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/test.zh" "$work/bpe/test.zh"
+
+# Split the words of en by them
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/train.en" "$work/bpe/train.en"
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/valid.en" "$work/bpe/valid.en"
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/test.en" "$work/bpe/test.en"
+
+# Binarise the gold text; its dictionaries are everyone's
+sbnmt binarise -s zh -t en --destdir "$work/data" --trainpref "$work/bpe/train" \
+  --validpref "$work/bpe/valid" --testpref "$work/bpe/test" --workers 2 \
+  --joined-dictionary
+
+# Train teacher-l2r: Transformer, L2R
+fairseq-train "$work/data" "${transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/teacher-l2r" --sb-direction l2r
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/teacher-l2r/model.pt" --last 5 \
+  --or-fewer "$work/teacher-l2r"
+
+# Pseudo targets: the L2R teacher's translations
+sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
+  --sb-direction l2r --max-tokens 16000 --input "$work/bpe/train.zh" \
+  --output "$work/pseudo/l2r.tsv"
+
+# Train teacher-r2l: Transformer, R2L
+fairseq-train "$work/data" "${transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/teacher-r2l" --sb-direction r2l
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/teacher-r2l/model.pt" --last 5 \
+  --or-fewer "$work/teacher-r2l"
+
+# Pseudo targets: the R2L teacher's translations
+sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
+  --sb-direction r2l --max-tokens 16000 --input "$work/bpe/train.zh" \
+  --output "$work/pseudo/r2l.tsv"
+
+# Translate the test set with teacher-l2r
+fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/teacher-l2r.jsonl" \
+  --results-path "$work/results/teacher-l2r.generate"
+
+# Score teacher-l2r
+sbnmt evaluate "$work/results/teacher-l2r.generate" "${score[@]}" \
+  --output "$work/results/teacher-l2r.json"
+
+# Translate the test set with teacher-r2l
+fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
+  --sb-direction r2l --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/teacher-r2l.jsonl" \
+  --results-path "$work/results/teacher-r2l.generate"
+
+# Score teacher-r2l
+sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
+  --output "$work/results/teacher-r2l.json"
+
+# Join gold text and pseudo targets: y_g and y_pl, a pair each
+sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/pl/train" --pairs pl
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s zh -t en --destdir "$work/data-pl" \
+  --trainpref "$work/examples/pl/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
+  --joined-dictionary
+
+# Train transformer-pl: Transformer, y_g + y_pl
+fairseq-train "$work/data-pl" "${transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/transformer-pl" --sb-direction l2r
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/transformer-pl/model.pt" --last 5 \
+  --or-fewer "$work/transformer-pl"
+
+# Translate the test set with transformer-pl
+fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/transformer-pl.jsonl" \
+  --results-path "$work/results/transformer-pl.generate"
+
+# Score transformer-pl
+sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
+  --output "$work/results/transformer-pl.json"
+
+# Join gold text and pseudo targets: y_g, y_pl and y_pr, a pair each
+sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/pl-pr/train" --pairs pl-pr
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s zh -t en --destdir "$work/data-pl-pr" \
+  --trainpref "$work/examples/pl-pr/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
+  --joined-dictionary
+
+# Train transformer-pl-pr: Transformer, y_g + y_pl + y_pr
+fairseq-train "$work/data-pl-pr" "${transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/transformer-pl-pr" --sb-direction l2r
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/transformer-pl-pr/model.pt" --last 5 \
+  --or-fewer "$work/transformer-pl-pr"
+
+# Translate the test set with transformer-pl-pr
+fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl-pr/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/transformer-pl-pr.jsonl" \
+  --results-path "$work/results/transformer-pl-pr.generate"
+
+# Score transformer-pl-pr
+sbnmt evaluate "$work/results/transformer-pl-pr.generate" "${score[@]}" \
+  --output "$work/results/transformer-pl-pr.json"
+
+# Train rnmt: RNMT
+fairseq-train "$work/data" "${train[@]}" --save-dir "$work/rnmt" \
+  --arch lstm_luong_wmt_en_de --sb-direction l2r --clip-norm 5 --warmup-updates 2000 \
+  --max-tokens 16384 --max-update 8000
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/rnmt/model.pt" --last 5 --or-fewer "$work/rnmt"
+
+# Translate the test set with rnmt
+fairseq-generate "$work/data" "${search[@]}" --path "$work/rnmt/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/rnmt.jsonl" \
+  --results-path "$work/results/rnmt.generate"
+
+# Score rnmt
+sbnmt evaluate "$work/results/rnmt.generate" "${score[@]}" \
+  --output "$work/results/rnmt.json"
+
+# Translate the test set with both teachers together
+sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
+  --r2l "$work/teacher-r2l/model.pt" --max-tokens 4000 --beam 10 \
+  --input "$work/bpe/test.zh" --output "$work/results/rerank.tsv"
+
+# Score rerank
+sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
+  --output "$work/results/rerank.json"
+
+# Join gold text and pseudo targets: two triples a sentence
+sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/two/train" --triples two
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s zh -t en --destdir "$work/data-two" \
+  --trainpref "$work/examples/two/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
+  --joined-dictionary
+
+# Train sb-lambda0: SB-NMT, λ = 0, two triples
+fairseq-train "$work/data-two" "${sb_transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/sb-lambda0" --sb-lambda 0 --warmup-updates 2000 --max-update 8000
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/sb-lambda0/model.pt" --last 5 \
+  --or-fewer "$work/sb-lambda0"
+
+# Translate the test set with sb-lambda0
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-lambda0.jsonl" \
+  --results-path "$work/results/sb-lambda0.generate"
+
+# Score sb-lambda0
+sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
+
+# Train sb: SB-NMT, tanh, λ = 0.1, two triples
+fairseq-train "$work/data-two" "${sb_transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/sb" --sb-lambda 0.1 --warmup-updates 2000 --max-update 8000
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/sb/model.pt" --last 5 --or-fewer "$work/sb"
+
+# Translate the test set with sb
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb.jsonl" --results-path "$work/results/sb.generate"
+
+# Score sb
+sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
+  --records "$work/results/sb.jsonl" --output "$work/results/sb.json"
+
+# Join gold text and pseudo targets: six triples a sentence
+sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/six/train" --triples six
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s zh -t en --destdir "$work/data-six" \
+  --trainpref "$work/examples/six/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
+  --joined-dictionary
+
+# Train sb-six: SB-NMT, tanh, λ = 0.1, six triples
+fairseq-train "$work/data-six" "${sb_transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/sb-six" --sb-lambda 0.1 --warmup-updates 2000 --max-update 8000
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/sb-six/model.pt" --last 5 --or-fewer "$work/sb-six"
+
+# Translate the test set with sb-six
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-six.jsonl" \
+  --results-path "$work/results/sb-six.generate"
+
+# Score sb-six
+sbnmt evaluate "$work/results/sb-six.generate" "${score[@]}" \
+  --records "$work/results/sb-six.jsonl" --output "$work/results/sb-six.json"
+
+# Train sb-finetuned: SB-NMT from the teacher, two triples
+fairseq-train "$work/data-two" "${sb_transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/sb-finetuned" --finetune-from-model "$work/teacher-l2r/model.pt" \
+  --sb-lambda 0.1 --warmup-updates 500 --max-update 3000
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/sb-finetuned/model.pt" --last 5 \
+  --or-fewer "$work/sb-finetuned"
+
+# Translate the test set with sb-finetuned
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-finetuned/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-finetuned.jsonl" \
+  --results-path "$work/results/sb-finetuned.generate"
+
+# Score sb-finetuned
+sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
+  --records "$work/results/sb-finetuned.jsonl" \
+  --output "$work/results/sb-finetuned.json"
+
+# What the interaction is worth to sb in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --input "$work/bpe/test.zh" --reference "$work/text/test.en" --max-tokens 4000 \
+  --json "$work/results/interaction/sb.json"
+
+# How much the streams of sb read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
+  --json "$work/results/reading/sb.json"
+
+# What the interaction is worth to sb-six in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
+  --input "$work/bpe/test.zh" --reference "$work/text/test.en" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-six.json"
+
+# How much the streams of sb-six read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-six/model.pt" --max-tokens 4000 \
+  --json "$work/results/reading/sb-six.json"
+
+# What the interaction is worth to sb-finetuned in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" \
+  --path "$work/sb-finetuned/model.pt" --input "$work/bpe/test.zh" \
+  --reference "$work/text/test.en" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-finetuned.json"
+
+# How much the streams of sb-finetuned read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-finetuned/model.pt" \
+  --max-tokens 4000 --json "$work/results/reading/sb-finetuned.json"
+
+# The table
+sbnmt table --recipe examples/techdocs_zh_en --work "$work"

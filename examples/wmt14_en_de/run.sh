@@ -1,0 +1,333 @@
+#!/usr/bin/env bash
+# Make the results table of wmt14_en_de from raw text, step by step.
+# Its rows: teacher-l2r, teacher-r2l, transformer-pl, transformer-pl-pr, rnmt, rerank,
+# sb-lambda0, sb, sb-six, sb-finetuned.
+#
+# usage: examples/wmt14_en_de/run.sh WORK DATA
+#   WORK: a new folder (default: work/wmt14_en_de)
+#   DATA: a folder with the archives of WMT14, as README.md says
+#
+# Printed by `sbnmt recipe examples/wmt14_en_de --print`; to change it, change
+# recipe.yaml. The same command with `--work WORK --data DATA` instead of --print runs
+# these steps itself, goes on after an interrupt, and measures what they cost.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+work=${1:-work/wmt14_en_de}
+data=${2:?"give WORK and DATA, as said above"}
+PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
+
+# what all trainings share; one process trains (several: `sbnmt train --help`)
+train=(
+  --user-dir sbnmt_plugin --task sb_translation
+  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1 --dropout 0.1
+  --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9 --lr 0.000247
+  --lr-scheduler inverse_sqrt --label-smoothing 0.1 --update-freq 8
+  --max-source-positions 512 --max-target-positions 512 --max-tokens-valid 4096
+  --save-interval-updates 1000 --keep-interval-updates 20 --no-epoch-checkpoints
+  --eval-bleu
+  --eval-bleu-args '{"beam": 2, "lenpen": 0.6, "max_len_a": 1, "max_len_b": 50}'
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+  --fp16 --distributed-world-size 1
+)
+
+# and those of transformer_wmt_en_de_big
+transformer_wmt_en_de_big=(
+  "${train[@]}" --arch transformer_wmt_en_de_big --share-all-embeddings
+  --attention-dropout 0 --warmup-updates 16000 --clip-norm 0 --max-tokens 768
+  --max-update 200000
+)
+
+# and those of sb_transformer_wmt_en_de_big
+sb_transformer_wmt_en_de_big=(
+  "${train[@]}" --arch sb_transformer_wmt_en_de_big --sb-fusion tanh
+  --share-all-embeddings --attention-dropout 0 --clip-norm 0 --max-tokens 1536
+)
+
+# what all searches share
+search=(--beam 4 --lenpen 0.6 --sb-length-penalty gnmt --max-len-a 1 --max-len-b 50)
+
+# how every row is scored
+score=(--text "$work/text" --target de --detokenise de)
+
+# A new folder: nothing of another run shall be taken for this one's
+mkdir -p "$(dirname "$work")"
+mkdir "$work" "$work/results"
+
+# Tokenise the raw text
+sbnmt prepare examples/wmt14_en_de --output "$work/text" --data "$data"
+
+# Learn byte-pair merges of en and de
+sbnmt bpe learn --merges 37000 \
+  --codes "$work/bpe/codes" "$work/text/train.en" "$work/text/train.de"
+
+# Split the words of en by them
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/train.en" "$work/bpe/train.en"
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/valid.en" "$work/bpe/valid.en"
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/test.en" "$work/bpe/test.en"
+
+# Split the words of de by them
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/train.de" "$work/bpe/train.de"
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/valid.de" "$work/bpe/valid.de"
+sbnmt bpe apply --codes "$work/bpe/codes" "$work/text/test.de" "$work/bpe/test.de"
+
+# Binarise the gold text; its dictionaries are everyone's
+sbnmt binarise -s en -t de --destdir "$work/data" --trainpref "$work/bpe/train" \
+  --validpref "$work/bpe/valid" --testpref "$work/bpe/test" --workers 2 \
+  --joined-dictionary --nwordssrc 37000
+
+# Train teacher-l2r: Transformer, L2R
+fairseq-train "$work/data" "${transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/teacher-l2r" --sb-direction l2r
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/teacher-l2r/model.pt" --last 20 \
+  --or-fewer "$work/teacher-l2r"
+
+# Pseudo targets: the L2R teacher's translations
+sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
+  --sb-direction l2r --max-tokens 16000 --input "$work/bpe/train.en" \
+  --output "$work/pseudo/l2r.tsv"
+
+# Train teacher-r2l: Transformer, R2L
+fairseq-train "$work/data" "${transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/teacher-r2l" --sb-direction r2l
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/teacher-r2l/model.pt" --last 20 \
+  --or-fewer "$work/teacher-r2l"
+
+# Pseudo targets: the R2L teacher's translations
+sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
+  --sb-direction r2l --max-tokens 16000 --input "$work/bpe/train.en" \
+  --output "$work/pseudo/r2l.tsv"
+
+# Translate the test set with teacher-l2r
+fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/teacher-l2r.jsonl" \
+  --results-path "$work/results/teacher-l2r.generate"
+
+# Score teacher-l2r
+sbnmt evaluate "$work/results/teacher-l2r.generate" "${score[@]}" \
+  --output "$work/results/teacher-l2r.json"
+
+# Translate the test set with teacher-r2l
+fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
+  --sb-direction r2l --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/teacher-r2l.jsonl" \
+  --results-path "$work/results/teacher-r2l.generate"
+
+# Score teacher-r2l
+sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
+  --output "$work/results/teacher-r2l.json"
+
+# Join gold text and pseudo targets: y_g and y_pl, a pair each
+sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/pl/train" --pairs pl
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s en -t de --destdir "$work/data-pl" \
+  --trainpref "$work/examples/pl/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
+  --joined-dictionary
+
+# Train transformer-pl: Transformer, y_g + y_pl
+fairseq-train "$work/data-pl" "${transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/transformer-pl" --sb-direction l2r
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/transformer-pl/model.pt" --last 20 \
+  --or-fewer "$work/transformer-pl"
+
+# Translate the test set with transformer-pl
+fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/transformer-pl.jsonl" \
+  --results-path "$work/results/transformer-pl.generate"
+
+# Score transformer-pl
+sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
+  --output "$work/results/transformer-pl.json"
+
+# Join gold text and pseudo targets: y_g, y_pl and y_pr, a pair each
+sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/pl-pr/train" --pairs pl-pr
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s en -t de --destdir "$work/data-pl-pr" \
+  --trainpref "$work/examples/pl-pr/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
+  --joined-dictionary
+
+# Train transformer-pl-pr: Transformer, y_g + y_pl + y_pr
+fairseq-train "$work/data-pl-pr" "${transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/transformer-pl-pr" --sb-direction l2r
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/transformer-pl-pr/model.pt" --last 20 \
+  --or-fewer "$work/transformer-pl-pr"
+
+# Translate the test set with transformer-pl-pr
+fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl-pr/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/transformer-pl-pr.jsonl" \
+  --results-path "$work/results/transformer-pl-pr.generate"
+
+# Score transformer-pl-pr
+sbnmt evaluate "$work/results/transformer-pl-pr.generate" "${score[@]}" \
+  --output "$work/results/transformer-pl-pr.json"
+
+# Train rnmt: RNMT
+fairseq-train "$work/data" "${train[@]}" --save-dir "$work/rnmt" \
+  --arch lstm_luong_wmt_en_de --sb-direction l2r --warmup-updates 16000 --clip-norm 5 \
+  --max-tokens 768 --max-update 200000
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/rnmt/model.pt" --last 20 --or-fewer "$work/rnmt"
+
+# Translate the test set with rnmt
+fairseq-generate "$work/data" "${search[@]}" --path "$work/rnmt/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/rnmt.jsonl" \
+  --results-path "$work/results/rnmt.generate"
+
+# Score rnmt
+sbnmt evaluate "$work/results/rnmt.generate" "${score[@]}" \
+  --output "$work/results/rnmt.json"
+
+# Translate the test set with both teachers together
+sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
+  --r2l "$work/teacher-r2l/model.pt" --max-tokens 4000 --beam 10 \
+  --input "$work/bpe/test.en" --output "$work/results/rerank.tsv"
+
+# Score rerank
+sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
+  --output "$work/results/rerank.json"
+
+# Join gold text and pseudo targets: two triples a sentence
+sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/two/train" --triples two
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s en -t de --destdir "$work/data-two" \
+  --trainpref "$work/examples/two/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
+  --joined-dictionary
+
+# Train sb-lambda0: SB-NMT, λ = 0, two triples
+fairseq-train "$work/data-two" "${sb_transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/sb-lambda0" --sb-lambda 0 --warmup-updates 16000 \
+  --max-update 200000
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/sb-lambda0/model.pt" --last 20 \
+  --or-fewer "$work/sb-lambda0"
+
+# Translate the test set with sb-lambda0
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-lambda0.jsonl" \
+  --results-path "$work/results/sb-lambda0.generate"
+
+# Score sb-lambda0
+sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
+
+# Train sb: SB-NMT, tanh, λ = 0.1, two triples
+fairseq-train "$work/data-two" "${sb_transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/sb" --sb-lambda 0.1 --warmup-updates 16000 --max-update 200000
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/sb/model.pt" --last 20 --or-fewer "$work/sb"
+
+# Translate the test set with sb
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb.jsonl" --results-path "$work/results/sb.generate"
+
+# Score sb
+sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
+  --records "$work/results/sb.jsonl" --output "$work/results/sb.json"
+
+# Join gold text and pseudo targets: six triples a sentence
+sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/six/train" --triples six
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s en -t de --destdir "$work/data-six" \
+  --trainpref "$work/examples/six/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
+  --joined-dictionary
+
+# Train sb-six: SB-NMT, tanh, λ = 0.1, six triples
+fairseq-train "$work/data-six" "${sb_transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/sb-six" --sb-lambda 0.1 --warmup-updates 16000 --max-update 200000
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/sb-six/model.pt" --last 20 --or-fewer "$work/sb-six"
+
+# Translate the test set with sb-six
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-six.jsonl" \
+  --results-path "$work/results/sb-six.generate"
+
+# Score sb-six
+sbnmt evaluate "$work/results/sb-six.generate" "${score[@]}" \
+  --records "$work/results/sb-six.jsonl" --output "$work/results/sb-six.json"
+
+# Train sb-finetuned: SB-NMT from the teacher, two triples
+fairseq-train "$work/data-two" "${sb_transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/sb-finetuned" --finetune-from-model "$work/teacher-l2r/model.pt" \
+  --sb-lambda 0.1 --warmup-updates 4000 --max-update 50000
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/sb-finetuned/model.pt" --last 20 \
+  --or-fewer "$work/sb-finetuned"
+
+# Translate the test set with sb-finetuned
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-finetuned/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-finetuned.jsonl" \
+  --results-path "$work/results/sb-finetuned.generate"
+
+# Score sb-finetuned
+sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
+  --records "$work/results/sb-finetuned.jsonl" \
+  --output "$work/results/sb-finetuned.json"
+
+# What the interaction is worth to sb in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb.json"
+
+# How much the streams of sb read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
+  --json "$work/results/reading/sb.json"
+
+# What the interaction is worth to sb-six in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-six.json"
+
+# How much the streams of sb-six read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-six/model.pt" --max-tokens 4000 \
+  --json "$work/results/reading/sb-six.json"
+
+# What the interaction is worth to sb-finetuned in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" \
+  --path "$work/sb-finetuned/model.pt" --input "$work/bpe/test.en" \
+  --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-finetuned.json"
+
+# How much the streams of sb-finetuned read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-finetuned/model.pt" \
+  --max-tokens 4000 --json "$work/results/reading/sb-finetuned.json"
+
+# The table
+sbnmt table --recipe examples/wmt14_en_de --work "$work"

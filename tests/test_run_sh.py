@@ -1,0 +1,269 @@
+"""run.sh: readable, committed as printed, and the very commands of the driver."""
+
+import os
+import re
+import subprocess
+import sys
+
+import bash_stubs
+import in_process
+import pytest
+from commands import ROOT, captured
+from test_scripts import call, put
+
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import arrays, runner, script
+from sbnmt_plugin.tools.recipes.recorder import WORK
+from sbnmt_plugin.tools.recipes.step import Step, words_of
+
+PLAIN = (
+    "toy",
+    "multi30k",
+    "techdocs_zh_en",
+    "wmt14_en_de",
+    "wmt18_ru_en",
+    "nist_zh_en",
+)
+SMALL = ("multi30k", "techdocs_zh_en")
+COMMITTED = {f"examples/{name}/run.sh": [name] for name in PLAIN} | {
+    f"examples/{name}/run-small.sh": [name, "--small"] for name in SMALL
+}
+SHELLCHECK = os.path.join(os.path.dirname(sys.executable), "shellcheck")
+
+
+def printed(capsys, recipe, *words):
+    capsys.readouterr()
+    call(run_recipe, recipe, "--print", *words)
+    return capsys.readouterr().out
+
+
+# ---------------------------------------------------------------- the committed files
+
+
+def assert_is_printed(path, text, command):
+    assert path.read_text(encoding="utf-8") == text, (
+        f"{path} is not what its recipe prints: {command}"
+    )
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_each_committed_script_is_what_its_recipe_prints(name, capsys):
+    recipe, *words = COMMITTED[name]
+    text = printed(capsys, ROOT / "examples" / recipe, *words)
+    command = " ".join(["sbnmt recipe", f"examples/{recipe}", *words, "--print"])
+    assert_is_printed(ROOT / name, text, f"{command} > {name}")
+    assert os.access(ROOT / name, os.X_OK)
+    assert f"`{command}`" in " ".join(text.split()).replace("# ", "")
+
+
+def test_a_script_that_somebody_has_changed_is_told(tmp_path, capsys):
+    text = printed(capsys, ROOT / "examples" / "toy")
+    path = tmp_path / "run.sh"
+    path.write_text(text.replace("--lr 0.004", "--lr 0.005"))
+    with pytest.raises(AssertionError, match="is not what its recipe prints: sbnmt"):
+        assert_is_printed(path, text, "sbnmt recipe toy --print")
+
+
+def test_every_recipe_has_its_script():
+    recipes = {path.parent.name for path in ROOT.glob("examples/*/recipe.yaml")}
+    assert recipes == set(PLAIN)
+
+
+def test_the_scripts_pass_shellcheck(tmp_path, capsys):
+    paths = [ROOT / name for name in COMMITTED]
+    odd = in_process.write_recipe(tmp_path / "a 'recipe'", environment={"X": '$"`\\'})
+    paths.append(put(tmp_path / "odd.sh", printed(capsys, odd).rstrip("\n")))
+    found = subprocess.run([SHELLCHECK, *paths], capture_output=True, text=True)
+    assert not found.stdout
+    assert found.returncode == 0
+
+
+def test_lines_are_as_long_as_lines_may_be():
+    for name in COMMITTED:
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+            assert len(line) <= script.WIDTH, f"{name}: {line}"
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_bash_runs_each_committed_script_to_its_table(name, tmp_path):
+    work, data = tmp_path / "some work", tmp_path / "raw data"
+    found = bash_stubs.noted(ROOT / name, tmp_path / "stubs", work, data)
+    assert not [word for words in found for word in words if "$" in word]
+    recipe = f"examples/{COMMITTED[name][0]}"
+    small = COMMITTED[name][1:]
+    assert found[0][:3] == ["sbnmt", "prepare", recipe]
+    assert (str(data) in found[0]) == (name != "examples/toy/run.sh")
+    table = ["sbnmt", "table", "--recipe", recipe, *small, "--work", str(work)]
+    assert found[-1] == table
+    outputs = [words[-1] for words in found if words[1] == "evaluate"]
+    rows = [os.path.basename(path).removesuffix(".json") for path in outputs]
+    assert re.search(r"Its rows: ([^.]*)\.", header(ROOT / name))[1] == ", ".join(rows)
+
+
+def header(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return " ".join(line.removeprefix("# ") for line in lines if line.startswith("#"))
+
+
+def test_a_script_refuses_a_folder_that_is_there(tmp_path):
+    path = ROOT / "examples" / "toy" / "run.sh"
+    (tmp_path / "work").mkdir()
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        bash_stubs.noted(path, tmp_path / "stubs", tmp_path / "work")
+    assert "File exists" in caught.value.stderr
+
+
+def test_a_script_asks_for_its_data(tmp_path):
+    path = ROOT / "examples" / "multi30k" / "run.sh"
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        bash_stubs.noted(path, tmp_path / "stubs", tmp_path / "work")
+    assert "give WORK and DATA, as said above" in caught.value.stderr
+
+
+# ---------------------------------------------------------------- script and driver
+
+ROWS = ["teacher-l2r", "rnmt", "rerank", "transformer-pl", "sb", "sb-finetuned", "sb@2"]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """What the driver has run of a small recipe, and the script that is printed of it.
+
+    Returns:
+        Command lines, with the work folder's name cut off; the script's path.
+    """
+    root = tmp_path_factory.mktemp("both")
+    folder = in_process.write_recipe(root / "recipe", rows=ROWS, average=2)
+    ran = []
+
+    def note(self, step):
+        ran.append([str(word) for word in step.words])
+        in_process.run(self, step)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.Runner, "run", note)
+        call(run_recipe, folder, "--work", root / "work")
+    with captured() as output:
+        call(run_recipe, folder, "--print")
+    (root / "run.sh").write_text(output.text, encoding="utf-8")
+    return without(ran, root / "work"), root / "run.sh"
+
+
+def without(commands, work):
+    return [[word.replace(str(work), "WORK") for word in words] for words in commands]
+
+
+def assert_same(ran, path, folder):
+    """The script's commands are the driver's, in its order, and then the table."""
+    work = folder / "work"
+    *found, table = without(bash_stubs.noted(path, folder / "stubs", work), work)
+    assert table[:2] == ["sbnmt", "table"]
+    for number, (one, other) in enumerate(zip(ran, found)):
+        ours, theirs = (bash_stubs.options(words) for words in (one, other))
+        assert ours == theirs, f"command {number} differs: {one[:2]}"
+    assert len(ran) == len(found), "there are more commands, or fewer"
+
+
+def test_a_script_runs_what_the_driver_does_command_by_command(both, tmp_path):
+    ran, path = both
+    assert {" ".join(words[:2]).split(" /")[0] for words in ran} >= {
+        *("sbnmt prepare", "sbnmt binarise", "sbnmt average", "sbnmt evaluate"),
+        *("sbnmt translate", "sbnmt triples", "sbnmt rerank", "sbnmt probe-reading"),
+        *("fairseq-train WORK/data", "fairseq-generate WORK/data"),
+    }
+    assert_same(ran, path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("--sb-lambda 1.0", "--sb-lambda 0.9", "differs: .'fairseq-train"),
+        ("--lenpen 0.6", "--lenpen 1", "differs: .'sbnmt', 'translate'"),
+        ("--beam 10", "--beam 4", "differs: .'sbnmt', 'rerank'"),
+        (r"\n#[^\n]*\nsbnmt evaluate [^#]*", "\n", "differs: .'sbnmt', 'evaluate'"),
+        ("\n# The table\n", "\nsbnmt probe-reading\n# The table\n", "more commands"),
+        (r' "\$\{search\[@\]\}"', "", "differs: .'sbnmt', 'translate'"),
+        (
+            r'("\$\{search\[@\]\}")([^#]*?)--beam 10',
+            r"--beam 10 \1\2",
+            "differs: .'sbnmt', 'rerank'",
+        ),
+    ],
+)
+def test_the_comparison_can_fail(both, tmp_path, old, new, message):
+    ran, path = both
+    changed, count = re.subn(old, new, path.read_text(encoding="utf-8"), count=1)
+    assert count == 1
+    with pytest.raises(AssertionError, match=message):
+        assert_same(ran, put(tmp_path / "run.sh", changed), tmp_path)
+
+
+def test_the_probes_come_after_all_rows_as_in_the_driver(both):
+    ran, _ = both
+    names = [words[1] for words in ran if words[0] == "sbnmt"]
+    first = names.index("probe-interaction")
+    assert set(names[first:]) == {"probe-interaction", "probe-reading"}
+
+
+# ---------------------------------------------------------------- how it is written
+
+
+def step(*words):
+    return Step("name", "Do it", words_of(*words), WORK / "made")
+
+
+def test_shared_options_are_written_once():
+    steps = [
+        step("fairseq-train", WORK / "data", "--seed", 1, "--arch", "a", "--lr", 2),
+        step("fairseq-train", WORK / "data", "--seed", 1, "--arch", "b.c", "--x"),
+        step("fairseq-train", WORK / "data", "--seed", 1, "--arch", "b.c", "--x"),
+    ]
+    train, arch = arrays.arrays(steps)
+    assert (train.name, train.units) == ("train", (("--seed", "1"),))
+    assert (arch.name, arch.parent) == ("b_c", "train")
+    assert arch.units == (("--arch", "b.c"), ("--x",))
+    shown = [script.show_step(each, [train, arch], clone=False) for each in steps]
+    assert shown[0] == ['fairseq-train "$work/data" "${train[@]}" --arch a --lr 2']
+    assert shown[1] == shown[2] == ['fairseq-train "$work/data" "${b_c[@]}"']
+
+
+def test_of_an_option_that_comes_twice_the_last_stays_the_last():
+    """As --beam of rerank, which overrides that of `decode`."""
+    twice = step("sbnmt", "rerank", "--beam", 4, "--x", 1, "--beam", 10)
+    late = step("sbnmt", "translate", "--beam", 10, "--x", 1)
+    first = step("sbnmt", "translate", "--beam", 4, "--x", 1)
+    (array,) = arrays.arrays([twice, first])
+    assert array.units == (("--beam", "4"), ("--x", "1"))
+    (line,) = script.show_step(twice, [array], clone=False)
+    assert line == 'sbnmt rerank "${search[@]}" --beam 10'
+    (array,) = arrays.arrays([twice, late])
+    assert array.units == (("--x", "1"),)  # the first --beam of rerank is not 10
+
+
+def test_words_reach_bash_as_they_are(tmp_path, capsys):
+    words = ["it's", 'a "b" $c `d` \\e', "", "*", "{'x': 1}"]
+    steps = [step("sbnmt", *words, WORK / 'f $x "y"')]
+    heading = script.Heading(recipe=tmp_path, options=[], rows=["sb"])
+    path = put(tmp_path / "x.sh", script.render(steps, heading).rstrip("\n"))
+    (found,) = bash_stubs.noted(path, tmp_path / "stubs", tmp_path / "my work")
+    assert found == ["sbnmt", *words, str(tmp_path / "my work" / 'f $x "y"')]
+
+
+@pytest.mark.parametrize("flag", ["--jobs", "--processes", "--launcher", "--pseudo"])
+def test_print_refuses_what_is_for_a_run(flag):
+    with pytest.raises(ValueError, match=f"{flag} is for a run: leave it out"):
+        call(run_recipe, "toy", "--print", flag, 2)
+
+
+def test_a_run_needs_a_folder_to_write_to():
+    with pytest.raises(ValueError, match="--work must name the folder"):
+        call(run_recipe, "toy")
+
+
+def test_rows_and_setting_are_said_in_the_script(capsys):
+    text = printed(capsys, "multi30k", "--small", "--rows", "sb", "sb@2")
+    assert "# Its rows: sb, sb@2." in text
+    said = "`sbnmt recipe examples/multi30k --small --rows sb sb@2 --print`"
+    assert said in text.replace("\n# ", " ")
+    assert "work=${1:-work/multi30k-small}" in text
+    assert "teacher-l2r.json" not in text  # they are trained, and not a row
