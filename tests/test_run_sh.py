@@ -17,12 +17,8 @@ from sbnmt_plugin.tools.recipes.recorder import WORK
 from sbnmt_plugin.tools.recipes.step import Step, words_of
 
 PLAIN = (
-    "toy",
-    "multi30k",
-    "techdocs_zh_en",
-    "wmt14_en_de",
-    "wmt18_ru_en",
-    "nist_zh_en",
+    *("toy", "multi30k", "techdocs_zh_en", "wmt14_en_de", "wmt18_ru_en", "nist_zh_en"),
+    "g2p_cmudict",
 )
 SMALL = ("multi30k", "techdocs_zh_en")
 COMMITTED = {f"examples/{name}/run.sh": [name] for name in PLAIN} | {
@@ -92,7 +88,7 @@ def test_bash_runs_each_committed_script_to_its_table(name, tmp_path):
     recipe = f"examples/{COMMITTED[name][0]}"
     small = COMMITTED[name][1:]
     assert found[0][:3] == ["sbnmt", "prepare", recipe]
-    assert (str(data) in found[0]) == (name != "examples/toy/run.sh")
+    assert (str(data) in found[0]) == ("WORK DATA" in header(ROOT / name))
     table = ["sbnmt", "table", "--recipe", recipe, *small, "--work", str(work)]
     assert found[-1] == table
     outputs = [words[-1] for words in found if words[1] == "evaluate"]
