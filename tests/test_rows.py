@@ -360,6 +360,32 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path):
     assert row["updates"] % 12 == 0
 
 
+@pytest.mark.parametrize("others", [["checkpoint1.pt", "checkpoint2.pt"], []])
+def test_a_training_killed_while_it_saved_goes_on(tmp_path, others):
+    """fairseq was copying checkpoint2.pt to checkpoint_last.pt."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.training_data = lambda kind: tmp_path
+    folder = tmp_path / "work" / "teacher-l2r"
+    folder.mkdir(parents=True)
+    last = folder / "checkpoint_last.pt"
+    for age, name in enumerate([*others, last.name]):
+        torch.save({"number": age}, folder / name)
+        os.utime(folder / name, (age, age))
+    whole = last.read_bytes()
+    last.write_bytes(whole[:-9])  # the end of a zip file's list
+    recipe.model("teacher-l2r")
+    if others:
+        assert torch.load(last) == {"number": 1}
+    else:
+        assert not last.exists()
+    assert recipe.bench.begun[0][0] == "train/teacher-l2r"
+    # one that is whole is left alone
+    last.write_bytes(whole)
+    (folder / "done").unlink()
+    recipe.model("teacher-l2r")
+    assert last.read_bytes() == whole
+
+
 def test_a_failing_step_shows_its_log(tmp_path):
     folder = in_process.write_recipe(tmp_path / "recipe")
     put(folder / "prepare.py", "raise SystemExit('no such corpus')")

@@ -17,7 +17,7 @@ from sbnmt_plugin.tools.command import child_environment, step_command
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.step import Step, Word
 from sbnmt_plugin.tools.recipes.systems import Options
-from sbnmt_plugin.tools.recipes.work_folder import DONE, same_options
+from sbnmt_plugin.tools.recipes.work_folder import DONE, mend_last, same_options
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 # what of a step's output tells how it goes
@@ -54,7 +54,12 @@ class Runner:
 
     def begin(self, folder: Path, options: Options) -> bool:
         same_options(folder, options)
-        return not (folder / DONE).exists()
+        if (folder / DONE).exists():
+            return False
+        mended = mend_last(folder)
+        if mended:
+            print(mended, flush=True)
+        return True
 
     def finish(self, folder: Path) -> None:
         (folder / DONE).touch()

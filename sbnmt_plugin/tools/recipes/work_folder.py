@@ -6,6 +6,8 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,3 +97,26 @@ def same_options(folder: Path, options: Options) -> None:
             "remove it, and its files in results, to train anew, or restore "
             "recipe.yaml"
         )
+
+
+def mend_last(folder: Path) -> str | None:
+    """Make a training that was killed while it saved one that can go on.
+
+    fairseq writes checkpoint_last.pt over the old one, as a copy of the checkpoint that
+    it has saved whole just before; a copy that was cut off cannot be read any more.
+
+    Returns:
+        What was done, in a line; None if there was nothing to do.
+    """
+    last = folder / "checkpoint_last.pt"
+    if not last.exists() or zipfile.is_zipfile(last):  # a zip file's list stands last
+        return None
+    whole = [path for path in folder.glob("checkpoint*.pt") if zipfile.is_zipfile(path)]
+    if not whole:
+        os.replace(last, last.with_suffix(".cut-off"))
+        return f"{last} was cut off, and is laid aside: the training begins anew"
+    newest = max(whole, key=lambda path: path.stat().st_mtime_ns)
+    copy = last.with_name(f".{last.name}.tmp")
+    shutil.copyfile(newest, copy)
+    os.replace(copy, last)
+    return f"{last} was cut off, and is replaced by {newest.name}"
