@@ -20,20 +20,24 @@ train=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
   --share-decoder-input-output-embed --dropout 0.1 --optimizer adam
-  --adam-betas '(0.9, 0.98)' --clip-norm 0 --lr 0.005 --lr-scheduler inverse_sqrt
-  --warmup-updates 1000 --label-smoothing 0.1 --max-epoch 12 --keep-last-epochs 5
+  --adam-betas '(0.9, 0.98)' --clip-norm 0 --lr 0.002 --lr-scheduler inverse_sqrt
+  --warmup-updates 1000 --label-smoothing 0.1 --max-epoch 10 --keep-last-epochs 5
   --eval-bleu --eval-bleu-args '{"beam": 2, "max_len_a": 2, "max_len_b": 10}'
   --best-checkpoint-metric bleu --maximize-best-checkpoint-metric --num-workers 0 --cpu
   --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 --encoder-layers 2
   --encoder-attention-heads 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 512
-  --decoder-layers 2 --decoder-attention-heads 4 --distributed-world-size 1
+  --decoder-layers 2 --decoder-attention-heads 4 --encoder-normalize-before
+  --decoder-normalize-before --distributed-world-size 1
 )
 
 # and those of transformer
-transformer=("${train[@]}" --arch transformer --max-tokens 4000)
+transformer=("${train[@]}" --arch transformer --max-tokens 700)
 
 # and those of sb_transformer
-sb_transformer=("${train[@]}" --arch sb_transformer --sb-fusion tanh --max-tokens 8000)
+sb_transformer=(
+  "${train[@]}" --arch sb_transformer --sb-fusion tanh --max-tokens 1400
+  --sb-future-dropout 0
+)
 
 # what all searches share
 search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 2 --max-len-b 10)
@@ -157,9 +161,9 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" 
 sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
   --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
 
-# Train sb: SB-NMT, tanh, λ = 0.1, two triples
+# Train sb: SB-NMT, tanh, λ = 1.0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
-  --sb-lambda 0.1
+  --sb-lambda 1.0
 
 # The average of its last 5 checkpoints is the model
 sbnmt average --output "$work/sb/model.pt" --last 5 --or-fewer "$work/sb"
