@@ -17,7 +17,7 @@ from sbnmt_plugin.search.penalties import LENGTH_PENALTIES, Division, Gnmt, name
 
 ALPHAS = [0.0, 0.6, 1.0, 2.5, -0.5, -3.0, LARGEST_ALPHA, -LARGEST_ALPHA]
 LONGEST = 300
-ROUNDING = 1 + 1e-12  # two ways to the same quotient may differ in the last digits
+ROUNDING = 1e-12  # two ways to the same score may differ in the last digits
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,19 @@ class Hump(Division):
         return 1 + abs(self.alpha) * (n * (10 - n)).clamp(min=0)
 
 
+@dataclass(frozen=True)
+class Reward:
+    """Right, and no division: every token is worth α, so that scores may be > 0."""
+
+    alpha: float
+
+    def score(self, total: Tensor, length: Tensor) -> Tensor:
+        return total + self.alpha * length.to(torch.float64)
+
+    def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
+        return self.score(total, longest if self.alpha > 0 else now)
+
+
 WRONG = [EndsNow(2.5), EndsLast(-2.0), Hump(1.0)]
 
 
@@ -66,7 +79,8 @@ def assert_bound_holds(penalty):
         for loss in (0.0, chance.expovariate(10), chance.expovariate(0.1), -DEAD):
             final = torch.full(lengths.shape, total - loss, dtype=torch.float64)
             scores = penalty.score(final, lengths)
-            assert bool((scores <= bound / ROUNDING).all()), (total, now, longest)
+            slack = ROUNDING * bound.abs()
+            assert bool((scores <= bound + slack).all()), (total, now, longest)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -134,6 +148,12 @@ def assert_stopping_changes_nothing(monkeypatch, penalty):
 @pytest.mark.parametrize("name", LENGTH_PENALTIES)
 def test_stopping_early_never_changes_an_answer(monkeypatch, name, alpha):
     assert_stopping_changes_nothing(monkeypatch, LENGTH_PENALTIES[name](alpha))
+
+
+@pytest.mark.parametrize("alpha", [-0.7, 0.0, 0.7, LARGEST_ALPHA])
+def test_a_penalty_need_not_divide(monkeypatch, alpha):
+    assert_bound_holds(Reward(alpha))
+    assert_stopping_changes_nothing(monkeypatch, Reward(alpha))
 
 
 @pytest.mark.parametrize("penalty", WRONG[:2], ids=repr)
