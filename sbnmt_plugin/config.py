@@ -93,10 +93,10 @@ class SBTranslationConfig(TranslationConfig):
         default=False,
         metadata={
             "help": "decode with bfloat16 weights, several times as fast on CPUs that "
-            "have bfloat16 instructions; softmax and scores stay float32. A translation "
-            "may then depend on its batch: of a Multi30k teacher's, 3 of 1,000 differed "
-            "between batches of 1 and of 32 (float32: none), and 65 from float32's. Not "
-            "beside --fp16"
+            "have bfloat16 instructions; softmax and scores stay float32. A "
+            "translation may then depend on its batch: of a Multi30k teacher's, 3 of "
+            "1,000 differed between batches of 1 and of 32 (float32: none), and 65 "
+            "from float32's. Not beside --fp16"
         },
     )
     sb_records: Optional[str] = field(
