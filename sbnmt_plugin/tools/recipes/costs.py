@@ -24,6 +24,7 @@ COMMIT = re.compile(r"^== launch .*\| commit (\S+) \|")
 PEAK = re.compile(r"^== end .*\| peak ([\d.]+) GiB")
 EPOCH = re.compile(r"\| epoch (\d+) \| loss ")
 GPU = re.compile(r"total memory = ([\d.]+) ?GB ; name = (\S.*?)\s*$")
+PEAK_MEMORY = "peak memory (GiB)"  # a key of costs
 PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
 
 
@@ -109,10 +110,13 @@ def number(line: str, name: str) -> float | None:
     return float(found.group(1)) if found else None
 
 
-def progress(lines: list[str]) -> tuple[int, int]:
+def progress(lines: list[str], start: int = 0) -> tuple[int, int]:
     """Updates done, and labels seen, of both directions for SB-NMT.
 
     An epoch that was interrupted and done again counts once.
+
+    Args:
+        start: updates of the training that this one continues.
     """
     epochs = {}
     for line in lines:
@@ -120,12 +124,12 @@ def progress(lines: list[str]) -> tuple[int, int]:
         if found:
             per_update = number(line, "wpb"), number(line, "num_updates")
             epochs[int(found.group(1))] = per_update
-    tokens, before = 0.0, 0.0
+    tokens, before = 0.0, float(start)
     for _, (words, updates) in sorted(epochs.items()):
         if words is not None and updates is not None:
             tokens += words * (updates - before)
             before = updates
-    return round(before), round(tokens)
+    return round(before) - start, round(tokens)
 
 
 def gpu_memory(lines: list[str]) -> dict[str, Any]:
@@ -140,8 +144,12 @@ def gpu_memory(lines: list[str]) -> dict[str, Any]:
     return cost
 
 
-def step_cost(log: Path) -> dict[str, Any]:
-    """Seconds, peak memory and commits of a step; updates and tokens of a training."""
+def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
+    """Seconds, peak memory and commits of a step; updates and tokens of a training.
+
+    Args:
+        start: as for :func:`progress`.
+    """
     lines = read_log(log)
     cost: dict[str, Any] = {"seconds": seconds(lines)}
     commits = [found.group(1) for line in lines if (found := COMMIT.match(line))]
@@ -149,8 +157,8 @@ def step_cost(log: Path) -> dict[str, Any]:
         cost["commits"] = list(dict.fromkeys(commits))
     peaks = [float(found.group(1)) for line in lines if (found := PEAK.match(line))]
     if peaks:
-        cost["peak memory (GiB)"] = max(peaks)
-    updates, tokens = progress(lines)
+        cost[PEAK_MEMORY] = max(peaks)
+    updates, tokens = progress(lines, start)
     if updates:
         cost |= {"updates": updates, "tokens": tokens}
     return cost | gpu_memory(lines)

@@ -9,11 +9,16 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.recipes.corpus import exclusive
 from sbnmt_plugin.tools.recipes.results import references
-from sbnmt_plugin.tools.recipes.settings import scoring_options, search_options
+from sbnmt_plugin.tools.recipes.settings import (
+    needs_pseudo,
+    scoring_options,
+    search_options,
+)
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
     SYSTEMS,
     interacts,
+    is_rescored,
     split_name,
 )
 from sbnmt_plugin.tools.recipes.training import DIRECTIONS, Training
@@ -56,6 +61,8 @@ class Recipe(Training):
         words: list[Any] = [self.gold_data(), "--path", path, *asks]
         words += ["--gen-subset", "test"]
         words += search_options(self.settings)
+        if is_rescored(name):
+            words += ["--sb-rescore", self.settings["rescore"]]
         words += ["--user-dir", PLUGIN, "--task", "sb_translation"]
         words += ["--sb-records", records, "--results-path", output]
         self.bench.clear(records)
@@ -116,10 +123,10 @@ class Recipe(Training):
         Where one fails those that run go on to their end; where the user interrupts,
         all stop.
         """
-        needed = {SYSTEMS[split_name(name)[0]].data for name in names} - {"", "gold"}
+        needed = needs_pseudo(self.settings, names)
         steps = [(self.pseudo, d) for d in DIRECTIONS if needed]
         steps += [(self.result, name) for name in names]
-        for name in filter(interacts, names):
+        for name in filter(interacts, [n for n in names if not is_rescored(n)]):
             steps += [(self.probe, name), (self.reading, name)]
         self.gold_data()
         with ThreadPoolExecutor(jobs) as pool:

@@ -12,9 +12,21 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes.costs import machine, step_cost
-from sbnmt_plugin.tools.recipes.settings import same_training, training_options
-from sbnmt_plugin.tools.recipes.systems import OPPONENTS, SYSTEMS, describe, split_name
+from sbnmt_plugin.tools.recipes.costs import PEAK_MEMORY, machine, step_cost
+from sbnmt_plugin.tools.recipes.settings import (
+    Stage,
+    needs_pseudo,
+    same_training,
+    training_options,
+    training_stages,
+)
+from sbnmt_plugin.tools.recipes.systems import (
+    OPPONENTS,
+    SYSTEMS,
+    describe,
+    is_rescored,
+    split_name,
+)
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
 from sbnmt_plugin.tools.significance import bootstrap
 from sbnmt_plugin.tools.text import new_file, read_lines
@@ -40,7 +52,7 @@ def needs(settings: dict[str, Any], base: str) -> list[str]:
     one = settings["teachers"] == "one"
     teachers = {d: "both" if one else d for d in ("l2r", "r2l")}
     # y_g + y_pl, too: it is to have the sentences that both teachers translate
-    pseudo = [] if system.data in ("", "gold") else ["l2r", "r2l"]
+    pseudo = ["l2r", "r2l"] if needs_pseudo(settings, [base]) else []
     used = {teachers[direction] for direction in pseudo}
     if base == "rerank":
         used = set(teachers.values())
@@ -51,12 +63,40 @@ def needs(settings: dict[str, Any], base: str) -> list[str]:
     ]
 
 
+def log_name(stage: Stage) -> str:
+    """Of a stage's training, without its ending."""
+    return f"train-{stage.name.replace('/', '-')}"
+
+
+def training_cost(logs: Path, stages: list[Stage]) -> Row:
+    """What a row's training cost, all stages together and, if there are several, each;
+    empty where a log is missing."""
+    costs: list[Row] = []
+    for stage in stages:
+        log = logs / f"{log_name(stage)}.log"
+        if not log.exists():
+            return {}
+        start = costs[-1].get("updates", 0) if stage.continues else 0
+        costs.append({"data": stage.data, **step_cost(log, start)})
+    last = costs[-1]
+    if len(costs) == 1:
+        del last["data"]
+        return last
+    total: Row = {"stages": costs, **last}
+    del total["data"]
+    total["commits"] = sorted({c for cost in costs for c in cost.get("commits", [])})
+    for key in ("seconds", "updates", "tokens"):
+        total[key] = sum(cost.get(key, 0) for cost in costs)
+    peaks = [cost[PEAK_MEMORY] for cost in costs if PEAK_MEMORY in cost]
+    return total | ({PEAK_MEMORY: max(peaks)} if peaks else {})
+
+
 def total_seconds(logs: Path, settings: dict[str, Any], name: str) -> int | None:
     """Wall-clock time of a row's training and of all that it needs; None: not known."""
     base, _ = split_name(name)
     steps = needs(settings, base)
     if SYSTEMS[base].data:
-        steps.append(f"train-{name}")
+        steps += [log_name(stage) for stage in training_stages(settings, name)]
     found = 0
     for step in steps:
         whole = [log for log in [logs / f"{step}.log"] if log.exists()]
@@ -86,9 +126,8 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
         row["sets"] = scored["sets"]
     if "L2R wins" in scored:
         row["L2R wins"] = scored["L2R wins"]["score"]
-    log = work / "logs" / f"train-{trained}.log"
-    if SYSTEMS[base].data and log.exists():
-        row |= step_cost(log)
+    if SYSTEMS[base].data:
+        row |= training_cost(work / "logs", training_stages(settings, trained))
     total = total_seconds(work / "logs", settings, trained)
     if total is not None:
         row["total seconds"] = total
@@ -149,7 +188,11 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
         )
     names = sorted(
         (path.stem for path in folder.glob("*.json")),
-        key=lambda name: (order.index(split_name(name)[0]), split_name(name)[1]),
+        key=lambda name: (
+            order.index(split_name(name)[0]),
+            is_rescored(name),
+            split_name(name)[1],
+        ),
     )
     rows = [build_row(work, settings, name) for name in names]
     signatures: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sbnmt_plugin.tools.recipes.systems import (
     Options,
     rows,
     split_name,
+    trained_as,
 )
 
 # key: type, default (... if the key must be there)
@@ -34,6 +36,9 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "teacher_train": (dict, {}),  # over `train`, for models of one direction
     "sb_train": (dict, {}),  # over `train`, for models of both
     "systems": (dict, {}),  # over all that, row by row
+    # row -> options over all that, a stage each, with `data` and `continue`
+    "stages": (dict, {}),
+    "rescore": ((int, float), 1),  # W of --sb-rescore, for rows as sb+rescored
     "teachers": (str, "two"),
     "pseudo": (list, []),  # words for translate.py
     "make_triples": (list, []),
@@ -45,6 +50,7 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "jobs": (int, 1),  # steps side by side
     "environment": (dict, {}),
 }
+TRAINING_SETS = ("gold", "pl", "pl-pr", "two", "three", "six")
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 
 
@@ -107,6 +113,31 @@ def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
 
 def check(recipe: dict[str, Any], path: Path) -> None:
     """Refuse values with which a later step would fail or do something else."""
+    for row, stages in recipe["stages"].items():
+        whole = isinstance(stages, list) and all(isinstance(s, dict) for s in stages)
+        if not stages or not whole:
+            raise ValueError(
+                f"{path}: stages.{row} must be a list of options, one for each stage, "
+                f"but is {stages!r}"
+            )
+        kinds = [stage.get("data", TRAINING_SETS[0]) for stage in stages]
+        for kind in kinds:
+            if kind not in TRAINING_SETS:
+                raise ValueError(
+                    f"{path}: stages.{row}: data must be one of "
+                    f"{', '.join(TRAINING_SETS)}, but is {kind!r}"
+                )
+        if stages[0].get("continue"):
+            raise ValueError(
+                f"{path}: stages.{row}: the first stage has nothing to continue"
+            )
+        if any(stage.get("continue") for stage in stages) and not recipe["average"]:
+            raise ValueError(
+                f"{path}: stages.{row}: a stage that continues needs average ≥ 1, "
+                "since the best checkpoint may be one of the stage before"
+            )
+    if not recipe["rescore"] > 0:
+        raise ValueError(f"{path}: rescore must be > 0, but is {recipe['rescore']}")
     kind = recipe["bpe"].get("kind")
     if kind not in ("joint", "separate", "none"):
         raise ValueError(
@@ -121,7 +152,7 @@ def check(recipe: dict[str, Any], path: Path) -> None:
             f"{path}: teachers must be two or one, but is {recipe['teachers']!r}"
         )
     recipe["score"] = {**SCORE, **recipe["score"]}
-    for key, known in (("score", SCORE), ("systems", SYSTEMS)):
+    for key, known in (("score", SCORE), ("systems", SYSTEMS), ("stages", SYSTEMS)):
         unknown = sorted(set(recipe[key]) - set(known))
         if unknown:
             raise ValueError(f"{path}: {key} has unknown keys {', '.join(unknown)}")
@@ -193,15 +224,62 @@ def training_options(recipe: dict[str, Any], name: str) -> Options:
     return {key: value for key, value in options.items() if value is not False}
 
 
+@dataclass(frozen=True)
+class Stage:
+    """One training of a row.
+
+    Attributes:
+        name: of its step and, below the work folder, of its folder.
+        data: training set.
+        options: of fairseq-train, paths left out.
+        continues: whether optimiser and schedule go on from the stage before, or start
+            anew from its weights.
+    """
+
+    name: str
+    data: str
+    options: Options
+    continues: bool = False
+
+
+def training_stages(recipe: dict[str, Any], name: str) -> list[Stage]:
+    """The trainings of a row, one after the other; the last is under its own name."""
+    name = trained_as(name)
+    base, _ = split_name(name)
+    system, options = SYSTEMS[base], training_options(recipe, name)
+    default = [{"data": kind} for kind in system.stages or (system.data,)]
+    asked = recipe["stages"].get(base, default)
+    found = []
+    for number, changes in enumerate(asked, start=1):
+        changes = dict(changes)
+        data = changes.pop("data", system.data)
+        continues = bool(changes.pop("continue", False))
+        own = {**options, **changes}
+        own = {key: value for key, value in own.items() if value is not False}
+        last = number == len(asked)
+        place = name if last else f"{name}/stage-{number}"
+        found.append(Stage(place, data, own, continues))
+    return found
+
+
+def needs_pseudo(recipe: dict[str, Any], names: list[str]) -> bool:
+    """Whether any of the rows is trained on pseudo targets."""
+    stages = [stage for name in names for stage in training_stages(recipe, name)]
+    return any(stage.data not in ("", "gold") for stage in stages)
+
+
 def same_training(recipe: dict[str, Any], name: str) -> str:
     """The row of the paper's comparison that is trained in just this way, or itself."""
+    name = trained_as(name)
     base, seed = split_name(name)
-    wanted = training_options(recipe, name)
+
+    def essence(row: str) -> list[Any]:
+        stages = training_stages(recipe, row)
+        return [(s.data, s.options, s.continues) for s in stages]
+
     for other in PAPER:
         twin = other if seed == 1 else f"{other}@{seed}"
-        system, mine = SYSTEMS[other], SYSTEMS[base]
-        if (system.data, system.starts_from) == (mine.data, mine.starts_from) and (
-            system.data and training_options(recipe, twin) == wanted
-        ):
+        same_start = SYSTEMS[other].starts_from == SYSTEMS[base].starts_from
+        if SYSTEMS[other].data and same_start and essence(twin) == essence(name):
             return twin
     return name

@@ -37,6 +37,8 @@ class System:
         direction: of the model.
         options: of fairseq-train, over those of the recipe.
         starts_from: the row whose weights initialise this one.
+        stages: training sets one after the other, the last being ``data``, where a
+            recipe does not say otherwise; none: ``data`` alone.
     """
 
     title: str
@@ -44,6 +46,7 @@ class System:
     direction: str = L2R
     options: Options = field(default_factory=dict)
     starts_from: str = ""
+    stages: tuple[str, ...] = ()
 
 
 def sweep() -> dict[str, System]:
@@ -86,29 +89,64 @@ PAPER = {
         starts_from="teacher-l2r",
     ),
 }
+# the paper's λ = 0.1 and dropout of the future keep a model from learning to read
+READS = {"--sb-fusion": "tanh", "--sb-lambda": 1, "--sb-future-dropout": 0}
+NOISE = {"--sb-partner-noise": 0.5}
+READING = {
+    "sb-staged": System(
+        "SB-NMT, λ = {lambda}, gold in both streams, then two triples",
+        "two",
+        BOTH,
+        READS,
+        stages=("gold", "two"),
+    ),
+    "sb-noise": System(
+        "SB-NMT, λ = {lambda}, three triples, noise",
+        "three",
+        BOTH,
+        {**READS, **NOISE},
+    ),
+    "sb-noise-gold": System(
+        "SB-NMT, λ = {lambda}, gold, noise", "gold", BOTH, {**READS, **NOISE}
+    ),
+    "sb-own": System(
+        "SB-NMT, λ = {lambda}, gold, own words",
+        "gold",
+        BOTH,
+        {**READS, "--sb-partner": "own"},
+    ),
+}
 SWEEP = sweep()
 SYSTEMS = {
     **PAPER,
+    **READING,
     **SWEEP,
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, NO_INTERACTION),
 }
 OPPONENTS = ("transformer-pl", "transformer-pl-pr")  # with the same pseudo data
-GROUPS = {"paper": list(PAPER), "sweep": list(SWEEP)}
+GROUPS = {"paper": list(PAPER), "reading": list(READING), "sweep": list(SWEEP)}
+RESCORED = "+rescored"  # decoded with --sb-rescore
 
 
 def split_name(name: str) -> tuple[str, int]:
-    """System and seed of a row: ``sb`` is ``sb@1``.
+    """System and seed of a row: ``sb`` is ``sb@1``, and so is ``sb+rescored``.
 
     Raises:
         ValueError: no such row.
     """
-    base, at, seed = name.partition("@")
+    whole, at, seed = name.partition("@")
+    base = whole.removesuffix(RESCORED)
     if base not in SYSTEMS or (at and not re.fullmatch("[0-9]+", seed)):
         raise ValueError(
             f"--rows must name {', '.join([*SYSTEMS, *GROUPS])}, or one of the systems "
-            f"with a seed, as in sb@2, but has {name!r}"
+            f"with a seed, as in sb@2, or rescored, as in sb{RESCORED}, but has "
+            f"{name!r}"
+        )
+    if base != whole and SYSTEMS[base].direction != BOTH:
+        raise ValueError(
+            f"--rows {name}: {base} has one direction, so it cannot be rescored"
         )
     if at and not SYSTEMS[base].data:
         raise ValueError(f"--rows {name}: {base} trains nothing, so it has no seed")
@@ -124,9 +162,20 @@ def rows(names: list[str]) -> list[str]:
     found: list[str] = []
     for name in names:
         for member in GROUPS.get(name, [name]):
-            base, seed = split_name(member)
-            found.append(base if seed == 1 else f"{base}@{seed}")
+            _, seed = split_name(member)
+            whole = member.partition("@")[0]
+            found.append(whole if seed == 1 else f"{whole}@{seed}")
     return list(dict.fromkeys(found))
+
+
+def is_rescored(name: str) -> bool:
+    """Whether the row's answers are chosen by both directions' own scores, too."""
+    return name.partition("@")[0].endswith(RESCORED)
+
+
+def trained_as(name: str) -> str:
+    """The row whose model a rescored one decodes with, or itself."""
+    return name.replace(RESCORED, "", 1)
 
 
 def interacts(name: str) -> bool:
@@ -144,4 +193,5 @@ def describe(name: str, options: Options) -> str:
             "lambda": options.get("--sb-lambda", 0.1),
         }
     )
+    title += ", rescored" * is_rescored(name)
     return title if seed == 1 else f"{title}, seed {seed}"

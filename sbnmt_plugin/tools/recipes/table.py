@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
+from sbnmt_plugin.tools.recipes.systems import (
+    PAPER,
+    PAPER_BLEU,
+    PAPER_SETS,
+    is_rescored,
+)
 from sbnmt_plugin.tools.significance import SAMPLES
 
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
@@ -107,6 +112,28 @@ def set_lines(table: dict[str, Any]) -> list[str]:
     return ["", *aligned(["tok. BLEU by set", *names], cells)]
 
 
+def stage_table(table: dict[str, Any]) -> list[str]:
+    """What each stage of a training cost."""
+    cells = [
+        [
+            f"{row['title']}, stage {place}",
+            stage["data"],
+            number(stage.get("updates"), 0),
+            millions(stage.get("tokens")),
+            minutes(stage.get("seconds")),
+        ]
+        for row in table["rows"]
+        if not is_rescored(row["name"])  # the same training once more
+        for place, stage in enumerate(row.get("stages", []), start=1)
+    ]
+    if not cells:
+        return []
+    return [
+        "",
+        *aligned(["stage", "data", "updates", "tokens, M", "train, min"], cells),
+    ]
+
+
 def notes(table: dict[str, Any]) -> list[str]:
     """What the numbers mean and where they come from."""
     lines = [f"{name}: `{text}`" for name, text in table["signatures"].items()]
@@ -132,7 +159,8 @@ def notes(table: dict[str, Any]) -> list[str]:
 
 def render(table: dict[str, Any]) -> str:
     """The whole, as text."""
-    parts = main_table, set_lines, interaction_table, reading_table, notes
+    probes = interaction_table, reading_table
+    parts = main_table, set_lines, stage_table, *probes, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"
 
 

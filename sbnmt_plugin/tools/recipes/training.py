@@ -11,16 +11,23 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
-from sbnmt_plugin.tools.recipes.settings import flags, same_training, training_options
+from sbnmt_plugin.tools.recipes.settings import (
+    Stage,
+    flags,
+    same_training,
+    training_stages,
+)
 from sbnmt_plugin.tools.recipes.step import Step, words_of
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS, describe, split_name
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 DIRECTIONS = ("l2r", "r2l")
+TRIPLES = ("two", "three", "six")
 EXAMPLES = {
     "pl": "y_g and y_pl, a pair each",
     "pl-pr": "y_g, y_pl and y_pr, a pair each",
     "two": "two triples a sentence",
+    "three": "two triples a sentence, and gold text twice",
     "six": "six triples a sentence",
 }
 
@@ -49,7 +56,7 @@ class Training(Corpus):
 
     @exclusive
     def training_data(self, kind: str) -> Path:
-        """Binarised training set: gold, pl, pl-pr, two or six."""
+        """Binarised training set, a name of :data:`settings.TRAINING_SETS`."""
         gold = self.gold_data()
         if kind == "gold":
             return gold
@@ -68,7 +75,7 @@ class Training(Corpus):
     def examples(self, kind: str) -> Path:
         """Gold text joined with pseudo targets."""
         output, gold = self.work / "examples" / kind / "train", self.bpe()
-        triples = kind in ("two", "six")
+        triples = kind in TRIPLES
         last = output.with_suffix(f".{'r2l' if triples else self.target}")
         if not self.bench.has(last):
             words = ["--source", gold / f"train.{self.source}"]
@@ -91,26 +98,37 @@ class Training(Corpus):
     @exclusive
     def trained(self, name: str) -> Path:
         folder, system = self.work / name, SYSTEMS[split_name(name)[0]]
-        options = training_options(self.settings, name)
-        if self.bench.begin(folder, options):
-            words = [self.training_data(system.data), "--user-dir", PLUGIN]
-            words += ["--save-dir", folder]
-            if system.starts_from:
-                teacher, _ = self.teacher(system.starts_from.removeprefix("teacher-"))
-                words += ["--finetune-from-model", teacher]
-            self.train(name, *words, *flags(options))
-            self.average(name)
-            self.bench.finish(folder)
+        stages = training_stages(self.settings, name)
+        before: list[Any] = []
+        if system.starts_from:
+            teacher, _ = self.teacher(system.starts_from.removeprefix("teacher-"))
+            before = ["--finetune-from-model", teacher]
+        for place, stage in enumerate(stages):
+            own = self.work / stage.name
+            if self.bench.begin(own, stage.options):
+                words = [self.training_data(stage.data), "--user-dir", PLUGIN]
+                words += ["--save-dir", own, *before]
+                self.train(stage, *words, *flags(stage.options))
+                if own == folder:
+                    self.average(name)
+                self.bench.finish(own)
+            if place + 1 < len(stages):
+                going_on = stages[place + 1].continues
+                flag = "--continue-once" if going_on else "--finetune-from-model"
+                before = [flag, own / "checkpoint_last.pt"]
         return folder / "model.pt"
 
-    def train(self, name: str, *words: Any) -> None:
+    def train(self, stage: Stage, *words: Any) -> None:
         """fairseq-train, by torchrun if several processes are wanted."""
         command = [*self.launcher, "-m", PLUGIN.name, "train"]
         if not self.launcher:
             command, words = ["fairseq-train"], tuple(alone(words_of(*words)))
-        title = describe(name, training_options(self.settings, name))
-        makes = self.work / name / "checkpoint_last.pt"
-        self.step(f"train/{name}", f"Train {name}: {title}", makes, *command, *words)
+        row, _, part = stage.name.partition("/")
+        purpose = f"Train {row}: {describe(row, stage.options)}"
+        if part:
+            purpose += f"; {part.replace('-', ' ')}, {stage.data}"
+        makes = self.work / stage.name / "checkpoint_last.pt"
+        self.step(f"train/{stage.name}", purpose, makes, *command, *words)
 
     def average(self, name: str) -> None:
         """Average the last checkpoints, as many as there are, or take the best one."""

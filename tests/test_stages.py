@@ -1,0 +1,142 @@
+"""Trainings in stages, and rows that are decoded with rescoring."""
+
+import json
+
+import in_process
+import pytest
+import yaml
+from commands import load
+from test_scripts import call
+
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import (
+    costs,
+    results,
+    runner,
+    settings,
+    systems,
+    table,
+)
+from sbnmt_plugin.tools.recipes.settings import load_recipe, training_stages
+
+ROWS = ["sb-staged", "sb-staged+rescored", "sb-own", "sb-noise", "sb-noise-gold"]
+STAGES = [
+    {"data": "gold", "--max-epoch": 2},
+    {"data": "two", "--max-epoch": 1, "--lr": 0.001},
+    {"data": "six", "--max-epoch": 3, "--lr": 0.001, "continue": True},
+]
+
+
+def write(folder, **changes):
+    changes = {"stages": {"sb-staged": STAGES}, "average": 2, **changes}
+    return in_process.write_recipe(folder, **changes)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """All new rows of a tiny recipe, run in this process."""
+    folder = tmp_path_factory.mktemp("stages")
+    work = folder / "work"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.Runner, "run", in_process.run)
+        call(run_recipe, write(folder / "toy"), "--work", work, "--rows", *ROWS)
+    return work
+
+
+def test_all_stages_are_trained_and_counted(made):
+    rows = {r["name"]: r for r in json.loads((made / "table.json").read_text())["rows"]}
+    assert set(rows) == set(ROWS)
+    row = rows["sb-staged"]
+    assert [stage["data"] for stage in row["stages"]] == ["gold", "two", "six"]
+    assert all(stage["updates"] > 0 for stage in row["stages"])
+    for key in ("updates", "tokens", "seconds"):
+        assert row[key] == sum(stage[key] for stage in row["stages"])
+    rescored = rows["sb-staged+rescored"]
+    assert rescored["updates"] == row["updates"]
+    assert rescored["title"] == row["title"] + ", rescored"
+    text = table.render({**json.loads((made / "table.json").read_text())})
+    assert text.count(", stage ") == 3
+
+
+def test_a_stage_begins_with_the_weights_of_the_one_before(made):
+    first = load(made / "sb-staged" / "stage-1" / "checkpoint_last.pt")
+    third = load(made / "sb-staged" / "checkpoint_last.pt")
+    updates = [
+        state["optimizer_history"][-1]["num_updates"] for state in (first, third)
+    ]
+    rows = {r["name"]: r for r in json.loads((made / "table.json").read_text())["rows"]}
+    counts = [stage["updates"] for stage in rows["sb-staged"]["stages"]]
+    assert updates == [counts[0], counts[1] + counts[2]]  # the second began anew
+    log = (made / "logs" / "train-sb-staged-stage-2.log").read_text()
+    assert "loading pretrained model from" in log
+    assert "sb-staged/stage-1/checkpoint_last.pt" in log
+
+
+def test_a_rescored_row_is_the_same_model_searched_otherwise(made):
+    assert not (made / "sb-staged+rescored").exists()
+    plain, rescored = (
+        [json.loads(line) for line in (made / "results" / f"{name}.jsonl").open()]
+        for name in ROWS[:2]
+    )
+    assert "l2r" in rescored[0]["l2r"] and "l2r" not in plain[0]["l2r"]
+
+
+def test_three_triples_are_trained_on(made):
+    lines = (made / "examples" / "three" / "train.src").read_text().splitlines()
+    assert len(lines) == 180
+
+
+def test_the_rows_of_old_are_one_stage(tmp_path):
+    recipe = load_recipe(in_process.write_recipe(tmp_path / "toy"), False)
+    for name in [*systems.PAPER, "sb@3"]:
+        (stage,) = training_stages(recipe, name)
+        assert stage.name == name
+        assert stage.options == settings.training_options(recipe, name)
+
+
+def test_every_row_may_have_stages(tmp_path):
+    recipe = load_recipe(write(tmp_path / "toy", stages={"sb": STAGES[:2]}), False)
+    assert settings.same_training(recipe, "sb-tanh-1.0") == "sb-tanh-1.0"
+    first, last = training_stages(recipe, "sb+rescored@2")
+    assert (first.name, last.name) == ("sb@2/stage-1", "sb@2")
+    assert (first.data, first.options["--max-epoch"]) == ("gold", 2)
+    assert settings.needs_pseudo(recipe, ["sb"])
+    assert not settings.needs_pseudo(recipe, ["sb-own", "teacher-l2r", "rerank"])
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ({"sb": []}, "must be a list of options"),
+        ({"sb": {"data": "gold"}}, "must be a list of options"),
+        ({"sb": [{"data": "silver"}]}, "data must be one of gold, pl"),
+        ({"sb": [{"continue": True}]}, "the first stage has nothing to continue"),
+        ({"sb": [{}, {"continue": True}]}, "needs average ≥ 1"),
+        ({"sbb": [{"data": "gold"}]}, "stages has unknown keys sbb"),
+    ],
+)
+def test_wrong_stages_are_refused(tmp_path, stages, message):
+    folder = write(tmp_path / "toy", stages=stages, average=0)
+    with pytest.raises(ValueError, match=message):
+        load_recipe(folder, False)
+
+
+def test_what_has_one_direction_is_not_rescored():
+    assert systems.rows(["sb+rescored@2"]) == ["sb+rescored@2"]
+    with pytest.raises(ValueError, match="teacher-l2r has one direction"):
+        systems.rows(["teacher-l2r+rescored"])
+
+
+def test_a_weight_of_rescoring_must_be_positive(tmp_path):
+    folder = write(tmp_path / "toy")
+    path = folder / "recipe.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "rescore": 0}))
+    with pytest.raises(ValueError, match="rescore must be > 0"):
+        load_recipe(folder, False)
+
+
+def test_a_missing_log_leaves_the_cost_out(tmp_path):
+    recipe = load_recipe(write(tmp_path / "toy"), False)
+    stages = training_stages(recipe, "sb-staged")
+    (tmp_path / "train-sb-staged.log").write_text(costs.launch_line("x"))
+    assert results.training_cost(tmp_path, stages) == {}
