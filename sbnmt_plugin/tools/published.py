@@ -7,7 +7,6 @@ read and written as streams, so that a corpus may be larger than the memory.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gzip
 import hashlib
 import os
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from tqdm import tqdm
 
@@ -186,7 +185,7 @@ class Raw:
                 if name in wanted and member.isfile():
                     content = tar.extractfile(member)
                     assert content is not None
-                    with appearing(self.folder / name) as file:
+                    with new_file(self.folder / name, "wb") as file:
                         shutil.copyfileobj(content, file)
                     wanted.remove(name)
                 if not wanted:
@@ -204,7 +203,7 @@ class Raw:
             url = f"{self.mirror.rstrip('/')}/{archive.name}"
         print(f"downloading {url}", file=sys.stderr)
         try:
-            with urllib.request.urlopen(url) as response, appearing(path) as file:
+            with urllib.request.urlopen(url) as response, new_file(path, "wb") as file:
                 shutil.copyfileobj(response, file)
                 size = response.headers.get("Content-Length")
                 if size is not None and file.tell() != int(size):
@@ -232,19 +231,6 @@ class Raw:
                 f"{found}: fetch it anew, or remove its line if the publisher has "
                 "replaced the file"
             )
-
-
-@contextlib.contextmanager
-def appearing(path: Path) -> Iterator[IO[bytes]]:
-    """Write bytes under a temporary name; the file appears when all is written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------- text

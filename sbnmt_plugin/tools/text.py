@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
@@ -100,7 +100,7 @@ def refuse_overwriting(output: str | None, *inputs: str | None) -> None:
 
 
 @contextlib.contextmanager
-def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
+def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
     """Write a file under a temporary name; it appears when all is written.
 
     Args:
@@ -111,7 +111,7 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    form = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    form: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

@@ -1,10 +1,7 @@
-"""Tokenise a text as the Moses script would (sacremoses), or undo it.
+"""Tokens of a text, as the Moses script makes them (sacremoses), and text of tokens.
 
-    tokenise.py --language de [--lowercase] INPUT OUTPUT
-    tokenise.py --language de --undo INPUT OUTPUT
-
-Chinese (--language zh) is segmented into words by jieba's dictionary and model
-(rjieba); its punctuation is left as it is.
+Chinese (zh) is segmented into words by jieba's dictionary and model (rjieba); its
+punctuation is left as it is.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Parts of benchmark.py: systems that are timed in turn, tables, plots."""
+"""What ``sbnmt benchmark`` is made of: systems that are timed in turn, and tables."""

@@ -142,7 +142,7 @@ class Plain(Synchronous):
 
 
 class Rerank(Plain):
-    """Both teachers' k best, scored by both: see ``scripts/rerank.py``."""
+    """Both teachers' k best, scored by both: see ``sbnmt rerank``."""
 
     def __init__(self, spec: Spec, dtype: str) -> None:
         super().__init__(spec, dtype)

@@ -13,6 +13,7 @@ import contextlib
 import io
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from subword_nmt.apply_bpe import BPE, read_vocabulary
 from subword_nmt.get_vocab import get_vocab
@@ -37,7 +38,9 @@ def learn(texts: list[str], codes: str, merges: int) -> None:
         learn_bpe(lines, output, merges)
 
 
-def apply(codes: str, source: str, target: str, vocabulary: str | None, least: int):
+def apply(
+    codes: str, source: str, target: str, vocabulary: str | None, least: int
+) -> None:
     """Split a text into subwords."""
     known = None
     if vocabulary is not None:
@@ -53,7 +56,7 @@ def apply(codes: str, source: str, target: str, vocabulary: str | None, least: i
     write_lines(target, (bpe.process_line(line) for line in tqdm(lines, leave=False)))
 
 
-def fast_bpe(codes: str) -> object | None:
+def fast_bpe(codes: str) -> Any:
     """fastBPE's encoder, or None where it is missing.
 
     Its codes have no header line, and a third column of counts that it ignores.

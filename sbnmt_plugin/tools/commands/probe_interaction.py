@@ -18,10 +18,7 @@ import json
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.probes import (
-    SETTINGS,
-    Prober,
-)
+from sbnmt_plugin.tools.probes import SETTINGS, Prober
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 from sbnmt_plugin.tools.text import new_file, read_parallel, refuse_tags, remove_bpe
 

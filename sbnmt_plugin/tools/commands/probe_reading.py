@@ -19,12 +19,7 @@ from __future__ import annotations
 import json
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.probes import (
-    HALVES,
-    SETTINGS,
-    bits_by_half,
-    gold_batches,
-)
+from sbnmt_plugin.tools.probes import HALVES, SETTINGS, bits_by_half, gold_batches
 from sbnmt_plugin.tools.text import new_file
 from sbnmt_plugin.tools.translator import Translator
 

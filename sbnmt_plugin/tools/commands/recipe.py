@@ -26,11 +26,7 @@ from sbnmt_plugin.tools.recipes.results import write_table
 from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.script import Heading, render
 from sbnmt_plugin.tools.recipes.settings import find_recipe, load_recipe
-from sbnmt_plugin.tools.recipes.systems import (
-    GROUPS,
-    SYSTEMS,
-    rows,
-)
+from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS, rows
 from sbnmt_plugin.tools.recipes.table import render as render_table
 from sbnmt_plugin.tools.recipes.work_folder import claim, same_recipe
 

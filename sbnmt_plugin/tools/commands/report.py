@@ -16,6 +16,7 @@ whose input is missing says so.  BLEU counts words as sacreBLEU's --tokenize doe
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
@@ -27,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     made = command.parser(__doc__)
     add = made.add_argument
     add("--source", help="source text, one sentence a line")
-    many = {"action": "append", "default": []}
+    many: dict[str, Any] = {"action": "append", "default": []}
     add("--reference", **many, help="reference; repeat for several")
     add("--system", **many, metavar="NAME=FILE", help="a system's output")
     add("--work", help=f"folder of {command_of('recipe')}, which has all of these")
@@ -60,8 +61,9 @@ def main() -> None:
         from sbnmt_plugin.tools.report import build
     except ModuleNotFoundError as error:
         raise ValueError(
-            f"report.py must have the module {error.name}, which is not installed: pip "
-            "install 'sbnmt-plugin[report]', or -e '.[report]' in a clone"
+            f"{command_of('report')} needs the module {error.name}, which is not "
+            "installed: pip install 'sbnmt-plugin[report]', or in a clone -e "
+            "'.[report]'"
         ) from error
     path = build.write_report(args)
     print(path)

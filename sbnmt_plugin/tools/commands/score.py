@@ -16,10 +16,7 @@ import json
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.scoring import (
-    scores,
-    tokenised_bleu,
-)
+from sbnmt_plugin.tools.scoring import scores, tokenised_bleu
 from sbnmt_plugin.tools.text import new_file, read_parallel, refuse_overwriting
 
 

@@ -121,8 +121,8 @@ def from_work(args: argparse.Namespace) -> list[str]:
         ):
             path = work / folder / "model.pt"
             if path.is_file():
-                words = f"--path {shlex.quote(str(path))} {extra}"
-                args.system.append(f"{name}={words.strip()}")
+                options = f"--path {shlex.quote(str(path))} {extra}"
+                args.system.append(f"{name}={options.strip()}")
     words = search_options(json.loads((work / "recipe.json").read_text("utf-8")))
     if "--beam" in words:
         place = words.index("--beam")

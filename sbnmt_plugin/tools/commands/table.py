@@ -18,10 +18,7 @@ from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.results import write_table
 from sbnmt_plugin.tools.recipes.settings import find_recipe, load_recipe
-from sbnmt_plugin.tools.recipes.table import (
-    beside_the_paper,
-    render,
-)
+from sbnmt_plugin.tools.recipes.table import beside_the_paper, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 
 

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import read_lines, refuse_overwriting, write_lines
-from sbnmt_plugin.tools.tokens import (
-    detokenise,
-    tokenise,
-)
+from sbnmt_plugin.tools.tokens import detokenise, tokenise
 
 
 def main() -> None:

@@ -17,10 +17,7 @@ is refused.  Any other option is one of fairseq-generate's or of the task's.
 
 from __future__ import annotations
 
-from sbnmt_plugin.tools.jobs import (
-    job_parser,
-    run_job,
-)
+from sbnmt_plugin.tools.jobs import job_parser, run_job
 from sbnmt_plugin.tools.translator import Translator
 
 

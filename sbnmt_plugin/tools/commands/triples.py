@@ -26,16 +26,17 @@ with --drop-identical.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import random
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import (
-    new_file,
     read_parallel,
     refuse_overwriting,
     refuse_tags,
+    write_lines,
 )
 from sbnmt_plugin.tools.translations import read_translations
 
@@ -43,7 +44,9 @@ TRIPLES, PAIRS = ("two", "three", "six"), ("pl", "pl-pr")
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
 
 
-def examples_of(kind: str, source: str, gold: str, left: str, right: str):
+def examples_of(
+    kind: str, source: str, gold: str, left: str, right: str
+) -> list[Example]:
     """The triples, or pairs, of one sentence."""
     targets: dict[str, list[Example]] = {
         "two": [(left, gold), (gold, right)],
@@ -55,23 +58,33 @@ def examples_of(kind: str, source: str, gold: str, left: str, right: str):
     return [(source, *texts) for texts in targets[kind]]
 
 
-def main() -> None:
-    parser = command.parser(__doc__)
-    parser.add_argument("--source", required=True, help="source text, as binarised")
-    parser.add_argument("--target", required=True, help="gold target text")
-    parser.add_argument("--pseudo-l2r", required=True, help="L2R teacher's, TSV")
-    parser.add_argument("--pseudo-r2l", required=True, help="R2L teacher's, TSV")
-    parser.add_argument("--output", required=True, help="prefix of the files written")
-    kinds = parser.add_mutually_exclusive_group()
+def identical(example: Example) -> bool:
+    """Whether both texts of a triple are the same."""
+    return example[1] == example[-1]
+
+
+def parser() -> argparse.ArgumentParser:
+    made = command.parser(__doc__)
+    add = made.add_argument
+    add("--source", required=True, help="source text, as binarised")
+    add("--target", required=True, help="gold target text")
+    add("--pseudo-l2r", required=True, help="L2R teacher's, TSV")
+    add("--pseudo-r2l", required=True, help="R2L teacher's, TSV")
+    add("--output", required=True, help="prefix of the files written")
+    kinds = made.add_mutually_exclusive_group()
     kinds.add_argument("--triples", choices=TRIPLES, help="default: two")
     kinds.add_argument("--pairs", choices=PAIRS)
-    parser.add_argument(
-        "--shuffle", type=int, metavar="SEED", help="shuffle the examples"
-    )
-    parser.add_argument(
-        "--drop-identical", action="store_true", help="leave out identical pairs"
-    )
-    args = parser.parse_args()
+    add("--shuffle", type=int, metavar="SEED", help="shuffle the examples")
+    add("--drop-identical", action="store_true", help="leave out identical pairs")
+    return made
+
+
+def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
+    """Of the files to write.
+
+    Raises:
+        ValueError: options that do not go together, or files that cannot be written.
+    """
     if args.pairs and args.drop_identical:
         raise ValueError(
             "--drop-identical is for --triples: pairs have one target each"
@@ -81,31 +94,34 @@ def main() -> None:
             "--drop-identical would leave out the third of --triples three, which is "
             "gold text twice: use --triples two"
         )
-    kind = args.pairs or args.triples or "two"
-    suffixes = Path(args.source).suffix, Path(args.target).suffix, ".r2l"
+    suffixes = (Path(args.source).suffix, Path(args.target).suffix, ".r2l")
     if len(set(suffixes)) < 3 or "" in suffixes:
         raise ValueError(
             f"--source {args.source} and --target {args.target} must end in two "
             "different suffixes, and not in .r2l, which name the files written"
         )
-    suffixes = suffixes[:2] if args.pairs else suffixes
-    for suffix in suffixes:
-        written = f"{args.output}{suffix}"
-        refuse_overwriting(written, args.source, args.target)
+    used = suffixes[:2] if args.pairs else suffixes
+    for suffix in used:
+        refuse_overwriting(f"{args.output}{suffix}", args.source, args.target)
+    return used
+
+
+def main() -> None:
+    args = parser().parse_args()
+    suffixes = checked_suffixes(args)
+    kind = args.pairs or args.triples or "two"
     source, gold = read_parallel(args.source, args.target)
     refuse_tags(args.source, source)
     refuse_tags(args.target, gold)
     left = read_translations(args.pseudo_l2r, len(source))
     right = read_translations(args.pseudo_r2l, len(source))
-
     usable = [i for i in range(len(source)) if i in left and i in right]
     examples: list[Example] = []
     for i in usable:
         examples += examples_of(kind, source[i], gold[i], left[i], right[i])
-    total = len(examples)
-    same = [example for example in examples if example[1] == example[-1]]
+    total, same = len(examples), sum(map(identical, examples))
     if args.drop_identical:
-        examples = [example for example in examples if example[1] != example[-1]]
+        examples = [example for example in examples if not identical(example)]
     if not examples:
         raise ValueError(
             "nothing is left: the teachers translated none of the sentences, or all "
@@ -115,16 +131,14 @@ def main() -> None:
         random.Random(args.shuffle).shuffle(examples)
 
     for place, suffix in enumerate(suffixes):
-        with new_file(f"{args.output}{suffix}") as file:
-            for example in examples:
-                file.write(example[place] + "\n")
+        write_lines(f"{args.output}{suffix}", (example[place] for example in examples))
     print(f"{len(source)} sentences, {len(source) - len(usable)} not translated")
     if args.pairs:
         print(f"{total} pairs written; {kind}")
     else:
         print(
-            f"{len(examples)} triples written; {len(same)} of {total} "
-            f"({100 * len(same) / total:.1f} %) with identical texts, "
+            f"{len(examples)} triples written; {same} of {total} "
+            f"({100 * same / total:.1f} %) with identical texts, "
             + ("left out" if args.drop_identical else "kept")
         )
     for example in random.Random(0).sample(examples, min(5, len(examples))):

@@ -89,7 +89,7 @@ def probe_table(table: dict[str, Any], probe: str, title: str, digits: int):
 
 
 def interaction_table(table: dict[str, Any]) -> list[str]:
-    """What the interaction is worth in the search (probe_interaction.py)."""
+    """What the interaction is worth in the search (sbnmt probe-interaction)."""
     pooled = any("sets" in row for row in table["rows"])
     score = "WER, %," if "WER" in table["signatures"] else "tok. BLEU"
     title = f"{score} of one checkpoint" + ", all sets together" * pooled
@@ -97,7 +97,7 @@ def interaction_table(table: dict[str, Any]) -> list[str]:
 
 
 def reading_table(table: dict[str, Any]) -> list[str]:
-    """What is read across of text that gives itself away (probe_reading.py)."""
+    """What is read across of text that gives itself away (sbnmt probe-reading)."""
     title = "bits a token, 2nd half, given away"
     return probe_table(table, "reading", title, 3)
 
