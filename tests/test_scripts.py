@@ -184,6 +184,28 @@ def test_any_other_import_of_the_package_registers(tmp_path):
     assert "torch" in imported(put(tmp_path / "sbnmt.py", *lines), ROOT)
 
 
+WITHOUT = """
+import sys
+sys.modules["jinja2"] = None
+sys.argv[0] = "sbnmt"
+from sbnmt_plugin.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [["report"], ["trace-page", "--trace", "none"]], ids=lambda w: w[0]
+)
+def test_a_missing_extra_is_named(tmp_path, words):
+    command = [sys.executable, "-c", WITHOUT, *words, "--output", str(tmp_path / "x")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"sbnmt {words[0]}: error: the module jinja2 must be installed for this step, "
+        "but is not: pip install 'sbnmt-plugin[report]', or in a clone -e '.[report]'\n"
+    )
+
+
 MESSAGES = {  # of fairseq's, and whether the steps of sbnmt show them
     ("fairseq.tasks.fairseq_task", "can_reuse_epoch_itr = True"): False,
     ("fairseq.tasks.fairseq_task", "creating new batches for epoch 1"): True,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import signal
 import site
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sbnmt_plugin.steps import HOME, STEPS
@@ -54,6 +55,22 @@ def child_environment() -> dict[str, str]:
         path = [str(HOME), os.environ.get("PYTHONPATH")]
         found["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     return found
+
+
+@contextlib.contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Import modules of an extra of setup.py's, which a plain installation lacks.
+
+    Raises:
+        ValueError: one is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"the module {error.name} must be installed for this step, but is not: "
+            f"pip install 'sbnmt-plugin[{name}]', or in a clone -e '.[{name}]'"
+        ) from error
 
 
 def run(action: Callable[[], None]) -> None:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from sbnmt_plugin.tools.benchmark.models import Spec, made_up_batch, test_batches
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Setting, Work, counted_steps
 from sbnmt_plugin.tools.benchmark.workers import Worker, timed
+from sbnmt_plugin.tools.scoring import tokenised_bleu
 
 BASELINE = "fairseq", "float32"
 Row = dict[str, Any]
@@ -195,7 +196,5 @@ def compare_with_floor(result: Row) -> None:
 
 def quality(station: Worker) -> Row:
     """Tokenised BLEU of what a system has translated."""
-    from sbnmt_plugin.tools.scoring import tokenised_bleu
-
     scored = tokenised_bleu(station.ask("texts"), [station.ask("references")])
     return {"BLEU": scored["score"], "signature": scored["signature"]}

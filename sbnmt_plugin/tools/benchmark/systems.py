@@ -21,6 +21,7 @@ from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.tools.benchmark.models import Loaded, Spec, load, source_rows
+from sbnmt_plugin.tools.reranking import forced_scores, unite
 
 ALPHA = 0.6  # of the length penalty with trained weights; lengths are forced else
 MAX_LEN = {"max_len_a": 1.0, "max_len_b": 50}  # tokens, with trained weights
@@ -156,8 +157,6 @@ class Rerank(Plain):
         return super().searcher(setting), self.other.searcher(setting)
 
     def translate(self, searcher: Any, batches: list[Batch]) -> Work:
-        from sbnmt_plugin.tools.reranking import forced_scores, unite
-
         teachers: list[Any] = [  # as much of a Translator as scoring needs
             Namespace(
                 task=Namespace(target_dictionary=system.loaded.words),

@@ -57,13 +57,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     args = parser().parse_args()
-    try:
+    with command.extra("report"):
         from sbnmt_plugin.tools.report import build
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"{command_of('report')} needs the module {error.name}, which is not "
-            "installed: pip install 'sbnmt-plugin[report]', or in a clone -e "
-            "'.[report]'"
-        ) from error
     path = build.write_report(args)
     print(path)

@@ -30,6 +30,8 @@ from tqdm import tqdm
 from sbnmt_plugin.steps import PLUGIN, command_of
 from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.recipes.settings import search_options
+from sbnmt_plugin.tools.report.logs import read_generate_log
+from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 from sbnmt_plugin.tools.text import new_file, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
@@ -106,8 +108,6 @@ def from_work(args: argparse.Namespace) -> list[str]:
     Raises:
         FileNotFoundError: it is not one that is finished.
     """
-    from sbnmt_plugin.tools.report.work import languages
-
     work = Path(args.work)
     target = languages(work)[1]
     args.data = args.data or str(work / "data")
@@ -139,8 +139,6 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
     Raises:
         ValueError: it failed; with the end of its log.
     """
-    from sbnmt_plugin.tools.report.logs import read_generate_log
-
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     with open(log, "w", encoding="utf-8") as file:

@@ -22,8 +22,9 @@ def main() -> None:
     parser.add_argument("--title", default="Two beams, step by step")
     args = parser.parse_args()
     refuse_overwriting(args.output, args.trace)
-    from sbnmt_plugin.tools.report import traces
-    from sbnmt_plugin.tools.report.page import render
+    with command.extra("report"):
+        from sbnmt_plugin.tools.report import traces
+        from sbnmt_plugin.tools.report.page import render
 
     path = Path(args.trace)
     found = traces.read_traces(path)
