@@ -1,14 +1,10 @@
-"""The Python interface, and the package as pip installs it."""
+"""The Python interface."""
 
-import os
-import shutil
-import subprocess
-import sys
 from argparse import Namespace
 
 import pytest
 import torch
-from commands import ROOT, lines, run_generate
+from commands import lines, run_generate
 from helpers import sb_model, source, streams, transformer
 
 from sbnmt_plugin.network.model import SBTransformerModel
@@ -167,42 +163,3 @@ def test_architectures_have_fairseqs_defaults(name):
     for key, value in vars(theirs).items():
         assert getattr(ours, key) == value
     assert ours.sb_fusion == "tanh"
-
-
-def test_the_installed_package_works_as_user_dir(data, trained, tmp_path):
-    """pip install . into a folder; fairseq-generate from elsewhere with it."""
-    copy = tmp_path / "source"
-    copy.mkdir()
-    for name in ("setup.py", "pyproject.toml", "README.md"):
-        shutil.copy(ROOT / name, copy)
-    shutil.copytree(
-        ROOT / "sbnmt_plugin",
-        copy / "sbnmt_plugin",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
-    site = tmp_path / "site"
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    command += ["--no-build-isolation", "--target", str(site), str(copy)]
-    subprocess.run(command, check=True, capture_output=True)
-    environment = {**os.environ, "PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"}
-    where = "import sbnmt_plugin, os; print(os.path.dirname(sbnmt_plugin.__file__))"
-    folder = subprocess.run(
-        [sys.executable, "-c", where],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-    ).stdout.strip()
-    assert folder == str(site / "sbnmt_plugin")
-    command = [sys.executable, "-m", "fairseq_cli.generate", str(data), "--cpu"]
-    command += ["--user-dir", folder, "--task", "sb_translation", "--beam", "4"]
-    done = subprocess.run(
-        [*command, "--path", str(trained)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "H-20\t" in done.stdout

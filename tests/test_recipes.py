@@ -269,6 +269,14 @@ def test_a_first_download_fills_in_the_checksums(mirror, tmp_path):
     assert (tmp_path / "SHA256SUMS").read_bytes() == before
 
 
+def test_checksums_are_kept_by_the_recipe_unless_pip_owns_its_folder(tmp_path):
+    mine = ROOT / "examples" / "wmt14_en_de"
+    theirs = published.PLUGIN / "examples" / "wmt14_en_de"
+    for folder, place in (mine, mine), (theirs, tmp_path):
+        found = published.checksums_of(folder / "prepare.py", tmp_path)
+        assert found == place / "SHA256SUMS"
+
+
 def test_a_file_that_has_changed_is_refused(mirror, tmp_path):
     folder, url = mirror
     fetch(tmp_path, url)

@@ -25,6 +25,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from sbnmt_plugin.steps import PLUGIN
+from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import new_file, read_lines, write_lines
 from sbnmt_plugin.tools.tokens import tokeniser
 
@@ -376,9 +378,7 @@ class Preparation:
 
 def parse(description: str, licensed: bool) -> argparse.Namespace:
     """The command line of every prepare.py."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command.parser(description)
     parser.add_argument("--data", required=True, help="folder of the raw files")
     parser.add_argument("--output", required=True, help="folder to write")
     parser.add_argument("--lowercase", action="store_true")
@@ -389,7 +389,11 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
             "--download", action="store_true", help="fetch archives that are missing"
         )
         parser.add_argument("--mirror", default="", help="URL of a folder of them")
-        parser.add_argument("--checksums", help="default: beside prepare.py")
+        parser.add_argument(
+            "--checksums",
+            help="default: SHA256SUMS beside prepare.py, in --data where that is "
+            "installed",
+        )
     args = parser.parse_args()
     for name in ("first", "workers"):
         value = getattr(args, name)
@@ -398,19 +402,30 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
     return args
 
 
+def checksums_of(script: Path, data: Path) -> Path:
+    """Where the list of checksums is kept: with the recipe, if that is the user's.
+
+    Args:
+        script: the recipe's prepare.py.
+        data: the folder of raw files.
+    """
+    installed = PLUGIN in script.resolve().parents
+    return (data if installed else script.parent) / CHECKSUMS
+
+
 def prepare(description: str, script: str, corpus: Corpus) -> None:
     """A recipe's prepare.py.
 
     Args:
         description: for --help.
-        script: prepare.py's path; the list of checksums is kept beside it.
+        script: prepare.py's path.
         corpus: what to prepare.
     """
     parts = (*corpus.train, corpus.valid, *corpus.test)
     public = any(part.archive for part in parts)
     args = parse(description, licensed=not public)
     options: dict[str, Any] = {}
-    checksums = Path(script).with_name(CHECKSUMS)
+    checksums = checksums_of(Path(script), Path(args.data))
     if public:
         checksums = Path(args.checksums or checksums)
         options = {"download": args.download, "mirror": args.mirror}

@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin import __version__
 from sbnmt_plugin.steps import HOME
 
 LAUNCH, AT, END = "== launch ", "== at ", "== end "
@@ -29,17 +30,23 @@ PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
 
 
 def commit() -> str:
-    """Abbreviated hash of the checkout's commit; "+" where files differ from it."""
+    """Abbreviated hash of the checkout's commit; "+" where files differ from it.
+
+    Of an installed package, which may lie in somebody else's checkout: its version.
+    """
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(HOME), *words]
         return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
     try:
-        name = git("rev-parse", "--short", "HEAD")
-        return name + "+" * bool(name and git("status", "--porcelain", "-uno")) or "?"
+        checkout = git("rev-parse", "--show-toplevel")
+        if checkout and Path(checkout).samefile(HOME):
+            name = git("rev-parse", "--short", "HEAD")
+            return name + "+" * bool(git("status", "--porcelain", "-uno"))
     except FileNotFoundError:
-        return "?"
+        pass  # no git here
+    return f"v{__version__}"
 
 
 def machine() -> str:
