@@ -6,10 +6,26 @@ import sys
 import pytest
 import torch
 
-from sbnmt_plugin.tools.benchmark import decoding, floor, results, training
+from sbnmt_plugin.tools.benchmark import (
+    choices,
+    decoding,
+    floor,
+    measuring,
+    plan,
+    record,
+    results,
+    training,
+    workers,
+)
 from sbnmt_plugin.tools.benchmark.models import Spec
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
-from sbnmt_plugin.tools.benchmark.workers import Worker, peak_memory, reset_peak
+from sbnmt_plugin.tools.benchmark.workers import (
+    Failure,
+    Worker,
+    peak_memory,
+    reset_peak,
+)
+from sbnmt_plugin.tools.commands import benchmark
 
 TINY = Spec(size="tiny", vocabulary=50)
 CASE = decoding.Case(batch=3, length=6, beam=4)
@@ -113,33 +129,205 @@ def test_workers_do_not_interrupt_progress_bars(capfd):
 
 def test_a_worker_reports_its_errors():
     wrong = "sbnmt_plugin.tools.benchmark.floor:Floor", (TINY, "float99")
-    with pytest.raises(RuntimeError, match="float99"):
+    with pytest.raises(Failure, match="float99") as caught:
         Worker(*wrong, threads=1)
+    assert caught.value.reason.startswith("AttributeError: module 'torch' has no attr")
+
+
+def test_a_process_that_dies_is_a_failure():
+    """As by the system, for want of memory."""
+    with pytest.raises(Failure, match=r"the process has died \(exit 3\)"):
+        Worker("os:_exit", (3,), threads=1)
+
+
+def test_processes_that_work_together_do_not_wait_for_one_that_failed(monkeypatch):
+    """The first would wait for ever; the second has no such method."""
+    monkeypatch.setattr(workers, "PATIENCE", 0.1)
+    with (
+        Worker("threading:Event", (), threads=1) as waiting,
+        Worker("io:StringIO", (), threads=1) as failing,
+        pytest.raises(Failure, match="no attribute 'wait'"),
+    ):
+        workers.ask_all([waiting, failing], "wait")
+
+
+# ---------------------------------------------------------------- cases
+
+
+def options(*words):
+    return benchmark.parser().parse_args(["--output", "out", *words])
+
+
+def test_the_headline_is_what_is_measured_unasked():
+    assert plan.names(options()) == [
+        ("decoding", "base-50-25-4"),
+        ("floor", "floor-float32"),
+        ("floor", "floor-bfloat16"),
+        ("training", "training-1"),
+        ("training", "training-2"),
+    ]
+    assert len(plan.names(options("--grid", "full", "--parts", "decoding"))) == 10
+    names = {name for name, _ in plan.systems(options())}
+    assert names == set(SYSTEMS) - {"Rerank-NMT"}  # as long as all others
+
+
+@pytest.mark.parametrize("work", [None, "work/toy"])
+def test_a_case_has_the_name_that_makes_it(work):
+    words = ["--grid", "full", *(["--work", work] if work else [])]
+    models = plan.models_name(options(*words))
+    for case in plan.grid(options(*words)):
+        assert decoding.Case.named(case.name(models), models) == case
+
+
+def test_cases_are_chosen_by_their_names():
+    words = "floor-float32,base-1-25-4,base-t99-10-2,training-2"
+    assert plan.names(options("--cases", words)) == [
+        ("floor", "floor-float32"),
+        ("decoding", "base-1-25-4"),
+        ("decoding", "base-t99-10-2"),
+        ("training", "training-2"),
+    ]
+
+
+# ---------------------------------------------------------------- the record
+
+ORIGIN = {"commit": "a", "--rounds": 3, "models": {"m.pt": [7, 1]}}
+HEAD = {"command": "one", "commit": "a", "date": "", "machine": "", "versions": ""}
+
+
+def begun(folder, command="one", **others):
+    head = {**HEAD, "command": command, "spec": "", "origin": {**ORIGIN, **others}}
+    return record.Record(folder, head)
+
+
+FLOOR = {"dtype": "x", "operations": 1, "bytes": 1, "seconds": 1, "operations/s": 1}
+
+
+def test_a_record_is_written_after_every_case_and_continued(tmp_path):
+    first = begun(tmp_path)
+    first.add("floor", "floor-x", [FLOOR])
+    second = begun(tmp_path, command="two")
+    assert second.has("floor", "floor-x")
+    assert not second.has("floor", "floor-y")
+    second.add("floor", "floor-y", [{"dtype": "y", "failed": "no memory"}])
+    found = json.loads((tmp_path / "benchmark.json").read_text())
+    assert [row["case"] for row in found["floor"]] == ["floor-x", "floor-y"]
+    assert found["command"] == "one; two"
+    text = (tmp_path / "benchmark.md").read_text()
+    assert "no memory" in text and "products alone" in text
+
+
+def test_a_case_in_which_a_system_failed_is_there_unless_retried(tmp_path):
+    kept = begun(tmp_path)
+    kept.add("floor", "floor-x", [{"dtype": "x", "failed": "no memory"}])
+    kept.add("floor", "floor-y", [FLOOR])
+    assert kept.failed() == ["floor-x"]
+    assert kept.has("floor", "floor-x")
+    assert not kept.has("floor", "floor-x", retry=True)
+    assert kept.has("floor", "floor-y", retry=True)
+    kept.add("floor", "floor-x", [FLOOR])
+    assert kept.failed() == []
+    cases = [row["case"] for row in kept.result["floor"]]
+    assert cases == ["floor-x", "floor-y"]  # in its old place
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"commit": "b"}, "another commit"),
+        ({"machine": "b"}, "another machine"),
+        ({"--rounds": 5}, "another --rounds"),
+        ({"models": {"m.pt": [7, 2]}}, "another m.pt"),
+    ],
+)
+def test_numbers_of_another_origin_are_refused_by_name(tmp_path, other, reason):
+    begun(tmp_path).write()
+    before = (tmp_path / "benchmark.json").read_bytes()
+    with pytest.raises(ValueError, match=f"was measured with {reason}: choose another"):
+        begun(tmp_path, **other)
+    assert (tmp_path / "benchmark.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"decoding": []}'])
+def test_a_record_that_cannot_be_continued_is_named(tmp_path, content):
+    (tmp_path / "benchmark.json").write_text(content)
+    with pytest.raises(
+        ValueError, match=r"benchmark.json is damaged, or of an earlier"
+    ):
+        begun(tmp_path)
+
+
+# ---------------------------------------------------------------- failing rows
+
+
+def rows_of(case, *systems):
+    with decoding.Stations(TINY, list(systems), threads=1) as stations:
+        return decoding.run_case(stations, case, rounds=1)
+
+
+def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(capsys):
+    good, bad = decoding.BASELINE, ("SB-NMT", "float99")
+    measured, failed = rows_of(CASE, good, bad)
+    assert measured["ratio"] == 1
+    assert "ratio" not in failed and "no attribute 'float99'" in failed["failed"]
+    assert "Traceback" in capsys.readouterr().err
+    table = results.decoding_table([measured, failed])
+    assert "no attribute 'float99'" in table[-1] and "1.00×" in table[-2]
+
+
+def test_without_the_baseline_there_are_no_ratios(monkeypatch):
+    monkeypatch.setattr(decoding, "BASELINE", ("Moses", "float32"))
+    failed, measured = rows_of(CASE, decoding.BASELINE, ("fairseq", "float32"))
+    assert failed["failed"] == "KeyError: 'Moses'"
+    assert measured["sentences/s"] > 0 and "ratio" not in measured
+    assert len(results.decoding_table([failed, measured])) == 4
+
+
+def test_a_system_that_failed_is_opened_anew_for_the_next_case():
+    system = ("fairseq", "float32")
+    with decoding.Stations(TINY, [system], threads=1) as stations:
+        stations.begin()
+        assert stations.ask(system, "prepare", "no case") is None
+        assert stations.ask(system, "measure") is None
+        assert "AttributeError" in stations.failed[system]
+        (row,) = decoding.run_case(stations, CASE, rounds=1)
+        assert row["ratio"] == 1
+
+
+def test_more_processes_than_gpus_fail_by_name():
+    if torch.cuda.device_count() > 1:
+        pytest.skip("this machine has GPUs")
+    spec = Spec(size="tiny", vocabulary=50, device="cuda")
+    case = training.Case(sentences=4, length=6, processes=2)
+    rows = training.run_case(spec, case, dropout=0.0, rounds=1, threads=1)
+    assert [row["system"] for row in rows] == ["fairseq", "SB-NMT"]
+    for row in rows:
+        assert row["failed"].startswith("2 processes need as many GPUs, but torch sees")
+    assert "2 processes need" in results.training_table(rows)[-1]
+
+
+# ---------------------------------------------------------------- the command
 
 
 def command(tmp_path, monkeypatch, *words):
-    from sbnmt_plugin.tools.commands import benchmark
-
-    monkeypatch.setattr(
-        sys, "argv", ["benchmark.py", "--output", str(tmp_path), *words]
-    )
+    argv = ["benchmark.py", "--output", str(tmp_path), *words]
+    monkeypatch.setattr(sys, "argv", argv)
     benchmark.main()
+
+
+def two_systems(monkeypatch):
+    pair = [("fairseq", "float32"), ("SB-NMT", "float32")]
+    monkeypatch.setattr(measuring, "systems", lambda args: pair)
 
 
 def test_the_command_writes_table_json_and_plot(tmp_path, monkeypatch, capsys):
     """Two systems, each in a process of its own."""
-    from sbnmt_plugin.tools.commands import benchmark
-
-    monkeypatch.setattr(benchmark, "LENGTHS", (3, 5))
-    monkeypatch.setattr(benchmark, "BEAMS", ())
-    monkeypatch.setattr(benchmark, "BATCHES", ())
-    monkeypatch.setattr(
-        benchmark,
-        "systems",
-        lambda args: [("fairseq", "float32"), ("SB-NMT", "float32")],
-    )
+    monkeypatch.setattr(choices, "LENGTHS", (3, 5))
+    monkeypatch.setattr(choices, "BEAMS", ())
+    monkeypatch.setattr(choices, "BATCHES", ())
+    two_systems(monkeypatch)
     words = "--size tiny --vocabulary 50 --rounds 1 --threads 1 --max-tokens 30"
-    words += " --parts decoding,training,processes --sentences 4"
+    words += " --grid full --parts decoding,training,processes --sentences 4"
     command(tmp_path, monkeypatch, *words.split())
     found = json.loads((tmp_path / "benchmark.json").read_text())
     cases = {(r["batch"], r["length"]) for r in found["decoding"]}
@@ -147,9 +335,42 @@ def test_the_command_writes_table_json_and_plot(tmp_path, monkeypatch, capsys):
     assert {r["processes"] for r in found["training"]} == {1, 2}
     assert all(r["sentences"] == 4 for r in found["training"])
     text = (tmp_path / "benchmark.md").read_text()
-    assert text in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert text in said.out
+    for name in ("tiny-50-25-4", "tiny-t30-25-4", "tiny-50-5-4", "training-2"):
+        assert name in said.err  # the progress names its case
     assert "| SB-NMT" in text and found["commit"] in text
     assert (tmp_path / "benchmark.svg").read_text().startswith("<?xml")
+
+
+def test_an_interrupted_command_continues(tmp_path, monkeypatch):
+    measured = []
+
+    def run_case(stations, case, rounds):
+        name = case.name("tiny")
+        measured.append(name)
+        if measured == ["tiny-50-25-4", "tiny-1-25-4"]:
+            raise KeyboardInterrupt
+        return [{"system": "x", "dtype": "y", "failed": "z", **vars_of(case)}]
+
+    def vars_of(case):
+        names = {"batch": case.batch, "length": case.length, "beam": case.beam}
+        return {**names, "max tokens": None}
+
+    monkeypatch.setattr(decoding, "run_case", run_case)
+    words = ["--size", "tiny", "--cases"]
+    cases = ["tiny-50-25-4", "tiny-1-25-4", "tiny-50-10-4"]
+    with pytest.raises(KeyboardInterrupt):
+        command(tmp_path, monkeypatch, *words, ",".join(cases))
+    found = json.loads((tmp_path / "benchmark.json").read_text())
+    assert [row["case"] for row in found["decoding"]] == cases[:1]
+    measured[:0] = ["before"]
+    command(tmp_path, monkeypatch, *words, ",".join(cases))
+    assert measured == ["before", *cases[:2], *cases[1:]]
+    found = json.loads((tmp_path / "benchmark.json").read_text())
+    assert [row["case"] for row in found["decoding"]] == cases
+    with pytest.raises(ValueError, match="was measured with another --rounds"):
+        command(tmp_path, monkeypatch, *words, cases[0], "--rounds", "2")
 
 
 def test_the_plot_goes_from_left_to_right(monkeypatch):
@@ -180,6 +401,13 @@ def test_the_plot_goes_from_left_to_right(monkeypatch):
         ("--rounds 0", "--rounds must be ≥ 1"),
         ("--dropout 1", "--dropout must be in"),
         ("--work nowhere", "--work must be a finished recipe's folder"),
+        (
+            "--cases small-50-25-4",
+            "must be base-BATCH-LENGTH-BEAM, as base-50-25-4",
+        ),
+        ("--cases base-50-test-4", "length in base-50-test-4 must be test with --work"),
+        ("--cases base-50-25", "or one of floor-float32, floor-bfloat16, training-1"),
+        ("--cases base-50-25-4 --parts floor", "leave out --parts"),
     ],
 )
 def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):
@@ -189,15 +417,7 @@ def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):
 
 
 def test_narrow_numbers_are_compared_with_wide_ones():
-    class Told:
-        def __init__(self, *texts):
-            self.ask = lambda method: list(texts)
-
-    rows = [{"system": "x", "dtype": kind} for kind in ("float32", "bfloat16")]
-    told = {("x", "float32"): Told("a", "b", "c", "d")}
-    decoding.compare_texts(rows, told | {("x", "bfloat16"): Told("a", "b", "c", "e")})
-    assert "as in float32" not in rows[0]
-    assert rows[1]["as in float32"] == 0.75
+    assert decoding.share_of_same(list("abce"), list("abcd")) == 0.75
 
 
 def test_the_tables_leave_out_what_is_empty():

@@ -1,4 +1,4 @@
-"""Messages of fairseq's that would stand in the middle of the steps' progress bars."""
+"""Messages that would stand in the middle of the steps' progress bars."""
 
 from __future__ import annotations
 
@@ -19,3 +19,12 @@ def silence() -> None:
     """Leave out exactly these messages in this process from now on."""
     for name in SILENCED:
         logging.getLogger(name).addFilter(wanted)
+
+
+def only_warnings(*names: str) -> None:
+    """Leave out what packages tell of their work, once fairseq is imported.
+
+    It sets up logging for everything, the least important included.
+    """
+    for name in names:
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
+import re
+import sys
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 from tqdm import tqdm
 
 from sbnmt_plugin.tools.benchmark.models import Spec, made_up_batch, test_batches
+from sbnmt_plugin.tools.benchmark.results import FAILED, ratios
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Setting, Work, counted_steps
-from sbnmt_plugin.tools.benchmark.workers import Worker, timed
+from sbnmt_plugin.tools.benchmark.workers import Failure, Worker, timed
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 
-BASELINE = "fairseq", "float32"
+WIDE = "float32"
+BASELINE = "fairseq", WIDE
+TEST_SET = "test"  # a case's length in its name, with a recipe's models
 Row = dict[str, Any]
 
 
@@ -37,6 +41,36 @@ class Case:
     def sentences(self) -> int:
         """Sentences of a made-up batch."""
         return self.batch or max(1, self.tokens // (self.length or 1))
+
+    def name(self, models: str) -> str:
+        """``MODELS-BATCH-LENGTH-BEAM``, as ``base-50-25-4`` or ``toy-t4096-test-4``.
+
+        Args:
+            models: a size, or a recipe's folder.
+        """
+        batch = self.batch or f"t{self.tokens}"
+        return f"{models}-{batch}-{self.length or TEST_SET}-{self.beam}"
+
+    @classmethod
+    def named(cls, name: str, models: str) -> Case:
+        """The case of a name.
+
+        Raises:
+            ValueError: it is none of these models'.
+        """
+        number = r"([1-9]\d*)"
+        form = rf"{re.escape(models)}-(t?){number}-(?:{number}|{TEST_SET})-{number}"
+        found = re.fullmatch(form, name)
+        if found is None:
+            raise ValueError(
+                f"a case of decoding must be {models}-BATCH-LENGTH-BEAM, as "
+                f"{cls().name(models)}, but is {name}"
+            )
+        tokens, size, length, beam = found.groups()
+        case = cls(length=int(length) if length else None, beam=int(beam))
+        if tokens:
+            return replace(case, batch=None, tokens=int(size))
+        return replace(case, batch=int(size))
 
 
 class Station:
@@ -93,108 +127,146 @@ class Station:
         return [task.target_dictionary.string(row, "@@ ") for row in rows]
 
 
-def run_cases(
-    spec: Spec,
-    cases: list[Case],
-    systems: list[tuple[str, str]],
-    rounds: int,
-    threads: int,
-) -> list[Row]:
-    """Measure all systems in all cases.
+class Stations:
+    """All systems' workers; one that fails is out of its case, then opened anew.
 
-    Within a case they take turns, in another order every round, so that a machine
-    that gets slower is slower for all.
+    Args:
+        systems: names and types of numbers.
+        threads: of each.
+    """
+
+    def __init__(
+        self, spec: Spec, systems: list[tuple[str, str]], threads: int
+    ) -> None:
+        self.spec = spec
+        self.systems = systems
+        self.threads = threads
+        self.workers: dict[tuple[str, str], Worker] = {}
+        self.failed: dict[tuple[str, str], str] = {}  # in this case
+        self.missing: dict[tuple[str, str], str] = {}  # cannot be had at all
+
+    def begin(self) -> None:
+        """Before a case: open what is not there."""
+        self.failed = dict(self.missing)
+        closed = [s for s in self.systems if s not in {**self.workers, **self.missing}]
+        for system in closed:
+            self.workers[system] = Worker(
+                "sbnmt_plugin.tools.benchmark.decoding:Station",
+                (self.spec, *system),
+                threads=self.threads,
+                wait=False,
+            )
+        for system in tqdm(closed, desc="loading", unit="system", leave=False):
+            try:
+                self.workers[system].receive()
+            except Failure as failure:
+                self._drop(system, failure)
+                self.missing[system] = failure.reason
+
+    def ask(self, system: tuple[str, str], method: str, *words: Any) -> Any:
+        """What a system answers; None if it fails now, or has failed in this case."""
+        if system in self.failed:
+            return None
+        try:
+            return self.workers[system].ask(method, *words)
+        except Failure as failure:
+            self._drop(system, failure)
+            return None
+
+    def _drop(self, system: tuple[str, str], failure: Failure) -> None:
+        """Note why a system is out, and end its process."""
+        self.failed[system] = failure.reason
+        tqdm.write(f"{', '.join(system)} failed: {failure}", file=sys.stderr)
+        if system in self.workers:
+            self.workers.pop(system).close()
+
+    def __enter__(self) -> Stations:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all of them; a further case opens them anew."""
+        while self.workers:
+            self.workers.popitem()[1].close()
+
+
+def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
+    """Measure all systems in a case.
+
+    They take turns, in another order every round, so that a machine that gets slower
+    is slower for all.
 
     Returns:
-        A row per case and system: medians, extremes, and the ratio of speed to
-        :data:`BASELINE`, taken round by round.
+        A row per system: medians, extremes, and the ratio of speed to
+        :data:`BASELINE`, taken round by round; or the reason for which it failed.
     """
-    rows: list[Row] = []
-    with ExitStack() as stack:
-        stations = {
-            system: stack.enter_context(
-                Worker(
-                    "sbnmt_plugin.tools.benchmark.decoding:Station",
-                    (spec, *system),
-                    threads=threads,
-                )
-            )
-            for system in tqdm(systems, desc="loading", unit="system")
+    stations.begin()
+    systems = stations.systems
+    heads = {s: stations.ask(s, "prepare", case) for s in systems}
+    runs: dict[tuple[str, str], list[Row]] = {s: [] for s in systems}
+    for number in tqdm(range(rounds), desc="decoding", unit="round", leave=False):
+        shift = number % len(systems)
+        for system in [*systems[shift:], *systems[:shift]]:
+            runs[system].append(stations.ask(system, "measure"))
+    trained = case.length is None
+    texts: dict[tuple[str, str], Any] = {}
+    references: list[str] = []
+    if trained:
+        texts = {s: stations.ask(s, "texts") for s in systems}
+        given = [stations.ask(s, "references") for s in systems]
+        references = next(filter(None, given), [])
+    rows = []
+    for system in systems:
+        row: Row = {
+            "system": system[0],
+            "dtype": system[1],
+            "batch": case.batch if trained else case.sentences,
+            "max tokens": None if case.batch else case.tokens,
+            "length": case.length,
+            "beam": case.beam,
         }
-        for case in tqdm(cases, desc="decoding", unit="case"):
-            heads = {s: station.ask("prepare", case) for s, station in stations.items()}
-            runs: dict[tuple[str, str], list[Row]] = {s: [] for s in systems}
-            for number in range(rounds):
-                shift = number % len(systems)
-                for system in [*systems[shift:], *systems[:shift]]:
-                    runs[system].append(stations[system].ask("measure"))
-            for system in systems:
-                row = summary(runs[system], runs[BASELINE])
-                rows.append(
-                    {
-                        "system": system[0],
-                        "dtype": system[1],
-                        "batch": case.sentences if case.length else case.batch,
-                        "max tokens": None if case.batch else case.tokens,
-                        "length": case.length,
-                        "beam": case.beam,
-                        **heads[system],
-                        **row,
-                    }
-                )
-                if case.length is None:
-                    rows[-1] |= quality(stations[system])
-            if case.length is None:
-                compare_texts(rows[-len(systems) :], stations)
+        rows.append(row)
+        if system in stations.failed:
+            row[FAILED] = stations.failed[system]
+            continue
+        baseline = None if BASELINE in stations.failed else runs[BASELINE]
+        row |= {**heads[system], **summary(runs[system], baseline)}
+        if trained:
+            row |= quality(texts[system], references)
+            wide = texts.get((system[0], WIDE))
+            if system[1] != WIDE and wide is not None:
+                row["as in float32"] = share_of_same(texts[system], wide)
     return rows
 
 
-def summary(runs: list[Row], baseline: list[Row]) -> Row:
+def summary(runs: list[Row], baseline: list[Row] | None) -> Row:
     """Medians and extremes of some runs; ratios to the baseline's, pair by pair."""
     seconds = [run["seconds"] for run in runs]
     speeds = [run["sentences"] / run["seconds"] for run in runs]
-    ratios = [theirs["seconds"] / ours for ours, theirs in zip(seconds, baseline)]
     memory = max(run["memory"] for run in runs)
-    return {
+    found = {
         "sentences/s": median(speeds),
         "sentences/s, least": min(speeds),
         "sentences/s, most": max(speeds),
         "tokens/s": median(run["tokens"] / run["seconds"] for run in runs),
         "seconds": seconds,
-        "ratio": median(ratios),
-        "ratio, least": min(ratios),
-        "ratio, most": max(ratios),
         "memory": memory,
-        "memory ratio": memory / max(run["memory"] for run in baseline),
     }
+    if baseline is None:
+        return found
+    theirs = [run["seconds"] for run in baseline]
+    peak = max(run["memory"] for run in baseline)
+    return {**found, **ratios(seconds, theirs), "memory ratio": memory / peak}
 
 
-def compare_texts(rows: list[Row], stations: dict[tuple[str, str], Worker]) -> None:
-    """Add to narrow numbers which share of the translations float32 gives as well."""
-    for row in rows:
-        wide = stations.get((row["system"], "float32"))
-        if row["dtype"] == "float32" or wide is None:
-            continue
-        narrow = stations[row["system"], row["dtype"]].ask("texts")
-        same = sum(a == b for a, b in zip(narrow, wide.ask("texts")))
-        row["as in float32"] = same / len(narrow)
+def share_of_same(narrow: list[str], wide: list[str]) -> float:
+    """Which share of the translations float32 gives as well."""
+    return sum(a == b for a, b in zip(narrow, wide)) / len(narrow)
 
 
-def compare_with_floor(result: Row) -> None:
-    """Add to the rows of the floor's case which share of their time it is."""
-    case = Case()
-    floors = {row["dtype"]: row["seconds"] for row in result["floor"]}
-    for row in result.get("decoding", []):
-        same = (row["batch"], row["length"], row["beam"]) == (
-            case.batch,
-            case.length,
-            case.beam,
-        )
-        if same and row["dtype"] in floors and row["system"] != "Rerank-NMT":
-            row["of the floor"] = floors[row["dtype"]] / median(row["seconds"])
-
-
-def quality(station: Worker) -> Row:
+def quality(texts: list[str], references: list[str]) -> Row:
     """Tokenised BLEU of what a system has translated."""
-    scored = tokenised_bleu(station.ask("texts"), [station.ask("references")])
+    scored = tokenised_bleu(texts, [references])
     return {"BLEU": scored["score"], "signature": scored["signature"]}

@@ -7,6 +7,7 @@ on attention over the past, on choosing tokens and on moving memory.
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from statistics import median
@@ -16,8 +17,10 @@ import torch
 import torch.nn.functional as F
 
 from sbnmt_plugin.tools.benchmark.models import SIZES, Spec
+from sbnmt_plugin.tools.benchmark.results import FAILED, HEADLINE
+from sbnmt_plugin.tools.benchmark.workers import Failure, Worker
 
-REPEATS = 5
+REPEATS = 5  # of a product
 Row = dict[str, Any]
 
 
@@ -100,3 +103,15 @@ class Floor:
             "seconds": seconds,
             "operations/s": operations / seconds,
         }
+
+
+def floor_row(spec: Spec, dtype: str, threads: int) -> Row:
+    """The floor of the headline's case, or why it cannot be measured."""
+    sizes = (HEADLINE[name] for name in ("batch", "length", "beam"))
+    place = "sbnmt_plugin.tools.benchmark.floor:Floor"
+    try:
+        with Worker(place, (spec, dtype), threads) as worker:
+            return {"dtype": dtype, **worker.ask("measure", *sizes)}
+    except Failure as failure:
+        print(f"the floor in {dtype} failed: {failure}", file=sys.stderr)
+        return {"dtype": dtype, FAILED: failure.reason}

@@ -95,6 +95,9 @@ def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
     return Loaded(model.to(spec.device), words, words)
 
 
+KINDS = ("both", *NAMES)  # of a recipe's models
+
+
 def trained_model(work: Path, kind: str) -> Path:
     """A recipe's checkpoint.
 

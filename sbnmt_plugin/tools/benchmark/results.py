@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
+from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.recipes.table import aligned
 
 Row = dict[str, Any]
 HEADLINE = {"batch": 50, "length": 25, "beam": 4}
 AXES = ("length", "beam")
+FAILED = "failed"  # of a row: why it has no numbers
 
 
 def is_headline(row: Row) -> bool:
@@ -17,13 +20,38 @@ def is_headline(row: Row) -> bool:
     return all(row.get(name) == value for name, value in HEADLINE.items())
 
 
-def times(value: float) -> str:
-    return f"{value:.2f}×"
+def ratios(ours: list[float], theirs: list[float]) -> Row:
+    """How many times as fast, round by round: median and extremes."""
+    found = [b / a for a, b in zip(ours, theirs)]
+    return {
+        "ratio": median(found),
+        "ratio, least": min(found),
+        "ratio, most": max(found),
+    }
+
+
+def compare_with_floor(result: Row) -> None:
+    """Add to the rows of the floor's case which share of their time it is."""
+    floors = {r["dtype"]: r["seconds"] for r in measured(result.get("floor", []))}
+    for row in filter(is_headline, measured(result.get("decoding", []))):
+        if row["dtype"] in floors and row["system"] != "Rerank-NMT":
+            row["of the floor"] = floors[row["dtype"]] / median(row["seconds"])
+
+
+def measured(rows: list[Row]) -> list[Row]:
+    """The rows that did not fail."""
+    return [row for row in rows if FAILED not in row]
+
+
+def times(row: Row, name: str) -> str:
+    """A ratio, if there is one."""
+    return optional(row, name, ".2f") and f"{row[name]:.2f}×"
 
 
 def spread(row: Row) -> str:
     """A ratio with its extremes."""
-    return f"{times(row['ratio'])} ({row['ratio, least']:.2f}–{row['ratio, most']:.2f})"
+    ends = optional(row, "ratio, least", ".2f"), optional(row, "ratio, most", ".2f")
+    return times(row, "ratio") and f"{times(row, 'ratio')} ({'–'.join(ends)})"
 
 
 def rendered(rows: list[Row], columns: dict[str, Callable[[Row], str]]) -> list[str]:
@@ -35,6 +63,10 @@ def rendered(rows: list[Row], columns: dict[str, Callable[[Row], str]]) -> list[
 
 def optional(row: Row, name: str, form: str) -> str:
     return "" if row.get(name) is None else format(row[name], form)
+
+
+def billions(row: Row, name: str, form: str) -> str:
+    return "" if row.get(name) is None else format(row[name] / 1e9, form)
 
 
 def decoding_table(rows: list[Row]) -> list[str]:
@@ -50,14 +82,15 @@ def decoding_table(rows: list[Row]) -> list[str]:
             "length": lambda r: optional(r, "length", "d") or "test set",
             "beam": lambda r: str(r["beam"]),
             "steps": lambda r: optional(r, "steps", "d"),
-            "sentences/s": lambda r: f"{r['sentences/s']:.1f}",
-            "tokens/s": lambda r: f"{r['tokens/s']:,.0f}",
+            "sentences/s": lambda r: optional(r, "sentences/s", ".1f"),
+            "tokens/s": lambda r: optional(r, "tokens/s", ",.0f"),
             "speed, × fairseq": spread,
-            "GiB": lambda r: f"{r['memory']:.2f}",
-            "memory, × fairseq": lambda r: times(r["memory ratio"]),
+            "GiB": lambda r: optional(r, "memory", ".2f"),
+            "memory, × fairseq": lambda r: times(r, "memory ratio"),
             "of the floor": lambda r: optional(r, "of the floor", ".0%"),
             "tok. BLEU": lambda r: optional(r, "BLEU", ".2f"),
             "same texts": lambda r: optional(r, "as in float32", ".1%"),
+            FAILED: lambda r: r.get(FAILED, ""),
         },
     )
 
@@ -70,15 +103,16 @@ def training_table(rows: list[Row]) -> list[str]:
             "system": lambda r: r["system"],
             "processes": lambda r: str(r["processes"]),
             "sentences": lambda r: str(r["sentences"]),
-            "labels": lambda r: f"{r['labels']:,}",
-            "sentences/s": lambda r: f"{r['sentences/s']:.2f}",
-            "labels/s": lambda r: f"{r['tokens/s']:,.0f}",
+            "labels": lambda r: optional(r, "labels", ","),
+            "sentences/s": lambda r: optional(r, "sentences/s", ".2f"),
+            "labels/s": lambda r: optional(r, "tokens/s", ",.0f"),
             "speed, × fairseq": spread,
-            "forward, s": lambda r: f"{r['forward']:.2f}",
-            "backward, s": lambda r: f"{r['backward']:.2f}",
-            "optimiser, s": lambda r: f"{r['optimiser']:.2f}",
-            "GiB": lambda r: f"{r['memory']:.2f}",
-            "memory, × fairseq": lambda r: times(r["memory ratio"]),
+            "forward, s": lambda r: optional(r, "forward", ".2f"),
+            "backward, s": lambda r: optional(r, "backward", ".2f"),
+            "optimiser, s": lambda r: optional(r, "optimiser", ".2f"),
+            "GiB": lambda r: optional(r, "memory", ".2f"),
+            "memory, × fairseq": lambda r: times(r, "memory ratio"),
+            FAILED: lambda r: r.get(FAILED, ""),
         },
     )
 
@@ -89,10 +123,11 @@ def floor_table(rows: list[Row]) -> list[str]:
         rows,
         {
             "numbers": lambda r: r["dtype"],
-            "GFLOP": lambda r: f"{r['operations'] / 1e9:,.0f}",
-            "GB": lambda r: f"{r['bytes'] / 1e9:,.1f}",
-            "products alone, s": lambda r: f"{r['seconds']:.2f}",
-            "GFLOP/s": lambda r: f"{r['operations/s'] / 1e9:,.0f}",
+            "GFLOP": lambda r: billions(r, "operations", ",.0f"),
+            "GB": lambda r: billions(r, "bytes", ",.1f"),
+            "products alone, s": lambda r: optional(r, "seconds", ".2f"),
+            "GFLOP/s": lambda r: billions(r, "operations/s", ",.0f"),
+            FAILED: lambda r: r.get(FAILED, ""),
         },
     )
 
@@ -121,22 +156,12 @@ def markdown(result: Row) -> list[str]:
 
 def cost_figure(rows: list[Row]) -> Any:
     """Seconds of a batch against length and against beam; None with one point each."""
-    import matplotlib
-
-    from sbnmt_plugin.tools.report.drawing import (
-        canvas_of,
-        colours,
-        finish,
-        legend_above,
-        style,
-    )
-
     panels = {}
     for axis in AXES:
         (other,) = (name for name in AXES if name != axis)
         along = [
             row
-            for row in rows
+            for row in measured(rows)
             if row["batch"] == HEADLINE["batch"]
             and row["max tokens"] is None
             and row[other] == HEADLINE[other]
@@ -146,6 +171,17 @@ def cost_figure(rows: list[Row]) -> Any:
             panels[axis] = along
     if not panels:
         return None
+    import matplotlib
+
+    quiet.only_warnings("matplotlib")
+    from sbnmt_plugin.tools.report.drawing import (
+        canvas_of,
+        colours,
+        finish,
+        legend_above,
+        style,
+    )
+
     labels = {"length": "tokens of a sentence", "beam": "beam"}
     with matplotlib.rc_context(style()):
         canvas, axes = canvas_of(len(panels), 3.0)

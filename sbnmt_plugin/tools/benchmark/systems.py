@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from sbnmt_plugin.network.precision import to_bfloat16
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
+from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.benchmark.models import Loaded, Spec, load, source_rows
 from sbnmt_plugin.tools.reranking import forced_scores, unite
 
@@ -187,7 +187,8 @@ class CTranslate2(Fairseq):
     """The same Transformer, converted: what a user would take for speed alone."""
 
     def __init__(self, spec: Spec, dtype: str) -> None:
-        import ctranslate2
+        with command.extra("benchmark"):
+            import ctranslate2
 
         super().__init__(spec, "float32")
         self.loaded.model.cpu()
@@ -268,18 +269,17 @@ SYSTEMS: dict[str, Callable[[Spec, str], Fairseq]] = {
 }
 
 
-def available(low: str) -> list[tuple[str, str]]:
+SLOW = ("Rerank-NMT",)  # measured where it is asked for: as long as all others
+
+
+def pairs(low: str) -> list[tuple[str, str]]:
     """Systems and the types of their numbers, fairseq's in float32 first.
 
-    CTranslate2 where it is installed; its 8-bit type on a CPU, for which it has no
-    other small one.
+    Of CTranslate2 its 8-bit type on a CPU, for which it has no other small one.
     """
     found = [(name, "float32") for name in SYSTEMS]
     found += [("fairseq", low), ("SB-NMT", low), ("Transformer in our search", low)]
-    found.append(("CTranslate2", "int8" if low == "bfloat16" else low))
-    if importlib.util.find_spec("ctranslate2") is None:
-        found = [system for system in found if system[0] != "CTranslate2"]
-    return found
+    return [*found, ("CTranslate2", "int8" if low == "bfloat16" else low)]
 
 
 @contextlib.contextmanager

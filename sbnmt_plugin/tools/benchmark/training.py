@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from argparse import Namespace
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -24,7 +25,15 @@ from tqdm import tqdm
 
 from sbnmt_plugin.layout import L2R, R2L, TAGS
 from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
-from sbnmt_plugin.tools.benchmark.workers import Worker, free_port, timed
+from sbnmt_plugin.tools.benchmark.results import FAILED, ratios
+from sbnmt_plugin.tools.benchmark.workers import (
+    Failure,
+    Worker,
+    ask_all,
+    free_port,
+    receive_all,
+    timed,
+)
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 
@@ -91,6 +100,11 @@ class Station:
         self, spec: Spec, name: str, case: Case, dropout: float, rank: int, port: int
     ) -> None:
         self.device = spec.device
+        if spec.device == "cuda" and case.processes > torch.cuda.device_count():
+            raise ValueError(
+                f"{case.processes} processes need as many GPUs, but torch sees "
+                f"{torch.cuda.device_count()}"
+            )
         if case.processes > 1:
             torch.distributed.init_process_group(
                 "nccl" if spec.device == "cuda" else "gloo",
@@ -178,77 +192,112 @@ class Station:
         return found
 
 
+class Group:
+    """The processes of a system, which share an update.
+
+    Raises:
+        Failure: one of them fails; none is left then.  So do the methods.
+    """
+
+    def __init__(
+        self, spec: Spec, name: str, case: Case, dropout: float, threads: int
+    ) -> None:
+        port = free_port()
+        self.workers = [
+            Worker(
+                "sbnmt_plugin.tools.benchmark.training:Station",
+                (spec, name, case, dropout, rank, port),
+                threads=max(1, threads // case.processes),
+                wait=False,
+            )
+            for rank in range(case.processes)
+        ]
+        self._or_close(lambda: receive_all(self.workers))
+
+    def ask(self, method: str) -> list[Row]:
+        """What each process answers."""
+        return self._or_close(lambda: ask_all(self.workers, method))
+
+    def _or_close(self, action: Callable[[], list[Row]]) -> list[Row]:
+        try:
+            return action()
+        except Failure:
+            self.close(now=True)  # the others may wait for the one that failed
+            raise
+
+    def close(self, now: bool = False) -> None:
+        for worker in self.workers:
+            if now:
+                worker.process.kill()
+            worker.close()
+
+
 def run_case(
     spec: Spec, case: Case, dropout: float, rounds: int, threads: int
 ) -> list[Row]:
-    """Measure both systems in turn; a row each."""
-    with ExitStack() as stack:
-        groups: dict[str, list[Worker]] = {}
-        for name in SYSTEMS:
-            port = free_port()
-            groups[name] = [
-                Worker(
-                    "sbnmt_plugin.tools.benchmark.training:Station",
-                    (spec, name, case, dropout, rank, port),
-                    threads=max(1, threads // case.processes),
-                    wait=False,
-                )
-                for rank in range(case.processes)
-            ]
-            for worker in groups[name]:
-                stack.enter_context(worker)
-            for worker in groups[name]:
-                worker.receive()
-        heads = {name: ask_all(group, "prepare") for name, group in groups.items()}
+    """Measure both systems in turn; a row each, or the reason for which it failed."""
+    groups: dict[str, Group] = {}
+    failed: dict[str, str] = {}
+
+    def ask(name: str, method: str) -> Any:
+        """What the processes of a system answer; None if it has failed."""
+        if name in failed:
+            return None
+        try:
+            if name not in groups:
+                groups[name] = Group(spec, name, case, dropout, threads)
+            return groups[name].ask(method)
+        except Failure as failure:
+            failed[name] = failure.reason
+            tqdm.write(f"{name} failed: {failure}", file=sys.stderr)
+            return None
+
+    try:
+        heads = {name: ask(name, "prepare") for name in SYSTEMS}
         runs: dict[str, list[list[Row]]] = {name: [] for name in SYSTEMS}
-        for number in tqdm(range(rounds), desc="training", unit="round"):
-            names = list(SYSTEMS)[:: -1 if number % 2 else 1]
-            for name in names:
-                runs[name].append(ask_all(groups[name], "measure"))
-    return [
-        summary(name, case, heads[name], runs[name], runs[BASELINE]) for name in SYSTEMS
-    ]
-
-
-def ask_all(group: list[Worker], method: str) -> list[Row]:
-    """Ask the processes of a group, which work together."""
-    for worker in group:
-        worker.send(method)
-    return [worker.receive() for worker in group]
+        for number in tqdm(range(rounds), desc="training", unit="round", leave=False):
+            for name in list(SYSTEMS)[:: -1 if number % 2 else 1]:
+                runs[name].append(ask(name, "measure"))
+    finally:
+        for group in groups.values():
+            group.close()
+    rows = []
+    for name in SYSTEMS:
+        row: Row = {"system": name, "processes": case.processes, "length": case.length}
+        if name in failed:
+            row |= {"sentences": case.sentences, FAILED: failed[name]}
+        else:
+            baseline = None if BASELINE in failed else runs[BASELINE]
+            row |= summary(heads[name], runs[name], baseline)
+        rows.append(row)
+    return rows
 
 
 def summary(
-    name: str,
-    case: Case,
-    heads: list[Row],
-    runs: list[list[Row]],
-    baseline: list[list[Row]],
+    heads: list[Row], runs: list[list[Row]], baseline: list[list[Row]] | None
 ) -> Row:
     """Medians; a process group is as slow as its slowest."""
 
     def seconds(rounds: list[list[Row]]) -> list[float]:
         return [max(run["seconds"] for run in group) for group in rounds]
 
-    ours, theirs = seconds(runs), seconds(baseline)
-    ratios = [b / a for a, b in zip(ours, theirs)]
+    def peak(rounds: list[list[Row]]) -> float:
+        return max(float(run["memory"]) for group in rounds for run in group)
+
+    ours = seconds(runs)
     sentences = sum(head["sentences"] for head in heads)
     labels = sum(head["labels"] for head in heads)
-    memory = max(run["memory"] for group in runs for run in group)
-    peak = max(run["memory"] for group in baseline for run in group)
-    return {
-        "system": name,
-        "processes": case.processes,
+    found = {
         "sentences": sentences,
-        "length": case.length,
         "labels": labels,
         "padding": heads[0]["padding"],
         "sentences/s": sentences / median(ours),
         "tokens/s": labels / median(ours),
         "seconds": ours,
-        "ratio": median(ratios),
-        "ratio, least": min(ratios),
-        "ratio, most": max(ratios),
-        "memory": memory,
-        "memory ratio": memory / peak,
+        "memory": peak(runs),
         **{part: median(group[0][part] for group in runs) for part in PARTS},
     }
+    if baseline is None:
+        return found
+    times = ratios(ours, seconds(baseline))
+    return {**found, **times, "memory ratio": peak(runs) / peak(baseline)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import logging
@@ -14,12 +15,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import quiet
 
 GIB = 2**30
+PATIENCE = 10  # seconds that a worker has to end by itself
 
 
 def free_port() -> int:
@@ -96,6 +99,15 @@ def serve(connection: Any, place: str, threads: int) -> None:
         connection.send((False, traceback.format_exc()))
 
 
+class Failure(Exception):
+    """What went wrong in a worker: its traceback."""
+
+    @property
+    def reason(self) -> str:
+        """In one line."""
+        return str(self).strip().split("\n")[-1].removeprefix("ValueError: ")
+
+
 class Worker:
     """A system in a process of its own.
 
@@ -105,7 +117,7 @@ class Worker:
         wait: until the object is made; else :meth:`receive` is the caller's to call.
 
     Raises:
-        RuntimeError: what went wrong in there, here and in :meth:`ask`.
+        Failure: what went wrong in there, here and in :meth:`ask`.
     """
 
     def __init__(
@@ -128,19 +140,20 @@ class Worker:
             self.receive()
 
     def send(self, method: str, *words: Any) -> None:
-        """Ask; :meth:`receive` gives the answer."""
-        self.connection.send((method, words))
+        """Ask; :meth:`receive` gives the answer, or says that the process is dead."""
+        with contextlib.suppress(BrokenPipeError):
+            self.connection.send((method, words))
 
     def receive(self) -> Any:
         """Wait for an answer; the first says that the object is there."""
         try:
             good, answer = self.connection.recv()
-        except EOFError as error:
+        except (EOFError, ConnectionResetError) as error:
             self.process.join()
             status = self.process.exitcode
-            raise RuntimeError(f"the process has died (exit {status})") from error
+            raise Failure(f"the process has died (exit {status})") from error
         if not good:
-            raise RuntimeError(answer)
+            raise Failure(answer)
         return answer
 
     def ask(self, method: str, *words: Any) -> Any:
@@ -149,8 +162,11 @@ class Worker:
         return self.receive()
 
     def close(self) -> None:
-        if self.process.is_alive():
+        """End the process, which has nothing to do, or whose answer nobody awaits."""
+        with contextlib.suppress(BrokenPipeError):
             self.connection.send(None)
+        self.process.join(PATIENCE)
+        self.process.kill()
         self.process.join()
 
     def __enter__(self) -> Worker:
@@ -158,3 +174,26 @@ class Worker:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def ask_all(workers: list[Worker], method: str, *words: Any) -> list[Any]:
+    """Ask processes that work together.
+
+    Raises:
+        Failure: of the first that fails; the others may wait for it for ever.
+    """
+    for worker in workers:
+        worker.send(method, *words)
+    return receive_all(workers)
+
+
+def receive_all(workers: list[Worker]) -> list[Any]:
+    """What each answers, as :func:`ask_all` has it."""
+    answers: dict[int, Any] = {}
+    while len(answers) < len(workers):
+        left = [i for i in range(len(workers)) if i not in answers]
+        ready = wait([workers[i].connection for i in left])
+        for place in left:
+            if workers[place].connection in ready:
+                answers[place] = workers[place].receive()
+    return [answers[place] for place in range(len(workers))]

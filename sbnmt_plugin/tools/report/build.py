@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import os
 import shutil
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.report import inputs, run_sections, sections, traces
 from sbnmt_plugin.tools.report.content import Section
 from sbnmt_plugin.tools.report.inputs import (
@@ -257,8 +257,7 @@ def write_report(args: argparse.Namespace) -> Path:
     Raises:
         ValueError, FileNotFoundError: a user's mistake.
     """
-    for name in NOISY:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    quiet.only_warnings(*NOISY)
     uppers = check_values(args)
     bitext = from_work(args) if args.work is not None else ()
     given, files = read_inputs(args)

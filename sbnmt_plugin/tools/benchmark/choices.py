@@ -1,0 +1,11 @@
+"""What can be chosen, known without torch."""
+
+PARTS = ("decoding", "floor", "training", "processes")
+PROCESSES = {"training": 1, "processes": 2}  # of an update, in the part
+GRIDS = ("headline", "full")
+LENGTHS = (10, 25, 50, 100)
+BEAMS = (2, 4, 8, 16, 32)
+BATCHES = (1, 50)
+LOW = {"cpu": "bfloat16", "cuda": "float16"}  # the device's fast type
+# what may differ between the runs that fill a folder
+FREE = ("output", "parts", "grid", "cases", "max_tokens", "retry")

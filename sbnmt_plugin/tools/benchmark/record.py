@@ -1,0 +1,103 @@
+"""benchmark.json: read when a run continues, written after every case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.tools import origin
+from sbnmt_plugin.tools.benchmark.results import (
+    FAILED,
+    compare_with_floor,
+    cost_figure,
+    markdown,
+    measured,
+)
+from sbnmt_plugin.tools.text import new_file, write_lines
+
+Row = dict[str, Any]
+ORIGIN = "origin"
+SECTIONS = ("decoding", "floor", "training")
+
+
+class Record:
+    """What has been measured so far, in a folder.
+
+    Args:
+        folder: to write to.
+        result: head of benchmark.json; its ``origin`` is all that numbers depend on
+            beside their case.
+
+    Raises:
+        ValueError: the folder has numbers of another origin.
+    """
+
+    def __init__(self, folder: Path, result: Row) -> None:
+        self.folder = folder
+        self.path = folder / "benchmark.json"
+        self.result = result
+        if self.path.exists():
+            self.result = self._earlier(result)
+
+    def _earlier(self, result: Row) -> Row:
+        """What is there, if this run may continue it."""
+        remedy = "choose another --output, or remove that file to measure anew"
+        try:
+            known = json.loads(self.path.read_text(encoding="utf-8"))
+            differences = origin.differences(known[ORIGIN], result[ORIGIN])
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(
+                f"{self.path} is damaged, or of an earlier version: {remedy}"
+            ) from error
+        if differences:
+            raise ValueError(
+                f"{self.path} was measured with {', '.join(differences)}: {remedy}"
+            )
+        if result["command"] not in known["command"].split("; "):
+            known["command"] += f"; {result['command']}"
+        return dict(known)
+
+    def rows(self, part: str, case: str) -> list[Row]:
+        """Of a case, if it has been measured."""
+        return [row for row in self.result.get(part, []) if row["case"] == case]
+
+    def has(self, part: str, case: str, retry: bool = False) -> bool:
+        """Whether a case has been measured; with ``retry``, by all systems."""
+        rows = self.rows(part, case)
+        return bool(rows) and not (retry and len(measured(rows)) < len(rows))
+
+    def failed(self) -> list[str]:
+        """The cases in which a system has failed."""
+        rows = [row for part in SECTIONS for row in self.result.get(part, [])]
+        return list(dict.fromkeys(row["case"] for row in rows if FAILED in row))
+
+    def add(self, part: str, case: str, rows: list[Row]) -> None:
+        """Keep the rows of a case, instead of those that it has had, and write."""
+        cases: dict[str, list[Row]] = {}
+        for row in self.result.get(part, []):
+            cases.setdefault(row["case"], []).append(row)
+        cases[case] = [{"case": case, **row} for row in rows]
+        self.result[part] = [row for found in cases.values() for row in found]
+        compare_with_floor(self.result)
+        self.write()
+
+    def write(self) -> list[str]:
+        """Write benchmark.json and its tables.
+
+        Returns:
+            The lines of benchmark.md.
+        """
+        with new_file(self.path) as file:
+            json.dump(self.result, file, indent=1, ensure_ascii=False)
+        lines = markdown(self.result)
+        write_lines(self.folder / "benchmark.md", lines)
+        return lines
+
+    def draw(self) -> None:
+        """Write the plots, where they have more than one point."""
+        figure = cost_figure(self.result.get("decoding", []))
+        if figure is not None:
+            for kind in ("svg", "png"):
+                with new_file(self.folder / f"benchmark.{kind}", "wb") as file:
+                    file.write(getattr(figure, kind))
