@@ -74,7 +74,7 @@ def test_what_0_1_0_has_begun_goes_on_where_it_was(work, begun):
     (work / "sb" / "done").unlink()
     for path in work.glob("results/**/sb.json"):
         path.unlink()
-    call(run_recipe, OLD, "--work", work)
+    call(run_recipe, OLD, "--work", work, "--jobs", 1)  # in this order
     assert begun == [
         *("train/sb", "average/sb", "generate/sb", "evaluate/sb"),
         *("interaction/sb", "reading/sb"),
