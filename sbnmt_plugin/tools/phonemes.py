@@ -24,7 +24,7 @@ def edit_distance(first: Sequence[Any], second: Sequence[Any]) -> int:
     return row[-1]
 
 
-class ErrorRate(Metric):  # type: ignore[misc]
+class ErrorRate(Metric):
     """Errors per unit, in %, over a corpus; any of a line's references is right.
 
     Statistics of a line are its errors and its units.

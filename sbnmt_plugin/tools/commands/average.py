@@ -49,21 +49,21 @@ def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
     return chosen
 
 
-def kind(state: dict[str, Any]) -> str:
+def kind(checkpoint: dict[str, Any]) -> str:
     """Direction and dictionaries of a checkpoint's model."""
-    values = settings_of(state)
+    values = settings_of(checkpoint)
     return repr([values.get(name) for name in ("sb_direction", "sb_dictionaries")])
 
 
 def average(paths: list[Path]) -> dict[str, Any]:
     """The newest checkpoint with the mean of all parameters, summed in float64."""
     sums: dict[str, torch.Tensor] = {}
-    state: dict[str, Any] = {}
+    checkpoint: dict[str, Any] = {}
     kinds: set[str] = set()
     for path in paths:
-        state = read_checkpoint(str(path))
-        model = state["model"]
-        kinds.add(kind(state))
+        checkpoint = read_checkpoint(str(path))
+        model = checkpoint["model"]
+        kinds.add(kind(checkpoint))
         if len(kinds) > 1:
             raise ValueError(
                 f"{path} must have the direction and the dictionaries of {paths[0]}, "
@@ -75,13 +75,13 @@ def average(paths: list[Path]) -> dict[str, Any]:
             value = value.double() if value.is_floating_point() else value
             adds = name in sums and value.is_floating_point()
             sums[name] = sums[name] + value if adds else value
-    for name, value in state["model"].items():
+    for name, value in checkpoint["model"].items():
         mean = sums[name]
         if value.is_floating_point():
             mean = (mean / len(paths)).to(value.dtype)
-        state["model"][name] = mean
-    state["last_optimizer_state"] = None
-    return state
+        checkpoint["model"][name] = mean
+    checkpoint["last_optimizer_state"] = None
+    return checkpoint
 
 
 def main() -> None:

@@ -76,7 +76,9 @@ def main_table(table: dict[str, Any]) -> list[str]:
     return aligned(list(filled), [list(cells) for cells in zip(*filled.values())])
 
 
-def probe_table(table: dict[str, Any], probe: str, title: str, digits: int):
+def probe_table(
+    table: dict[str, Any], probe: str, title: str, digits: int
+) -> list[str]:
     """The same checkpoints as they are, and without the interaction."""
     rows = [row for row in table["rows"] if probe in row]
     if not rows:

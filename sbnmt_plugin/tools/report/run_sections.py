@@ -78,8 +78,8 @@ def speeds(given: Inputs) -> Section:
     for name in names:
         row: list[Any] = [name, None, None, None, None, None]
         if name in given.checkpoints:
-            state = read_checkpoint(str(given.checkpoints[name]), "(--checkpoint)")
-            row[1] = sizes.count_parameters(state["model"]) / 1e6
+            checkpoint = read_checkpoint(str(given.checkpoints[name]), "(--checkpoint)")
+            row[1] = sizes.count_parameters(checkpoint["model"]) / 1e6
         if name in given.train_logs:
             log = logs.read_train_log(read_lines(given.train_logs[name]))
             row[2:4] = [log.speed("ups"), log.speed("wps")]

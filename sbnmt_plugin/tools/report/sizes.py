@@ -9,15 +9,15 @@ NO_PARAMETERS = ("version", "_float_tensor")
 TIED = ("embed_tokens.weight", "output_projection.weight")
 
 
-def count_parameters(state: dict[str, Tensor]) -> int:
-    """Parameters of a model's state, shared ones once.
+def count_parameters(weights: dict[str, Tensor]) -> int:
+    """Parameters among a model's weights, shared ones once.
 
     Embeddings and the output matrix count once where they are one tensor, or equal
     copies of one, as in files whose writer did not keep the sharing.
     """
     seen: list[Tensor] = []
     total = 0
-    for name, value in state.items():
+    for name, value in weights.items():
         if name.endswith(NO_PARAMETERS):
             continue
         if name.endswith(TIED):
