@@ -16,7 +16,7 @@ def main() -> None:
     """Run the step that the command line names, by its own name or its script's."""
     words = sys.argv[1:]
     if not words or words[0] in ("-h", "--help"):
-        print(overview())
+        run(lambda: print(overview()))
         return
     scripts = {script: step for step, (script, _) in STEPS.items() if script}
     step = scripts.get(words[0], words[0])
