@@ -22,7 +22,7 @@ from omegaconf import DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
 from omegaconf.nodes import AnyNode
 
-from sbnmt_plugin.layout import TAGS
+from sbnmt_plugin.symbols import TAGS
 
 OPTIONS = "(--path, --restore-file, --save-dir, --finetune-from-model, checkpoint_file)"
 ALLOWED: list[Any] = [

@@ -23,7 +23,7 @@ from sbnmt_plugin.checkpoints import (
     fingerprint,
 )
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig, refuse_options
-from sbnmt_plugin.layout import DEFAULT_BEAM, R2L, TAGS
+from sbnmt_plugin.layout import DEFAULT_BEAM, R2L
 from sbnmt_plugin.network.precision import to_bfloat16
 from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
@@ -31,6 +31,7 @@ from sbnmt_plugin.search.records import RecordWriter
 from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.symbols import RESERVED, TAGS
 from sbnmt_plugin.training.data_files import check_split, load_opposite, warn_of_gold
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 from sbnmt_plugin.training.partners import PartnerNoise, own_words
@@ -154,14 +155,19 @@ class SBTranslationTask(TranslationTask):
     def build_dataset_for_inference(
         self, src_tokens: Any, src_lengths: Any, constraints: Any = None
     ) -> Any:
-        """fairseq's; refuses text that contains a tag."""
-        tags = {self.src_dict.index(tag) for tag in TAGS}
+        """fairseq's; refuses text that contains a reserved symbol."""
+        reserved = {self.src_dict.index(symbol): symbol for symbol in RESERVED}
+        end = self.src_dict.eos()
         for number, tokens in enumerate(src_tokens, start=1):
-            if tags.intersection(tokens.tolist()):
-                raise ValueError(
-                    f"sentence {number} of the input must not contain "
-                    f"{' or '.join(TAGS)}, which are reserved: remove them"
-                )
+            words = tokens.tolist()
+            words = words[:-1] if words[-1:] == [end] else words
+            for word in words:
+                if word in reserved:
+                    raise ValueError(
+                        f"sentence {number} of the input must not contain "
+                        f"{reserved[word]}, which is reserved: remove it or write it "
+                        "in another way"
+                    )
         return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:

@@ -11,9 +11,10 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
-from sbnmt_plugin.layout import TAGS, live_places
+from sbnmt_plugin.layout import live_places
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.packed_batch import PackedBatch
+from sbnmt_plugin.symbols import TAGS
 
 B, K, T, S, C, H = 3, 4, 5, 7, 8, 2
 SIZES = {

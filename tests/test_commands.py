@@ -9,6 +9,8 @@ import torch
 from commands import SB, lines, load, run_generate, run_interactive, run_train
 from conftest import SIZES
 
+from sbnmt_plugin.symbols import RESERVED
+
 
 def best(output):
     return {i: rows[0] for i, rows in lines(output, "H").items()}
@@ -147,9 +149,14 @@ def test_interactive_reads_lines_and_empty_lines(data, trained):
     ]
 
 
-def test_interactive_refuses_a_tag(data, trained):
-    with pytest.raises(ValueError, match="sentence 1 of the input must not contain"):
-        run_interactive(data, trained, "w1 <l2r>\n")
+@pytest.mark.parametrize("symbol", RESERVED)
+def test_interactive_refuses_a_reserved_symbol(data, trained, symbol):
+    message = f"sentence 1 of the input must not contain {symbol}"
+    with pytest.raises(ValueError, match=message):
+        run_interactive(data, trained, f"w1 {symbol} w2\n")
+    with pytest.raises(ValueError, match=message):
+        run_interactive(data, trained, f"{symbol}\n")
+    assert "H-0" in run_interactive(data, trained, "w1 <unk>\n")
 
 
 def test_interactive_records_have_no_id(data, trained, tmp_path):

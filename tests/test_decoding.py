@@ -10,7 +10,7 @@ from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
 from reference import attention_row, fuse
 
-from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, RANK, TAGS, Layout
+from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, RANK, Layout
 from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -19,6 +19,7 @@ from sbnmt_plugin.search import scorer as ensemble
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt, Power
+from sbnmt_plugin.symbols import TAGS
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 SHUFFLED = replace(RANK, name="shuffled", shift=1)

@@ -19,7 +19,7 @@ from sbnmt_plugin.steps import STEPS
 PACKAGE = ROOT / "sbnmt_plugin"
 SCRIPTS = ROOT / "scripts"
 RINGS = (
-    ("layout", "numerics", "steps"),  # torch, or nothing
+    ("layout", "numerics", "steps", "symbols"),  # torch, or nothing
     ("checkpoints",),
     ("hub",),
     ("network",),
@@ -42,6 +42,7 @@ TORCH_ONLY = {
     "layout",
     "numerics",
     "steps",
+    "symbols",
     *(
         f"network.{name}"
         for name in (

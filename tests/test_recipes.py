@@ -23,8 +23,8 @@ from commands import ROOT
 from fairseq.data import Dictionary
 from test_scripts import call
 
-from sbnmt_plugin.layout import TAGS
 from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import published
 from sbnmt_plugin.tools import tokens as tokenise
 from sbnmt_plugin.tools.command import child_environment

@@ -9,9 +9,9 @@ from commands import lines, run_generate, run_train
 from helpers import sb_model, source
 from test_decoding import generate
 
-from sbnmt_plugin.layout import TAGS
 from sbnmt_plugin.search import rescoring
 from sbnmt_plugin.search.penalties import Gnmt
+from sbnmt_plugin.symbols import TAGS
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = (7, 4, 6, 2)

@@ -18,6 +18,7 @@ import pytest
 import torch
 from commands import PLUGIN, ROOT, SB, load, run_generate, run_train, write_texts
 
+from sbnmt_plugin.symbols import RESERVED, TAGS
 from sbnmt_plugin.tools import jobs, origin, quiet, tokens, translator
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import average as average_checkpoints
@@ -269,12 +270,32 @@ def test_line_counts_must_agree(tmp_path):
     assert not (tmp_path / "bin").exists()
 
 
-def test_a_tag_in_the_text_is_refused(tmp_path):
-    put(tmp_path / "train.en", "a", "b <r2l>")
-    put(tmp_path / "train.de", "A", "B")
+@pytest.mark.parametrize("suffix", ["en", "de", "r2l"])
+@pytest.mark.parametrize("symbol", RESERVED)
+def test_a_reserved_symbol_in_the_text_is_refused(tmp_path, symbol, suffix):
+    for other in ("en", "de", "r2l"):
+        put(tmp_path / f"train.{other}", "a", "b")
+    path = put(tmp_path / f"train.{suffix}", "a", f"b {symbol} c")
     words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "train"]
-    with pytest.raises(ValueError, match=r"train.en, line 2, must not contain <r2l>"):
+    message = rf"{path.name}, line 2, must not contain {symbol}, which is reserved"
+    with pytest.raises(ValueError, match=message):
         call(binarise, *words, "--destdir", tmp_path / "bin")
+
+
+def test_an_unknown_word_may_stand_in_a_text(tmp_path):
+    """A teacher has written it; it is binarised as what it is."""
+    for suffix in ("en", "de", "r2l"):
+        put(tmp_path / f"train.{suffix}", "a <unk>", "b <unk> <pad>s")
+    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "train"]
+    call(binarise, *words, "--destdir", tmp_path / "bin")
+    assert "<unk>" not in (tmp_path / "bin" / "dict.de.txt").read_text()
+
+
+def test_the_reserved_symbols_are_fairseqs_and_the_tags():
+    from fairseq.data import Dictionary
+
+    words = Dictionary()
+    assert {*words.symbols[: words.nspecial], *TAGS} == {*RESERVED, "<unk>"}
 
 
 def test_an_empty_corpus_is_refused(tmp_path):
@@ -422,6 +443,30 @@ def test_two_triples_are_the_papers(tmp_path, capsys):
     report = capsys.readouterr().out
     assert "1 of 6 (16.7 %) with identical texts, kept" in report
     assert report.count("source") == 5
+
+
+@pytest.mark.parametrize("symbol", RESERVED)
+def test_a_reserved_symbol_gives_no_triple(tmp_path, symbol):
+    with pytest.raises(ValueError, match=rf"l, line 2, must not contain {symbol}"):
+        make(tmp_path, left=["0\t-1.0\tA", f"1\t-1.0\tB {symbol}"])
+    found = make(tmp_path, left=["0\t-1.0\tA", "1\t-1.0\t<unk>"])
+    assert ("b", "<unk>", "B") in found
+    put(tmp_path / "x.de", "A", "B", f"{symbol} C")
+    pair = ["--source", tmp_path / "g.en", "--target", tmp_path / "x.de"]
+    pseudo = ["--pseudo-l2r", tmp_path / "l", "--pseudo-r2l", tmp_path / "r"]
+    with pytest.raises(ValueError, match=rf"x.de, line 3, must not contain {symbol}"):
+        call(make_triples, *pair, *pseudo, "--output", tmp_path / "t")
+
+
+def test_triples_are_made_without_torch(tmp_path):
+    make(tmp_path)
+    words = ["--source", tmp_path / "g.en", "--target", tmp_path / "g.de"]
+    words += ["--pseudo-l2r", tmp_path / "l", "--pseudo-r2l", tmp_path / "r"]
+    words += ["--output", tmp_path / "again"]
+    found = imported("-m", "sbnmt_plugin", "triples", *map(str, words))
+    assert "sbnmt_plugin.symbols" in found
+    assert not {"torch", "fairseq"} & found
+    assert (tmp_path / "again.r2l").exists()
 
 
 def test_six_triples_are_all_ordered_pairs(tmp_path):

@@ -26,8 +26,9 @@ from helpers import (
     transformer,
 )
 
-from sbnmt_plugin.layout import L2R, R2L, TAGS, opposite
+from sbnmt_plugin.layout import L2R, R2L, opposite
 from sbnmt_plugin.network.initialisation import adopt_transformer
+from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training import criterion
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy, smoothed_loss
 from sbnmt_plugin.training.dataset import with_stream_labels

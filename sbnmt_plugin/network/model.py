@@ -23,10 +23,10 @@ from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
 from sbnmt_plugin import hub
-from sbnmt_plugin.layout import TAGS
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
 from sbnmt_plugin.network.initialisation import adopt_transformer
+from sbnmt_plugin.symbols import TAGS
 
 DEFAULT_FUTURE_DROPOUT = 0.3
 REFUSED = {

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from sbnmt_plugin.tools import command, origin
-from sbnmt_plugin.tools.text import new_file, read_lines, refuse_tags
+from sbnmt_plugin.tools.text import new_file, read_lines, refuse_reserved
 
 if TYPE_CHECKING:
     from sbnmt_plugin.tools.translator import Translator
@@ -154,7 +154,7 @@ def run_job(
     lines = read_lines(args.input)
     if not lines:
         raise ValueError(f"--input {args.input} must have lines, but is empty")
-    refuse_tags(args.input, lines)
+    refuse_reserved(args.input, lines)
     output = Path(args.output)
     if output.is_dir():
         raise ValueError(f"--output {output} must be a file, but is a folder")

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from sbnmt_plugin.symbols import RESERVED
+
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
     """All lines of a UTF-8 file, without their ends.
@@ -68,16 +70,14 @@ def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:
     return texts
 
 
-def refuse_tags(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
-    """Refuse text in which a reserved tag stands as a token.
+def refuse_reserved(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+    """Refuse text in which a reserved symbol stands as a token: see :mod:`symbols`.
 
     Raises:
         ValueError: with the first line that has one.
     """
-    from sbnmt_plugin.layout import TAGS
-
     for number, line in enumerate(lines, start=1):
-        found = set(TAGS).intersection(line.split())
+        found = set(RESERVED).intersection(line.split())
         if found:
             raise ValueError(
                 f"{path}, line {number}, must not contain {sorted(found)[0]}, which "

@@ -14,9 +14,10 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
-from sbnmt_plugin.layout import NAMES, TAGS
+from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.register import register
+from sbnmt_plugin.symbols import TAGS
 
 SEED = 1
 SIZES = {  # channels, feed-forward channels, layers on each side, heads

@@ -14,11 +14,12 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from omegaconf import OmegaConf
 
-from sbnmt_plugin.layout import L2R, NAMES, R2L, TAGS
+from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.network.precision import to_bfloat16
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
+from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.benchmark.models import Loaded, Spec, load, source_rows
 from sbnmt_plugin.tools.reranking import forced_scores, unite

@@ -23,7 +23,8 @@ from fairseq.distributed.legacy_distributed_data_parallel import (
 from fairseq.optim.adam import FairseqAdam
 from tqdm import tqdm
 
-from sbnmt_plugin.layout import L2R, R2L, TAGS
+from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
 from sbnmt_plugin.tools.benchmark.results import FAILED, ratios
 from sbnmt_plugin.tools.benchmark.workers import (

@@ -24,7 +24,7 @@ from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import read_parallel, refuse_tags
+from sbnmt_plugin.tools.text import read_parallel, refuse_reserved
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
@@ -42,7 +42,7 @@ def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
     if opposite.exists():
         paths.append(opposite)
     for path, lines in zip(paths, read_parallel(*paths)):
-        refuse_tags(path, lines)
+        refuse_reserved(path, lines)
     return opposite if opposite in paths else None
 
 

@@ -20,7 +20,7 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.probes import SETTINGS, Prober
 from sbnmt_plugin.tools.scoring import tokenised_bleu
-from sbnmt_plugin.tools.text import new_file, read_parallel, refuse_tags, remove_bpe
+from sbnmt_plugin.tools.text import new_file, read_parallel, refuse_reserved, remove_bpe
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--json", help="file to write the scores to")
     args, others = parser.parse_known_args()
     lines, *references = read_parallel(args.input, *args.reference)
-    refuse_tags(args.input, lines)
+    refuse_reserved(args.input, lines)
     translator = Prober(others)
     if not all(getattr(m, "bidirectional", False) for m in translator.models):
         raise ValueError("--path must be an sb_transformer: a teacher has no partner")

@@ -33,15 +33,27 @@ from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import (
+    read_lines,
     read_parallel,
     refuse_overwriting,
-    refuse_tags,
+    refuse_reserved,
     write_lines,
 )
 from sbnmt_plugin.tools.translations import read_translations
 
 TRIPLES, PAIRS = ("two", "three", "six"), ("pl", "pl-pr")
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
+
+
+def read_pseudo(path: str, count: int) -> dict[int, str]:
+    """Translations by id, as text to train on.
+
+    Raises:
+        ValueError: see :func:`read_translations`; a reserved symbol in a text.
+    """
+    found = read_translations(path, count)
+    refuse_reserved(path, read_lines(path))
+    return found
 
 
 def examples_of(
@@ -111,10 +123,11 @@ def main() -> None:
     suffixes = checked_suffixes(args)
     kind = args.pairs or args.triples or "two"
     source, gold = read_parallel(args.source, args.target)
-    refuse_tags(args.source, source)
-    refuse_tags(args.target, gold)
-    left = read_translations(args.pseudo_l2r, len(source))
-    right = read_translations(args.pseudo_r2l, len(source))
+    refuse_reserved(args.source, source)
+    refuse_reserved(args.target, gold)
+    left = read_pseudo(args.pseudo_l2r, len(source))
+    right = read_pseudo(args.pseudo_r2l, len(source))
+
     usable = [i for i in range(len(source)) if i in left and i in right]
     examples: list[Example] = []
     for i in usable:
