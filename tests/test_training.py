@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -15,6 +16,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
     label_smoothed_nll_loss,
 )
+from fairseq.data import LanguagePairDataset, ListDataset
 from helpers import (
     dictionary,
     fake_task,
@@ -25,20 +27,22 @@ from helpers import (
     streams,
     transformer,
 )
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.layout import L2R, R2L, opposite
 from sbnmt_plugin.network.initialisation import adopt_transformer
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training import criterion
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy, smoothed_loss
-from sbnmt_plugin.training.dataset import with_stream_labels
+from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 
 
 def make_sample(model):
     prev = streams(model)
     words = model.decoder.dictionary
     labels = torch.full_like(prev, words.pad())
-    for row, length in zip(range(6), (5, 5, 3, 5, 4, 2)):
+    lengths = [5, 5, 3, 5, 4, 2]
+    for row, length in enumerate(lengths):
         labels[row, : length - 1] = prev[row, 1:length]
         labels[row, length - 1] = words.eos()
     return {
@@ -46,7 +50,8 @@ def make_sample(model):
         "target": labels[::2],
         "stream_target": labels,
         "live": live_of(prev),
-        "ntokens": int(labels.ne(words.pad()).sum()),
+        "stream_lengths": lengths,
+        "ntokens": sum(lengths),
         "nsentences": 3,
     }
 
@@ -87,8 +92,149 @@ def test_the_loss_is_the_sum_over_both_directions(epsilon):
     for name, values in expected.items():
         for direction, value in zip(("l2r", "r2l"), values):
             assert float(log[f"{name}_{direction}"]) == pytest.approx(value, abs=1e-9)
-    assert log["total_l2r"] + log["total_r2l"] == log["total"] == 24
+    assert log["labels_l2r"] + log["labels_r2l"] == log["total"] == 24
     assert log["n_correct_l2r"] + log["n_correct_r2l"] == log["n_correct"]
+
+
+WORD = 12  # an ordinary one
+
+
+def batch_with(symbol):
+    """A collated batch whose texts hold a symbol: inside, at the start, at the end."""
+    words = dictionary()
+    end = words.eos()
+    texts = {
+        "source": [[5, 6, 7], [8, 4], [9, 10, 11]],
+        "l2r": [[5, symbol, 6, 7], [4, 8, 9], [symbol, symbol, 10]],
+        "r2l": [[5, 6], [7, 4, 8, symbol], [9, 10, symbol, 11]],
+    }
+    rows = {
+        name: ListDataset([torch.tensor([*text, end]) for text in part])
+        for name, part in texts.items()
+    }
+    sizes = {name: [len(row) for row in part] for name, part in rows.items()}
+    pairs = LanguagePairDataset(
+        *(rows["source"], sizes["source"], words),
+        *(rows["l2r"], sizes["l2r"], words),
+        shuffle=False,
+    )
+    opposite = ListDataset(rows["r2l"].dataset, np.array(sizes["r2l"]))
+    starts = tuple(words.index(tag) for tag in TAGS)
+    dataset = SBLanguagePairDataset(pairs, opposite, starts)
+    return dataset.collater([dataset[i] for i in range(3)])
+
+
+def assert_a_symbol_is_a_word(symbol, spoil=lambda sample: sample):
+    """Whose rows are another word's, so that both mean the same: the loss is that of
+    the text with the other word, label by label, and that is what the formula says.
+
+    Without positions, which fairseq counts from the symbols that are no padding.
+    """
+    model = sb_model(sb_lambda=0.7, no_token_positional_embeddings=True)
+    decoder = model.decoder
+    with torch.no_grad():
+        for matrix in decoder.embed_tokens.weight, decoder.output_projection.weight:
+            matrix[symbol] = matrix[WORD]
+    losses = []
+    for token in symbol, WORD:
+        sample = spoil(batch_with(token))
+        assert sample["ntokens"] == 5 + 3 + 4 + 5 + 4 + 5
+        criterion_ = make_criterion()
+        loss, _, log = criterion_(model, with_stream_labels(sample), reduce=False)
+        losses.append((loss, log["nll_loss"]))
+    (ours, nll), (others, expected) = losses
+    torch.testing.assert_close(ours, others, rtol=0, atol=1e-10)
+    assert float(nll) == pytest.approx(float(expected), abs=1e-10)
+    slow = slow_loss(model, batch_with(WORD), 0.1)
+    assert float(ours.sum()) == pytest.approx(sum(slow["loss"]), abs=1e-10)
+    assert float(nll) == pytest.approx(sum(slow["nll_loss"]), abs=1e-10)
+
+
+@pytest.mark.parametrize("symbol", ["<s>", "<pad>", "</s>", "<unk>"])
+def test_a_literal_symbol_in_a_text_moves_no_label(symbol):
+    """Binarised by other means, as this plugin's refuse it."""
+    assert_a_symbol_is_a_word(dictionary().index(symbol))
+
+
+def test_the_check_of_literal_symbols_can_fail():
+    """Padding told by its symbol, as it was, instead of by where a text ends."""
+
+    def by_symbol(sample):
+        prev = sample["net_input"]["prev_output_tokens"]
+        return {**sample, "live": live_of(prev)}
+
+    with pytest.raises((AssertionError, RuntimeError)):
+        assert_a_symbol_is_a_word(dictionary().pad(), by_symbol)
+
+
+class Waits(TorchDispatchMode):
+    """Counts the operators for which a program waits for its device, to go on with
+    numbers, or with tensors whose size depends on numbers."""
+
+    NAMES = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "unique")
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.overloadpacket.__name__
+        by_mask = name == "index" and any(
+            index is not None and index.dtype in (torch.bool, torch.uint8)
+            for index in args[1]
+        )
+        if by_mask or name.startswith(self.NAMES):
+            self.found.append(name)
+        return function(*args, **(kwargs or {}))
+
+
+def waits_of_an_update(kind, model, sample, accuracy):
+    from fairseq.logging import metrics
+
+    task = fake_task()
+    task.directions = (L2R, R2L)
+    criterion_ = kind(task, False, 0.1, 0, accuracy)
+    model.train()
+    with Waits() as waits, metrics.aggregate():
+        loss, _, log = criterion_(model, sample)
+        loss.backward()
+        criterion_.reduce_metrics([log])
+    return waits.found
+
+
+def assert_waits_no_more_than_fairseqs(accuracy):
+    model, plain = sb_model(sb_lambda=0.7), transformer()
+    sample = make_sample(model)
+    prev = streams(plain)[::2].contiguous()
+    gold = {
+        "net_input": {**source(plain), "prev_output_tokens": prev},
+        "target": sample["target"].contiguous(),
+        "ntokens": 12,
+    }
+    ours = waits_of_an_update(
+        SBLabelSmoothedCrossEntropy, model, with_stream_labels(sample), accuracy
+    )
+    kind = LabelSmoothedCrossEntropyCriterion
+    theirs = waits_of_an_update(kind, plain, gold, accuracy)
+    assert len(ours) <= len(theirs), (ours, theirs)
+    assert set(ours) == {"_local_scalar_dense"}  # of fairseq's encoder and positions
+
+
+@pytest.mark.parametrize("accuracy", [False, True])
+def test_an_update_waits_for_the_device_no_more_often_than_fairseqs(accuracy):
+    assert_waits_no_more_than_fairseqs(accuracy)
+
+
+def test_the_check_of_waiting_can_fail(monkeypatch):
+    by_label = SBLabelSmoothedCrossEntropy._by_label
+
+    def asking(self, model, sample):
+        live_of(sample["net_input"]["prev_output_tokens"])
+        return by_label(self, model, sample)
+
+    monkeypatch.setattr(SBLabelSmoothedCrossEntropy, "_by_label", asking)
+    with pytest.raises(AssertionError, match="nonzero"):
+        assert_waits_no_more_than_fairseqs(False)
 
 
 def assert_smoothed(epsilon):
@@ -145,6 +291,7 @@ def assert_loss_is_fairseqs(prefix=0):
         "net_input": {**source(model), "prev_output_tokens": prev},
         "target": labels,
         "live": live_of(prev),
+        "stream_lengths": labels.ne(words.pad()).sum(1).tolist(),
         "ntokens": int(labels.ne(words.pad()).sum()),
         "nsentences": 3,
     }

@@ -130,7 +130,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             sample_size: labels, or sentences with ``--sentence-avg``.
             logging outputs, sums that may be added up over processes.
         """
-        loss, nll, correct, labels = self._by_label(model, sample)
+        loss, nll, correct = self._by_label(model, sample)
         sentences = sample["nsentences"]
         sample_size = sentences if self.sentence_avg else sample["ntokens"]
         log: dict[str, Any] = {
@@ -140,30 +140,32 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             "nsentences": sentences,
             "sample_size": sample_size,
         }
-        values = {"loss": loss.data, "nll_loss": nll, "labels": labels}
+        values = {"loss": loss.data, "nll_loss": nll}
+        # counts of labels come from the collater: reading them from the device waits
+        skipped, streams = self.ignore_prefix_size, len(self.directions)
+        labels = [max(0, length - skipped) for length in sample["stream_lengths"]]
         if self.report_accuracy:
             values["n_correct"] = correct
-            values["total"] = labels
-            log["n_correct"] = values["n_correct"].sum()
-            log["total"] = labels.sum()
-        streams = len(self.directions)
-        for name, value in values.items():  # (BD, T) -> (B, D, T) -> D sums
-            sums = value.view(sentences, streams, -1).sum(dim=(0, 2))
-            for direction, total in zip(self.directions, sums):
-                log[f"{name}_{NAMES[direction]}"] = total
+            log["n_correct"], log["total"] = correct.sum(), sum(labels)
+        for place, direction in enumerate(self.directions):
+            name = NAMES[direction]
+            for key, value in values.items():  # (BD, T) -> (B, D, T)
+                grouped = value.view(sentences, streams, -1)
+                log[f"{key}_{name}"] = grouped[:, place].sum()
+            log[f"labels_{name}"] = sum(labels[place::streams])
         return loss.sum() if reduce else loss.reshape(-1, 1), sample_size, log
 
     def _by_label(
         self, model: Any, sample: dict[str, Any]
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Loss, -log p, whether the best token is right, and whether the label counts,
-        which it does not at padding and in ``--ignore-prefix-size``.
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Loss, -log p and whether the best token is right.
 
         An SB-NMT model gives logits of live positions alone; what any other gives is
         taken from its log-probabilities, whose softmax they are themselves.
 
         Returns:
-            (BD, T) each, 0 where no label counts.
+            (BD, T) each, 0 where no label counts: at padding, and in
+            ``--ignore-prefix-size``.
         """
         target, live = sample["target"].t(), sample["live"]  # (T, BD), as rows are
         if getattr(model, "bidirectional", False):
@@ -174,17 +176,18 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             scores = lprobs.transpose(0, 1).flatten(0, 1).index_select(0, live)
         labels = target.flatten().index_select(0, live)
         loss, nll = smoothed_loss(scores, labels, self.eps)
-        found = [loss, nll, torch.zeros_like(nll), torch.ones_like(nll)]
+        correct = torch.zeros_like(nll)
         if self.report_accuracy:
-            found[2] = scores.argmax(-1).eq(labels).to(nll)
+            correct = scores.argmax(-1).eq(labels).to(nll)
         blank = loss.new_zeros(target.numel())
         counted = torch.arange(target.size(0), device=live.device) >= (
             self.ignore_prefix_size
         )  # (T,)
-        loss, nll, correct, count = (
-            blank.index_copy(0, live, x).view(target.shape).t() * counted for x in found
+        loss, nll, correct = (
+            blank.index_copy(0, live, x).view(target.shape).t() * counted
+            for x in (loss, nll, correct)
         )
-        return loss, nll, correct, count.bool()
+        return loss, nll, correct
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
@@ -192,7 +195,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
         super().reduce_metrics(logging_outputs)
 
         def total(key: str) -> Any:
-            return utils.item(sum(log.get(key, 0) for log in logging_outputs))
+            return sum(log.get(key, 0) for log in logging_outputs)
 
         for name in NAMES:
             labels = total(f"labels_{name}")
@@ -211,8 +214,6 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
                     meters[key].avg
                 ),
             )
-            if total(f"total_{name}"):
-                accuracy = 100 * total(f"n_correct_{name}") / total(f"total_{name}")
-                metrics.log_scalar(
-                    f"accuracy_{name}", accuracy, total(f"total_{name}"), round=3
-                )
+            if any(f"n_correct_{name}" in log for log in logging_outputs):
+                accuracy = 100 * total(f"n_correct_{name}") / labels
+                metrics.log_scalar(f"accuracy_{name}", accuracy, labels, round=3)

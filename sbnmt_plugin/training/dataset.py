@@ -22,6 +22,7 @@ class SBLanguagePairDataset(FairseqDataset):
     * ``stream_target`` (BD, T): tokens + ``</s>``,
     * ``live`` (n,): the places, in the time-major grid (T, BD), of all that is no
       padding, by which model and loss tell labels from padding,
+    * ``stream_lengths``: BD numbers, labels of each stream,
     * ``same_text`` (B,): whether both streams hold the same text,
 
     where row ``b * D + d`` is direction d of sentence b.  ``</s>`` follows the last
@@ -116,9 +117,10 @@ class SBLanguagePairDataset(FairseqDataset):
         batch["net_input"]["prev_output_tokens"] = self._pad(inputs, widest)
         batch["stream_target"] = self._pad(labels, widest)
         width = batch["stream_target"].size(1)
-        lengths = torch.tensor([len(stream) for stream in labels])
-        batch["live"] = live_places(torch.arange(width) < lengths[:, None])
-        batch["ntokens"] = sum(len(stream) for stream in labels)
+        lengths = [len(stream) for stream in labels]
+        real = torch.arange(width) < torch.tensor(lengths)[:, None]
+        batch["live"], batch["stream_lengths"] = live_places(real), lengths
+        batch["ntokens"] = sum(lengths)
         return batch
 
     def _neighbour(self, index: int, by_id: dict[int, Any]) -> int:
