@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from fairseq.modules import MultiheadAttention
+from fairseq.modules import BaseLayer, MultiheadAttention
 from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
 from reference import attention_row, fuse
@@ -14,6 +14,7 @@ from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, RANK, Layout
 from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.onedirectional import adopt
 from sbnmt_plugin.search import scorer as ensemble
 from sbnmt_plugin.search.generator import Generator
@@ -476,3 +477,100 @@ def test_only_fairseqs_own_transformer_is_seen_as_ours():
     model = transformer()
     model.decoder.layers[0].self_attn.__class__ = SBSelfAttention
     assert adopt(model.decoder) is model.decoder
+
+
+def test_base_layers_are_refused_by_name():
+    """They have no self-attention, and need compiled code and several GPUs."""
+    model = transformer()
+    base = BaseLayer.__new__(BaseLayer)
+    torch.nn.Module.__init__(base)
+    model.decoder.layers.insert(1, base)
+    assert not hasattr(base, "self_attn")
+    with pytest.raises(ValueError, match="--base-layers is not supported by the SB"):
+        generate([model], directions=(L2R,), beam=2)
+
+
+def half_attention(query, keys):
+    """Weights of cross-attention that projects nothing, (N, S)."""
+    heads, channels = 2, query.size(-1)
+    module = attention.GroupedCrossAttention(channels, heads).eval()
+    for projection in module.q_proj, module.k_proj, module.v_proj, module.out_proj:
+        torch.nn.init.eye_(projection.weight)
+        torch.nn.init.zeros_(projection.bias)
+    cache = kv_cache.KVCache(Layout(2, 1))
+    cache.begin(torch.zeros(query.size(1), 1))
+    with torch.no_grad():
+        _, weights = module.to(query.dtype)(query, keys, incremental_state=cache)
+    return weights[:, 0]
+
+
+def assert_alignment_fits_half_precision():
+    """Products of about 90,000, which are more than float16 holds, 65,504."""
+    query = torch.full((1, 2, 8), 150.0)
+    keys = torch.full((3, 1, 8), 150.0)
+    keys[1], keys[2, :, :4] = 150.25, 149.75  # the heads differ
+    logits = (query[0] * keys).unflatten(-1, (2, 4)).sum(-1) / 4**0.5  # (S, N, H)
+    expected = logits.softmax(0).mean(-1).t()
+    found = half_attention(query.half(), keys.half())
+    torch.testing.assert_close(found.float(), expected, rtol=1e-3, atol=1e-6)
+
+
+def test_alignments_fit_half_precision():
+    assert_alignment_fits_half_precision()
+
+
+def test_the_check_of_half_precision_can_fail(monkeypatch):
+    """As it was: multiplied in half precision, and scaled then."""
+    monkeypatch.setattr(attention, "wide", lambda dtype: dtype)
+    with pytest.raises(AssertionError):
+        assert_alignment_fits_half_precision()
+
+
+class HalfModel:
+    """A decoder of fairseq's kind that gives these logits, (N, V)."""
+
+    def __init__(self, logits):
+        self.logits = logits
+        self.encoder = Namespace(reorder_encoder_out=lambda out, order: out)
+
+    def decoder(self, tokens, encoder_out=None, incremental_state=None):
+        return self.logits[:, None], None
+
+    def get_normalized_probs(self, output, log_probs):
+        dtype = torch.promote_types(output[0].dtype, torch.float32)
+        return output[0].log_softmax(-1, dtype=dtype)
+
+
+def scores_of(logits, temperature, fairseqs):
+    if not fairseqs:
+        return NextTokens.of_logits(logits, temperature).lprobs()
+    decoder = fairseq_decoder.FairseqDecoder(HalfModel(logits))
+    state = decoder.start(None, Layout(1, 1))
+    tokens = torch.zeros(len(logits), 1, dtype=torch.long)
+    return decoder.step(tokens, state, temperature)[0].lprobs()
+
+
+def assert_temperature_is_exact(fairseqs, scores=scores_of):
+    logits = 20 * torch.randn(3, 11, generator=torch.Generator().manual_seed(2))
+    for dtype, allowed in ((torch.float16, 1e-5), (torch.float64, 1e-12)):
+        narrow = logits.to(dtype)
+        expected = (narrow.double() / 3).log_softmax(-1)
+        found = scores(narrow.clone(), 3.0, fairseqs)
+        assert found.dtype == torch.promote_types(dtype, torch.float32)
+        torch.testing.assert_close(found.double(), expected, rtol=0, atol=allowed)
+
+
+@pytest.mark.parametrize("fairseqs", [False, True])
+def test_temperature_divides_in_float32_at_least(fairseqs):
+    assert_temperature_is_exact(fairseqs)
+
+
+@pytest.mark.parametrize("fairseqs", [False, True])
+def test_the_check_of_temperature_can_fail(fairseqs):
+    """As it was: divided in half precision."""
+
+    def narrow(logits, temperature, fairseqs):
+        return scores_of(logits / temperature, 1.0, fairseqs)
+
+    with pytest.raises(AssertionError):
+        assert_temperature_is_exact(fairseqs, narrow)
