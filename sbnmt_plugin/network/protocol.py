@@ -23,6 +23,8 @@ class DecoderState(Protocol):
     def select(self, rows: Tensor) -> None:
         """Go on with these rows: row i becomes what row ``rows[i]`` was.
 
+        Called between two steps; the tokens of the next one are in the new order.
+
         Args:
             rows: (N',) the parents of the hypotheses that live on, each of the same
                 sentence and direction as its child; sentences keep their order.
@@ -97,6 +99,11 @@ class Forced(Protocol):
 
 class Searchable(Protocol):
     """What a model may say of itself, as class attributes.
+
+    The search asks a model for its ``decoder``, and for what every encoder-decoder of
+    fairseq has: ``encoder.forward_torchscript(net_input)``, whose result goes to
+    :meth:`Decoder.start` as it is, ``max_decoder_positions()``, ``parameters()`` and
+    ``eval()``.
 
     Attributes:
         searched_by: name of the search that it wants (see :mod:`registry`); without
