@@ -503,6 +503,9 @@ def test_a_recipes_folder_fills_everything_in(given, detokenised):
     for name in names:
         put(work / "results" / f"{name}.txt", *OUTPUTS["one"])
         put(work / "results" / f"{name}.tok", *OUTPUTS["one"])
+        put(work / "results" / f"{name}.json", "{}")
+    put(work / "results" / "notes.txt", "of the user's")
+    put(work / "results" / "rnmt.txt", "not scored: killed half-way")
     (folder / "records").rename(work / "results" / "sb.jsonl")
     put(work / "logs" / "train-sb.log", *LOG.splitlines())
     args = report.parser().parse_args(["--work", str(work), "--output", "x"])
@@ -570,6 +573,26 @@ def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch):
     assert [run["beam"] for run in runs] == [2, 4]
     with pytest.raises(ValueError, match="was decoded with other options: remove"):
         call(sweep_beam, *command, "--beams", "2", "--unkpen", "1")
+    put(gold, *["A C"] * 21)
+    with pytest.raises(ValueError, match="with another text in --reference: remove"):
+        call(sweep_beam, *command, "--beams", "2")
+
+
+def test_an_interrupted_sweep_has_what_was_decoded(tmp_path, monkeypatch):
+    gold = put(tmp_path / "gold", *["A B"] * 21)
+
+    def decode(folder, words):
+        if words[words.index("--beam") + 1] == "4":
+            raise KeyboardInterrupt
+        put(folder / "generate-test.txt", *(f"H-{i}\t0\tA B" for i in range(21)))
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_beam, "decode", decode)
+    command = ["--data", "data", "--reference", gold, "--output", tmp_path / "s.json"]
+    with pytest.raises(KeyboardInterrupt):
+        call(sweep_beam, *command, "--system", "S=--path sb.pt", "--beams", "2,4")
+    runs = json.loads((tmp_path / "s.json").read_text())["runs"]
+    assert [run["beam"] for run in runs] == [2]
 
 
 def test_the_sweep_searches_as_the_recipe_does(tmp_path, monkeypatch):

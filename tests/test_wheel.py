@@ -160,6 +160,8 @@ def test_recipes_run_in_a_clone_and_outside_any(environment, tmp_path):
     sbnmt = environment / "sbnmt"
     said = run(sbnmt, "recipe", *words, "teacher-both", folder=tmp_path).stdout
     assert "| Transformer, L2R " in said
+    (plugin,) = set(re.findall(r"--user-dir (\S+)", said))
+    assert (tmp_path / plugin / "task.py").is_file()  # what is shown can be typed
     rows = json.loads((tmp_path / "work" / "table.json").read_text())["rows"]
     assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-both"]
     assert rows[0]["commits"] == [costs.commit()]

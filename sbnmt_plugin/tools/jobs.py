@@ -8,7 +8,6 @@ was made: the same command has then nothing to do, another is refused.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import sys
 from collections.abc import Callable
@@ -91,7 +90,7 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
 def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:
     """What an output depends on: input, options, models."""
     return {
-        "input sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+        "input sha256": origin.sha256_of(lines),
         "options": arguments,
         origin.MODELS: origin.stamps_of(arguments),
     }

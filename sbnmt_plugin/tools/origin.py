@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ NAMES = {
     "name": "another system",
     "options": "other options",
     "references": "other references",
+    "reference sha256": "another text in --reference",
 }
 
 
@@ -30,6 +32,12 @@ def checkpoints_in(words: list[str]) -> list[str]:
         found += [p for p in paths if flag == "--path" or p.endswith(SUFFIX)]
         before = word
     return list(dict.fromkeys(found))
+
+
+def sha256_of(*texts: list[str]) -> str:
+    """Of line-aligned texts, one after the other."""
+    lines = [line for text in texts for line in text]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def stamps_of(words: list[str]) -> dict[str, list[int]]:
@@ -51,8 +59,9 @@ def differences(known: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """In what the origin of a result differs from what would be used now.
 
     Args:
-        known: an origin, as it was noted; 0.1.0 noted of a checkpoint its time alone.
-        now: another, with the same keys.
+        known: an origin, as it was noted; 0.1.0 noted of a checkpoint its time alone,
+            and nothing of references.
+        now: another; what was not noted is not compared, models excepted.
 
     Returns:
         Phrases that go on after "was made with"; none where they agree.
@@ -60,7 +69,7 @@ def differences(known: dict[str, Any], now: dict[str, Any]) -> list[str]:
     found = [
         NAMES.get(key, f"another {key}")
         for key in now
-        if key != MODELS and known.get(key) != now[key]
+        if key != MODELS and known.get(key, now[key]) != now[key]
     ]
     before, after = known.get(MODELS, {}), now.get(MODELS, {})
     for path, stamp in after.items():

@@ -216,8 +216,13 @@ def main() -> None:
         place = list(systems).index(name)
         folder = Path(f"{args.output}.runs") / f"{place}-beam-{beam}"
         result = folder / "result.json"
-        job = {"name": name, "options": words, "references": args.reference}
-        job[origin.MODELS] = origin.stamps_of(words)
+        job = {
+            "name": name,
+            "options": words,
+            "references": args.reference,
+            "reference sha256": origin.sha256_of(*references),
+            origin.MODELS: origin.stamps_of(words),
+        }
         done = json.loads(result.read_text()) if result.exists() else None
         if done is not None and (other := origin.differences(done.pop("job"), job)):
             raise ValueError(
@@ -229,7 +234,7 @@ def main() -> None:
             with new_file(result) as file:
                 json.dump({"job": job, **done}, file, indent=1)
         runs.append({"system": name, "beam": beam, **done})
-    with new_file(args.output) as file:
-        json.dump({"runs": runs}, file, ensure_ascii=False, indent=1)
+        with new_file(args.output) as file:
+            json.dump({"runs": runs}, file, ensure_ascii=False, indent=1)
     for found in runs:
         print(f"{found['system']:<16} k = {found['beam']:<4} BLEU {found['BLEU']:.2f}")

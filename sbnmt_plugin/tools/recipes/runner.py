@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import HOME
+from sbnmt_plugin.steps import HOME, IS_CLONE
 from sbnmt_plugin.tools.command import child_environment, step_command
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.step import Step, Word
@@ -79,7 +79,7 @@ class Runner:
         log = self.log(step.name)
         for folder in log.parent, step.makes.parent:
             folder.mkdir(parents=True, exist_ok=True)
-        shown = shlex.join(str(word).replace(f"{HOME}/", "") for word in step.words)
+        shown = shlex.join(map(typed, step.words))
         print(f"\n== {step.name}\n   {shown}", flush=True)
         started = time.time()
         with open(log, "a", encoding="utf-8") as file:
@@ -142,6 +142,11 @@ def executable(words: Sequence[Word]) -> list[str]:
     if program in MODULES:
         return [sys.executable, "-m", MODULES[program], *rest]
     return [program, *rest]
+
+
+def typed(word: Word) -> str:
+    """A word as a user types it: in a clone, with paths relative to it."""
+    return str(word).replace(f"{HOME}/", "") if IS_CLONE else str(word)
 
 
 def shorten(line: str) -> str:

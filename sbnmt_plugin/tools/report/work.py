@@ -26,6 +26,12 @@ def languages(work: Path) -> tuple[str, str]:
     return source, target
 
 
+def is_row(text: Path) -> bool:
+    """Whether a text in ``results`` is a row's, and scored."""
+    base = text.stem.partition("@")[0]
+    return base in SYSTEMS and text.with_suffix(".json").is_file()
+
+
 def rank(name: str) -> tuple[int, int]:
     """The order of the comparison's table."""
     base, seed = split_name(name)
@@ -50,7 +56,9 @@ def from_work(args: argparse.Namespace) -> tuple[Path, ...]:
     args.tokenised_source = True
     if not args.reference:
         args.reference = [str(plain if detokenised else text / f"test.{target}")]
-    names = sorted((path.stem for path in results.glob("*.txt")), key=rank)
+    # a row is done when it has its scores; what lies beside is not ours
+    scored = (path.stem for path in results.glob("*.txt") if is_row(path))
+    names = sorted(scored, key=rank)
     if not args.system:
         args.system = [f"{name}={results / name}.txt" for name in names]
     chosen = [name for name in names if f"{name}={results / name}.txt" in args.system]
