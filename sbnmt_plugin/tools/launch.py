@@ -1,4 +1,4 @@
-"""fairseq-train's command line for one of torchrun's processes."""
+"""Command lines of fairseq's, and that of one of torchrun's processes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 CPU = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
+
+
+def gives(words: Iterable[str], flag: str) -> bool:
+    """Whether a command line has an option, as ``--flag value`` or ``--flag=value``."""
+    return any(word.partition("=")[0] == flag for word in words)
 
 
 def split_flag(word: str) -> list[str]:

@@ -12,6 +12,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from sbnmt_plugin.register import register
 from sbnmt_plugin.steps import PLUGIN
+from sbnmt_plugin.tools.launch import gives
 
 
 class Translator:
@@ -24,7 +25,7 @@ class Translator:
     def __init__(self, arguments: list[str]) -> None:
         register()
         for flag, value in ("--user-dir", str(PLUGIN)), ("--task", "sb_translation"):
-            if not any(word.split("=")[0] == flag for word in arguments):
+            if not gives(arguments, flag):
                 arguments = [*arguments, flag, value]
         parser = options.get_generation_parser()
         cfg = convert_namespace_to_omegaconf(

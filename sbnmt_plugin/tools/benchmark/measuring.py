@@ -47,7 +47,7 @@ def head(args: argparse.Namespace) -> Row:
     """What benchmark.json begins with."""
     spec, threads = spec_of(args), args.threads or cores()
     result: Row = {
-        "command": shlex.join([command_of("benchmark"), *sys.argv[1:]]),
+        "command": f"{command_of('benchmark')} {shlex.join(sys.argv[1:])}",
         "commit": commit(),
         "date": f"{datetime.date.today()}",
         "machine": machine(),

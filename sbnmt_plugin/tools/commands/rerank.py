@@ -13,6 +13,7 @@ resuming are those of sbnmt translate, and so are all other options.
 from __future__ import annotations
 
 from sbnmt_plugin.tools.jobs import job_parser, run_job
+from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.reranking import Reranker
 
 
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("--r2l", required=True, help="the R2L teacher's checkpoint")
     args, others = parser.parse_known_args()
     for flag in ("--path", "--sb-direction", "--sb-answer"):
-        if any(word.split("=")[0] == flag for word in others):
+        if gives(others, flag):
             raise ValueError(f"{flag} is not for reranking: give --l2r and --r2l")
     for flag, path in ("--l2r", args.l2r), ("--r2l", args.r2l):
         if ":" in path:

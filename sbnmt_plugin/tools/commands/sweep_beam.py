@@ -29,6 +29,7 @@ from tqdm import tqdm
 
 from sbnmt_plugin.steps import PLUGIN, command_of
 from sbnmt_plugin.tools import command, origin
+from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.report.logs import read_generate_log
 from sbnmt_plugin.tools.report.work import languages
@@ -54,7 +55,7 @@ def parse_systems(values: list[str]) -> dict[str, list[str]]:
         if name in found:
             raise ValueError(f"--system {name} must be given once, but comes twice")
         found[name] = shlex.split(words)
-        if not any(word.split("=")[0] == "--path" for word in found[name]):
+        if not gives(found[name], "--path"):
             raise ValueError(f"--system {name} must have --path, but has none")
         refuse_own(found[name])
     return found
@@ -66,9 +67,9 @@ def refuse_own(words: list[str]) -> None:
     Raises:
         ValueError: with the flag.
     """
-    for word in words:
-        if word.split("=")[0] in SET_HERE:
-            raise ValueError(f"{word} is set by the sweep: leave it out")
+    for flag in SET_HERE:
+        if gives(words, flag):
+            raise ValueError(f"{flag} is set by the sweep: leave it out")
 
 
 def parse_beams(text: str) -> list[int]:
