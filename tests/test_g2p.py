@@ -327,3 +327,52 @@ def test_the_best_opponent_has_the_lowest_error_rate(tmp_path):
     assert rows[0]["p"] != p_of(
         bleu, [wrong] * 2 + [right] * 7, [wrong] * 5 + [right] * 4, [right] * 9
     )
+
+
+# ---------------------------------------------------------------- the check
+
+
+def laid_out_results(tmp_path, wrong):
+    """200 words; of each run so many, from a place of its own, are wrong."""
+    right = [f"A {number} B" for number in range(200)]
+    put(tmp_path / "text" / "test.phonemes", *right)
+    put(tmp_path / "text" / "test.phonemes.2", *right)
+    for name, (start, stop) in wrong.items():
+        lines = ["X" if start <= n < stop else line for n, line in enumerate(right)]
+        put(tmp_path / "results" / f"{name}.tok", *lines)
+    return ["check.py", "--work", str(tmp_path)]
+
+
+def checked(monkeypatch, capsys, *words):
+    """Exit status and output of check.py."""
+    monkeypatch.setattr(sys, "argv", [str(word) for word in words])
+    with pytest.raises(SystemExit) as stopped:
+        in_process.load(RECIPE / "check.py").main()
+    return int(stopped.value.code), capsys.readouterr().out
+
+
+def test_the_check_compares_with_the_better_teacher(tmp_path, monkeypatch, capsys):
+    wrong = {"teacher-l2r": (0, 80), "teacher-r2l": (0, 60), "sb": (0, 40)}
+    words = laid_out_results(tmp_path, wrong)
+    status, output = checked(monkeypatch, capsys, *words)
+    assert status == 0
+    assert "sb: WER 20.00 %, 33.3 % lower than teacher-r2l's 30.00 %" in output
+    laid_out_results(tmp_path, wrong | {"sb": (0, 59)})  # less than 3 %
+    status, output = checked(monkeypatch, capsys, *words)
+    assert (status, output.count("FAIL")) == (1, 2)
+    laid_out_results(tmp_path, wrong | {"sb": (60, 117)})  # 5 %, but by chance
+    status, output = checked(monkeypatch, capsys, *words)
+    assert (status, output.count("FAIL")) == (1, 1)
+
+
+def test_the_check_pools_seeds_by_word(tmp_path, monkeypatch, capsys):
+    wrong = {"teacher-l2r": (0, 60), "teacher-r2l": (0, 60), "sb": (57, 114)}
+    runs = {f"{name}{at}": span for name, span in wrong.items() for at in ("", "@2")}
+    words = [*laid_out_results(tmp_path, runs), "--seeds", 1, 2]
+    one = checked(monkeypatch, capsys, *words[:3])
+    two = checked(monkeypatch, capsys, *words)
+    assert one == two  # the same answers twice are no more evidence than once
+    laid_out_results(tmp_path, runs | {"sb@2": (0, 20)})
+    status, output = checked(monkeypatch, capsys, *words)
+    assert status == 0
+    assert "sb: WER 19.25 %" in output

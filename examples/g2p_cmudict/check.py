@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Say whether a run shows that two directions pronounce better than one.
+
+    check.py --work work/g2p [--row sb] [--seeds 1 2 3]
+
+The row's word error rate is to be at least 3 % lower, relative, than that of the better
+one-directional Transformer, by the paired bootstrap at p < 0.05.  Several seeds are
+pooled: words are drawn, each with the answers of all seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.tools.phonemes import WordErrorRate
+from sbnmt_plugin.tools.significance import bootstrap
+from sbnmt_plugin.tools.text import read_lines
+
+LEAST_GAIN = 0.03
+LARGEST_P = 0.05
+TEACHERS = ("teacher-l2r", "teacher-r2l")
+SEED = "\t"  # separates the answers of the seeds in a line
+
+
+class OfAllSeeds(WordErrorRate):
+    """Word error rate of lines that hold an answer of each seed."""
+
+    def _preprocess_segment(self, sent: str) -> str:
+        return sent
+
+    def _compute_segment_statistics(
+        self, hypothesis: str, ref_kwargs: dict[str, Any]
+    ) -> list[int]:
+        answers = hypothesis.split(SEED)
+        count = super()._compute_segment_statistics
+        wrong = [count(answer, ref_kwargs)[0] for answer in answers]
+        return [sum(wrong), len(answers)]
+
+
+def answers(results: Path, row: str, seeds: Sequence[int]) -> list[str]:
+    """A line a word: what each seed of the row answers."""
+    names = [row if seed == 1 else f"{row}@{seed}" for seed in seeds]
+    runs = [read_lines(results / f"{name}.tok") for name in names]
+    return [SEED.join(lines) for lines in zip(*runs, strict=True)]
+
+
+def verdicts(
+    row: str, systems: dict[str, list[str]], references: list[list[str]]
+) -> list[tuple[str, bool]]:
+    """What is expected, and whether it holds."""
+    metrics = {"WER": OfAllSeeds()}
+    first, _ = bootstrap(systems, references, row, metrics)
+    rates = {name: outcome["WER"].score for name, outcome in first.items()}
+    best = min(TEACHERS, key=rates.__getitem__)
+    gain = 1 - rates[row] / rates[best]
+    p = first[best]["WER"].p
+    assert p is not None  # which it is for the baseline alone
+    return [
+        (
+            f"{row}: WER {rates[row]:.2f} %, {100 * gain:.1f} % lower than {best}'s "
+            f"{rates[best]:.2f} % (at least {100 * LEAST_GAIN:.0f} %)",
+            gain >= LEAST_GAIN,
+        ),
+        (f"p = {p:.3f} < {LARGEST_P}", p < LARGEST_P),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", required=True, help="folder of the run")
+    parser.add_argument("--row", default="sb", help="default: sb")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="default: 1")
+    args = parser.parse_args()
+    work = Path(args.work)
+    systems = {
+        name: answers(work / "results", name, args.seeds)
+        for name in (args.row, *TEACHERS)
+    }
+    paths = sorted((work / "text").glob("test.phonemes*"))
+    print()
+    passed = True
+    for sentence, holds in verdicts(args.row, systems, [read_lines(p) for p in paths]):
+        print(f"{'ok  ' if holds else 'FAIL'}  {sentence}")
+        passed &= holds
+    sys.exit(not passed)
+
+
+if __name__ == "__main__":
+    main()
