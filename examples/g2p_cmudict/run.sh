@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make the results table of g2p_cmudict from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, transformer-pl, sb-lambda0, sb.
+# Its rows: teacher-l2r, teacher-r2l, teacher-both, transformer-pl, sb-lambda0, sb.
 #
 # usage: examples/g2p_cmudict/run.sh [WORK]
 #   WORK: a new folder (default: work/g2p_cmudict)
@@ -102,6 +102,25 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt"
 # Score teacher-r2l
 sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
   --output "$work/results/teacher-r2l.json"
+
+# Train teacher-both: SB-NMT, λ = 0, gold
+fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \
+  --sb-lambda 0
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/teacher-both/model.pt" --last 5 \
+  --or-fewer "$work/teacher-both"
+
+# Translate the test set with teacher-both
+fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-both/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/teacher-both.jsonl" \
+  --results-path "$work/results/teacher-both.generate"
+
+# Score teacher-both
+sbnmt evaluate "$work/results/teacher-both.generate" "${score[@]}" \
+  --records "$work/results/teacher-both.jsonl" \
+  --output "$work/results/teacher-both.json"
 
 # Join gold text and pseudo targets: y_g and y_pl, a pair each
 sbnmt triples --source "$work/text/train.letters" --target "$work/text/train.phonemes" \
