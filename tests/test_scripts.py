@@ -159,7 +159,7 @@ def test_the_end_by_sigterm_leaves_nothing(tmp_path):
 # ---------------------------------------------------------------- the command
 
 LIGHT = ["recipe", "prepare", "tokenise", "bpe", "train", "triples", "score", "table"]
-LIGHT += ["sweep-beam", "report", "trace-page", "benchmark"]
+LIGHT += ["evaluate", "sweep-beam", "report", "trace-page", "benchmark"]
 
 
 def imported(*words):
