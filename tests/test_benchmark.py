@@ -191,7 +191,12 @@ def test_cases_are_chosen_by_their_names():
 
 # ---------------------------------------------------------------- the record
 
-ORIGIN = {"commit": "a", "--rounds": 3, "models": {"m.pt": [7, 1]}}
+ORIGIN = {
+    "commit": "a",
+    "machine": "a",
+    "--rounds": 3,
+    "models": {"m.pt": [7, 1]},
+}
 HEAD = {"command": "one", "commit": "a", "date": "", "machine": "", "versions": ""}
 
 
