@@ -174,3 +174,5 @@ def check_partners(cfg: SBTranslationConfig) -> None:
                 f"{flag} needs --sb-direction both: a model of one direction has no "
                 "partner"
             )
+        if given and cfg.sb_path is not None:
+            raise ValueError(f"{flag} is for training, not for decoding: leave it out")

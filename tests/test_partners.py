@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from commands import SB, load, run_train
+from commands import SB, load, run_generate, run_train
 from helpers import sb_model
 from test_training import make_sample
 
@@ -217,6 +217,12 @@ def test_a_teacher_has_no_partner(gold_data, tmp_path, words):
     teacher = ["--arch", "transformer_tiny", "--sb-direction", "l2r"]
     with pytest.raises(ValueError, match="has no partner"):
         run_train(gold_data, tmp_path, *teacher, *words)
+
+
+@pytest.mark.parametrize("words", [NOISE, OWN, ["--sb-probe", "5"]], ids=str)
+def test_decoding_has_no_use_for_them(gold_data, trained, words):
+    with pytest.raises(ValueError, match="is for training, not for decoding"):
+        run_generate(gold_data, trained, *words)
 
 
 def test_every_edit_is_one_of_those_named():
