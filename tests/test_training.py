@@ -33,7 +33,11 @@ from sbnmt_plugin.layout import L2R, R2L, opposite
 from sbnmt_plugin.network.initialisation import adopt_transformer
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training import criterion
-from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy, smoothed_loss
+from sbnmt_plugin.training.criterion import (
+    SBLabelSmoothedCrossEntropy,
+    live_rows_alone,
+    smoothed_loss,
+)
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 
 
@@ -279,9 +283,9 @@ def test_the_smoothed_loss_of_half_precision_is_float32():
     assert float(logits.grad.float().sum(-1).abs().max()) < 0.02  # p sums to 1
 
 
-def assert_loss_is_fairseqs(prefix=0):
+def assert_loss_is_fairseqs(prefix=0, model=None):
     """Of a plain Transformer, by fairseq's criterion and by ours, with gradients."""
-    model = transformer()
+    model = model or transformer()
     words = model.decoder.dictionary
     prev = streams(model)[L2R::2].clone()
     prev[:, 0] = words.eos()
@@ -313,6 +317,31 @@ def assert_loss_is_fairseqs(prefix=0):
 @pytest.mark.parametrize("prefix", [0, 2])
 def test_a_teachers_loss_is_fairseqs(prefix):
     assert_loss_is_fairseqs(prefix)
+
+
+def test_the_loss_of_any_other_decoder_is_fairseqs(monkeypatch):
+    monkeypatch.setattr(criterion, "DECODERS", ())
+    assert_loss_is_fairseqs()
+
+
+def test_a_teachers_padding_gets_no_logits():
+    """fairseq's criterion asks for logits of padding, too."""
+    model, sizes = transformer(), []
+    layer = model.decoder.output_projection
+    layer.register_forward_hook(lambda _, inputs, out: sizes.append(out.shape[:-1]))
+    assert_loss_is_fairseqs(model=model)
+    ours, theirs = sizes  # in this order
+    assert ours.numel() < theirs.numel()
+    assert len(layer._forward_pre_hooks) == 0
+
+
+def test_the_check_of_live_rows_can_fail(monkeypatch):
+    def unsorted(model, live):
+        return live_rows_alone(model, live.flip(0))
+
+    monkeypatch.setattr(criterion, "live_rows_alone", unsorted)
+    with pytest.raises(AssertionError):
+        assert_loss_is_fairseqs()
 
 
 def test_the_check_of_a_teachers_loss_can_fail(monkeypatch):

@@ -1,6 +1,8 @@
 """Label-smoothed cross-entropy over both directions (paper, equation 14)."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from sbnmt_plugin.layout import NAMES
+from sbnmt_plugin.network.onedirectional import DECODERS
 from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time
 
 
@@ -82,6 +85,35 @@ def smoothed_loss(
     """
     loss, nll = SmoothedLoss.apply(logits, labels, epsilon)
     return loss, nll
+
+
+def projects_rows(model: Any) -> bool:
+    """Whether a model's logits are one linear layer on fairseq's own decoder."""
+    decoder: Any = getattr(model, "decoder", None)
+    return type(decoder) in DECODERS and decoder.adaptive_softmax is None
+
+
+@contextmanager
+def live_rows_alone(model: Any, live: Tensor) -> Iterator[None]:
+    """Make fairseq's Transformer give logits (n, V) of live positions, (B, T, V) else.
+
+    The last layer's input is what is picked from, inside of the model's own forward, so
+    that every wrapper of distributed training sees its parameters used where it
+    expects them, and padding costs no logits.
+
+    Args:
+        live: (n,) places in the time-major grid (T, B).
+    """
+
+    def pick(layer: Any, inputs: tuple[Tensor]) -> tuple[Tensor]:
+        (features,) = inputs  # (B, T, C)
+        return (features.transpose(0, 1).flatten(0, 1).index_select(0, live),)
+
+    hook = model.decoder.output_projection.register_forward_pre_hook(pick)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 @register_criterion("sb_label_smoothed_cross_entropy", dataclass=SBCriterionConfig)
@@ -160,8 +192,9 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Loss, -log p and whether the best token is right.
 
-        An SB-NMT model gives logits of live positions alone; what any other gives is
-        taken from its log-probabilities, whose softmax they are themselves.
+        An SB-NMT model gives logits of live positions alone, and so does fairseq's own
+        Transformer (see :func:`live_rows_alone`); what any other gives is taken from
+        its log-probabilities, whose softmax they are themselves.
 
         Returns:
             (BD, T) each, 0 where no label counts: at padding, and in
@@ -170,6 +203,9 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
         target, live = sample["target"].t(), sample["live"]  # (T, BD), as rows are
         if getattr(model, "bidirectional", False):
             scores, _ = model(**sample["net_input"], live=live)  # (n, V)
+        elif projects_rows(model):
+            with live_rows_alone(model, live):
+                scores, _ = model(**sample["net_input"])  # (n, V)
         else:
             output = model(**sample["net_input"])
             lprobs = model.get_normalized_probs(output, log_probs=True)
