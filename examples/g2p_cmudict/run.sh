@@ -20,8 +20,8 @@ train=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
   --share-decoder-input-output-embed --dropout 0.1 --optimizer adam
-  --adam-betas '(0.9, 0.98)' --clip-norm 0 --lr 0.002 --lr-scheduler inverse_sqrt
-  --warmup-updates 1000 --label-smoothing 0.1 --max-epoch 10 --keep-last-epochs 5
+  --adam-betas '(0.9, 0.98)' --clip-norm 0 --lr 0.002 --lr-scheduler polynomial_decay
+  --warmup-updates 1000 --label-smoothing 0.1 --max-epoch 5 --keep-last-epochs 1
   --eval-bleu --eval-bleu-args '{"beam": 2, "max_len_a": 2, "max_len_b": 10}'
   --best-checkpoint-metric bleu --maximize-best-checkpoint-metric --num-workers 0 --cpu
   --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 --encoder-layers 2
@@ -31,12 +31,12 @@ train=(
 )
 
 # and those of transformer
-transformer=("${train[@]}" --arch transformer --max-tokens 700)
+transformer=("${train[@]}" --arch transformer --total-num-update 7790 --max-tokens 700)
 
 # and those of sb_transformer
 sb_transformer=(
-  "${train[@]}" --arch sb_transformer --sb-fusion tanh --max-tokens 1400
-  --sb-future-dropout 0
+  "${train[@]}" --arch sb_transformer --sb-fusion tanh --total-num-update 6700
+  --max-tokens 1400 --sb-future-dropout 0 --sb-probe 500
 )
 
 # what all searches share
@@ -61,9 +61,8 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data" \
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-l2r" \
   --sb-direction l2r
 
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/teacher-l2r/model.pt" --last 5 \
-  --or-fewer "$work/teacher-l2r"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
 
 # Pseudo targets: the L2R teacher's translations
 sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
@@ -74,9 +73,8 @@ sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" 
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-r2l" \
   --sb-direction r2l
 
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/teacher-r2l/model.pt" --last 5 \
-  --or-fewer "$work/teacher-r2l"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
 
 # Pseudo targets: the R2L teacher's translations
 sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
@@ -107,9 +105,8 @@ sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \
   --sb-lambda 0
 
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/teacher-both/model.pt" --last 5 \
-  --or-fewer "$work/teacher-both"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-both/model.pt"
 
 # Translate the test set with teacher-both
 fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-both/model.pt" \
@@ -137,9 +134,8 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data-pl" \
 fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
   --sb-direction l2r
 
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/transformer-pl/model.pt" --last 5 \
-  --or-fewer "$work/transformer-pl"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
 
 # Translate the test set with transformer-pl
 fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.pt" \
@@ -166,9 +162,8 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data-two" \
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
   --sb-lambda 0
 
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/sb-lambda0/model.pt" --last 5 \
-  --or-fewer "$work/sb-lambda0"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
 
 # Translate the test set with sb-lambda0
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
@@ -184,8 +179,8 @@ sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
   --sb-lambda 1.0
 
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/sb/model.pt" --last 5 --or-fewer "$work/sb"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb/model.pt"
 
 # Translate the test set with sb
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
