@@ -178,11 +178,11 @@ def test_padding_and_company_change_nothing(model):
 
 
 def test_the_padding_check_can_fail(monkeypatch):
-    def blind(self, padding, dtype):
+    def blind(self, memory, padding, dtype):
         """Sees the padding of the source."""
 
     model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(grid.AttentionGrid, "source_mask", blind)
+    monkeypatch.setattr(grid.AttentionGrid, "memory_mask", blind)
     with pytest.raises(AssertionError):
         assert_padding_is_inert(model)
 

@@ -178,7 +178,12 @@ class GroupedCrossAttention(MultiheadAttention):
 
     The queries of all rows of a sentence are grouped on its keys;
     fairseq copies the encoder output to every row instead.
+
+    Attributes:
+        memory: name of what is read: see :meth:`grid.AttentionGrid.memory_mask`.
     """
+
+    memory = "source"
 
     def forward(
         self,
@@ -221,7 +226,7 @@ class GroupedCrossAttention(MultiheadAttention):
         # (Q, BD, C) -> (Q, B, D, H, C/H) -> (B, H, DQ, C/H)
         q = queries.unflatten(2, (self.num_heads, -1)).unflatten(1, (k.size(0), -1))
         q = q.permute(1, 3, 2, 0, 4).flatten(2, 3).to(dtype)
-        mask = grid.source_mask(key_padding_mask, dtype)
+        mask = grid.memory_mask(self.memory, key_padding_mask, dtype)
         dropout = self.dropout_module.p if self.training else 0.0
         out = F.scaled_dot_product_attention(q, k, v, mask, dropout)
         out = out.unflatten(2, (-1, steps)).permute(3, 0, 2, 1, 4)  # (Q, B, D, H, C/H)

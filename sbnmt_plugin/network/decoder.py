@@ -32,7 +32,12 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
     ``prev_output_tokens`` is (N, T), laid out as in :mod:`layout`; the encoder
     output keeps one copy a sentence.
+
+    Attributes:
+        layer_class: of its layers.
     """
+
+    layer_class: type[nn.Module] = SBDecoderLayer
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any, **kwargs: Any):
         super().__init__(cfg, dictionary, embed_tokens, **kwargs)
@@ -41,7 +46,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
         """As the parent's, which names its layer class."""
-        layer: nn.Module = SBDecoderLayer(cfg, no_encoder_attn)
+        layer = self.layer_class(cfg, no_encoder_attn)
         if cfg.checkpoint_activations:
             layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
         wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
@@ -56,7 +61,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
     ) -> tuple[NextTokens, Tensor | None]:
         """See :meth:`protocol.Decoder.step`."""
         last = self.num_layers - 1 if state.wants_weights else None
-        rows, extra = self._rows(tokens, state.encoder_out, state, last)
+        rows, extra = self.live_rows(tokens, state.encoder_out, state, last)
         logits = self.output_layer(rows[0])  # (N, V)
         (weights,) = extra["attn"]  # (N, 1, S)
         return (
@@ -123,8 +128,8 @@ class SBTransformerDecoder(TransformerDecoderBase):
         self, inputs: Tensor, live: Tensor, layout: Layout, encoder_out: Any
     ) -> Iterator[Tensor]:
         """Logits of the live positions, some at a time: (n', V) each, of n in all."""
-        packed = PackedBatch(live, (inputs.size(1), inputs.size(0)), layout)
-        rows, _ = self._rows(inputs, encoder_out, packed)
+        packed = self.packed(inputs, layout, live)
+        rows, _ = self.live_rows(inputs, encoder_out, packed)
         size = max(1, LOGITS_AT_A_TIME // self.output_projection.out_features)
         return map(self.output_layer, rows[0].split(size))
 
@@ -147,12 +152,12 @@ class SBTransformerDecoder(TransformerDecoderBase):
             layout: who reads whom, without an ``incremental_state``.
         """
         if live is not None:
-            packed = self._packed(prev_output_tokens, layout, live)
-            rows, extra = self._rows(prev_output_tokens, encoder_out, packed)
+            packed = self.packed(prev_output_tokens, layout, live)
+            rows, extra = self.live_rows(prev_output_tokens, encoder_out, packed)
             return self.output_layer(rows[0]), extra
         grid: AttentionGrid | None = incremental_state
         if grid is None:
-            grid = self._packed(prev_output_tokens, layout)
+            grid = self.packed(prev_output_tokens, layout)
         return super().forward(
             prev_output_tokens,
             encoder_out=encoder_out,
@@ -161,7 +166,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
             **others,
         )
 
-    def _packed(
+    def packed(
         self, tokens: Tensor, layout: Layout = TRAINING, live: Tensor | None = None
     ) -> PackedBatch:
         """The rows of streams (N, T), also of those that no collater has made."""
@@ -193,13 +198,13 @@ class SBTransformerDecoder(TransformerDecoderBase):
             )
         grid = incremental_state
         if grid is None:
-            grid = self._packed(prev_output_tokens)
-        rows, extra = self._rows(
+            grid = self.packed(prev_output_tokens)
+        rows, extra = self.live_rows(
             prev_output_tokens, encoder_out, grid, alignment_layer, alignment_heads
         )
         return grid.give(rows), extra
 
-    def _rows(
+    def live_rows(
         self,
         tokens: Tensor,
         encoder_out: Any,
@@ -219,21 +224,17 @@ class SBTransformerDecoder(TransformerDecoderBase):
         """
         self._check(tokens, encoder_out, grid)
         grid.begin(tokens)
-        source, padding = (
-            (encoder_out or {}).get(name) or [None]
-            for name in ("encoder_out", "encoder_padding_mask")
-        )
+        memories = self.memories(encoder_out)
         x = grid.take(self._embed(tokens, grid))
         found = None
         for number, layer in enumerate(self.layers):
             wanted = number == alignment_layer
             x, weights, _ = layer(
                 x,
-                source[0],
-                padding[0],
-                grid,
+                incremental_state=grid,
                 need_attn=wanted,
                 need_head_weights=wanted,
+                **memories,
             )
             if wanted:
                 found = weights[:alignment_heads].mean(0)
@@ -242,6 +243,11 @@ class SBTransformerDecoder(TransformerDecoderBase):
         if self.project_out_dim is not None:
             x = self.project_out_dim(x)
         return x, {"attn": [found], "inner_states": []}
+
+    def memories(self, encoder_out: Any) -> dict[str, Tensor | None]:
+        """What the layers read across, by the names of their arguments."""
+        names = ("encoder_out", "encoder_padding_mask")
+        return {name: ((encoder_out or {}).get(name) or [None])[0] for name in names}
 
     def _embed(self, tokens: Tensor, grid: AttentionGrid) -> Tensor:
         """Input of the first layer, (N, T, C), in search of the last step alone."""

@@ -29,21 +29,24 @@ class SBDecoderLayer(TransformerDecoderLayerBase):
         add_bias_kv: bool = False,
         add_zero_attn: bool = False,
     ) -> nn.Module:
-        heads = cfg.decoder.attention_heads
         return SBSelfAttention(
             embed_dim,
-            heads,
-            fusion=build_fusion(
-                cfg.sb_fusion,
-                cfg.sb_lambda,
-                cfg.sb_learn_lambda,
-                cfg.sb_future_dropout,
-                channels=embed_dim,
-                heads=heads,
-            ),
+            cfg.decoder.attention_heads,
+            fusion=self.build_fusion(embed_dim, cfg),
             dropout=cfg.attention_dropout,
             q_noise=self.quant_noise,
             qn_block_size=self.quant_noise_block_size,
+        )
+
+    def build_fusion(self, embed_dim: int, cfg: Any) -> nn.Module:
+        """What joins history and future, or stands in its place."""
+        return build_fusion(
+            cfg.sb_fusion,
+            cfg.sb_lambda,
+            cfg.sb_learn_lambda,
+            cfg.sb_future_dropout,
+            channels=embed_dim,
+            heads=cfg.decoder.attention_heads,
         )
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> nn.Module:

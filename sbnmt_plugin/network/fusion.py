@@ -97,6 +97,14 @@ class Gate(nn.Module):
         return kept + added
 
 
+class HistoryAlone(nn.Module):
+    """In place of a fusion where there is one direction."""
+
+    def forward(self, history: Tensor) -> Tensor:
+        """(B, H, Q, C/H), as it is."""
+        return history
+
+
 def build_fusion(
     kind: str,
     weight: float | None,

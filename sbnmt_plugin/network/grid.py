@@ -38,7 +38,7 @@ class AttentionGrid(dict[str, Any]):
         super().__init__()
         self.layout = layout
         self._mask: Tensor | None = None
-        self._source: Tensor | None = None
+        self._memories: dict[str, Tensor] = {}
 
     def begin(self, tokens: Tensor) -> None:
         """Begin a pass through the layers.
@@ -84,17 +84,24 @@ class AttentionGrid(dict[str, Any]):
             self._mask = None if hidden is None else additive(hidden, dtype)
         return self._mask
 
-    def source_mask(self, padding: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-        """The source's padding (B, S) as (B, 1, 1, S), made once for all layers, and
-        in search for all steps of the same sentences."""
+    def memory_mask(
+        self, memory: str, padding: Tensor | None, dtype: torch.dtype
+    ) -> Tensor | None:
+        """Padding (B, S) of what is read across, as (B, 1, 1, S), made once for all
+        layers, and in search for all steps of the same sentences.
+
+        Args:
+            memory: its name, for a decoder may read several.
+        """
         if padding is None:
             return None
-        if self._source is None or self._source.dtype != dtype:
-            self._source = additive(padding[:, None, None], dtype)
-        return self._source
+        mask = self._memories.get(memory)
+        if mask is None or mask.dtype != dtype:
+            mask = self._memories[memory] = additive(padding[:, None, None], dtype)
+        return mask
 
     def encoder(
         self, owner: Any, compute: Callable[[], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, H, S, C/H) of the encoder output for ``owner``."""
+        """Keys and values (B, H, S, C/H) of what ``owner`` reads across."""
         return compute()

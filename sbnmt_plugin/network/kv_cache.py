@@ -134,7 +134,7 @@ class KVCache(AttentionGrid):
         self.ancestors = self.ancestors[rows]
         if not shrunk:
             return
-        self._source = None
+        self._memories.clear()
         beam, group = self.layout.beam, self.layout.group
         streams, sentences = rows[::beam] // beam, rows[::group] // group
         for buffers in self._steps.values():

@@ -15,22 +15,15 @@ from fairseq.modules.transformer_layer import (
     TransformerDecoderLayer,
     TransformerDecoderLayerBase,
 )
-from torch import Tensor, nn
+from torch import nn
 
 from sbnmt_plugin.network.attention import GroupedCrossAttention, SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.decoder_layer import SBDecoderLayer
+from sbnmt_plugin.network.fusion import HistoryAlone
 
 DECODERS = (TransformerDecoder, TransformerDecoderBase)
 LAYERS = (TransformerDecoderLayer, TransformerDecoderLayerBase)
-
-
-class HistoryAlone(nn.Module):
-    """In place of a fusion where there is one direction."""
-
-    def forward(self, history: Tensor) -> Tensor:
-        """(B, H, K, C/H), as it is."""
-        return history
 
 
 def adopt(decoder: Any) -> Any:
