@@ -282,7 +282,9 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
         recipe.model("teacher-l2r")
 
 
-def test_two_drivers_do_not_share_a_folder(tmp_path):
+def test_two_drivers_do_not_share_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(work_folder, "PATIENCE", 0)
+
     def claimed():
         with work_folder.claim(tmp_path):
             return True

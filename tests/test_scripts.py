@@ -19,7 +19,7 @@ import torch
 from commands import PLUGIN, ROOT, SB, load, run_generate, run_train, write_texts
 
 from sbnmt_plugin.symbols import RESERVED, TAGS
-from sbnmt_plugin.tools import jobs, origin, quiet, tokens, translator
+from sbnmt_plugin.tools import jobs, origin, quiet, tokens, translator, unfinished
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import average as average_checkpoints
 from sbnmt_plugin.tools.commands import binarise, bpe, score, tokenise, translate
@@ -96,7 +96,7 @@ def test_an_input_is_never_the_output(tmp_path):
 
 def test_a_failure_leaves_the_old_file(tmp_path):
     path = put(tmp_path / "kept", "old")
-    with pytest.raises(RuntimeError), texts.new_file(path) as file:
+    with pytest.raises(RuntimeError), unfinished.new_file(path) as file:
         file.write("new\n")
         raise RuntimeError
     assert path.read_text() == "old\n"
@@ -131,7 +131,7 @@ def test_what_the_system_refuses_is_one_line(tmp_path):
 def test_a_full_disk_names_the_file(tmp_path):
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with pytest.raises(OSError, match=r"No space") as caught:  # noqa: SIM117
-        with texts.new_file(tmp_path / "out"):
+        with unfinished.new_file(tmp_path / "out"):
             raise full
     assert caught.value.filename == str(tmp_path / "out")
     assert not list(tmp_path.iterdir())

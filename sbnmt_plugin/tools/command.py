@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sbnmt_plugin.steps import HOME, STEPS
+from sbnmt_plugin.steps import HOME, PLUGIN, STEPS
 
 
 def parser(
@@ -46,6 +46,12 @@ def as_called(text: str) -> str:
 def step_command(step: str, *words: Any) -> list[str]:
     """The words by which another process runs a step."""
     return [sys.executable, "-m", "sbnmt_plugin", step, *map(str, words)]
+
+
+def tied(words: list[str]) -> list[str]:
+    """The words by which this process starts a command that ends with it."""
+    script = PLUGIN / "tools" / "tied.py"
+    return [sys.executable, "-I", str(script), str(os.getpid()), *words]
 
 
 def child_environment() -> dict[str, str]:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from sbnmt_plugin.tools import command, origin
-from sbnmt_plugin.tools.text import new_file, read_lines, refuse_reserved
+from sbnmt_plugin.tools.text import read_lines, refuse_reserved
+from sbnmt_plugin.tools.unfinished import new_file
 
 if TYPE_CHECKING:
     from sbnmt_plugin.tools.translator import Translator

@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import sys
 import tarfile
 import urllib.request
@@ -27,8 +28,10 @@ from tqdm import tqdm
 
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import new_file, read_lines, write_lines
+from sbnmt_plugin.tools.text import read_lines, write_lines
+from sbnmt_plugin.tools.tied import tie
 from sbnmt_plugin.tools.tokens import tokeniser
+from sbnmt_plugin.tools.unfinished import new_file
 
 CHUNK = 5000  # sentences that a process tokenises at a time
 CHECKSUMS = "SHA256SUMS"
@@ -304,7 +307,8 @@ def tokenised(
             yield from work(chunk)
         return
     chunks = chain(beginning, chunks)
-    with ProcessPoolExecutor(workers) as pool:
+    kill = (os.getpid(), signal.SIGKILL)  # with this process, whose chunks they have
+    with ProcessPoolExecutor(workers, initializer=tie, initargs=kill) as pool:
         while group := [*islice(chunks, 4 * workers)]:  # what memory has to hold
             for done in pool.map(work, group):
                 yield from done

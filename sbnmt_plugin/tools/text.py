@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
 
 from sbnmt_plugin.symbols import RESERVED
+from sbnmt_plugin.tools.unfinished import new_file
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
@@ -99,37 +97,8 @@ def refuse_overwriting(output: str | None, *inputs: str | None) -> None:
             )
 
 
-@contextlib.contextmanager
-def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
-    """Write a file under a temporary name; it appears when all is written.
-
-    Args:
-        mode: ``w`` for UTF-8 text, ``wb`` for bytes.
-
-    Raises:
-        OSError: it cannot be written, with ``path`` as its file name.
-    """
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    form: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, mode, **form) as file:
-            yield file
-        os.replace(temporary, path)
-    except OSError as error:
-        if error.errno and error.filename in (None, str(temporary)):
-            raise type(error)(error.errno, error.strerror, str(path)) from error
-        raise
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-
-
 def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
-    """Write lines through :func:`new_file`."""
+    """Write lines; the file appears when all are written."""
     with new_file(path) as file:
         for line in lines:
             file.write(line + "\n")

@@ -14,7 +14,8 @@ from sbnmt_plugin.tools.benchmark.results import (
     markdown,
     measured,
 )
-from sbnmt_plugin.tools.text import new_file, write_lines
+from sbnmt_plugin.tools.text import write_lines
+from sbnmt_plugin.tools.unfinished import new_file
 
 Row = dict[str, Any]
 ORIGIN = "origin"

@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import re
 import resource
+import signal
 import socket
 import sys
 import time
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import quiet
+from sbnmt_plugin.tools.tied import tie
 
 GIB = 2**30
 PATIENCE = 10  # seconds that a worker has to end by itself
@@ -83,6 +85,9 @@ def serve(connection: Any, place: str, threads: int) -> None:
             them here is to import their classes, and fairseq with them, here.
         place: ``module:class`` of the object.
     """
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid is not None:
+        tie(parent.pid, signal.SIGKILL)  # it has nothing to put in order
     quiet.silence()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")

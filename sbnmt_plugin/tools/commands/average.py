@@ -18,7 +18,7 @@ import torch
 
 from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import new_file
+from sbnmt_plugin.tools.unfinished import new_file
 
 # names that fairseq gives, with what they are counted by: epochs, and updates
 NAMES = (r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt")

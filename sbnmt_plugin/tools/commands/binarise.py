@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import shutil
 from pathlib import Path
 
 from fairseq import options
@@ -25,6 +23,7 @@ from fairseq_cli import preprocess
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import read_parallel, refuse_reserved
+from sbnmt_plugin.tools.unfinished import new_folder
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
@@ -87,32 +86,35 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     }
     if not opposites:
         raise ValueError("--trainpref, --validpref or --testpref must be given")
-    temporary = destination.with_name(f".{destination.name}.{os.getpid()}.tmp")
-    command = ["--source-lang", languages[0], "--target-lang", languages[1]]
-    command += ["--destdir", str(temporary), *others]
+    words = ["--source-lang", languages[0], "--target-lang", languages[1], *others]
     for split in opposites:
-        command += [f"--{split}pref", prefixes[split]]
-    settings = options.get_preprocessing_parser().parse_args(command)
-    refuse_options(settings)
-    try:
+        words += [f"--{split}pref", prefixes[split]]
+    parse = options.get_preprocessing_parser().parse_args
+    refuse_options(parse(words))
+    with new_folder(destination) as temporary:
+        settings = parse([*words, "--destdir", str(temporary)])
         preprocess.main(settings)
         for split, opposite in opposites.items():
-            if opposite is None:
-                continue
-            dictionary = Dictionary.load(str(temporary / f"dict.{languages[1]}.txt"))
-            summary = FileBinarizer.multiprocess_dataset(
-                str(opposite),
-                settings.dataset_impl,
-                VocabularyDatasetBinarizer(dictionary, append_eos=True),
-                str(temporary / f"{split}.{languages[0]}-{languages[1]}.r2l"),
-                vocab_size=len(dictionary),
-                num_workers=settings.workers,
-            )
-            logger.info("[r2l] %s: %s", opposite, summary)
-        temporary.rename(destination)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+            if opposite is not None:
+                write_opposite(temporary, split, opposite, settings)
     logger.info("wrote %s", destination)
+
+
+def write_opposite(
+    folder: Path, split: str, texts: Path, settings: argparse.Namespace
+) -> None:
+    """R2L texts beside the pairs, in fairseq's form."""
+    pair = f"{settings.source_lang}-{settings.target_lang}"
+    dictionary = Dictionary.load(str(folder / f"dict.{settings.target_lang}.txt"))
+    summary = FileBinarizer.multiprocess_dataset(
+        str(texts),
+        settings.dataset_impl,
+        VocabularyDatasetBinarizer(dictionary, append_eos=True),
+        str(folder / f"{split}.{pair}.r2l"),
+        vocab_size=len(dictionary),
+        num_workers=settings.workers,
+    )
+    logger.info("[r2l] %s: %s", texts, summary)
 
 
 def main() -> None:

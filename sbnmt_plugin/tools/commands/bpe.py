@@ -22,11 +22,11 @@ from tqdm import tqdm
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import (
-    new_file,
     read_lines,
     refuse_overwriting,
     write_lines,
 )
+from sbnmt_plugin.tools.unfinished import new_file
 
 
 def learn(texts: list[str], codes: str, merges: int) -> None:

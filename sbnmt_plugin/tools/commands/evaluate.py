@@ -27,7 +27,8 @@ from sbnmt_plugin.tools.evaluation import (
     read_hypotheses,
     score_row,
 )
-from sbnmt_plugin.tools.text import new_file, write_lines
+from sbnmt_plugin.tools.text import write_lines
+from sbnmt_plugin.tools.unfinished import new_file
 
 
 def main() -> None:

@@ -20,7 +20,8 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.probes import SETTINGS, Prober
 from sbnmt_plugin.tools.scoring import tokenised_bleu
-from sbnmt_plugin.tools.text import new_file, read_parallel, refuse_reserved, remove_bpe
+from sbnmt_plugin.tools.text import read_parallel, refuse_reserved, remove_bpe
+from sbnmt_plugin.tools.unfinished import new_file
 
 
 def main() -> None:

@@ -20,8 +20,8 @@ import json
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.probes import HALVES, SETTINGS, bits_by_half, gold_batches
-from sbnmt_plugin.tools.text import new_file
 from sbnmt_plugin.tools.translator import Translator
+from sbnmt_plugin.tools.unfinished import new_file
 
 
 def main() -> None:

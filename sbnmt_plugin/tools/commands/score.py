@@ -17,7 +17,8 @@ import json
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.scoring import scores, tokenised_bleu
-from sbnmt_plugin.tools.text import new_file, read_parallel, refuse_overwriting
+from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting
+from sbnmt_plugin.tools.unfinished import new_file
 
 
 def main() -> None:

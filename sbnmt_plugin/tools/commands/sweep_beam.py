@@ -34,8 +34,9 @@ from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.report.logs import read_generate_log
 from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.scoring import tokenised_bleu
-from sbnmt_plugin.tools.text import new_file, read_lines, remove_bpe
+from sbnmt_plugin.tools.text import read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
+from sbnmt_plugin.tools.unfinished import new_file
 
 BEAMS = "1,2,4,8,16"
 SET_HERE = ("--beam", "--results-path", "--nbest", "--sb-records", "--sb-trace")
@@ -144,7 +145,7 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
     log = folder / "log"
     with open(log, "w", encoding="utf-8") as file:
         status = subprocess.run(
-            [sys.executable, "-m", "fairseq_cli.generate", *words],
+            command.tied([sys.executable, "-m", "fairseq_cli.generate", *words]),
             stdout=file,
             stderr=subprocess.STDOUT,
             env={**os.environ, **command.child_environment()},

@@ -12,7 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import new_file, refuse_overwriting
+from sbnmt_plugin.tools.text import refuse_overwriting
+from sbnmt_plugin.tools.unfinished import new_file
 
 
 def main() -> None:

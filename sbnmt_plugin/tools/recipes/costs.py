@@ -95,19 +95,21 @@ def read_log(log: Path) -> list[str]:
 
 
 def seconds(lines: list[str]) -> int:
-    """Wall-clock time: the sum over all launches, not what lies between them."""
+    """Wall-clock time: the sum over all launches, not what lies between them.
+
+    A clock that is set back meanwhile takes nothing away.
+    """
     total = 0.0
-    first: datetime.datetime | None = None
     last: datetime.datetime | None = None
-    for line in [*lines, LAUNCH]:
+    for line in lines:
         if line.startswith(LAUNCH):
-            if first and last:
-                total += (last - first).total_seconds()
-            first = last = None
+            last = None
         found = STAMP.match(line)
         if found:
-            last = datetime.datetime.fromisoformat(found.group(1))
-            first = first or last
+            stamp = datetime.datetime.fromisoformat(found.group(1))
+            if last:
+                total += max(0.0, (stamp - last).total_seconds())
+            last = stamp
     return round(total)
 
 

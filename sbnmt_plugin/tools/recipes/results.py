@@ -29,7 +29,8 @@ from sbnmt_plugin.tools.recipes.systems import (
 )
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
 from sbnmt_plugin.tools.significance import bootstrap
-from sbnmt_plugin.tools.text import new_file, read_lines
+from sbnmt_plugin.tools.text import read_lines
+from sbnmt_plugin.tools.unfinished import new_file
 
 WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.steps import HOME, IS_CLONE
-from sbnmt_plugin.tools.command import child_environment, step_command
+from sbnmt_plugin.tools.command import child_environment, step_command, tied
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.step import Step, Word
 from sbnmt_plugin.tools.recipes.systems import Options
@@ -81,12 +81,12 @@ class Runner:
             folder.mkdir(parents=True, exist_ok=True)
         shown = shlex.join(map(typed, step.words))
         print(f"\n== {step.name}\n   {shown}", flush=True)
-        started = time.time()
+        started = time.monotonic()
         with open(log, "a", encoding="utf-8") as file:
             file.write(costs.launch_line(shown))
             file.flush()
             process = subprocess.Popen(
-                executable(step.words),
+                tied(executable(step.words)),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -113,7 +113,7 @@ class Runner:
             self.running.discard(process)
             file.write(costs.end_line(usage.ru_maxrss / KIBI / KIBI))
         self.check(step.name, process.returncode)
-        print(f"   {step.name}: done in {time.time() - started:.0f} s", flush=True)
+        print(f"   {step.name}: done in {time.monotonic() - started:.0f} s", flush=True)
 
     def stop(self) -> None:
         """End all commands that run."""

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import shutil
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from sbnmt_plugin.tools.recipes.settings import SCORE
 from sbnmt_plugin.tools.recipes.systems import Options
-from sbnmt_plugin.tools.text import new_file
+from sbnmt_plugin.tools.unfinished import new_file
 
 # what every row depends on; a work folder keeps one value of each
 SHARED = (
@@ -22,11 +23,23 @@ SHARED = (
     *("pseudo", "make_triples", "average", "generate", "rerank", "detokenise", "score"),
 )
 DONE = "done"  # in a model's folder: it is complete
+PATIENCE = 10.0  # seconds; processes that load data look for theirs every 5
+
+
+def taken(lock: int) -> bool:
+    """Whether nobody else holds an open file, which is locked then."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextlib.contextmanager
 def claim(work: Path) -> Iterator[int]:
     """Hold the work folder; a step that outlives its driver goes on holding it.
+
+    The step of a killed driver is ending, and is waited for: :data:`PATIENCE` seconds.
 
     Yields:
         A file descriptor for the steps to inherit.
@@ -36,13 +49,14 @@ def claim(work: Path) -> Iterator[int]:
     """
     lock = os.open(work / ".lock", os.O_RDWR | os.O_CREAT)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ValueError(
-                f"--work {work} must not be in use, but another run, or a step that it "
-                "began, is still at work there: wait for it or end it"
-            ) from error
+        patience = time.monotonic() + PATIENCE
+        while not taken(lock):
+            if time.monotonic() > patience:
+                raise ValueError(
+                    f"--work {work} must not be in use, but another run, or a step "
+                    "that it began, is still at work there: wait for it or end it"
+                )
+            time.sleep(0.1)
         yield lock
     finally:
         os.close(lock)

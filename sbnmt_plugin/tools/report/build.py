@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +22,7 @@ from sbnmt_plugin.tools.report.inputs import (
 from sbnmt_plugin.tools.report.page import render
 from sbnmt_plugin.tools.report.work import from_work
 from sbnmt_plugin.tools.text import read_lines
+from sbnmt_plugin.tools.unfinished import new_folder
 
 OWN = ("report.html", "numbers.json", "figures", "numbers")
 NOISY = ("matplotlib", "eflomal", "fairseq", "sacrebleu")  # once fairseq is imported
@@ -198,10 +197,7 @@ def compute(
 
 def write_folder(folder: Path, html: str, made: list[Section]) -> None:
     """Write under a temporary name and put the whole folder in place."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    new = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-    try:
+    with new_folder(folder) as new:
         for name in ("figures", "numbers"):
             (new / name).mkdir(parents=True)
         for section in made:
@@ -223,13 +219,6 @@ def write_folder(folder: Path, html: str, made: list[Section]) -> None:
         text = json.dumps(numbers, ensure_ascii=False, indent=1)
         (new / "numbers.json").write_text(text, encoding="utf-8")
         (new / "report.html").write_text(html, encoding="utf-8")
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-    finally:
-        for left in (new, old):
-            if left.exists() and (left == new or folder.exists()):
-                shutil.rmtree(left)
 
 
 def facts(given: Inputs, args: argparse.Namespace) -> list[str]:

@@ -1,0 +1,134 @@
+"""Files and folders that appear under their name when they are whole.
+
+Until then they lie beside it as ``.NAME.PID.tmp``, locked by who writes them.  So what
+a killed process has left can be told from what another one, perhaps on another machine,
+is writing; the next that writes NAME removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+UNFINISHED = re.compile(r"\.(.+)\.\d+\.(tmp|old)")
+
+
+def beside(path: Path, ending: str = "tmp") -> Path:
+    """The temporary name of a file or folder."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{ending}")
+
+
+@contextlib.contextmanager
+def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+    """Write a file under a temporary name; it appears when all is written.
+
+    Args:
+        mode: ``w`` for UTF-8 text, ``wb`` for bytes.
+
+    Raises:
+        OSError: it cannot be written, with ``path`` as its file name.
+    """
+    path = Path(path)
+    temporary = beside(path)
+    form: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(path)
+        with held(temporary, os.O_RDWR | os.O_CREAT) as handle:
+            os.ftruncate(handle, 0)
+            with open(handle, mode, closefd=False, **form) as file:
+                yield file
+            os.replace(temporary, path)
+    except OSError as error:
+        if error.errno and error.filename in (None, str(temporary)):
+            raise type(error)(error.errno, error.strerror, str(path)) from error
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Fill a folder under a temporary name; it appears when all is written.
+
+    Yields:
+        The folder to write to.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    temporary, old = beside(path), beside(path, "old")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(path)
+    try:
+        temporary.mkdir()
+        with held(temporary, os.O_RDONLY):
+            yield temporary
+            if path.exists():
+                path.rename(old)
+            temporary.rename(path)
+    finally:
+        for left in (temporary, old):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def held(path: Path, flags: int) -> Iterator[int]:
+    """Open and lock what nobody else may take for abandoned.
+
+    Yields:
+        Its file descriptor.
+    """
+    handle = os.open(path, flags, 0o666)
+    try:
+        while not lock(handle, path):
+            os.close(handle)  # it was taken for abandoned just before it was locked
+            handle = os.open(path, flags, 0o666)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def lock(handle: int, path: Path) -> bool:
+    """Lock an open file, and say whether it still has its name."""
+    with contextlib.suppress(OSError):  # file systems without locks: nothing is removed
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove what killed processes have left of a file or folder."""
+    for left in path.parent.iterdir():
+        found = UNFINISHED.fullmatch(left.name)
+        if found and found[1] == path.name:
+            with contextlib.suppress(OSError):
+                remove_unheld(left)
+
+
+def remove_unheld(left: Path) -> None:
+    """
+    Raises:
+        OSError: somebody holds it, or nobody can tell.
+    """
+    handle = os.open(left, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if left.is_dir():
+            shutil.rmtree(left)
+        else:
+            left.unlink()
+    finally:
+        os.close(handle)
