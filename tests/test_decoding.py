@@ -245,9 +245,9 @@ def test_finished_sentences_that_stay_change_nothing(monkeypatch, options):
     model = sb_model(sb_lambda=0.9)
     options = {"max_len_a": 1, "max_len_b": 0, "beam": 4, **options}
     left = generate([model], source(model, LENGTHS), **options)
-    staying = Generator._staying
+    leaving = Generator._leaving
     shifted = Namespace(layout=Namespace(pairing=SHUFFLED))
-    monkeypatch.setattr(Generator, "_staying", lambda _, done: staying(shifted, done))
+    monkeypatch.setattr(Generator, "_leaving", lambda _, done: leaving(shifted, done))
     stayed = generate([model], source(model, LENGTHS), **options)
     assert texts(stayed) == texts(left)
     for one, other in zip(left, stayed):
@@ -280,8 +280,7 @@ def test_no_sentence_ever_meets_its_own_partner(monkeypatch):
 
 def test_the_partner_check_can_fail(monkeypatch):
     """Without the finished sentences, the last one meets itself."""
-    leave = lambda _, done: (~done).nonzero().flatten()  # noqa: E731
-    monkeypatch.setattr(Generator, "_staying", leave)
+    monkeypatch.setattr(Generator, "_leaving", lambda _, done: int(done.sum()))
     met = partners_met(monkeypatch, sb_model(sb_lambda=0.9))
     assert len(met[-1]) == 1 and bool(met[-1].all())
 

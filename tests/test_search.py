@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 from reference import START, search
@@ -211,7 +212,11 @@ BREAKS = {
         "divisor",
         lambda self, n: (n.double() + 4) ** self.alpha,
     ),
-    "un-reversal": (answers, "reverse_tokens", lambda x: x),
+    "un-reversal": (
+        answers,
+        "natural_order",
+        lambda lengths, longest, _: np.tile(np.arange(longest), (len(lengths), 1)),
+    ),
 }
 
 
@@ -220,6 +225,38 @@ def test_the_comparison_can_fail(name, monkeypatch):
     monkeypatch.setattr(*BREAKS[name])
     with pytest.raises(AssertionError):
         test_the_search_equals_the_reference({"beam": 4})
+
+
+def assert_who_is_done_may_stay(monkeypatch):
+    """All leave with the last one: what has an answer takes no further hypothesis."""
+
+    def answers():
+        found = ours(SENTENCES, beam=4, stop="first", alpha=2.0)
+        return [
+            [(h["tokens"].tolist(), float(h["score"])) for h in hypotheses]
+            for hypotheses in found
+        ]
+
+    left = answers()
+    together = lambda self, done: len(done) * bool(done.all())  # noqa: E731
+    monkeypatch.setattr(Generator, "_leaving", together)
+    assert answers() == left
+
+
+def test_who_is_done_may_stay(monkeypatch):
+    assert_who_is_done_may_stay(monkeypatch)
+
+
+def test_the_check_of_staying_can_fail(monkeypatch):
+    finish = Generator._finish
+
+    def open_(self, batch, *args):
+        batch.done = torch.zeros_like(batch.done)
+        finish(self, batch, *args)
+
+    monkeypatch.setattr(Generator, "_finish", open_)
+    with pytest.raises(AssertionError):
+        assert_who_is_done_may_stay(monkeypatch)
 
 
 def test_interaction_changes_the_scripts_answers():
@@ -291,9 +328,9 @@ def test_no_ngram_is_repeated(size):
 def test_banning_is_exact():
     lprobs = torch.zeros(2, 7)
     tokens = torch.tensor([[4, 5, 4], [4, 5, 6]])
-    ban_repeated_ngrams(lprobs, tokens, 2)
-    assert lprobs[0].tolist() == [0, 0, 0, 0, 0, DEAD, 0]  # 4 5 would come again
-    assert not lprobs[1].any()
+    ban_repeated_ngrams(lprobs, tokens, 2, banned=1)
+    assert lprobs[0].tolist() == [0, DEAD, 0, 0, 0, DEAD, 0]  # 4 5 would come again
+    assert lprobs[1].tolist() == [0, DEAD, 0, 0, 0, 0, 0]
 
 
 def test_a_forced_prefix_binds_every_answer():
@@ -394,7 +431,7 @@ def test_an_entry_of_the_pool_gives_way_only_to_a_better_one():
     pool = Pool.empty(1, 1, 2, torch.zeros(1))
     for length, values in ((1, [-1.0, -2.0]), (2, [-1.0, DEAD]), (3, [-0.5, -1.0])):
         score = torch.tensor([[values]], dtype=torch.float64)
-        pool = pool.add(score, length, score, {"mark": score[..., None]})
+        pool = pool.add(score, score, length, torch.zeros_like(score).long())
     assert pool.score.tolist() == [[[-0.5, -1.0]]]
     assert pool.length.tolist() == [[[3, 1]]]  # the first -1.0 has stayed
 

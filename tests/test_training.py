@@ -27,7 +27,7 @@ from helpers import (
     streams,
     transformer,
 )
-from torch.utils._python_dispatch import TorchDispatchMode
+from waits import Waits
 
 from sbnmt_plugin.layout import L2R, R2L, opposite
 from sbnmt_plugin.network.initialisation import adopt_transformer
@@ -169,27 +169,6 @@ def test_the_check_of_literal_symbols_can_fail():
 
     with pytest.raises((AssertionError, RuntimeError)):
         assert_a_symbol_is_a_word(dictionary().pad(), by_symbol)
-
-
-class Waits(TorchDispatchMode):
-    """Counts the operators for which a program waits for its device, to go on with
-    numbers, or with tensors whose size depends on numbers."""
-
-    NAMES = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "unique")
-
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        name = function.overloadpacket.__name__
-        by_mask = name == "index" and any(
-            index is not None and index.dtype in (torch.bool, torch.uint8)
-            for index in args[1]
-        )
-        if by_mask or name.startswith(self.NAMES):
-            self.found.append(name)
-        return function(*args, **(kwargs or {}))
 
 
 def waits_of_an_update(kind, model, sample, accuracy):

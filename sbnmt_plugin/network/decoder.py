@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -251,13 +252,13 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
     def _embed(self, tokens: Tensor, grid: AttentionGrid) -> Tensor:
         """Input of the first layer, (N, T, C), in search of the last step alone."""
-        cache = grid if isinstance(grid, KVCache) else None
         positions = None
-        if self.embed_positions is not None:
-            positions = self.embed_positions(tokens, incremental_state=cache)
-        if cache is not None:
+        if self.embed_positions is not None and isinstance(grid, KVCache):
+            positions = grid.position(partial(self._first_positions, tokens))
+        elif self.embed_positions is not None:
+            positions = self.embed_positions(tokens)
+        if isinstance(grid, KVCache):
             tokens = tokens[:, -1:]
-            positions = None if positions is None else positions[:, -1:]
         x = self.embed_scale * self.embed_tokens(tokens)
         for layer in (self.quant_noise, self.project_in_dim):
             x = x if layer is None else layer(x)
@@ -266,6 +267,18 @@ class SBTransformerDecoder(TransformerDecoderBase):
         if self.layernorm_embedding is not None:
             x = self.layernorm_embedding(x)
         return self.dropout_module(x)
+
+    def _first_positions(self, tokens: Tensor, count: int) -> Tensor:
+        """(1, T, C) of the first ``count`` positions, or of as many as there are.
+
+        fairseq's modules would work out a step's position from all tokens, anew at
+        every step.
+        """
+        assert self.embed_positions is not None
+        count = min(count, self.max_positions())
+        word = tokens.new_full((1, count), self.dictionary.unk())  # any but padding
+        positions: Tensor = self.embed_positions(word)
+        return positions
 
     def _check(self, tokens: Tensor, encoder_out: Any, grid: Any) -> None:
         """Refuse rows of one stream a sentence: see :meth:`extract_features`."""

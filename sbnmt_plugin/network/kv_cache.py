@@ -52,6 +52,7 @@ class KVCache(AttentionGrid):
         self.wants_weights = weights
         self.length = 0
         self.ancestors: Tensor | None = None
+        self._positions: Tensor | None = None
         self._steps: dict[Any, list[Tensor]] = {}
         self._encoder: dict[Any, tuple[Tensor, Tensor]] = {}
 
@@ -63,6 +64,17 @@ class KVCache(AttentionGrid):
         self.ancestors = torch.cat([self.ancestors, rank[:, None]], dim=1)
         self.length += 1
         self._mask = None
+
+    def position(self, first: Callable[[int], Tensor]) -> Tensor:
+        """(1, 1, C) what is added to the input of the step that has begun.
+
+        Args:
+            first: gives it for that many positions, (1, T, C).
+        """
+        if self._positions is None or self._positions.size(1) < self.length:
+            known = 0 if self._positions is None else self._positions.size(1)
+            self._positions = first(max(FIRST_CAPACITY, 2 * known))
+        return self._positions[:, self.length - 1 : self.length]
 
     def take(self, x: Tensor) -> Tensor:
         return x.transpose(0, 1)

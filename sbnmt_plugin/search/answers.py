@@ -1,109 +1,196 @@
-"""The answers of a finished sentence, in the shape of fairseq's hypotheses."""
+"""The answers of a batch, in the shape of fairseq's hypotheses."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from fairseq import utils
 from torch import Tensor
 
-from sbnmt_plugin.layout import NAMES, R2L, reverse_tokens
+from sbnmt_plugin.layout import NAMES, R2L, Layout
 from sbnmt_plugin.numerics import DEAD
-from sbnmt_plugin.search.batch import Batch
+from sbnmt_plugin.search.history import Array, History
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, ranking
-from sbnmt_plugin.search.records import Hypothesis
+from sbnmt_plugin.search.records import Hypothesis, Record
 
 
 def answers_of(
-    batch: Batch, place: int, source: Tensor, symbols: Symbols, options: SearchOptions
-) -> tuple[list[Hypothesis], dict[str, Hypothesis]]:
-    """The answers of a sentence, and each direction's best hypothesis.
+    pool: Pool,
+    history: History,
+    sources: Tensor,
+    symbols: Symbols,
+    options: SearchOptions,
+) -> tuple[list[list[Hypothesis]], list[Record]]:
+    """The answers of each sentence of a sample, and each direction's best hypothesis.
 
     Args:
-        batch: with the sentence's pool.
-        place: of the sentence in it.
-        source: (S,) its tokens.
+        pool: of the B sentences.
+        history: of their batch.
+        sources: (B, S) their tokens.
 
     Returns:
-        At least one answer, best first; best hypotheses by the name of their direction,
-        without one that never finished any.
+        At least one answer a sentence, best first; who wrote the best one, and best
+        hypotheses by the name of their direction, without one that never finished any.
 
     Raises:
         FloatingPointError: nothing has a score, because the model gives none.
         ValueError: nothing can end, because of lengths and bans.
     """
-    pool = batch.pool.select(batch.index.new_tensor([place]))
-    score, index = ranking(pool, options.answering)
-    size = pool.score.size(2)
-    answers = [
-        hypothesis(pool, i // size, i % size, source, symbols, options)
-        for value, i in zip(score[0].tolist(), index[0].tolist())
-        if value > DEAD
-    ]
-    if not answers and bool(batch.broken[place]):
+    ranked, places = (x.cpu().numpy() for x in ranking(pool, options.answering))
+    none = np.flatnonzero(ranked[:, 0] == DEAD)
+    if none.size:
+        refuse(history.broken(none))
+    results: list[list[Hypothesis]] = []
+    records: list[Record] = []
+    found = hypotheses(pool, history, sources, symbols, options)
+    for entries, order in zip(found, places.tolist()):
+        results.append([entries[place] for place in order if place in entries])
+        best: dict[str, Hypothesis] = {}
+        for entry in entries.values():
+            best.setdefault(entry["direction"], dict(entry))
+        records.append((results[-1][0]["direction"], best))
+    return results, records
+
+
+def refuse(broken: bool) -> None:
+    """Say why a sentence has no answer.
+
+    Raises:
+        FloatingPointError, ValueError: see :func:`answers_of`.
+    """
+    if broken:
         raise FloatingPointError(
             "no hypothesis of a sentence has a finite score: the model's "
             "probabilities are not numbers (too high a learning rate? fp16 range?)"
         )
-    if not answers:
-        raise ValueError(
-            "no hypothesis of a sentence can end: no token is left that "
-            "--no-repeat-ngram-size, --min-len, --max-len-a, --max-len-b and the "
-            "prefix allow, or --unkpen and --temperature leave none a finite "
-            "score; loosen them"
-        )
-    best = {
-        NAMES[direction]: hypothesis(pool, order, 0, source, symbols, options)
-        for order, direction in enumerate(options.directions)
-        if pool.score[0, order, 0] > DEAD
-    }
-    return answers, best
+    raise ValueError(
+        "no hypothesis of a sentence can end: no token is left that "
+        "--no-repeat-ngram-size, --min-len, --max-len-a, --max-len-b and the "
+        "prefix allow, or --unkpen and --temperature leave none a finite "
+        "score; loosen them"
+    )
 
 
-def hypothesis(
+def hypotheses(
     pool: Pool,
-    order: int,
-    entry: int,
-    source: Tensor,
+    history: History,
+    sources: Tensor,
     symbols: Symbols,
     options: SearchOptions,
-) -> Hypothesis:
-    """fairseq's dict for an entry of a sentence's pool, tokens in natural order.
+) -> list[dict[int, Hypothesis]]:
+    """fairseq's dict of every entry, tokens in natural order, by sentence and place.
+
+    Places are those of :func:`pool.ranking`, so a direction's best comes first.
+    """
+    score, total, length, rank = (
+        x.cpu().numpy() for x in (pool.score, pool.total, pool.length, pool.rank)
+    )
+    at = np.nonzero(score > DEAD)
+    sentence, order, entry = at
+    lengths, ranks = length[at], rank[at]
+    paths = history.walk((sentence, order, ranks), lengths - 1)
+    each = np.arange(len(lengths))
+    tokens, gained = (np.pad(x, ((0, 0), (0, 1))) for x in (paths.tokens, paths.gained))
+    tokens[each, lengths - 1] = symbols.eos
+    gained[each, lengths - 1] = history["ending"][lengths - 1, sentence, order, ranks]
+    backwards = np.array(options.directions)[order] == R2L
+    natural = natural_order(lengths, tokens.shape[1], backwards)
+    tokens, gained = (np.take_along_axis(x, natural, 1) for x in (tokens, gained))
+    device = sources.device
+    texts = apart(tokens, lengths, device)
+    columns: dict[str, Sequence[Any]] = {
+        "tokens": texts,
+        "score": torch.from_numpy(score[at]).to(device).unbind(),
+        "total": torch.from_numpy(total[at]).to(device).unbind(),
+        "attention": [None] * len(lengths),
+        "alignment": [torch.empty(0)] * len(lengths),
+        "positional_scores": apart(gained, lengths, device),
+        "direction": [NAMES[options.directions[i]] for i in order],
+        "partner_tokens": partners(history, options.layout, at, lengths, ranks, device),
+    }
+    attention = history.get("attention")
+    if attention is not None:
+        steps = np.arange(tokens.shape[1])
+        looks = attention[steps, sentence[:, None], order[:, None], paths.asked]
+        looks = np.take_along_axis(looks, natural[..., None], 1)  # (E, T, S)
+        host = torch.device("cpu")  # fairseq asks for every link
+        columns["attention"] = [x.t() for x in apart(looks, lengths, device)]
+        columns["alignment"] = [
+            alignment(look, source, text, symbols, options)
+            for look, source, text in zip(
+                apart(looks, lengths, host),
+                sources.cpu()[sentence],
+                apart(tokens, lengths, host),
+            )
+        ]
+    found: list[dict[int, Hypothesis]] = [{} for _ in sources]
+    places = order * score.shape[2] + entry
+    for b, place, *values in zip(sentence.tolist(), places.tolist(), *columns.values()):
+        found[b][place] = dict(zip(columns, values))
+    return found
+
+
+def natural_order(lengths: Array, longest: int, backwards: Array) -> Array:
+    """(E, T) where each token of the text stands among those that were written.
+
+    ``</s>`` stays the last: see :func:`layout.reverse_tokens`.
 
     Args:
-        pool: of one sentence.
-        order: place of the entry's direction among those of the search.
-        entry: its place, of P.
+        lengths: (E,) L.
+        backwards: (E,) bool, whether the text was written from right to left.
     """
-    direction = options.directions[order]
-    length = int(pool.length[0, order, entry])
-    values = {name: x[0, order, entry, :length] for name, x in pool.fields.items()}
-    partner = values.get("partner")
-    attention = values.get("attention")
-    if direction == R2L:
-        for name in ("tokens", "scores"):
-            values[name] = reverse_tokens(values[name])
-        if attention is not None:
-            attention = reverse_tokens(attention)
-    alignment: Any = torch.empty(0)
-    if attention is not None:
-        extract = (
-            utils.extract_soft_alignment
-            if options.print_alignment == "soft"
-            else utils.extract_hard_alignment
-        )
-        alignment = extract(
-            attention, source, values["tokens"], symbols.pad, symbols.eos
-        )
-    return {
-        "tokens": values["tokens"],
-        "score": pool.score[0, order, entry],
-        "total": pool.total[0, order, entry],
-        "attention": None if attention is None else attention.t(),
-        "alignment": alignment,
-        "positional_scores": values["scores"],
-        "direction": NAMES[direction],
-        "partner_tokens": None if partner is None else partner[:-1],
-    }
+    place = np.arange(longest)
+    turned = lengths[:, None] - 2 - place
+    return np.where(backwards[:, None] & (turned >= 0), turned, place)
+
+
+def apart(values: Array, lengths: Array, device: torch.device) -> tuple[Tensor, ...]:
+    """The first L of each row's values (E, T, …), as a tensor of their own."""
+    shown = np.arange(values.shape[1]) < lengths[:, None]
+    packed = torch.from_numpy(values[shown]).to(device)
+    parts: tuple[Tensor, ...] = packed.split(lengths.tolist())
+    return parts
+
+
+def partners(
+    history: History,
+    layout: Layout,
+    at: Sequence[Array],
+    lengths: Array,
+    ranks: Array,
+    device: torch.device,
+) -> Sequence[Tensor | None]:
+    """The partner's live prefix at the end of each entry, in the order of writing."""
+    if layout.directions == 1:
+        return [None] * len(lengths)
+    shape = history.sentences, layout.directions, layout.beam
+    rows = layout.partners(torch.arange(math.prod(shape))).view(shape).numpy()
+    place = np.unravel_index(rows[at[0], at[1], ranks], shape)
+    return apart(history.walk(place, lengths - 1).tokens, lengths - 1, device)
+
+
+def alignment(
+    attention: Tensor,
+    source: Tensor,
+    tokens: Tensor,
+    symbols: Symbols,
+    options: SearchOptions,
+) -> Any:
+    """Links of source and target as fairseq extracts them, hard or soft.
+
+    Args:
+        attention: (L, S).
+        source: (S,).
+        tokens: (L,).
+    """
+    extract = (
+        utils.extract_soft_alignment
+        if options.print_alignment == "soft"
+        else utils.extract_hard_alignment
+    )
+    return extract(attention, source, tokens, symbols.pad, symbols.eos)

@@ -19,12 +19,12 @@ class Batch:
         first_end: no sentence's max_len is smaller.
         prefix: (B, P) how L2R hypotheses must begin, padded.
         prefix_len: (B,) tokens of it that are no padding.
+        never: ids that are never generated.
         scores: (B, D, K) of the live hypotheses.
         tokens: (N, t + 1) with the start symbol.
-        token_scores: (N, t) log-probability of each token.
-        attention: (N, t, S) to the source, or None where it is not wanted.
         pool: their finished hypotheses.
-        broken: (B,) bool, whether the model has given what is not a number.
+        done: (B,) bool, who has an answer: whose pool is closed, though the sentence
+            may go on in the batch.
     """
 
     index: Tensor
@@ -32,12 +32,11 @@ class Batch:
     first_end: int
     prefix: Tensor
     prefix_len: Tensor
+    never: Tensor
     scores: Tensor
     tokens: Tensor
-    token_scores: Tensor
-    attention: Tensor | None
     pool: Pool
-    broken: Tensor
+    done: Tensor
 
     def select(self, sentences: Tensor, rows: Tensor) -> Batch:
         """These sentences (B',) alone, whose rows are ``rows`` (N',)."""
@@ -47,10 +46,9 @@ class Batch:
             first_end=self.first_end,
             prefix=self.prefix[sentences],
             prefix_len=self.prefix_len[sentences],
+            never=self.never,
             scores=self.scores[sentences],
             tokens=self.tokens[rows],
-            token_scores=self.token_scores[rows],
-            attention=None if self.attention is None else self.attention[rows],
             pool=self.pool.select(sentences),
-            broken=self.broken[sentences],
+            done=self.done[sentences],
         )

@@ -54,14 +54,14 @@ def expand(scores: Tensor, following: NextTokens) -> Candidates:
     logits, tokens = top_tokens(following.logits, each)  # (N, 2K)
     gained = (logits - following.norm[:, None]).view(*scores.shape, each)
     totals = scores[..., None] + gained
-    totals = totals.masked_fill_(totals.isnan(), DEAD).flatten(2)  # (B, D, K * 2K)
+    totals = totals.nan_to_num_(DEAD, -DEAD, DEAD).flatten(2)  # (B, D, K * 2K)
     score, index = top_in_order(totals, min(2 * beam, beam * vocabulary))
     tokens = tokens.view(*scores.shape, each).flatten(2).gather(2, index)
     return Candidates(score, index // each, tokens)
 
 
 def endings(candidates: Candidates, eos: int, among: int) -> Tensor:
-    """Which candidates are hypotheses that finish.
+    """Which candidates are hypotheses that finish; dead ones do so with -inf.
 
     Args:
         candidates: M per direction, best first.
@@ -72,8 +72,8 @@ def endings(candidates: Candidates, eos: int, among: int) -> Tensor:
         (B, D, M) bool.
     """
     ended = candidates.token == eos
-    ended[..., among:] = False
-    return ended & (candidates.score > DEAD)
+    ended[..., among:].fill_(False)
+    return ended
 
 
 def survivors(candidates: Candidates, beam: int, eos: int, last: Tensor) -> Candidates:

@@ -20,19 +20,18 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from sbnmt_plugin.layout import L2R
-from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD, wide
 from sbnmt_plugin.search.answers import answers_of
 from sbnmt_plugin.search.batch import Batch
 from sbnmt_plugin.search.beam import Candidates, endings, expand, survivors
+from sbnmt_plugin.search.history import History, Step
 from sbnmt_plugin.search.logits_processing import admit, restrict
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
-from sbnmt_plugin.search.pool import Pool, finished, ranking, take_along
-from sbnmt_plugin.search.records import Hypothesis, Record, RecordWriter
+from sbnmt_plugin.search.pool import Pool, finished, worst_answer
+from sbnmt_plugin.search.records import Hypothesis, RecordWriter
 from sbnmt_plugin.search.registry import DEFAULT, register_search
 from sbnmt_plugin.search.rescoring import rank_anew
 from sbnmt_plugin.search.scorer import Scorer, ensemble_step
@@ -112,13 +111,18 @@ class Generator:
             model.eval()
         weights = self.options.print_alignment is not None
         scorers = [Scorer(m, net_input, self.layout, weights) for m in self.models]
-        results, records = self._translate(scorers, net_input, prefix_tokens)
+        pool, steps = self._translate(scorers, net_input, prefix_tokens)
+        sources = net_input["src_tokens"]
+        history = History(steps, len(sources))
+        results, records = answers_of(
+            pool, history, sources, self.symbols, self.options
+        )
         if self.options.rescore:
             rank_anew(scorers, results, records, self.symbols, self.options)
         if self.recorder is not None:
             self.recorder(sample, records)
         if self.tracer is not None:
-            self.tracer.close(sample, results)
+            self.tracer.close(sample, results, history)
         return results
 
     def _translate(
@@ -126,35 +130,31 @@ class Generator:
         scorers: list[Scorer],
         net_input: dict[str, Tensor],
         prefix: Tensor | None,
-    ) -> tuple[list[list[Hypothesis]], list[Record]]:
-        """The loop: answers and record of each sentence."""
+    ) -> tuple[Pool, list[Step]]:
+        """The loop: what every sentence has finished, and every step on the way.
+
+        A step asks the device once: how many are done.
+        """
         batch = self._open(net_input, prefix)
-        results: list[list[Hypothesis]] = [[] for _ in range(batch.index.numel())]
-        records: list[Record] = [("", {})] * len(results)
-        step = 0
+        left: list[tuple[Tensor, Pool]] = []
+        steps: list[Step] = []
         while batch.index.numel():
-            parents = self._step(batch, scorers, step)
-            step += 1
+            parents = self._step(batch, scorers, steps)
             if self.tracer is not None:
-                self.tracer.step(batch, parents, step)
-            done = self._done(batch, step)
-            if bool(done.any()):
-                for place in done.nonzero().flatten().tolist():
-                    index = int(batch.index[place])
-                    if not results[index]:
-                        source = net_input["src_tokens"][index]
-                        results[index], best = answers_of(
-                            batch, place, source, self.symbols, self.options
-                        )
-                        records[index] = results[index][0]["direction"], best
-                alive = self._staying(done)
+                self.tracer.step(batch, parents, len(steps))
+            batch.done = batch.done | self._done(batch, len(steps))
+            leaving = self._leaving(batch.done)
+            if leaving:
+                order = batch.done.to(torch.uint8).sort(stable=True).indices
+                alive, gone = order[:-leaving], order[-leaving:]
+                left.append((batch.index[gone], batch.pool.select(gone)))
                 rows = self.layout.rows_of(alive)
                 batch = batch.select(alive, rows)
                 parents = parents[rows]
             if batch.index.numel():
                 for scorer in scorers:
                     scorer.select(parents)
-        return results, records
+        return Pool.of_parts(left), steps
 
     def _open(self, net_input: dict[str, Tensor], prefix: Tensor | None) -> Batch:
         """One real hypothesis per direction, K - 1 at -inf; lengths and prefixes."""
@@ -189,7 +189,7 @@ class Generator:
             device=device,
             dtype=wide(dtype),
         )
-        scores[..., 1:] = DEAD
+        scores[..., 1:].fill_(DEAD)
         starts = torch.tensor(symbols.starts, device=device)
         return Batch(
             index=torch.arange(count, device=device),
@@ -197,92 +197,82 @@ class Generator:
             first_end=first_end,
             prefix=prefix,
             prefix_len=prefix.ne(symbols.pad).sum(1),
+            never=torch.tensor(symbols.never, device=device),
             scores=scores,
             tokens=starts.repeat_interleave(layout.beam).repeat(count)[:, None],
-            token_scores=scores.new_empty(scores.numel(), 0),
-            attention=None,
             pool=Pool.empty(count, layout.directions, options.beam, scores),
-            broken=torch.zeros(count, dtype=torch.bool, device=device),
+            done=torch.zeros(count, dtype=torch.bool, device=device),
         )
 
-    def _step(self, batch: Batch, scorers: list[Scorer], step: int) -> Tensor:
+    def _step(self, batch: Batch, scorers: list[Scorer], steps: list[Step]) -> Tensor:
         """Lengthen every live hypothesis by a token; move what ends into the pool.
+
+        Args:
+            steps: so far; this one is added.
 
         Returns:
             (N,) the row that each row continues.
         """
-        options, layout = self.options, self.layout
+        options, layout, eos = self.options, self.layout, self.symbols.eos
         following, attention = ensemble_step(scorers, batch.tokens, options.temperature)
-        restrict(following, batch, step, self.symbols, options)
+        restrict(following, batch, len(steps), self.symbols, options)
         candidates = expand(batch.scores, following)
         last = layout.split(batch.tokens[:, -1])
-        live = survivors(candidates, layout.beam, self.symbols.eos, last)
-        if attention is not None and options.print_alignment is not None:
-            new = attention[:, None]
-            old = batch.attention
-            batch.attention = new if old is None else torch.cat([old, new], dim=1)
-        self._finish(batch, candidates, following, step)
+        live = survivors(candidates, layout.beam, eos, last)
+        self._finish(batch, candidates, len(steps) + 1)
 
         rows = torch.arange(live.parent.numel(), device=live.parent.device)
         first_rows = rows.view_as(live.parent)[..., :1]
         parents = (first_rows + live.parent).flatten()
         token = live.token.flatten()
-        gained = following.lprob(parents, token)[:, None]
+        if options.print_alignment is None or attention is None:
+            looked = None
+        else:
+            looked = layout.split(attention.to(wide(attention.dtype)))
+        steps.append(
+            Step(
+                index=batch.index,
+                parent=live.parent,
+                token=live.token,
+                gained=following.lprob(parents, token).view_as(live.score),
+                ending=layout.split(following.logits[:, eos] - following.norm),
+                norm=layout.split(following.norm),
+                attention=looked,
+            )
+        )
         batch.scores = live.score
         batch.tokens = torch.cat([batch.tokens[parents], token[:, None]], dim=1)
-        batch.token_scores = torch.cat([batch.token_scores[parents], gained], dim=1)
-        if batch.attention is not None:
-            batch.attention = batch.attention[parents]
         return parents
 
-    def _finish(
-        self, batch: Batch, candidates: Candidates, following: NextTokens, step: int
-    ) -> None:
-        """Put the candidates that end into the pool, with all that belongs to them."""
-        eos, layout = self.symbols.eos, self.layout
-        ended = endings(candidates, eos, self.options.finishing)
-        if not bool(ended.any()):
-            return
-        total = candidates.score.masked_fill(~ended, DEAD).to(torch.float64)
-        # the K best suffice: at most K end, one a parent
-        total, order = total.sort(dim=2, descending=True, stable=True)
-        total, parent = (
-            x[..., : layout.beam] for x in (total, candidates.parent.gather(2, order))
-        )
-        tokens = layout.split(batch.tokens)[..., 1:]  # (B, D, K, t)
-        last = layout.split(following.logits[:, eos] - following.norm).unsqueeze(-1)
-        fields = {
-            "tokens": F.pad(tokens, (0, 1), value=eos),
-            "scores": torch.cat([layout.split(batch.token_scores), last], dim=-1),
-        }
-        if layout.directions == 2:
-            partner = layout.split(layout.partners(batch.tokens))[..., 1:]
-            fields["partner"] = F.pad(partner, (0, 1), value=eos)
-        if batch.attention is not None:
-            fields["attention"] = layout.split(batch.attention)
-        fields = {name: take_along(x, parent) for name, x in fields.items()}
-        written = fields["tokens"][..., :-1]
-        total = admit(total, written, batch, self.symbols.pad, self.options)
-        length = torch.full_like(batch.max_len, step + 1)
-        score = self.options.penalty.score(total, length[:, None, None])
-        batch.pool = batch.pool.add(score, step + 1, total, fields)
+    def _finish(self, batch: Batch, candidates: Candidates, length: int) -> None:
+        """Put the candidates that end into the pool, at this length."""
+        options = self.options
+        ended = endings(candidates, self.symbols.eos, options.finishing)
+        ended = admit(ended, candidates.parent, batch, self.symbols.pad, options)
+        ended = ended & ~batch.done[:, None, None]
+        total = candidates.score.to(torch.float64).masked_fill_(~ended, DEAD)
+        lengths = torch.full_like(batch.max_len, length)
+        score = options.penalty.score(total, lengths[:, None, None])
+        batch.pool = batch.pool.add(score, total, length, candidates.parent)
 
     def _done(self, batch: Batch, length: int) -> Tensor:
         """Which sentences have their answer; (B,) bool."""
         options, place = self.options, self.options.answering
-        score, _ = ranking(batch.pool, place)
         live = batch.scores if place is None else batch.scores[:, place : place + 1]
         return finished(
-            score[:, -1], live, length, batch.max_len, options.penalty, options.stop
+            worst_answer(batch.pool, place),
+            live,
+            length,
+            batch.max_len,
+            options.penalty,
+            options.stop,
         )
 
-    def _staying(self, done: Tensor) -> Tensor:
-        """Places (B',) of the sentences that stay in the batch; all leave at last.
+    def _leaving(self, done: Tensor) -> int:
+        """How many sentences leave the batch: all that are done.
 
         Where partners are another sentence's, everybody waits for the last one.
         """
-        if self.layout.pairing.shift:
-            return torch.arange(
-                0 if bool(done.all()) else len(done), device=done.device
-            )
-        return (~done).nonzero().flatten()
+        count = int(done.sum())
+        waits = self.layout.pairing.shift and count < len(done)
+        return 0 if waits else count

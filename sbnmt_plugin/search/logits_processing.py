@@ -13,7 +13,7 @@ from sbnmt_plugin.search.batch import Batch
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 
 
-def ban_repeated_ngrams(logits: Tensor, tokens: Tensor, size: int) -> None:
+def ban_repeated_ngrams(logits: Tensor, tokens: Tensor, size: int, banned: int) -> None:
     """Make every token impossible that would complete an n-gram a second time.
 
     Departs from fairseq, whose n = 1 bans nothing on a CPU.
@@ -22,14 +22,14 @@ def ban_repeated_ngrams(logits: Tensor, tokens: Tensor, size: int) -> None:
         logits: (N, V), changed in place.
         tokens: (N, t) generated so far, without the start symbol.
         size: n.
+        banned: an id that is impossible anyway.
     """
     if tokens.size(1) < size:
         return
     seen = tokens.unfold(1, size, 1)  # (N, t - n + 1, n)
     last = tokens[:, tokens.size(1) - size + 1 :]  # (N, n - 1)
     repeats = (seen[..., :-1] == last[:, None]).all(-1)
-    rows, places = repeats.nonzero(as_tuple=True)
-    logits[rows, seen[rows, places, -1]] = DEAD
+    logits.scatter_(1, seen[..., -1].masked_fill(~repeats, banned), DEAD)
 
 
 def restrict(
@@ -46,8 +46,7 @@ def restrict(
     for costs nothing.
     """
     layout, logits = options.layout, following.logits
-    batch.broken |= layout.split(~following.norm.isfinite()).flatten(1).any(1)
-    logits[:, list(symbols.never)] = DEAD
+    logits.index_fill_(1, batch.never, DEAD)
     if options.unkpen:
         logits[:, symbols.unk] -= options.unkpen
     bound = None
@@ -56,9 +55,10 @@ def restrict(
         token = batch.prefix[:, step].repeat_interleave(layout.group)[:, None]
         forced = logits.gather(1, token)
     if step < options.min_len:
-        logits[:, symbols.eos] = DEAD
+        logits[:, symbols.eos].fill_(DEAD)
     if options.no_repeat_ngram_size > 0:
-        ban_repeated_ngrams(logits, batch.tokens[:, 1:], options.no_repeat_ngram_size)
+        size = options.no_repeat_ngram_size
+        ban_repeated_ngrams(logits, batch.tokens[:, 1:], size, symbols.pad)
     if step >= batch.first_end:
         over = (batch.max_len <= step).repeat_interleave(layout.group)
         ending = logits[:, symbols.eos].clone()
@@ -73,24 +73,23 @@ def restrict(
 
 
 def admit(
-    total: Tensor, tokens: Tensor, batch: Batch, pad: int, options: SearchOptions
+    ended: Tensor, parent: Tensor, batch: Batch, pad: int, options: SearchOptions
 ) -> Tensor:
     """Turn away R2L hypotheses whose text does not begin with the forced prefix.
 
     Args:
-        total: (B, D, K) log-probabilities.
-        tokens: (B, D, K, t) without ``</s>``, in the order they were written.
-
-    Returns:
-        (B, D, K), -inf where turned away.
+        ended: (B, D, M) bool, which candidates are finished.
+        parent: (B, D, M) rank of the hypothesis that each ends.
     """
     width = batch.prefix.size(1)
     if width == 0 or R2L not in options.directions:
-        return total
+        return ended
     place = options.directions.index(R2L)
-    natural = tokens[:, place].flip(-1)[..., :width]
+    written = options.layout.split(batch.tokens)[:, place, :, 1:]  # (B, K, t)
+    natural = written.flip(-1)[..., :width]
     natural = F.pad(natural, (0, width - natural.size(-1)), value=-1)
     free = batch.prefix == pad
-    matches = ((natural == batch.prefix[:, None]) | free[:, None]).all(-1)
-    total[:, place] = total[:, place].masked_fill(~matches, DEAD)
-    return total
+    matches = ((natural == batch.prefix[:, None]) | free[:, None]).all(-1)  # (B, K)
+    admitted = torch.ones_like(ended)
+    admitted[:, place] = matches.gather(1, parent[:, place])
+    return ended & admitted

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from sbnmt_plugin.numerics import DEAD
@@ -23,20 +22,20 @@ class Pool:
     """The best P finished hypotheses of each direction, best first.
 
     The pool that both directions share (algorithm, 6.4) is the best P of these
-    2P: see :func:`ranking`.
+    2P: see :func:`ranking`.  What a hypothesis says is not kept here but read back from
+    where it ended: see :mod:`history`.
 
     Attributes:
         score: (B, D, P) logP / lp(L), -inf where the place is empty.
-        length: (B, D, P) L; also the step at which it ended.
         total: (B, D, P) logP.
-        fields: further tensors (B, D, P, t, …) that travel with the entries, such as
-            tokens: L of the t entries are the hypothesis's; t grows with the steps.
+        length: (B, D, P) L; also the step at which it ended.
+        rank: (B, D, P) its rank among the live ones before that step.
     """
 
     score: Tensor
-    length: Tensor
     total: Tensor
-    fields: dict[str, Tensor]
+    length: Tensor
+    rank: Tensor
 
     @classmethod
     def empty(cls, sentences: int, directions: int, size: int, like: Tensor) -> Pool:
@@ -44,58 +43,46 @@ class Pool:
         shape = (sentences, directions, size)
         score = torch.full(shape, DEAD, dtype=torch.float64, device=like.device)
         length = torch.zeros(shape, dtype=torch.long, device=like.device)
-        return cls(score, length, score.clone(), {})
+        return cls(score, score.clone(), length, length.clone())
 
-    def add(
-        self, score: Tensor, length: int, total: Tensor, fields: dict[str, Tensor]
-    ) -> Pool:
+    def add(self, score: Tensor, total: Tensor, length: int, rank: Tensor) -> Pool:
         """Merge M newly finished a direction.
 
         An entry gives way only to a strictly better one; of equal newcomers the
         one with the lower index stays.
 
         Args:
-            score, total: (B, D, M), -inf where nothing has finished.
+            score, total, rank: (B, D, M); the score is -inf where nothing has finished.
             length: L of all newcomers.
-            fields: (B, D, M, L, …) each.
-
-        Returns:
-            Pool: the merged one.
         """
         size = self.score.size(2)
         scores = torch.cat([self.score, score], dim=2)
-        order = scores.sort(dim=2, descending=True, stable=True).indices[..., :size]
-        lengths = torch.cat([self.length, torch.full_like(score, length).long()], 2)
-        totals = torch.cat([self.total, total], dim=2)
-        merged = {}
-        for name, new in fields.items():
-            old = self.fields.get(name)
-            if old is None:
-                old = new.new_zeros(*self.score.shape, *new.shape[3:])
-            grown = [0, 0] * (new.dim() - 4) + [0, new.size(3) - old.size(3)]
-            both = torch.cat([F.pad(old, grown), new], dim=2)
-            merged[name] = take_along(both, order)
+        scores, order = scores.sort(dim=2, descending=True, stable=True)
+        order = order[..., :size]
         return Pool(
-            scores.gather(2, order),
-            lengths.gather(2, order),
-            totals.gather(2, order),
-            merged,
+            scores[..., :size],
+            torch.cat([self.total, total], dim=2).gather(2, order),
+            torch.cat([self.length, torch.full_like(rank, length)], 2).gather(2, order),
+            torch.cat([self.rank, rank], dim=2).gather(2, order),
         )
 
     def select(self, sentences: Tensor) -> Pool:
         """The pools of ``sentences`` alone."""
-        return Pool(
-            self.score[sentences],
-            self.length[sentences],
-            self.total[sentences],
-            {name: field[sentences] for name, field in self.fields.items()},
-        )
+        return Pool(*(x.index_select(0, sentences) for x in self._columns()))
 
+    @classmethod
+    def of_parts(cls, parts: list[tuple[Tensor, Pool]]) -> Pool:
+        """Pools of a sample's sentences, given piece by piece.
 
-def take_along(values: Tensor, index: Tensor) -> Tensor:
-    """``values`` (B, D, M, …) at ``index`` (B, D, M') along the third dimension."""
-    index = index.view(*index.shape, *[1] * (values.dim() - 3))
-    return values.gather(2, index.expand(-1, -1, -1, *values.shape[3:]))
+        Args:
+            parts: places of sentences in the sample, and their pools; all places once.
+        """
+        order = torch.cat([index for index, _ in parts]).argsort()
+        columns = zip(*(pool._columns() for _, pool in parts))
+        return cls(*(torch.cat(column).index_select(0, order) for column in columns))
+
+    def _columns(self) -> tuple[Tensor, ...]:
+        return self.score, self.total, self.length, self.rank
 
 
 def ranking(pool: Pool, direction: int | None = None) -> tuple[Tensor, Tensor]:
@@ -119,6 +106,14 @@ def ranking(pool: Pool, direction: int | None = None) -> tuple[Tensor, Tensor]:
     order = score.gather(1, by_time).sort(dim=1, descending=True, stable=True).indices
     index = by_time.gather(1, order)[:, :size]
     return score.gather(1, index), index + offset
+
+
+def worst_answer(pool: Pool, direction: int | None = None) -> Tensor:
+    """(B,) score of the last place of :func:`ranking`, -inf until all are taken."""
+    score = (
+        pool.score if direction is None else pool.score[:, direction : direction + 1]
+    )
+    return score.flatten(1).topk(pool.score.size(2)).values[:, -1]
 
 
 def finished(
@@ -151,8 +146,8 @@ def finished(
         (B,) bool.
     """
     best = live.flatten(1).amax(1).to(torch.float64)
+    if stop == "first":
+        return (worst > DEAD) | (best == DEAD)
     now = torch.full_like(max_len, length + 1)
-    bound = penalty.best_reachable(best, now, max_len + 1)
-    full = worst > DEAD
-    hopeless = full if stop == "first" else full & (bound <= worst)
-    return hopeless | (best == DEAD)
+    # -inf, for nobody lives, is the one bound that does not beat an empty place
+    return penalty.best_reachable(best, now, max_len + 1) <= worst

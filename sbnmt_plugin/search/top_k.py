@@ -8,18 +8,28 @@ from torch import Tensor
 from sbnmt_plugin.numerics import DEAD
 
 BLOCK = 128  # tokens that are looked at together in the search for the best
+SORTED = 64  # so few scores are sorted as fast as their best are found
+
+
+def free_to_ask(scores: Tensor) -> bool:
+    """Whether a program may branch on numbers: elsewhere it waits for the device."""
+    return scores.is_cpu
 
 
 def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The ``count`` best of the last dimension; among equals the lower index first.
 
     ``torch.topk`` promises no order among equals, nor which of them it takes, so
-    one more is asked for: rows where it ties with the last are sorted.
+    one more is asked for: rows where it ties with the last are sorted.  Few scores are
+    sorted anyway.
 
     Returns:
         values, indices: (..., count) each.
     """
     size = scores.size(-1)
+    if size <= SORTED or not free_to_ask(scores):
+        values, index = scores.sort(dim=-1, descending=True, stable=True)
+        return values[..., :count], index[..., :count]
     values, index = scores.topk(min(count + 1, size))
     if size > count:
         last, next_one = values[..., count - 1], values[..., count]

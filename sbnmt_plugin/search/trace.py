@@ -10,16 +10,19 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from sbnmt_plugin.layout import NAMES, R2L, opposite, reverse_tokens
+from sbnmt_plugin.layout import L2R, NAMES, opposite
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.numerics import DEAD
+from sbnmt_plugin.search.answers import partners
 from sbnmt_plugin.search.batch import Batch
+from sbnmt_plugin.search.history import History
 from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import name_of
-from sbnmt_plugin.search.pool import Pool, ranking
+from sbnmt_plugin.search.pool import Pool, worst_answer
 from sbnmt_plugin.search.records import RecordWriter
 
 Entry = dict[str, Any]
@@ -45,7 +48,7 @@ class TraceWriter(RecordWriter):
         future   share of the future in what the attention gave: the norm of what the
                  future contributes over the norms of both parts, mean over the heads
 
-    ``finished``, what entered the pool in this step (:meth:`Tracer.entries`), and
+    ``finished``, what entered the pool in this step (:func:`ended_at`), and
     ``bound`` and ``worst``: the best score that any live hypothesis can still reach,
     and the last place of the pool, null until it is full.
     """
@@ -152,7 +155,7 @@ class Tracer:
                     }
                     for row in range(first, first + layout.beam)
                 ]
-            entry["finished"] = self.entries(batch.pool, place, length)
+            entry["finished"] = ended_at(batch.pool, place, length)
             entry["bound"], entry["worst"] = bounds[place]
             self._steps.setdefault(index, []).append(entry)
 
@@ -168,50 +171,23 @@ class Tracer:
         best = live.flatten(1).amax(1).to(torch.float64)
         now = torch.full_like(batch.max_len, length + 1)
         bound = penalty.best_reachable(best, now, batch.max_len + 1)
-        worst = ranking(batch.pool, place)[0][:, -1]
+        worst = worst_answer(batch.pool, place)
         return [
             (rounded(a), rounded(b)) for a, b in zip(bound.tolist(), worst.tolist())
         ]
 
-    def entries(self, pool: Pool, place: int, length: int) -> list[Entry]:
-        """The entries of a sentence's pool that ended in this step.
-
-        Each with ``direction``, ``tokens`` in natural order, ``score``, ``total``,
-        ``length`` and ``partner``, the opposite live prefix at its end.
-        """
-        found = []
-        for direction, name in enumerate(NAMES):
-            for slot in range(pool.score.size(2)):
-                spot = (place, direction, slot)
-                if int(pool.length[spot]) != length or pool.score[spot] == DEAD:
-                    continue
-                tokens, partner = (
-                    pool.fields[key][spot][:length] for key in ("tokens", "partner")
-                )
-                own, other = (tokens, partner)
-                if direction == R2L:
-                    own = reverse_tokens(own)
-                else:
-                    other = reverse_tokens(other)
-                found.append(
-                    {
-                        "direction": name,
-                        "tokens": self.writer.text(own),
-                        "score": rounded(float(pool.score[spot])),
-                        "total": rounded(float(pool.total[spot])),
-                        "length": length,
-                        "partner": self.writer.text(other),
-                    }
-                )
-        return found
-
-    def close(self, sample: dict[str, Any], results: list[list[Entry]]) -> None:
+    def close(
+        self, sample: dict[str, Any], results: list[list[Entry]], history: History
+    ) -> None:
         """Write the sentences of a batch.
 
         Args:
             sample: fairseq's batch.
             results: the answers of each sentence, best first.
+            history: of the batch.
         """
+        for index, steps in self._steps.items():
+            self._read_back(index, [x for s in steps for x in s["finished"]], history)
         options = self.options
         common = {
             "beam": options.beam,
@@ -237,6 +213,47 @@ class Tracer:
             lines.append({**record, **common, "steps": steps, "pool": pool})
         self._steps = {}
         self.writer.append(lines)
+
+    def _read_back(self, index: int, entries: list[Entry], history: History) -> None:
+        """Give the finished hypotheses of a sentence their texts, in natural order."""
+        if not entries:
+            return
+        order = np.array([NAMES.index(entry["direction"]) for entry in entries])
+        ranks, lengths = (
+            np.array([entry[key] for entry in entries]) for key in ("rank", "length")
+        )
+        at = np.full(len(entries), index), order
+        written = history.walk((*at, ranks), lengths - 1).tokens
+        device = torch.device("cpu")
+        theirs = partners(history, self.layout, at, lengths, ranks, device)
+        for entry, own, other in zip(entries, written, theirs):
+            assert other is not None  # two directions
+            del entry["rank"]
+            texts = [self.writer.text(x[: entry["length"] - 1]) for x in (own, other)]
+            texts[entry["direction"] == NAMES[L2R]].reverse()  # who wrote backwards
+            entry["tokens"], entry["partner"] = texts
+
+
+def ended_at(pool: Pool, place: int, length: int) -> list[Entry]:
+    """The entries of a sentence's pool that ended with this length.
+
+    Each with ``direction``, ``score``, ``total``, ``length`` and, until it is written,
+    ``rank``; then with ``tokens`` in natural order and ``partner``, the opposite live
+    prefix at its end.
+    """
+    return [
+        {
+            "direction": name,
+            "score": rounded(float(pool.score[spot])),
+            "total": rounded(float(pool.total[spot])),
+            "length": length,
+            "rank": int(pool.rank[spot]),
+        }
+        for direction, name in enumerate(NAMES)
+        for slot in range(pool.score.size(2))
+        if int(pool.length[spot := (place, direction, slot)]) == length
+        and pool.score[spot] > DEAD
+    ]
 
 
 def rounded(value: float) -> float | None:

@@ -1,0 +1,146 @@
+"""What every step of the search has chosen, from which hypotheses are read back.
+
+A hypothesis is known by where it ends: step, sentence, direction and rank.  Its tokens
+are found by walking from there to the first step, each step's parent being the rank
+one step before::
+
+    step       0    1    2          rank 0 after step 2:  c <- parent 1
+    token      a    b    c          rank 1 after step 1:  d <- parent 0
+      rank 1   x    d    e          rank 0 after step 0:  a
+    parent     0    0    1          so it reads  a d c
+      rank 1   1    0    0
+
+So nothing is copied when ranks change, and nothing is asked of the device before the
+batch is done: then all steps are fetched at once, and walked on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Array = NDArray[Any]
+
+
+@dataclass
+class Step:
+    """What a step has done with the sentences of the batch at that time.
+
+    Attributes:
+        index: (B',) their places in the sample.
+        parent: (B', D, K) rank, before the step, of what each hypothesis continues.
+        token: (B', D, K) by which it does.
+        gained: (B', D, K) log-probability of that token.
+        ending: (B', D, K) that of ``</s>`` after what had this rank before the step.
+        norm: (B', D, K) the model's normaliser there; see
+            :attr:`next_tokens.NextTokens.norm`.
+        attention: (B', D, K, S) to the source there, or None where it is not wanted.
+    """
+
+    index: Tensor
+    parent: Tensor
+    token: Tensor
+    gained: Tensor
+    ending: Tensor
+    norm: Tensor
+    attention: Tensor | None = None
+
+
+@dataclass
+class Paths:
+    """What was written on the way to E places, in the order in which it was written.
+
+    Attributes:
+        tokens: (E, T), any value from each path's length on.
+        gained: (E, T) log-probability of each token.
+        asked: (E, T + 1) rank of the path before each step, whose query it was.
+    """
+
+    tokens: Array
+    gained: Array
+    asked: Array
+
+
+class History:
+    """The steps of a batch, on the host."""
+
+    def __init__(self, steps: list[Step], sentences: int) -> None:
+        """Fetch what a search has done.
+
+        Args:
+            steps: of the batch, from the first.
+            sentences: B, of the sample.
+        """
+        self.sentences = sentences
+        self.index = fetched([step.index for step in steps])
+        columns = {
+            field.name: [getattr(step, field.name) for step in steps]
+            for field in fields(Step)
+            if field.name != "index" and getattr(steps[0], field.name) is not None
+        }
+        self._columns = {name: self._whole(x) for name, x in columns.items()}
+
+    def _whole(self, parts: list[Tensor]) -> Array:
+        """(steps, B, D, K, …) of all sentences, 0 where one has left the batch."""
+        found = fetched(parts)
+        whole = np.zeros(
+            (len(found), self.sentences, *found[0].shape[1:]), found[0].dtype
+        )
+        for place, (index, part) in enumerate(zip(self.index, found)):
+            whole[place, index] = part
+        return whole
+
+    def __getitem__(self, name: str) -> Array:
+        """A column of :class:`Step`, (steps, B, D, K, …)."""
+        return self._columns[name]
+
+    def get(self, name: str) -> Array | None:
+        """A column, or None where the steps have none."""
+        return self._columns.get(name)
+
+    def broken(self, sentences: Array) -> bool:
+        """Whether the model has ever given one of these what is not a number."""
+        return not np.isfinite(self["norm"][:, sentences]).all()
+
+    def walk(self, ends: Sequence[Array], length: Array) -> Paths:
+        """Read E paths back.
+
+        Args:
+            ends: sentence, direction and rank at which each ends, (E,) each.
+            length: (E,) how many steps it has.
+        """
+        sentence, direction, rank = ends
+        parent, token, gained = self["parent"], self["token"], self["gained"]
+        longest = int(length.max(initial=0))
+        shape = len(rank), longest
+        found = Paths(
+            np.zeros(shape, token.dtype),
+            np.zeros(shape, gained.dtype),
+            np.zeros((len(rank), longest + 1), rank.dtype),
+        )
+        rank = rank.copy()
+        for step in reversed(range(longest)):
+            on = np.flatnonzero(length > step)
+            place = (step, sentence[on], direction[on], rank[on])
+            found.asked[on, step + 1] = rank[on]
+            found.tokens[on, step] = token[place]
+            found.gained[on, step] = gained[place]
+            rank[on] = parent[place]
+        found.asked[:, 0] = rank
+        return found
+
+
+def fetched(parts: list[Tensor]) -> list[Array]:
+    """Tensors of one type as arrays on the host, by one transfer."""
+    whole = torch.cat([part.flatten() for part in parts]).cpu().numpy()
+    ends = np.cumsum([part.numel() for part in parts])
+    return [
+        values.reshape(part.shape)
+        for values, part in zip(np.split(whole, ends[:-1]), parts)
+    ]
