@@ -68,6 +68,44 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
             return super().generate(tokenized_sentences, beam, *args, **kwargs)
 
 
+class Pretrained:
+    """What a model adds to fairseq's to be loaded in Python: put before its class."""
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model_name_or_path: str,
+        checkpoint_file: str = "model.pt",
+        data_name_or_path: str = ".",
+        **kwargs: Any,
+    ) -> SBHubInterface:
+        """Load a trained model for :meth:`SBHubInterface.translate`.
+
+        Args:
+            model_name_or_path: folder that holds the checkpoint.
+            checkpoint_file: its name; several, joined by ``:``, make an ensemble.
+            data_name_or_path: folder with the dictionaries, absolute or relative
+                to the checkpoint's if it begins with a dot.
+            kwargs: settings to override, such as ``bpe="subword_nmt"`` and
+                ``bpe_codes=…``.
+
+        Raises:
+            FileNotFoundError, ValueError: see :func:`load`.
+        """
+        return load(
+            model_name_or_path,
+            checkpoint_file,
+            data_name_or_path,
+            archive_map=cls.hub_models(),
+            **kwargs,
+        )
+
+    @classmethod
+    def hub_models(cls) -> dict[str, Any]:
+        """No model is published yet."""
+        return {}
+
+
 def load(
     model_name_or_path: str,
     checkpoint_file: str,
@@ -78,7 +116,7 @@ def load(
 
     Args:
         model_name_or_path, checkpoint_file, data_name_or_path: see
-            :meth:`model.SBTransformerModel.from_pretrained`.
+            :meth:`Pretrained.from_pretrained`.
         kwargs: fairseq's, and settings to override.
 
     Raises:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from sbnmt_plugin import checkpoints, task
-from sbnmt_plugin.network import model
-from sbnmt_plugin.search import generator
+from sbnmt_plugin.network import abd, model
+from sbnmt_plugin.search import asynchronous, generator
 from sbnmt_plugin.training import criterion
 
-REGISTERED = (task, model, criterion, generator)  # by importing them
+# by importing them
+REGISTERED = (task, model, abd, criterion, generator, asynchronous)
 
 
 def register() -> None:

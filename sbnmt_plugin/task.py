@@ -28,7 +28,7 @@ from sbnmt_plugin.network.precision import to_bfloat16
 from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import RecordWriter
-from sbnmt_plugin.search.registry import Search, search_for
+from sbnmt_plugin.search.registry import DEFAULT, Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.symbols import RESERVED, TAGS
@@ -202,11 +202,22 @@ class SBTranslationTask(TranslationTask):
             cfg.sb_dictionaries = [fingerprint(words) for words in dictionaries]
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
         if getattr(model, "bidirectional", False) != (wanted == "both"):
-            needed = "an sb_transformer*" if wanted == "both" else "a one-directional"
+            both = "an sb_transformer* or abd_transformer*"
+            needed = both if wanted == "both" else "a one-directional"
             raise ValueError(
                 f"--sb-direction {wanted} needs {needed} --arch, but it is "
                 f"{getattr(cfg, 'arch', None) or getattr(cfg, '_name', '?')}"
             )
+        asked = {
+            "--sb-partner own": str(self.cfg.sb_partner) == "own",
+            "--sb-probe": bool(self.cfg.sb_probe),
+        }
+        for flag, given in asked.items():
+            if given and getattr(model, "searched_by", DEFAULT) != DEFAULT:
+                raise ValueError(
+                    f"{flag} needs two streams that read each other, as those of an "
+                    "sb_transformer do: leave it out"
+                )
         if self.cfg.eval_bleu:
             self._prepare_validation(model)
         return model
@@ -250,7 +261,8 @@ class SBTranslationTask(TranslationTask):
         extra = extra_gen_cls_kwargs or {}
         if extra.get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")
-        options = search_options(args, self.cfg, self.directions)
+        search = search_for(models)
+        options = search_options(args, self.cfg, self.directions, search.shares_beam)
         targets = [loaded.tgt for loaded in self.datasets.values()]
         if getattr(args, "prefix_size", 0) > 0 and None in targets:
             raise ValueError(
@@ -278,7 +290,7 @@ class SBTranslationTask(TranslationTask):
                     self.cfg.sb_trace, self.src_dict, self.tgt_dict
                 )
             tracer = Tracer(self._trace, models, options)
-        return search_for(models)(models, symbols, options, recorder, tracer)
+        return search(models, symbols, options, recorder, tracer)
 
     def train_step(
         self,

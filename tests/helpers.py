@@ -12,6 +12,7 @@ from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
 from sbnmt_plugin.layout import live_places
+from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.packed_batch import PackedBatch
 from sbnmt_plugin.symbols import TAGS
@@ -48,6 +49,15 @@ def sb_model(seed: int = 1, words: int = 9, **options: Any) -> SBTransformerMode
     """An SB-NMT model in float64 with weights large enough to make a difference."""
     torch.manual_seed(seed)
     model = SBTransformerModel.build_model(
+        Namespace(**{**SIZES, **options}), fake_task(words)
+    )
+    return enlarge(model).double().eval()
+
+
+def abd_model(seed: int = 1, words: int = 9, **options: Any) -> ABDTransformerModel:
+    """An ABD-NMT model of the same size, in the same way."""
+    torch.manual_seed(seed)
+    model = ABDTransformerModel.build_model(
         Namespace(**{**SIZES, **options}), fake_task(words)
     )
     return enlarge(model).double().eval()

@@ -69,6 +69,44 @@ def sb_attention(module: Any, kind: str, x: Tensor, padding: Tensor) -> Tensor:
     return result
 
 
+def read(module: Any, query: Tensor, memory: list[Tensor]) -> Tensor:
+    """Multi-head attention of one row to the entries of a memory."""
+    size = module.head_dim
+    q = module.q_proj(query)
+    keys, values = (
+        [projection(entry) for entry in memory]
+        for projection in (module.k_proj, module.v_proj)
+    )
+    heads = []
+    for head in range(module.num_heads):
+        part = slice(head * size, (head + 1) * size)
+        pairs = [[x[part] for x in entries] for entries in (keys, values)]
+        heads.append(attention_row(q[part], *pairs))
+    return module.out_proj(torch.cat(heads))
+
+
+def abd_layer(
+    layer: Any, stream: list[Tensor], source: list[Tensor], reverse: list[Tensor]
+) -> list[Tensor]:
+    """A layer of ABD-NMT's forward decoder, row by row.
+
+    Args:
+        layer: an abd_layer.ForwardLayer, whose modules are used on single rows.
+        stream: of one sentence, (C,) each.
+        source, reverse: what is read, without padding.
+    """
+    rows = []
+    for i, row in enumerate(stream):
+        a = layer.self_attn_layer_norm(
+            row + read(layer.self_attn, row, stream[: i + 1])
+        )
+        both = layer.encoder_attn
+        contexts = read(both, a, source) + read(both.reverse, a, reverse)
+        a = layer.encoder_attn_layer_norm(a + contexts)
+        rows.append(layer.final_layer_norm(a + layer.fc2(layer.fc1(a).relu())))
+    return rows
+
+
 Scores = Callable[[int, list[int], list[int]], list[float]]
 
 

@@ -51,14 +51,18 @@ def script_row(
 class Cache:
     """The decoder's state: remembers the sentences and the order of rows only."""
 
-    def __init__(self, layout: Any, first: Tensor) -> None:
+    def __init__(self, layout: Any, first: Tensor, read: Tensor | None = None) -> None:
         self.layout = layout
         self.first = first
+        self.read = read
         self.tokens: Tensor | None = None
 
     def select(self, rows: Tensor) -> None:
         group = self.layout.group
-        self.first = self.first[rows[::group] // group]
+        sentences = rows[::group] // group
+        self.first = self.first[sentences]
+        if self.read is not None:
+            self.read = self.read[sentences]
         if self.tokens is not None:
             self.tokens = self.tokens[rows]
 
@@ -86,12 +90,29 @@ class ScriptedModel(nn.Module):
         return net_output[0]
 
 
+class AsynchronousModel(ScriptedModel):
+    """Looks like an ABD-NMT model; what comes next in L2R depends on what was read."""
+
+    searched_by = "asynchronous"
+
+    def __init__(self, **script: Any) -> None:
+        super().__init__(**script)
+        self.decoder.direction = 0
+        self.backward_decoder = ScriptedDecoder(self, direction=1)
+
+    def with_reverse(self, encoder_out: Any, tokens: Tensor) -> Any:
+        return {**encoder_out, "read": tokens}
+
+
 class ScriptedDecoder:
-    def __init__(self, model: ScriptedModel) -> None:
+    """Of the direction of its place among two, or of one given."""
+
+    def __init__(self, model: ScriptedModel, direction: int | None = None) -> None:
         self.model = model
+        self.direction = direction
 
     def start(self, encoder_out: Any, layout: Any, weights: bool = False) -> Cache:
-        return Cache(layout, encoder_out["first"])
+        return Cache(layout, encoder_out["first"], encoder_out.get("read"))
 
     def step(self, tokens: Tensor, state: Cache, temperature: float = 1.0):
         layout = state.layout
@@ -100,10 +121,16 @@ class ScriptedDecoder:
         state.tokens = tokens
         grouped = layout.split(tokens).tolist()
         rows = []
-        for sentence, directions in zip(state.first.tolist(), grouped):
+        for place, (sentence, directions) in enumerate(
+            zip(state.first.tolist(), grouped)
+        ):
             for d, hypotheses in enumerate(directions):
+                d = d if self.direction is None else self.direction
                 for rank, own in enumerate(hypotheses):
                     partner: list[int] = []
+                    if state.read is not None:
+                        row = state.read[place]
+                        partner = row[row != PAD].tolist()
                     if layout.directions == 2:
                         other = layout.pairing.rank(rank)
                         partner = directions[1 - d][other][1:]

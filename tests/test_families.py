@@ -169,6 +169,8 @@ def test_every_decoder_is_what_the_search_asks_for():
 class Other:
     """A search that writes nothing."""
 
+    shares_beam = True
+
     def __init__(self, *given):
         self.given = given
 

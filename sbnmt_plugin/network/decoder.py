@@ -22,7 +22,7 @@ from sbnmt_plugin.network.packed_batch import PackedBatch
 from sbnmt_plugin.numerics import DEAD, LOGITS_AT_A_TIME, wide
 
 WRONG_TASK = (
-    "an sb_transformer reads two target streams, but got {rows} decoder rows for "
+    "this --arch reads two target streams, but got {rows} decoder rows for "
     "{sentences} sentences: train and decode it with --user-dir sbnmt_plugin "
     "--task sb_translation"
 )
@@ -194,7 +194,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         """
         if full_context_alignment:
             raise ValueError(
-                "full_context_alignment must be False: no step of an sb_transformer "
+                "full_context_alignment must be False: no step of this --arch "
                 "sees a later one of either stream"
             )
         grid = incremental_state
@@ -223,7 +223,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
             rows (1, n, C), and fairseq's dictionary: ``attn`` holds None or the mean
             (N, T, S) over heads of the attention to the source, in search (N, 1, S).
         """
-        self._check(tokens, encoder_out, grid)
+        self.check(tokens, encoder_out, grid)
         grid.begin(tokens)
         memories = self.memories(encoder_out)
         x = grid.take(self._embed(tokens, grid))
@@ -280,7 +280,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         positions: Tensor = self.embed_positions(word)
         return positions
 
-    def _check(self, tokens: Tensor, encoder_out: Any, grid: Any) -> None:
+    def check(self, tokens: Tensor, encoder_out: Any, grid: Any) -> None:
         """Refuse rows of one stream a sentence: see :meth:`extract_features`."""
         layout = getattr(grid, "layout", None)
         if encoder_out is not None and encoder_out["encoder_out"]:

@@ -1,17 +1,12 @@
 """The SB-NMT model: its options and named architectures."""
 
-from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum
-from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model, register_model_architecture
-from fairseq.models.transformer import (
-    TransformerConfig,
-    TransformerModel,
-)
+from fairseq.models.transformer import TransformerConfig
 from fairseq.models.transformer.transformer_legacy import (
     base_architecture,
     tiny_architecture,
@@ -22,26 +17,12 @@ from fairseq.models.transformer.transformer_legacy import (
 from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
-from sbnmt_plugin import hub
+from sbnmt_plugin.network.bidirectional import BidirectionalTransformer, tag_indices
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
 from sbnmt_plugin.network.initialisation import adopt_transformer
-from sbnmt_plugin.symbols import TAGS
 
 DEFAULT_FUTURE_DROPOUT = 0.3
-REFUSED = {
-    "adaptive_softmax_cutoff": "the search needs the full softmax",
-    "adaptive_input": "the tags need rows of an ordinary embedding",
-    "tie_adaptive_weights": "there is no adaptive softmax",
-    "tie_adaptive_proj": "there is no adaptive softmax",
-    "cross_self_attention": "the future attention reads target keys only",
-    "no_cross_attention": "a translation has to see its source",
-    "merge_src_tgt_embed": "it rewrites the dictionaries behind the task's back; "
-    "binarise with --joined-dictionary and use --share-all-embeddings",
-    "base_layers": "BASE layers mix rows of different sentences",
-    "decoder_xformers_att_config": "SBAtt replaces the attention product",
-    "encoder_xformers_att_config": "its cross-attention shares one copy of the keys",
-}
 
 
 @dataclass
@@ -70,41 +51,29 @@ class SBTransformerConfig(TransformerConfig):
 
 
 @register_model("sb_transformer")
-class SBTransformerModel(TransformerModel):
+class SBTransformerModel(BidirectionalTransformer):
     """Synchronous bidirectional NMT (Zhou, Zhang, Zong, TACL 2019).
 
     fairseq's Transformer, encoder, embeddings and options included, with
     :class:`SBTransformerDecoder`.  Train and decode with ``--task sb_translation``.
     """
 
-    bidirectional = True
     searched_by = "synchronous"
-
-    @classmethod
-    def add_args(cls, parser: Any) -> None:
-        """Options without defaults: the architecture functions set those."""
-        gen_parser_from_dataclass(
-            parser, SBTransformerConfig(), delete_default=True, with_prefix=""
-        )
+    family = "sb_transformer"
+    config = SBTransformerConfig
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> "SBTransformerModel":
         """Build from a namespace, on which resolved values are left to be saved.
 
         Raises:
-            ValueError: an option that SB-NMT cannot honour; a dictionary without
-                tags (the wrong task).
+            ValueError: see :meth:`BidirectionalTransformer.build_model`.
         """
         sb_architecture(args)
-        refuse_options(args)
-        tag_indices(task.target_dictionary)
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
             if args.sb_fusion != "gate" and args.sb_lambda is None:
                 args.sb_lambda = DEFAULT_LAMBDA
-        config = SBTransformerConfig.from_namespace(
-            Namespace(**args) if OmegaConf.is_config(args) else args
-        )
-        model: SBTransformerModel = super().build_model(config, task)
+        model: SBTransformerModel = super().build_model(args, task)
         return model
 
     @classmethod
@@ -125,40 +94,6 @@ class SBTransformerModel(TransformerModel):
         )
         return self.decoder(prev_output_tokens, encoder_out=encoder_out, **others)
 
-    @classmethod
-    def from_pretrained(
-        cls,
-        model_name_or_path: str,
-        checkpoint_file: str = "model.pt",
-        data_name_or_path: str = ".",
-        **kwargs: Any,
-    ) -> hub.SBHubInterface:
-        """Load a trained model for :meth:`hub.SBHubInterface.translate`.
-
-        Args:
-            model_name_or_path: folder that holds the checkpoint.
-            checkpoint_file: its name; several, joined by ``:``, make an ensemble.
-            data_name_or_path: folder with the dictionaries, absolute or relative
-                to the checkpoint's if it begins with a dot.
-            kwargs: settings to override, such as ``bpe="subword_nmt"`` and
-                ``bpe_codes=…``.
-
-        Raises:
-            FileNotFoundError, ValueError: see :func:`hub.load`.
-        """
-        return hub.load(
-            model_name_or_path,
-            checkpoint_file,
-            data_name_or_path,
-            archive_map=cls.hub_models(),
-            **kwargs,
-        )
-
-    @classmethod
-    def hub_models(cls) -> dict[str, Any]:
-        """No model is published yet."""
-        return {}
-
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
     ) -> None:
@@ -169,36 +104,9 @@ class SBTransformerModel(TransformerModel):
                 state_dict,
                 self.state_dict(),
                 self.encoder.dictionary.eos(),
-                tag_indices(self.encoder.dictionary),
-                tag_indices(self.decoder.dictionary),
+                tag_indices(self.encoder.dictionary, self.family),
+                tag_indices(self.decoder.dictionary, self.family),
             )
-
-
-def tag_indices(dictionary: Any) -> list[int]:
-    """Ids of ``<l2r>`` and ``<r2l>``.
-
-    Raises:
-        ValueError: the dictionary has no tags, so another task has loaded it.
-    """
-    indices = [dictionary.index(tag) for tag in TAGS]
-    if dictionary.unk() in indices:
-        raise ValueError(
-            "an sb_transformer needs the tags <l2r> and <r2l> in its dictionary: add "
-            "--user-dir sbnmt_plugin --task sb_translation to the command"
-        )
-    return indices
-
-
-def refuse_options(args: Any) -> None:
-    """Refuse by name what this architecture cannot honour.
-
-    Raises:
-        ValueError: see :data:`REFUSED`.
-    """
-    for name, reason in REFUSED.items():
-        if getattr(args, name, None):
-            flag = "--" + name.replace("_", "-")
-            raise ValueError(f"sb_transformer does not support {flag}: {reason}")
 
 
 @register_model_architecture("sb_transformer", "sb_transformer")

@@ -53,8 +53,13 @@ UNSUPPORTED = [
 ]
 
 
-def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOptions:
+def search_options(
+    args: Any, cfg: Any, directions: tuple[int, ...], shared: bool = True
+) -> SearchOptions:
     """The search that the command line, or a caller's overrides, ask for.
+
+    Args:
+        shared: whether ``--beam`` counts the hypotheses of all directions together.
 
     Raises:
         ValueError: an option that the search cannot honour, or a bad value.
@@ -74,12 +79,13 @@ def search_options(args: Any, cfg: Any, directions: tuple[int, ...]) -> SearchOp
         return str(getattr(args, name, None) or getattr(cfg, name))
 
     beam = getattr(args, "beam", DEFAULT_BEAM)
-    if beam < len(directions):
+    sharing = len(directions) if shared else 1
+    if beam < sharing:
         raise ValueError(
-            f"--beam must be ≥ {len(directions)}, one hypothesis per direction, but is "
+            f"--beam must be ≥ {sharing}, one hypothesis per direction, but is "
             f"{beam} instead"
         )
-    if beam % len(directions):
+    if beam % sharing:
         logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
         beam -= 1
     nbest = getattr(args, "nbest", 1)

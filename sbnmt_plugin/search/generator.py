@@ -54,6 +54,8 @@ class Generator:
             see :class:`trace.Tracer`.
     """
 
+    shares_beam = True
+
     def __init__(
         self,
         models: list[Any],

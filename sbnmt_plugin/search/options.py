@@ -34,7 +34,8 @@ class SearchOptions:
     """What the search is asked to do; the defaults are fairseq's where it has one.
 
     Attributes:
-        beam: k, hypotheses per sentence over all directions.
+        beam: k, hypotheses per sentence over all directions; of each, where the search
+            does not share them (see :class:`registry.Search`).
         directions: which ones write: (L2R, R2L), or a teacher's only one.
         answer: ``best``, or the direction that alone may answer.
         rescore: W, weight of both directions' own scores of what has finished: see

@@ -13,7 +13,13 @@ class Search(Protocol):
 
     Its class is made with (models, symbols, options, recorder, tracer), as
     :class:`generator.Generator` is.
+
+    Attributes:
+        shares_beam: whether ``--beam`` counts the hypotheses of both directions
+            together, or each has as many.
     """
+
+    shares_beam: bool
 
     def generate(
         self,
@@ -26,7 +32,7 @@ class Search(Protocol):
 
 
 Kind = TypeVar("Kind", bound=type[Search])
-SEARCHES: dict[str, Callable[..., Search]] = {}
+SEARCHES: dict[str, type[Search]] = {}
 
 
 def register_search(name: str) -> Callable[[Kind], Kind]:
@@ -47,7 +53,7 @@ def register_search(name: str) -> Callable[[Kind], Kind]:
     return register
 
 
-def search_for(models: list[Any]) -> Callable[..., Search]:
+def search_for(models: list[Any]) -> type[Any]:
     """The class of searches that the models of an ensemble want.
 
     Raises:

@@ -3,6 +3,9 @@
 as trained          the search of the paper, or the text in the other stream
 λ = 0               nothing of the future attention reaches the model
 partners shuffled   the partner is another sentence's of the batch, always the same one
+
+Of an ABD-NMT model, whose forward decoder reads a whole text ȳ: nothing of ȳ, or that
+of another sentence.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import torch
 from fairseq import utils
 
 from sbnmt_plugin.layout import RANK, Layout
+from sbnmt_plugin.network.abd_layer import ReverseAttention
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.training.reading import bits, halves
@@ -46,15 +50,22 @@ class Prober(Translator):
 
 @contextlib.contextmanager
 def without_future(models: list[Any]) -> Iterator[None]:
-    """Fuse with a future of zeros: λ = 0 for linear, tanh and relu."""
-    hooks = [
-        module.fusion.register_forward_pre_hook(
-            lambda _, pair: (pair[0], torch.zeros_like(pair[1]))
-        )
-        for model in models
-        for module in model.modules()
-        if isinstance(module, SBSelfAttention)
-    ]
+    """Fuse with a future of zeros, λ = 0 for linear, tanh and relu; of an ABD-NMT
+    model, add nothing of what is read."""
+    hooks: list[Any] = []
+    for module in (module for model in models for module in model.modules()):
+        if isinstance(module, ReverseAttention):
+            hooks.append(
+                module.register_forward_hook(
+                    lambda _, given, found: (torch.zeros_like(found[0]), None)
+                )
+            )
+        elif isinstance(module, SBSelfAttention) and hasattr(module.fusion, "parts"):
+            hooks.append(
+                module.fusion.register_forward_pre_hook(
+                    lambda _, pair: (pair[0], torch.zeros_like(pair[1]))
+                )
+            )
     try:
         yield
     finally:

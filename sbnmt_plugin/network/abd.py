@@ -1,0 +1,156 @@
+"""ABD-NMT: asynchronous bidirectional decoding, on a Transformer.
+
+Zhang, Su, Qin, Liu, Ji, Wang: Asynchronous Bidirectional Decoding for Neural Machine
+Translation, AAAI 2018; a row of the SB-NMT paper's tables 3, 4 and 6.  A backward
+decoder writes the whole text R2L; its states are a second memory of the forward
+decoder, which writes the answer L2R.  In training the R2L stream is a teacher's text,
+y_pr, so both decoders are teacher-forced; in the search it is the backward decoder's
+own best hypothesis (see :mod:`asynchronous`).
+
+Departs from the paper, whose decoder is an RNN and whose training lets the backward
+decoder write greedily in every update: this is the authors' later release, which is
+parallel over a text's tokens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.transformer.transformer_legacy import (
+    base_architecture,
+    tiny_architecture,
+    transformer_iwslt_de_en,
+    transformer_wmt_en_de,
+    transformer_wmt_en_de_big,
+)
+from torch import Tensor
+
+from sbnmt_plugin.layout import L2R, R2L, Layout
+from sbnmt_plugin.network.abd_layer import BackwardDecoder, ForwardDecoder
+from sbnmt_plugin.network.bidirectional import BidirectionalTransformer
+
+ALONE = Layout(directions=1)  # each decoder's rows: a stream a sentence
+
+
+@register_model("abd_transformer")
+class ABDTransformerModel(BidirectionalTransformer):
+    """fairseq's Transformer with a backward decoder.
+
+    Encoder, embeddings and output matrix are those of both decoders.  Train and decode
+    with ``--task sb_translation``.
+
+    Attributes:
+        decoder: writes L2R.
+        backward_decoder: writes R2L, as deep as the other.
+    """
+
+    searched_by = "asynchronous"
+    family = "abd_transformer"
+
+    def __init__(self, args: Any, encoder: Any, decoder: ForwardDecoder) -> None:
+        super().__init__(args, encoder, decoder)
+        self.backward_decoder = BackwardDecoder(
+            self.cfg,
+            decoder.dictionary,
+            decoder.embed_tokens,
+            output_projection=decoder.output_projection,
+        )
+
+    @classmethod
+    def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> Any:
+        return ForwardDecoder(args, tgt_dict, embed_tokens)
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        prev_output_tokens: Tensor,
+        live: Tensor | None = None,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Logits of both streams, teacher-forced.
+
+        Nothing of the L2R stream reaches the R2L one.  The gradient of the L2R loss
+        flows through the backward decoder's states into it, and into the encoder.
+
+        Args:
+            prev_output_tokens: (2B, T), row 2b + d the input of direction d.
+            live: (n,) the places that are no padding: see
+                :class:`packed_batch.PackedBatch`.  Where given, logits of these alone,
+                (n, V), step by step and there stream by stream.
+
+        Returns:
+            (2B, T, V) logits, and an empty dictionary.
+        """
+        streams = self.decoder.packed(prev_output_tokens, live=live)
+        # place t · 2B + 2b + d of both streams is place t · B + b of its own
+        own = [
+            streams.places[streams.places % 2 == direction] // 2
+            for direction in (L2R, R2L)
+        ]
+        encoder_out = self.encoder(src_tokens, src_lengths=src_lengths)
+        self.decoder.check(prev_output_tokens, encoder_out, streams)
+        reverse_tokens = prev_output_tokens[R2L::2]
+        memories = self.with_reverse(encoder_out, reverse_tokens, own[R2L])
+        tokens = prev_output_tokens[L2R::2]
+        packed = self.decoder.packed(tokens, ALONE, own[L2R])
+        rows, _ = self.decoder.live_rows(tokens, memories, packed)
+        _, reverse = memories["encoder_out"]
+        both = torch.stack([packed.queries(rows), reverse], dim=2)  # (T, B, 2, C)
+        logits = self.decoder.output_layer(streams.rows(both.flatten(1, 2))[0])
+        return logits if live is not None else streams.give(logits[None]), {}
+
+    def with_reverse(
+        self, encoder_out: Any, tokens: Tensor, live: Tensor | None = None
+    ) -> dict[str, list[Tensor]]:
+        """What the forward decoder reads: the source, and R2L texts.
+
+        Args:
+            encoder_out: fairseq's, of B sentences.
+            tokens: (B, T) the tag and the text from its end, padded on the right.
+            live: (n,) the places that are no padding, where they are known.
+
+        Returns:
+            ``encoder_out``, (S, B, C') and R (T, B, C), and ``encoder_padding_mask``,
+            (B, S) and (B, T).  R are the states from which the backward decoder's
+            words are predicted, the one that ends included.
+        """
+        decoder = self.backward_decoder
+        packed = decoder.packed(tokens, ALONE, live)
+        rows, _ = decoder.live_rows(tokens, encoder_out, packed)
+        names = "encoder_out", "encoder_padding_mask"
+        added = packed.queries(rows), packed.padding
+        return {name: [encoder_out[name][0], x] for name, x in zip(names, added)}
+
+    def upgrade_state_dict_named(
+        self, state_dict: dict[str, Tensor], name: str
+    ) -> None:
+        """Refuse the weights of other models.
+
+        Raises:
+            ValueError: they have no backward decoder.
+        """
+        super().upgrade_state_dict_named(state_dict, name)
+        if "backward_decoder.sb_version" not in state_dict:
+            raise ValueError(
+                "an abd_transformer starts from the weights of another, but this "
+                "checkpoint has no backward decoder: leave --finetune-from-model out"
+            )
+
+
+def wmt_en_de_big(args: Any) -> None:
+    """fairseq's ``transformer_wmt_en_de_big`` with a dropout of 0.1, as SB-NMT's."""
+    args.dropout = getattr(args, "dropout", 0.1)
+    transformer_wmt_en_de_big(args)
+
+
+ARCHITECTURES = {
+    "abd_transformer": base_architecture,
+    "abd_transformer_tiny": tiny_architecture,
+    "abd_transformer_iwslt_de_en": transformer_iwslt_de_en,
+    "abd_transformer_wmt_en_de": transformer_wmt_en_de,
+    "abd_transformer_wmt_en_de_big": wmt_en_de_big,
+}
+for architecture, defaults in ARCHITECTURES.items():
+    register_model_architecture("abd_transformer", architecture)(defaults)

@@ -1,0 +1,343 @@
+"""ABD-NMT's model: what must hold of it, each with a twin that fails."""
+
+from argparse import Namespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
+from helpers import (
+    SIZES,
+    B,
+    C,
+    S,
+    T,
+    abd_model,
+    fake_task,
+    live_of,
+    logits,
+    source,
+    streams,
+    transformer,
+)
+from reference import abd_layer
+
+from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.network import abd
+from sbnmt_plugin.network.abd import ALONE, ABDTransformerModel
+from sbnmt_plugin.network.abd_layer import ReverseAttention
+from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.network.packed_batch import PackedBatch
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+VARIANTS = [
+    {},
+    {"decoder_normalize_before": True},
+    {"decoder_learned_pos": True},
+    {"share_all_embeddings": True},
+    {"decoder_output_dim": 6},
+]
+FULL = ((5, 5), (5, 5), (5, 5))
+
+
+@pytest.fixture(params=VARIANTS, ids=str)
+def model(request):
+    return abd_model(**request.param)
+
+
+def silence(model):
+    """RevAtt adds nothing."""
+    with torch.no_grad():
+        for layer in model.decoder.layers:
+            for parameter in layer.encoder_attn.reverse.out_proj.parameters():
+                parameter.zero_()
+
+
+# each half is a Transformer
+
+
+@pytest.fixture
+def float64_fairseq(monkeypatch):
+    """fairseq's cross-attention casts its softmax to float32; keep float64."""
+    monkeypatch.setattr(
+        "fairseq.utils.softmax", lambda x, dim, onnx_trace=False: x.softmax(dim)
+    )
+
+
+def assert_is_a_transformer(model, direction, **options):
+    """Property 1: fairseq's decoder with the same weights."""
+    own, other = ("decoder.", "backward_decoder.")[:: 1 if direction == L2R else -1]
+    weights = {
+        name.replace(own, "decoder.", 1): value
+        for name, value in model.state_dict().items()
+        if not name.startswith(other) and "reverse" not in name
+    }
+    del weights["decoder.sb_version"]
+    plain = transformer(**options)
+    plain.load_state_dict(weights)
+    prev = streams(model)
+    rows = prev[direction::2]
+    expected, _ = plain(**source(plain), prev_output_tokens=rows)
+    shown = rows.ne(plain.decoder.dictionary.pad())
+    ours = logits(model, prev)[direction::2]
+    torch.testing.assert_close(ours[shown], expected[shown], **EXACT)
+
+
+@pytest.mark.usefixtures("float64_fairseq")
+@pytest.mark.parametrize("options", [{}, {"decoder_normalize_before": True}], ids=str)
+def test_either_half_alone_is_fairseqs_transformer(options):
+    model = abd_model(**options)
+    assert_is_a_transformer(model, R2L, **options)
+    silence(model)
+    assert_is_a_transformer(model, R2L, **options)
+    assert_is_a_transformer(model, L2R, **options)
+
+
+@pytest.mark.usefixtures("float64_fairseq")
+def test_the_check_of_halves_can_fail():
+    """The forward half that reads the other is no Transformer."""
+    with pytest.raises(AssertionError):
+        assert_is_a_transformer(abd_model(), L2R)
+
+
+# what reads what
+
+
+def assert_reads_in_one_direction(model):
+    """Property 2: the R2L half sees its own past alone; the L2R half its own past, and
+    every word of the R2L stream from its first step on."""
+    prev = streams(model, FULL)
+    before = logits(model, prev)
+    for step in range(1, T):
+        for direction in (L2R, R2L):
+            changed = prev.clone()
+            changed[direction::2, step] = (changed[direction::2, step] - 3) % 9 + 4
+            after = logits(model, changed)
+            same = torch.isclose(before, after, **EXACT).all(-1)  # (2B, T)
+            own, other = same[direction::2], same[1 - direction :: 2]
+            assert own[:, :step].all(), f"a step before {step} depends on step {step}"
+            assert not own[:, step].any()
+            if direction == L2R:
+                assert other.all(), f"the R2L half reads word {step} of the other"
+            else:
+                assert not other.any(), f"the L2R half does not read word {step}"
+
+
+def test_the_forward_half_reads_all_of_the_backward_one(model):
+    assert_reads_in_one_direction(model)
+
+
+def test_the_check_of_reading_can_fail(monkeypatch):
+    """With a causal mask on R the first steps do not see its end."""
+    right = PackedBatch.padding.fget
+
+    def first(self):
+        padding = right(self)
+        return padding | (torch.arange(padding.size(1)) > 1)
+
+    monkeypatch.setattr(PackedBatch, "padding", property(first))
+    with pytest.raises(AssertionError):
+        assert_reads_in_one_direction(abd_model())
+
+
+# the layer's formulas
+
+
+def assert_layer_follows_the_formulas(model, merge=None):
+    """Property 3: the layer as loops, forward and gradient."""
+    torch.manual_seed(4)
+    layer = model.decoder.layers[0]
+    lengths, sources, reverses = (5, 3, 4), (7, 4, 6), (2, 6, 5)
+    x = torch.randn(B, T, C, dtype=torch.float64, requires_grad=True)
+    h = torch.randn(S, B, C, dtype=torch.float64, requires_grad=True)
+    r = torch.randn(6, B, C, dtype=torch.float64, requires_grad=True)
+
+    def padding(sizes, width):
+        return torch.arange(width) >= torch.tensor(sizes)[:, None]
+
+    live = (~padding(lengths, T)).t().flatten().nonzero().flatten()
+    grid = PackedBatch(live, (T, B), ALONE)
+    found, _, _ = layer(
+        grid.take(x), h, padding(sources, S), r, padding(reverses, 6),
+        incremental_state=grid,
+    )  # fmt: skip
+    fast = grid.give(found)
+    slow = torch.zeros_like(fast)
+    for b in range(B):
+        own, other = h[: sources[b], b], r[: reverses[b], b]
+        if merge is not None:
+            own = merge(own, other)
+        rows = abd_layer(layer, list(x[b, : lengths[b]]), list(own), list(other))
+        slow[b, : lengths[b]] = torch.stack(rows)
+    torch.testing.assert_close(fast, slow, **EXACT)
+    weight = torch.randn_like(slow)
+    inputs = [x, h, r, *layer.parameters()]
+    gradients = [torch.autograd.grad((y * weight).sum(), inputs) for y in (fast, slow)]
+    for ours, reference in zip(*gradients):
+        torch.testing.assert_close(ours, reference, **EXACT)
+
+
+def test_the_layer_follows_the_formulas():
+    assert_layer_follows_the_formulas(abd_model())
+
+
+def test_the_check_of_the_layer_can_fail():
+    """One softmax over the union of source and R is something else."""
+    with pytest.raises(AssertionError):
+        assert_layer_follows_the_formulas(abd_model(), lambda h, r: torch.cat([h, r]))
+
+
+# padding
+
+
+def assert_padding_is_inert(model):
+    """Property 6 in training: more padding, other company change nothing."""
+    prev = streams(model, ((5, 3), (3, 5), (4, 2)))
+    pad = model.decoder.dictionary.pad()
+    shown = prev.ne(pad)
+    together = logits(model, prev)
+    wider = logits(model, F.pad(prev, (0, 3), value=pad))[:, :T]
+    torch.testing.assert_close(wider[shown], together[shown], **EXACT)
+    lengths = (7, 4, 6)
+    for b, length in enumerate(lengths):
+        own = prev[2 * b : 2 * b + 2]
+        own = own[:, : int(own.ne(pad).sum(1).max())]
+        alone, _ = model(
+            source(model)["src_tokens"][b : b + 1, S - length :],
+            torch.tensor([length]),
+            own,
+        )
+        found = together[2 * b : 2 * b + 2, : own.size(1)]
+        torch.testing.assert_close(alone[own.ne(pad)], found[own.ne(pad)], **EXACT)
+
+
+def test_padding_and_company_change_nothing(model):
+    assert_padding_is_inert(model)
+
+
+@pytest.mark.parametrize("memory", ["source", "reverse"])
+def test_the_padding_check_can_fail(memory, monkeypatch):
+    """Without a mask on either memory, or with one memory's mask for the other."""
+    right = AttentionGrid.memory_mask
+
+    def blind(self, name, padding, dtype):
+        return None if name == memory else right(self, name, padding, dtype)
+
+    monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
+    with pytest.raises(AssertionError):
+        assert_padding_is_inert(abd_model())
+
+
+def test_one_mask_for_both_memories_is_noticed(monkeypatch):
+    monkeypatch.setattr(ReverseAttention, "memory", "source")
+    with pytest.raises((AssertionError, RuntimeError)):
+        assert_padding_is_inert(abd_model())
+
+
+# training
+
+
+def test_live_logits_are_the_logits(model):
+    prev = streams(model)
+    everything = logits(model, prev)
+    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
+    shown = prev.ne(model.decoder.dictionary.pad())
+    torch.testing.assert_close(live, everything.transpose(0, 1)[shown.t()], **EXACT)
+
+
+def gradients_of(model, directions):
+    """Of the sum of these streams' logits' log-probabilities, by parameter."""
+    prev = streams(model)
+    shown = prev.ne(model.decoder.dictionary.pad())
+    scores = logits(model, prev).log_softmax(-1)
+    chosen = [scores[d::2][shown[d::2]][:, 4:9].sum() for d in directions]
+    sum(chosen).backward()
+    return {name: p.grad for name, p in model.named_parameters()}
+
+
+def assert_the_forward_loss_trains_all(model):
+    """Property 7; softmax ignores what a bias adds to all keys alike."""
+    for name, gradient in gradients_of(model, [L2R]).items():
+        assert gradient is not None, name
+        keys = "attn" in name and name.endswith("k_proj.bias")
+        assert keys or gradient.abs().max() > 1e-10, name
+
+
+def test_the_forward_loss_alone_trains_the_backward_decoder():
+    assert_the_forward_loss_trains_all(abd_model())
+
+
+def test_the_check_of_gradients_can_fail(monkeypatch):
+    right = ABDTransformerModel.with_reverse
+
+    def detached(self, *given):
+        found = right(self, *given)
+        return {name: [x.detach() for x in both] for name, both in found.items()}
+
+    monkeypatch.setattr(ABDTransformerModel, "with_reverse", detached)
+    with pytest.raises(AssertionError):
+        assert_the_forward_loss_trains_all(abd_model())
+
+
+def test_no_parameter_is_idle():
+    """DDP fails on parameters without a gradient."""
+    found = gradients_of(abd_model().train(), [L2R, R2L])
+    assert not [name for name, gradient in found.items() if gradient is None]
+
+
+def test_activation_checkpoints_change_no_gradient():
+    """R is an argument of a layer, so its gradient arrives there."""
+    plain, saving = abd_model(), abd_model(checkpoint_activations=True)
+    saving.load_state_dict(plain.state_dict())
+    expected = gradients_of(plain.train(), [L2R, R2L])
+    for name, gradient in gradients_of(saving.train(), [L2R, R2L]).items():
+        torch.testing.assert_close(gradient, expected[name], **EXACT)
+
+
+# sizes, and what is refused
+
+
+def test_big_has_the_parameters_of_table_6():
+    """Property 8: 207.8M of the Transformer, 333.8M of ABD-NMT, as shapes alone."""
+    task = fake_task(words=29994)  # 30,000 with the four specials and the tags
+    options = {"share_all_embeddings": True}
+    ours, theirs = Namespace(**options), Namespace(**options)
+    abd.ARCHITECTURES["abd_transformer_wmt_en_de_big"](ours)
+    transformer_wmt_en_de_big(theirs)
+    assert ours.dropout == 0.1
+    with torch.device("meta"):
+        model = ABDTransformerModel.build_model(ours, task)
+        plain = TransformerModel.build_model(theirs, task)
+    assert model.backward_decoder.embed_tokens is model.decoder.embed_tokens
+    assert parameters(model) - parameters(plain) == 125_970_432
+
+
+def parameters(module):
+    return sum(p.numel() for p in module.parameters())
+
+
+def test_two_decoders_with_matrices_of_their_own_would_be_noticed():
+    """The check of sizes sees what is shared."""
+    model, plain = abd_model(), transformer()
+    shared = parameters(model)
+    decoder = model.backward_decoder
+    decoder.embed_tokens = torch.nn.Embedding.from_pretrained(
+        decoder.embed_tokens.weight.clone(), freeze=False
+    )
+    assert parameters(model) == shared + plain.decoder.embed_tokens.weight.numel()
+
+
+def test_another_task_is_refused():
+    model = abd_model()
+    with pytest.raises(ValueError, match="reads two target streams, but got 3 decoder"):
+        logits(model, streams(model)[::2])
+    with pytest.raises(ValueError, match="an abd_transformer needs the tags"):
+        ABDTransformerModel.build_model(Namespace(**SIZES), fake_task(tags=False))
+
+
+def test_other_weights_are_refused():
+    for name in ("decoder.sb_version", "encoder.version"):
+        weights = {name: torch.ones(1)}
+        with pytest.raises(ValueError, match="has no backward decoder: leave --fine"):
+            abd_model().load_state_dict(weights)
