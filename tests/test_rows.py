@@ -60,6 +60,26 @@ def test_a_row_is_trained_as_it_says():
     assert rnmt["--arch"] == "lstm_luong_wmt_en_de"
     gate = recipes.training_options(recipe, "sb-gate")
     assert (gate["--sb-fusion"], "--sb-lambda" in gate) == ("gate", False)
+    for name, data in ("abd", "one"), ("abd-two", "two"):
+        abd = recipes.training_options(recipe, name)
+        assert abd["--arch"] == "abd_transformer_tiny"
+        assert not [flag for flag in abd if flag.startswith("--sb-")]
+        assert abd["--max-tokens"] == recipe["sb_train"]["--max-tokens"]
+        (stage,) = recipes.training_stages(recipe, name)
+        assert stage.data == data
+
+
+def test_pseudo_targets_are_made_of_the_teachers_that_a_row_needs():
+    recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    assert recipes.needs_pseudo(recipe, ["teacher-l2r", "rerank"]) == []
+    assert recipes.needs_pseudo(recipe, ["abd"]) == ["r2l"]
+    for name in "abd-two", "sb", "transformer-pl":
+        assert recipes.needs_pseudo(recipe, ["abd", name]) == ["l2r", "r2l"]
+    needed = ["train-teacher-r2l", "pseudo-r2l"]
+    assert results.needs(recipe, "abd") == needed
+    assert results.needs(recipe, "abd-two") == [
+        *("train-teacher-l2r", "train-teacher-r2l", "pseudo-l2r", "pseudo-r2l")
+    ]
 
 
 def test_the_sweep_is_the_papers_table_2():
@@ -155,12 +175,15 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypa
     assert all("p" in row for name, row in rows.items() if name != made["opponent"])
     assert set(rows["sb-six"]["interaction"]) == set(table.PROBES)
     assert set(rows["sb-six"]["reading"]) == set(table.PROBES)
+    for name in "abd", "abd-two":
+        assert set(rows[name]["interaction"]) == set(table.PROBES)
+        assert not {"reading", "L2R wins"} & set(rows[name])
     assert "interaction" not in rows["sb-lambda0"]
     lines = {
         kind: len(texts.read_lines(work / "examples" / kind / "train.src"))
-        for kind in ("pl", "pl-pr", "two", "six")
+        for kind in ("pl", "pl-pr", "one", "two", "six")
     }
-    assert lines == {"pl": 120, "pl-pr": 180, "two": 120, "six": 360}
+    assert lines == {"pl": 120, "pl-pr": 180, "one": 60, "two": 120, "six": 360}
     for row in rows.values():
         assert row["title"] in output
     # all is done: nothing runs any more, and another run starts from these targets

@@ -446,6 +446,22 @@ def test_two_triples_are_the_papers(tmp_path, capsys):
     assert report.count("source") == 5
 
 
+def test_one_triple_is_of_gold_and_the_r2l_teacher(tmp_path):
+    make(tmp_path)  # the files
+    words = ["--source", tmp_path / "g.en", "--target", tmp_path / "g.de"]
+    words += ["--output", tmp_path / "one", "--pseudo-r2l", tmp_path / "r"]
+    call(make_triples, *words, "--triples", "one")
+    found = [
+        (tmp_path / f"one.{end}").read_text().split() for end in ("en", "de", "r2l")
+    ]
+    assert found == [["a", "b", "c"], ["A", "B", "C"], ["Ar", "Br", "Cr"]]
+    with pytest.raises(ValueError, match="--pseudo-l2r must be given, but for --tri"):
+        call(make_triples, *words, "--triples", "two")
+    with pytest.raises(ValueError, match="--pseudo-l2r must be given, but for --tri"):
+        pseudo = ["--pseudo-l2r", tmp_path / "l"]
+        call(make_triples, *words, *pseudo, "--triples", "one")
+
+
 @pytest.mark.parametrize("symbol", RESERVED)
 def test_a_reserved_symbol_gives_no_triple(tmp_path, symbol):
     with pytest.raises(ValueError, match=rf"l, line 2, must not contain {symbol}"):

@@ -123,8 +123,9 @@ def test_wrong_stages_are_refused(tmp_path, stages, message):
 
 def test_what_has_one_direction_is_not_rescored():
     assert systems.rows(["sb+rescored@2"]) == ["sb+rescored@2"]
-    with pytest.raises(ValueError, match="teacher-l2r has one direction"):
-        systems.rows(["teacher-l2r+rescored"])
+    for name in "teacher-l2r", "abd":
+        with pytest.raises(ValueError, match=f"{name} has one direction, or one after"):
+            systems.rows([f"{name}+rescored"])
 
 
 def test_a_weight_of_rescoring_must_be_positive(tmp_path):

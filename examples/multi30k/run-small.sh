@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make the results table of multi30k-small from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, transformer-pl, transformer-pl-pr, rerank,
-# sb-lambda0, sb, sb-six, sb-finetuned.
+# Its rows: teacher-l2r, teacher-r2l, transformer-pl, transformer-pl-pr, rerank, abd,
+# abd-two, sb-lambda0, sb, sb-six, sb-finetuned.
 #
 # usage: examples/multi30k/run-small.sh WORK DATA
 #   WORK: a new folder (default: work/multi30k-small)
@@ -33,6 +33,12 @@ train=(
 # and those of transformer
 transformer=(
   "${train[@]}" --arch transformer --lr 0.003 --warmup-updates 400 --max-tokens 3000
+)
+
+# and those of abd_transformer
+abd_transformer=(
+  "${train[@]}" --arch abd_transformer --lr 0.003 --warmup-updates 400 --max-tokens 6000
+  --max-update 3000
 )
 
 # and those of sb_transformer
@@ -183,6 +189,32 @@ sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
 sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
   --output "$work/results/rerank.json"
 
+# Join gold text and pseudo targets: y_g and y_pr, a triple a sentence
+sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
+  --pseudo-r2l "$work/pseudo/r2l.tsv" --output "$work/examples/one/train" \
+  --triples one
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s en -t de --destdir "$work/data-one" \
+  --trainpref "$work/examples/one/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
+  --joined-dictionary
+
+# Train abd: ABD-NMT, one triple
+fairseq-train "$work/data-one" "${abd_transformer[@]}" --save-dir "$work/abd"
+
+# The average of its last 3 checkpoints is the model
+sbnmt average --output "$work/abd/model.pt" --last 3 --or-fewer "$work/abd"
+
+# Translate the test set with abd
+fairseq-generate "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/abd.jsonl" --results-path "$work/results/abd.generate"
+
+# Score abd
+sbnmt evaluate "$work/results/abd.generate" "${score[@]}" \
+  --output "$work/results/abd.json"
+
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
@@ -193,6 +225,22 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
   --trainpref "$work/examples/two/train" --validpref "$work/bpe/valid" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
   --joined-dictionary
+
+# Train abd-two: ABD-NMT, two triples
+fairseq-train "$work/data-two" "${abd_transformer[@]}" --save-dir "$work/abd-two"
+
+# The average of its last 3 checkpoints is the model
+sbnmt average --output "$work/abd-two/model.pt" --last 3 --or-fewer "$work/abd-two"
+
+# Translate the test set with abd-two
+fairseq-generate "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/abd-two.jsonl" \
+  --results-path "$work/results/abd-two.generate"
+
+# Score abd-two
+sbnmt evaluate "$work/results/abd-two.generate" "${score[@]}" \
+  --output "$work/results/abd-two.json"
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
@@ -275,6 +323,16 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-finetuned/model.pt
 sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
   --records "$work/results/sb-finetuned.jsonl" \
   --output "$work/results/sb-finetuned.json"
+
+# What the interaction is worth to abd in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/abd.json"
+
+# What the interaction is worth to abd-two in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/abd-two.json"
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \

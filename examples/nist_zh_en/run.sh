@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make the results table of nist_zh_en from raw text, step by step.
 # Its rows: teacher-l2r, teacher-r2l, transformer-pl, transformer-pl-pr, rnmt, rerank,
-# sb-lambda0, sb, sb-six, sb-finetuned.
+# abd, abd-two, sb-lambda0, sb, sb-six, sb-finetuned.
 #
 # usage: examples/nist_zh_en/run.sh WORK DATA
 #   WORK: a new folder (default: work/nist_zh_en)
@@ -35,6 +35,13 @@ train=(
 transformer_wmt_en_de_big=(
   "${train[@]}" --arch transformer_wmt_en_de_big --share-all-embeddings
   --attention-dropout 0 --warmup-updates 16000 --clip-norm 0 --max-tokens 512
+  --max-update 200000
+)
+
+# and those of abd_transformer_wmt_en_de_big
+abd_transformer_wmt_en_de_big=(
+  "${train[@]}" --arch abd_transformer_wmt_en_de_big --share-all-embeddings
+  --attention-dropout 0 --warmup-updates 16000 --clip-norm 0 --max-tokens 1024
   --max-update 200000
 )
 
@@ -209,6 +216,33 @@ sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
 sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
   --output "$work/results/rerank.json"
 
+# Join gold text and pseudo targets: y_g and y_pr, a triple a sentence
+sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
+  --pseudo-r2l "$work/pseudo/r2l.tsv" --output "$work/examples/one/train" \
+  --triples one
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s zh -t en --destdir "$work/data-one" \
+  --trainpref "$work/examples/one/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
+  --joined-dictionary
+
+# Train abd: ABD-NMT, one triple
+fairseq-train "$work/data-one" "${abd_transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/abd"
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/abd/model.pt"
+
+# Translate the test set with abd
+fairseq-generate "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/abd.jsonl" --results-path "$work/results/abd.generate"
+
+# Score abd
+sbnmt evaluate "$work/results/abd.generate" "${score[@]}" \
+  --output "$work/results/abd.json"
+
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
@@ -219,6 +253,23 @@ sbnmt binarise -s zh -t en --destdir "$work/data-two" \
   --trainpref "$work/examples/two/train" --validpref "$work/bpe/valid" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
   --joined-dictionary
+
+# Train abd-two: ABD-NMT, two triples
+fairseq-train "$work/data-two" "${abd_transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/abd-two"
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/abd-two/model.pt"
+
+# Translate the test set with abd-two
+fairseq-generate "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/abd-two.jsonl" \
+  --results-path "$work/results/abd-two.generate"
+
+# Score abd-two
+sbnmt evaluate "$work/results/abd-two.generate" "${score[@]}" \
+  --output "$work/results/abd-two.json"
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer_wmt_en_de_big[@]}" \
@@ -300,6 +351,20 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-finetuned/model.pt
 sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
   --records "$work/results/sb-finetuned.jsonl" \
   --output "$work/results/sb-finetuned.json"
+
+# What the interaction is worth to abd in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
+  --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
+  --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
+  --reference "$work/text/test.en.4" --max-tokens 4000 \
+  --json "$work/results/interaction/abd.json" --lowercase
+
+# What the interaction is worth to abd-two in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
+  --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
+  --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
+  --reference "$work/text/test.en.4" --max-tokens 4000 \
+  --json "$work/results/interaction/abd-two.json" --lowercase
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \

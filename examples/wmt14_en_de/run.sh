@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make the results table of wmt14_en_de from raw text, step by step.
 # Its rows: teacher-l2r, teacher-r2l, transformer-pl, transformer-pl-pr, rnmt, rerank,
-# sb-lambda0, sb, sb-six, sb-finetuned.
+# abd, abd-two, sb-lambda0, sb, sb-six, sb-finetuned.
 #
 # usage: examples/wmt14_en_de/run.sh WORK DATA
 #   WORK: a new folder (default: work/wmt14_en_de)
@@ -35,6 +35,13 @@ train=(
 transformer_wmt_en_de_big=(
   "${train[@]}" --arch transformer_wmt_en_de_big --share-all-embeddings
   --attention-dropout 0 --warmup-updates 16000 --clip-norm 0 --max-tokens 768
+  --max-update 200000
+)
+
+# and those of abd_transformer_wmt_en_de_big
+abd_transformer_wmt_en_de_big=(
+  "${train[@]}" --arch abd_transformer_wmt_en_de_big --share-all-embeddings
+  --attention-dropout 0 --warmup-updates 16000 --clip-norm 0 --max-tokens 1536
   --max-update 200000
 )
 
@@ -207,6 +214,33 @@ sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
 sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
   --output "$work/results/rerank.json"
 
+# Join gold text and pseudo targets: y_g and y_pr, a triple a sentence
+sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
+  --pseudo-r2l "$work/pseudo/r2l.tsv" --output "$work/examples/one/train" \
+  --triples one
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s en -t de --destdir "$work/data-one" \
+  --trainpref "$work/examples/one/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
+  --joined-dictionary
+
+# Train abd: ABD-NMT, one triple
+fairseq-train "$work/data-one" "${abd_transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/abd"
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/abd/model.pt" --last 20 --or-fewer "$work/abd"
+
+# Translate the test set with abd
+fairseq-generate "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/abd.jsonl" --results-path "$work/results/abd.generate"
+
+# Score abd
+sbnmt evaluate "$work/results/abd.generate" "${score[@]}" \
+  --output "$work/results/abd.json"
+
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
@@ -217,6 +251,23 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
   --trainpref "$work/examples/two/train" --validpref "$work/bpe/valid" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
   --joined-dictionary
+
+# Train abd-two: ABD-NMT, two triples
+fairseq-train "$work/data-two" "${abd_transformer_wmt_en_de_big[@]}" \
+  --save-dir "$work/abd-two"
+
+# The average of its last 20 checkpoints is the model
+sbnmt average --output "$work/abd-two/model.pt" --last 20 --or-fewer "$work/abd-two"
+
+# Translate the test set with abd-two
+fairseq-generate "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/abd-two.jsonl" \
+  --results-path "$work/results/abd-two.generate"
+
+# Score abd-two
+sbnmt evaluate "$work/results/abd-two.generate" "${score[@]}" \
+  --output "$work/results/abd-two.json"
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer_wmt_en_de_big[@]}" \
@@ -300,6 +351,16 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-finetuned/model.pt
 sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
   --records "$work/results/sb-finetuned.jsonl" \
   --output "$work/results/sb-finetuned.json"
+
+# What the interaction is worth to abd in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/abd.json"
+
+# What the interaction is worth to abd-two in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/abd-two.json"
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \

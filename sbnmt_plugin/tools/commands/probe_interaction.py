@@ -10,6 +10,9 @@ Prints tokenised BLEU (and word and phoneme error rate, where lines are words) o
     λ = 0               nothing of the future attention reaches the model
     partners shuffled   every hypothesis attends to the opposite hypothesis of another
                         sentence of its batch, always the same one
+
+and of an ABD-NMT model what it writes when it reads nothing of the R2L text ("λ = 0"),
+or that of another sentence.
 """
 
 from __future__ import annotations
@@ -38,7 +41,10 @@ def main() -> None:
     refuse_reserved(args.input, lines)
     translator = Prober(others)
     if not all(getattr(m, "bidirectional", False) for m in translator.models):
-        raise ValueError("--path must be an sb_transformer: a teacher has no partner")
+        raise ValueError(
+            "--path must be an sb_transformer, or an abd_transformer: a teacher has no "
+            "partner"
+        )
     if translator.cfg.dataset.batch_size == 1 or len(lines) == 1:
         raise ValueError(
             "--batch-size must be ≥ 2, and so must the lines of --input: partners are "

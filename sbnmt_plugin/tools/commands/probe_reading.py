@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 
+from sbnmt_plugin.search.registry import DEFAULT
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.probes import HALVES, SETTINGS, bits_by_half, gold_batches
 from sbnmt_plugin.tools.translator import Translator
@@ -30,11 +31,14 @@ def main() -> None:
     parser.add_argument("--json", help="file to write the numbers to")
     args, others = parser.parse_known_args()
     translator = Translator(others)
-    if len(translator.models) != 1 or not hasattr(
-        translator.models[0], "bidirectional"
-    ):
-        raise ValueError("--path must be one sb_transformer: a teacher has no partner")
-    model, pad = translator.models[0], translator.task.target_dictionary.pad()
+    model, *more = translator.models
+    both = getattr(model, "bidirectional", False)
+    if more or not both or model.searched_by != DEFAULT:
+        raise ValueError(
+            "--path must be one sb_transformer: nothing else has two streams that read "
+            "each other"
+        )
+    pad = translator.task.target_dictionary.pad()
     batches = gold_batches(translator, args.subset)
     results = {}
     for name, (crippled, shift) in SETTINGS.items():

@@ -2,11 +2,12 @@ r"""Build training examples from a bitext and pseudo targets: triples, or pairs.
 
     sbnmt triples --source text/train.en --target text/train.de \
         --pseudo-l2r pseudo/l2r.tsv --pseudo-r2l pseudo/r2l.tsv \
-        --output triples/train --triples two  (or three, six; or --pairs pl, pl-pr)
+        --output triples/train --triples two  (or one, three, six; --pairs pl, pl-pr)
 
 With y_g the target, y_pl and y_pr the L2R and R2L teachers' translations (what
 sbnmt translate wrote), a sentence gives (paper, section 3.4)
 
+    one:    (y_g, y_pr), for ABD-NMT; wants no y_pl
     two:    (y_pl, y_g), (y_g, y_pr)
     three:  these and (y_g, y_g), which teaches to read across; its inputs want noise
             in training (--sb-partner-noise), or each stream gives the other away
@@ -41,7 +42,7 @@ from sbnmt_plugin.tools.text import (
 )
 from sbnmt_plugin.tools.translations import read_translations
 
-TRIPLES, PAIRS = ("two", "three", "six"), ("pl", "pl-pr")
+TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pl-pr")
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
 
 
@@ -61,6 +62,7 @@ def examples_of(
 ) -> list[Example]:
     """The triples, or pairs, of one sentence."""
     targets: dict[str, list[Example]] = {
+        "one": [(gold, right)],
         "two": [(left, gold), (gold, right)],
         "three": [(left, gold), (gold, right), (gold, gold)],
         "six": list(itertools.permutations((gold, left, right), 2)),
@@ -80,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("--source", required=True, help="source text, as binarised")
     add("--target", required=True, help="gold target text")
-    add("--pseudo-l2r", required=True, help="L2R teacher's, TSV")
+    add("--pseudo-l2r", help="L2R teacher's, TSV; not with --triples one")
     add("--pseudo-r2l", required=True, help="R2L teacher's, TSV")
     add("--output", required=True, help="prefix of the files written")
     kinds = made.add_mutually_exclusive_group()
@@ -106,6 +108,11 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
             "--drop-identical would leave out the third of --triples three, which is "
             "gold text twice: use --triples two"
         )
+    if (args.triples == "one") != (args.pseudo_l2r is None):
+        raise ValueError(
+            "--pseudo-l2r must be given, but for --triples one, which has none of the "
+            "L2R teacher's: add it, or leave it out"
+        )
     suffixes = (Path(args.source).suffix, Path(args.target).suffix, ".r2l")
     if len(set(suffixes)) < 3 or "" in suffixes:
         raise ValueError(
@@ -125,8 +132,8 @@ def main() -> None:
     source, gold = read_parallel(args.source, args.target)
     refuse_reserved(args.source, source)
     refuse_reserved(args.target, gold)
-    left = read_pseudo(args.pseudo_l2r, len(source))
     right = read_pseudo(args.pseudo_r2l, len(source))
+    left = read_pseudo(args.pseudo_l2r, len(source)) if args.pseudo_l2r else right
 
     usable = [i for i in range(len(source)) if i in left and i in right]
     examples: list[Example] = []

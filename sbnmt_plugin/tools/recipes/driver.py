@@ -10,6 +10,7 @@ from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.recipes.corpus import exclusive
 from sbnmt_plugin.tools.recipes.results import references
 from sbnmt_plugin.tools.recipes.settings import (
+    DIRECTIONS,
     needs_pseudo,
     scoring_options,
     search_options,
@@ -19,9 +20,10 @@ from sbnmt_plugin.tools.recipes.systems import (
     SYSTEMS,
     interacts,
     is_rescored,
+    side_by_side,
     split_name,
 )
-from sbnmt_plugin.tools.recipes.training import DIRECTIONS, Training
+from sbnmt_plugin.tools.recipes.training import Training
 
 
 class Recipe(Training):
@@ -41,7 +43,7 @@ class Recipe(Training):
             decoded = self.generate(name, records)
         words = ["sbnmt", "evaluate", decoded, "--text", self.work / "text"]
         words += ["--target", self.target, *scoring_options(self.settings)]
-        if SYSTEMS[base].direction == BOTH:
+        if side_by_side(base):
             words += ["--records", records]
         words += ["--output", output]
         self.step(f"evaluate/{name}", f"Score {name}", output, *words)
@@ -123,11 +125,12 @@ class Recipe(Training):
         Where one fails those that run go on to their end; where the user interrupts,
         all stop.
         """
-        needed = needs_pseudo(self.settings, names)
-        steps = [(self.pseudo, d) for d in DIRECTIONS if needed]
+        steps = [(self.pseudo, d) for d in needs_pseudo(self.settings, names)]
         steps += [(self.result, name) for name in names]
         for name in filter(interacts, [n for n in names if not is_rescored(n)]):
-            steps += [(self.probe, name), (self.reading, name)]
+            steps += [(self.probe, name)]
+            if side_by_side(split_name(name)[0]):
+                steps += [(self.reading, name)]
         self.gold_data()
         with ThreadPoolExecutor(jobs) as pool:
             futures = [pool.submit(step, word) for step, word in steps]

@@ -52,8 +52,7 @@ def needs(settings: dict[str, Any], base: str) -> list[str]:
     system = SYSTEMS[base]
     one = settings["teachers"] == "one"
     teachers = {d: "both" if one else d for d in ("l2r", "r2l")}
-    # y_g + y_pl, too: it is to have the sentences that both teachers translate
-    pseudo = ["l2r", "r2l"] if needs_pseudo(settings, [base]) else []
+    pseudo = needs_pseudo(settings, [base])
     used = {teachers[direction] for direction in pseudo}
     if base == "rerank":
         used = set(teachers.values())

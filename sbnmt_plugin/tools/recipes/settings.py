@@ -50,7 +50,14 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "jobs": (int, 1),  # steps side by side
     "environment": (dict, {}),
 }
-TRAINING_SETS = ("gold", "pl", "pl-pr", "two", "three", "six")
+TRAINING_SETS = ("gold", "pl", "pl-pr", "one", "two", "three", "six")
+DIRECTIONS = ("l2r", "r2l")
+# whose pseudo targets a training set is made of; y_g + y_pl, too, of both: it is to
+# have the sentences that both teachers translate
+PSEUDO: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(TRAINING_SETS, DIRECTIONS),
+    **{"": (), "gold": (), "one": ("r2l",)},
+}
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 
 
@@ -204,10 +211,11 @@ def training_options(recipe: dict[str, Any], name: str) -> Options:
     base, seed = split_name(name)
     system = SYSTEMS[base]
     both = system.direction == BOTH
+    arch = recipe["sb_arch" if both and not system.family else "teacher_arch"]
     options: Options = {
         "--task": "sb_translation",
         "--criterion": "sb_label_smoothed_cross_entropy",
-        "--arch": recipe["sb_arch" if both else "teacher_arch"],
+        "--arch": system.family + arch,
         "--log-format": "simple",
         "--seed": seed,
     }
@@ -262,10 +270,11 @@ def training_stages(recipe: dict[str, Any], name: str) -> list[Stage]:
     return found
 
 
-def needs_pseudo(recipe: dict[str, Any], names: list[str]) -> bool:
-    """Whether any of the rows is trained on pseudo targets."""
+def needs_pseudo(recipe: dict[str, Any], names: list[str]) -> list[str]:
+    """Directions of the teachers on whose pseudo targets any of the rows is trained."""
     stages = [stage for name in names for stage in training_stages(recipe, name)]
-    return any(stage.data not in ("", "gold") for stage in stages)
+    needed = {direction for stage in stages for direction in PSEUDO[stage.data]}
+    return sorted(needed)
 
 
 def same_training(recipe: dict[str, Any], name: str) -> str:

@@ -16,6 +16,7 @@ PAPER_BLEU: dict[str, tuple[float | None, ...]] = {
     "teacher-l2r": (47.19, 27.72, 31.02),
     "teacher-r2l": (46.11, 27.13, 30.57),
     "rerank": (48.10, 27.81, None),
+    "abd": (48.19, 28.22, None),
     "transformer-pl": (49.48, None, None),
     "transformer-pl-pr": (49.99, None, None),
     "sb": (51.11, 29.21, 32.06),
@@ -32,9 +33,11 @@ class System:
 
     Attributes:
         title: in the table; {fusion} and {lambda} are filled in.
-        data: training set: gold, pl (y_g + y_pl), pl-pr (y_g + y_pl + y_pr), two or
-            six (triples a sentence); "" where nothing is trained.
+        data: training set: gold, pl (y_g + y_pl), pl-pr (y_g + y_pl + y_pr), one, two
+            or six (triples a sentence); "" where nothing is trained.
         direction: of the model.
+        family: what stands before the recipe's ``teacher_arch``; none: its
+            ``teacher_arch``, or for both directions ``sb_arch``.
         options: of fairseq-train, over those of the recipe.
         starts_from: the row whose weights initialise this one.
         stages: training sets one after the other, the last being ``data``, where a
@@ -44,6 +47,7 @@ class System:
     title: str
     data: str = ""
     direction: str = L2R
+    family: str = ""
     options: Options = field(default_factory=dict)
     starts_from: str = ""
     stages: tuple[str, ...] = ()
@@ -56,16 +60,22 @@ def sweep() -> dict[str, System]:
     for fusion in FUSIONS:
         for weight in LAMBDAS:
             options = {"--sb-fusion": fusion, "--sb-lambda": weight, **fixed}
-            found[f"sb-{fusion}-{weight}"] = System(SB, "two", BOTH, options)
+            found[f"sb-{fusion}-{weight}"] = System(SB, "two", BOTH, options=options)
     gate = {"--sb-fusion": "gate", "--sb-lambda": False, **fixed}
-    found["sb-gate"] = System("SB-NMT, gate, two triples", "two", BOTH, gate)
+    found["sb-gate"] = System("SB-NMT, gate, two triples", "two", BOTH, options=gate)
     learned = {"--sb-fusion": "tanh", "--sb-learn-lambda": None}
     title = "SB-NMT, tanh, λ learned from {lambda}, two triples"
-    found["sb-learned"] = System(title, "two", BOTH, learned)
+    found["sb-learned"] = System(title, "two", BOTH, options=learned)
     return found
 
 
 SB = "SB-NMT, {fusion}, λ = {lambda}, two triples"
+NO_SB_OPTIONS = {
+    "--sb-fusion": False,
+    "--sb-lambda": False,
+    "--sb-learn-lambda": False,
+    "--sb-future-dropout": False,
+}
 NO_INTERACTION = {
     "--sb-fusion": "tanh",
     "--sb-lambda": 0,
@@ -77,9 +87,13 @@ PAPER = {
     "teacher-r2l": System("Transformer, R2L", "gold", R2L),
     "transformer-pl": System("Transformer, y_g + y_pl", "pl"),
     "transformer-pl-pr": System("Transformer, y_g + y_pl + y_pr", "pl-pr"),
-    "rnmt": System("RNMT", "gold", L2R, {"--arch": "lstm_luong_wmt_en_de"}),
+    "rnmt": System("RNMT", "gold", options={"--arch": "lstm_luong_wmt_en_de"}),
     "rerank": System("Rerank-NMT, k = 10 + 10"),
-    "sb-lambda0": System("SB-NMT, λ = 0, two triples", "two", BOTH, NO_INTERACTION),
+    "abd": System("ABD-NMT, one triple", "one", BOTH, "abd_", NO_SB_OPTIONS),
+    "abd-two": System("ABD-NMT, two triples", "two", BOTH, "abd_", NO_SB_OPTIONS),
+    "sb-lambda0": System(
+        "SB-NMT, λ = 0, two triples", "two", BOTH, options=NO_INTERACTION
+    ),
     "sb": System(SB, "two", BOTH),
     "sb-six": System("SB-NMT, {fusion}, λ = {lambda}, six triples", "six", BOTH),
     "sb-finetuned": System(
@@ -97,23 +111,23 @@ READING = {
         "SB-NMT, λ = {lambda}, gold in both streams, then two triples",
         "two",
         BOTH,
-        READS,
+        options=READS,
         stages=("gold", "two"),
     ),
     "sb-noise": System(
         "SB-NMT, λ = {lambda}, three triples, noise",
         "three",
         BOTH,
-        {**READS, **NOISE},
+        options={**READS, **NOISE},
     ),
     "sb-noise-gold": System(
-        "SB-NMT, λ = {lambda}, gold, noise", "gold", BOTH, {**READS, **NOISE}
+        "SB-NMT, λ = {lambda}, gold, noise", "gold", BOTH, options={**READS, **NOISE}
     ),
     "sb-own": System(
         "SB-NMT, λ = {lambda}, gold, own words",
         "gold",
         BOTH,
-        {**READS, "--sb-partner": "own"},
+        options={**READS, "--sb-partner": "own"},
     ),
 }
 SWEEP = sweep()
@@ -123,7 +137,7 @@ SYSTEMS = {
     **SWEEP,
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
-    "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, NO_INTERACTION),
+    "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
 }
 OPPONENTS = ("transformer-pl", "transformer-pl-pr")  # with the same pseudo data
 GROUPS = {"paper": list(PAPER), "reading": list(READING), "sweep": list(SWEEP)}
@@ -144,9 +158,10 @@ def split_name(name: str) -> tuple[str, int]:
             f"with a seed, as in sb@2, or rescored, as in sb{RESCORED}, but has "
             f"{name!r}"
         )
-    if base != whole and SYSTEMS[base].direction != BOTH:
+    if base != whole and not side_by_side(base):
         raise ValueError(
-            f"--rows {name}: {base} has one direction, so it cannot be rescored"
+            f"--rows {name}: {base} has one direction, or one after the other, so it "
+            "cannot be rescored"
         )
     if at and not SYSTEMS[base].data:
         raise ValueError(f"--rows {name}: {base} trains nothing, so it has no seed")
@@ -178,8 +193,14 @@ def trained_as(name: str) -> str:
     return name.replace(RESCORED, "", 1)
 
 
+def side_by_side(base: str) -> bool:
+    """Whether both directions of a system write at the same time, and may answer."""
+    system = SYSTEMS[base]
+    return system.direction == BOTH and not system.family
+
+
 def interacts(name: str) -> bool:
-    """Whether the row's directions attend to each other."""
+    """Whether a direction of the row attends to the other."""
     system = SYSTEMS[split_name(name)[0]]
     return system.direction == BOTH and system.options is not NO_INTERACTION
 

@@ -12,6 +12,8 @@ from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
 from sbnmt_plugin.tools.recipes.settings import (
+    DIRECTIONS,
+    PSEUDO,
     Stage,
     flags,
     same_training,
@@ -21,11 +23,11 @@ from sbnmt_plugin.tools.recipes.step import Step, words_of
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS, describe, split_name
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
-DIRECTIONS = ("l2r", "r2l")
-TRIPLES = ("two", "three", "six")
+TRIPLES = ("one", "two", "three", "six")
 EXAMPLES = {
     "pl": "y_g and y_pl, a pair each",
     "pl-pr": "y_g, y_pl and y_pr, a pair each",
+    "one": "y_g and y_pr, a triple a sentence",
     "two": "two triples a sentence",
     "three": "two triples a sentence, and gold text twice",
     "six": "six triples a sentence",
@@ -80,7 +82,7 @@ class Training(Corpus):
         if not self.bench.has(last):
             words = ["--source", gold / f"train.{self.source}"]
             words += ["--target", gold / f"train.{self.target}"]
-            for direction in DIRECTIONS:
+            for direction in PSEUDO[kind]:
                 words += [f"--pseudo-{direction}", self.pseudo(direction)]
             option = "--triples" if triples else "--pairs"
             words += ["--output", output, option, kind]
