@@ -11,6 +11,7 @@ import torch  # noqa: E402
 torch.set_num_threads(1)
 
 import commands  # noqa: E402
+import pretended  # noqa: E402, F401  (a device must be there before the first backward)
 import pytest  # noqa: E402
 
 SIZES = {"train": 300, "valid": 13, "test": 21}

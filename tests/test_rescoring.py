@@ -80,7 +80,7 @@ def test_rescoring_by_an_ensemble_with_a_temperature_equals_the_reference():
 
 
 def test_the_rescoring_check_can_fail(monkeypatch):
-    monkeypatch.setattr(rescoring, "reverse_tokens", lambda tokens: tokens)
+    monkeypatch.setattr(rescoring, "backwards", lambda text: text)
     model, twin = crippled()
     with pytest.raises(AssertionError):
         assert_rescored([model], [twin], 0.5)

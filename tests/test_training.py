@@ -27,7 +27,7 @@ from helpers import (
     streams,
     transformer,
 )
-from waits import Waits
+from pretended import Device, move, moved
 
 from sbnmt_plugin.layout import L2R, R2L, opposite
 from sbnmt_plugin.network.initialisation import adopt_transformer
@@ -177,12 +177,11 @@ def waits_of_an_update(kind, model, sample, accuracy):
     task = fake_task()
     task.directions = (L2R, R2L)
     criterion_ = kind(task, False, 0.1, 0, accuracy)
-    model.train()
-    with Waits() as waits, metrics.aggregate():
-        loss, _, log = criterion_(model, sample)
+    with Device() as device, metrics.aggregate(new_root=True):
+        loss, _, log = criterion_(move(model.train()), moved(sample))
         loss.backward()
         criterion_.reduce_metrics([log])
-    return waits.found
+    return device.waits
 
 
 def assert_waits_no_more_than_fairseqs(accuracy):

@@ -11,10 +11,12 @@ once.  Not in the paper, whose answer is the best of the search's own scores.
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor
 
-from sbnmt_plugin.layout import Layout, live_places, reverse_tokens
+from sbnmt_plugin.layout import Layout, live_places
 from sbnmt_plugin.network.kv_cache import select_sentences
 from sbnmt_plugin.network.protocol import Forced
 from sbnmt_plugin.search.options import SearchOptions, Symbols
@@ -23,7 +25,7 @@ from sbnmt_plugin.search.scorer import Scorer, mean_probability
 
 POSITIONS_AT_A_TIME = 2**13  # of the target; more than that is done in several passes
 
-Texts = list[Tensor]  # of a sentence, each (L,) with </s>, in natural order
+Text = tuple[int, ...]  # with </s>, in natural order
 
 
 def rank_anew(
@@ -38,18 +40,16 @@ def rank_anew(
     Ties stay as the search has them.  Arguments are those of :func:`rescore`.
     """
     found = [[*a, *best.values()] for a, (_, best) in zip(results, records)]
-    rescore(scorers, found, symbols, options)
+    scores = rescore(scorers, found, symbols, options)
     for index, hypotheses in enumerate(found):
-        results[index].sort(key=_worse)
+        worse = [-score for score in scores[index]]  # the best is the least
+        order = sorted(range(len(hypotheses)), key=worse.__getitem__)
+        count = len(results[index])
+        results[index] = [hypotheses[i] for i in order if i < count]
         best: dict[str, Hypothesis] = {}
-        for hypothesis in sorted(hypotheses, key=_worse):
-            best.setdefault(hypothesis["direction"], hypothesis)
+        for i in order:
+            best.setdefault(hypotheses[i]["direction"], hypotheses[i])
         records[index] = results[index][0]["direction"], best
-
-
-def _worse(hypothesis: Hypothesis) -> float:
-    """By which the best hypothesis is the least."""
-    return -float(hypothesis["score"])
 
 
 def rescore(
@@ -57,7 +57,7 @@ def rescore(
     found: list[list[Hypothesis]],
     symbols: Symbols,
     options: SearchOptions,
-) -> None:
+) -> list[list[float]]:
     """Add what both directions say of each hypothesis, and to its score W times that.
 
     Args:
@@ -65,80 +65,104 @@ def rescore(
         found: hypotheses of each sentence; changed: ``score`` becomes the new one,
             ``pool_score`` is the old one, ``l2r`` and ``r2l`` are log-probabilities.
 
+    Returns:
+        The new scores of each sentence's.
+
     Raises:
         ValueError: a decoder that cannot score given texts.
     """
-    texts: list[Texts] = []
-    places: list[list[int]] = []
-    for hypotheses in found:
-        known: dict[tuple[int, ...], int] = {}
-        keys = [tuple(h["tokens"].tolist()) for h in hypotheses]
-        places.append([known.setdefault(key, len(known)) for key in keys])
-        texts.append([hypotheses[0]["tokens"].new_tensor(key) for key in known])
-    totals = both_ways(scorers, texts, symbols, options.temperature)
-    for hypotheses, total, own in zip(found, totals, places):
-        for hypothesis, place in zip(hypotheses, own):
-            l2r, r2l = total[place]
-            length = torch.tensor(len(hypothesis["tokens"]), device=total.device)
-            gained = options.penalty.score(l2r + r2l, length)
-            hypothesis["pool_score"] = hypothesis["score"]
-            hypothesis["l2r"], hypothesis["r2l"] = l2r, r2l
-            hypothesis["score"] = hypothesis["score"] + options.rescore * gained
+    hypotheses = [hypothesis for own in found for hypothesis in own]
+    lengths = [len(hypothesis["tokens"]) for hypothesis in hypotheses]
+    words = iter(torch.cat([h["tokens"] for h in hypotheses]).tolist())
+    said = iter([tuple(itertools.islice(words, length)) for length in lengths])
+    keys = [list(itertools.islice(said, len(own))) for own in found]
+    texts = [list(dict.fromkeys(own)) for own in keys]  # every text once
+    firsts = itertools.accumulate(map(len, texts), initial=0)
+    places = [
+        first + known.index(key)
+        for first, known, own in zip(firsts, texts, keys)
+        for key in own
+    ]
+    total = both_ways(scorers, texts, symbols, options.temperature)
+    total = total.index_select(0, torch.tensor(places, device=total.device))
+    length = torch.tensor(lengths, device=total.device)
+    gained = options.penalty.score(total.sum(1), length)
+    score = torch.stack([h["score"] for h in hypotheses]) + options.rescore * gained
+    columns = score.unbind(), *(x.unbind() for x in total.unbind(1))
+    for hypothesis, new, l2r, r2l in zip(hypotheses, *columns):
+        hypothesis["pool_score"] = hypothesis["score"]
+        hypothesis.update(score=new, l2r=l2r, r2l=r2l)
+    values = iter(score.tolist())
+    return [list(itertools.islice(values, len(own))) for own in found]
+
+
+def backwards(text: Text) -> Text:
+    """A text in the other direction: see :func:`layout.reverse_tokens`."""
+    return *text[-2::-1], text[-1]
 
 
 def both_ways(
-    scorers: list[Scorer], texts: list[Texts], symbols: Symbols, temperature: float
-) -> list[Tensor]:
+    scorers: list[Scorer],
+    texts: list[list[Text]],
+    symbols: Symbols,
+    temperature: float,
+) -> Tensor:
     """Log-probabilities of texts, without interaction.
 
+    Args:
+        texts: of each sentence.
+
     Returns:
-        (texts, 2) of each sentence, in float64: L2R, R2L.
+        (texts of all sentences, 2), in float64: L2R, R2L.
     """
     totals: list[Tensor] = []
     first = 0
     while first < len(texts):
         last, widest, most = first, 0, 0
         while last < len(texts):
-            width = max(widest, *(len(text) for text in texts[last]))
+            width = max(widest, *map(len, texts[last]))
             count = max(most, len(texts[last]))
             size = 2 * width * count * (last + 1 - first)
             if last > first and size > POSITIONS_AT_A_TIME:
                 break
             last, widest, most = last + 1, width, count
-        part = texts[first:last]
-        sentences = torch.arange(first, last, device=part[0][0].device)
-        totals += _one_pass(scorers, part, sentences, symbols, temperature)
+        totals += _one_pass(scorers, texts[first:last], first, symbols, temperature)
         first = last
-    return totals
+    return torch.cat(totals)
 
 
 def _one_pass(
     scorers: list[Scorer],
-    texts: list[Texts],
-    sentences: Tensor,
+    texts: list[list[Text]],
+    first: int,
     symbols: Symbols,
     temperature: float,
 ) -> list[Tensor]:
     """:func:`both_ways` of some sentences, all of which get as many rows as any other.
 
     Args:
-        sentences: (B',) their places among the scorers'.
+        first: place of the first of the B' sentences among the scorers'.
+
+    Returns:
+        (texts, 2) of each sentence.
     """
     most = max(map(len, texts))
-    nothing = texts[0][0].new_tensor([symbols.eos])
+    nothing = (symbols.eos,)
     filled = [text for own in texts for text in [*own, *[nothing] * (most - len(own))]]
-    labels = [
-        stream for text in filled for stream in (text, reverse_tokens(text))
-    ]  # row (b · most + candidate) · 2 + direction
-    starts = [start for _ in filled for start in symbols.starts]
-    lengths = torch.tensor([len(label) for label in labels], device=sentences.device)
-    width = int(lengths.max())
-    target = _padded(labels, width, symbols.pad)
-    inputs = target.roll(1, 1)
-    inputs[:, 0] = torch.tensor(starts, device=target.device)
-    real = torch.arange(width, device=target.device) < lengths[:, None]
-    inputs = inputs.masked_fill(~real, symbols.pad)
-    live = live_places(real)
+    # row (b · most + candidate) · 2 + direction
+    labels = [stream for text in filled for stream in (text, backwards(text))]
+    width = max(map(len, labels))
+    filling = [symbols.pad] * width
+    target = torch.tensor([[*row, *filling[len(row) :]] for row in labels])
+    lengths = torch.tensor([len(row) for row in labels])
+    real = torch.arange(width) < lengths[:, None]
+    starts = torch.tensor(symbols.starts).repeat(len(filled))[:, None]
+    inputs = torch.cat([starts, target[:, :-1]], 1).masked_fill(~real, symbols.pad)
+    sentences = torch.arange(first, first + len(texts))
+    device = scorers[0].encoder_out["encoder_out"][0].device
+    inputs, target, live, sentences = (
+        x.to(device) for x in (inputs, target, live_places(real), sentences)
+    )
     layout = Layout(directions=1, beam=2 * most)  # rows of a sentence: no partners
     outputs = []
     for scorer in scorers:
@@ -157,11 +181,3 @@ def _one_pass(
     total = each.new_zeros(width * len(labels)).index_copy(0, live, each)
     total = total.view(width, len(texts), most, 2).sum(0)
     return [total[b, : len(own)] for b, own in enumerate(texts)]
-
-
-def _padded(rows: list[Tensor], width: int, pad: int) -> Tensor:
-    """Rows of different lengths as one tensor (N, T)."""
-    padded = rows[0].new_full((len(rows), width), pad)
-    for row, tokens in zip(padded, rows):
-        row[: len(tokens)] = tokens
-    return padded

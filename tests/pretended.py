@@ -1,0 +1,168 @@
+"""A second device, pretended: tensors on it compute, but elsewhere than on the CPU.
+
+A tensor on it is a wrapper of one on the CPU, so every program can be run to its end
+and its results compared.  What a GPU refuses, it refuses: two tensors of which one lies
+on the CPU, single numbers apart.  Where a program waits for a GPU, it notes so.
+"""
+
+from typing import ClassVar
+
+import torch
+from torch.utils import backend_registration
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+NAME = "pretended"
+SETUP = "_setup_privateuseone_for_python_backend"  # torch 2.9 and later
+BETWEEN = ("_to_copy", "copy_", "_copy_from")  # where the two devices may meet
+NUMBERS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "unique")
+
+
+class OnDevice(torch.Tensor):
+    """A tensor of the pretended device.
+
+    Attributes:
+        inner: what it holds, on the CPU.
+    """
+
+    @staticmethod
+    def __new__(cls, inner):
+        made = torch.Tensor._make_wrapper_subclass(
+            cls,
+            inner.size(),
+            strides=inner.stride(),
+            storage_offset=inner.storage_offset(),
+            dtype=inner.dtype,
+            device=torch.device(NAME, 0),
+        )
+        made.inner = inner
+        return made
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        return run(function, args, kwargs or {})
+
+    def tolist(self):
+        """As a tensor's own, which a subclass may not have."""
+        Device.waits.append("tolist")
+        return self.inner.tolist()
+
+
+class Device(TorchDispatchMode):
+    """While it is entered, tensors can be made on the pretended device.
+
+    Attributes:
+        waits: operators that have made a program wait for it, in order, since a device
+            was made last.
+    """
+
+    waits: ClassVar[list[str]] = []
+
+    def __init__(self):
+        super().__init__()
+        Device.waits = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        return run(function, args, kwargs or {})
+
+
+def empty(size, stride, dtype=None, **_):
+    """``torch.empty_strided`` on the device, as ``torch.tensor`` calls it."""
+    return OnDevice(torch.empty_strided(size, stride, dtype=dtype))
+
+
+def copied(source, target, _=False):
+    """A copy between the devices, as ``torch.tensor`` makes it."""
+    Device.waits.append("copy")
+    inner = [x.inner if isinstance(x, OnDevice) else x for x in (source, target)]
+    inner[1].copy_(inner[0])
+    return target
+
+
+def run(function, args, kwargs):
+    """An operator on what the tensors hold, with a device's checks."""
+    name = function.overloadpacket.__name__
+    tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+    here = [x for x in tensors if isinstance(x, OnDevice)]
+    if here and name not in BETWEEN:
+        for x in tensors:
+            if not isinstance(x, OnDevice) and x.dim():
+                raise RuntimeError(
+                    f"Expected all tensors to be on the same device, but {name} got "
+                    f"one of shape {tuple(x.shape)} on the CPU"
+                )
+    wanted = kwargs.get("device")
+    there = bool(here) if wanted is None else torch.device(wanted).type == NAME
+    if name == "copy_":
+        there = isinstance(args[0], OnDevice)
+    if waits(name, tensors, here, there):
+        Device.waits.append(name)
+    if wanted is not None:
+        kwargs = {**kwargs, "device": "cpu"}
+    inner_args, inner_kwargs = tree_map_only(
+        OnDevice, lambda x: x.inner, (args, kwargs)
+    )
+    found = function(*inner_args, **inner_kwargs)
+    if not there:
+        return found
+    known = {id(x.inner): x for x in here}
+
+    def wrapped(x):
+        return known[id(x)] if id(x) in known else OnDevice(x)
+
+    return tree_map_only(torch.Tensor, wrapped, found)
+
+
+def waits(name, tensors, here, there):
+    """Whether a program waits: for numbers, for sizes that depend on numbers, or for a
+    copy between the devices."""
+    if name in BETWEEN:
+        return bool(tensors) and there != (len(here) == len(tensors))
+    masks = name == "index" and any(x.dtype == torch.bool for x in here[1:])
+    return bool(here) and (masks or name.startswith(NUMBERS))
+
+
+def moved(x):
+    """A tensor, or a nest of them, on the pretended device."""
+    return tree_map_only(torch.Tensor, lambda y: OnDevice(y.detach()), x)
+
+
+def move(model):
+    """Put a model there, in place; tied parameters stay tied."""
+    known = {}
+
+    def place(x):
+        there = moved(x)
+        if isinstance(x, torch.nn.Parameter):
+            there = torch.nn.Parameter(there, x.requires_grad)
+        return known.setdefault(id(x), there)
+
+    for module in model.modules():
+        for table in (module._parameters, module._buffers, vars(module)):
+            for name, x in list(table.items()):
+                if isinstance(x, torch.Tensor) and not isinstance(x, OnDevice):
+                    table[name] = known[id(x)] if id(x) in known else place(x)
+    return model
+
+
+AVAILABLE = hasattr(backend_registration, SETUP)
+if AVAILABLE:  # before any backward pass counts the devices
+
+    class Hidden:
+        """Nobody takes this device because it is there, to pin memory for it, say."""
+
+        def is_available(self):
+            return False
+
+    class Module(Hidden, backend_registration._DummyBackendModule):
+        pass
+
+    class Hook(Hidden, backend_registration._DummyPrivateUse1Hook):
+        pass
+
+    getattr(backend_registration, SETUP)(NAME, Module(), Hook())
+    LIBRARY = torch.library.Library("aten", "IMPL")
+    LIBRARY.impl("empty_strided", empty, "PrivateUse1")
+    LIBRARY.impl("_copy_from", copied, "PrivateUse1")
