@@ -54,6 +54,19 @@ def test_the_same_transformer_gives_the_same_texts(stations):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("name, passes", [("SB-NMT", 0), ("SB-NMT rescored", 1)])
+def test_rescoring_is_measured_where_it_says_so(stations, monkeypatch, name, passes):
+    decoder, seen = stations[name].system.loaded.model.decoder, []
+    scored = decoder.log_probabilities
+    monkeypatch.setattr(
+        decoder, "log_probabilities", lambda *args: seen.append(1) or scored(*args)
+    )
+    stations[name].prepare(CASE)
+    seen.clear()
+    stations[name].measure()
+    assert len(seen) == passes
+
+
 def test_reranking_translates_too(stations):
     stations["Rerank-NMT"].prepare(CASE)
     assert stations["Rerank-NMT"].measure()["tokens"] == 21

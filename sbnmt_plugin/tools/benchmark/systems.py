@@ -109,6 +109,7 @@ class Synchronous(Fairseq):
 
     kind = "both"
     directions: tuple[int, ...] = (L2R, R2L)
+    rescore = 0.0
 
     def __init__(self, spec: Spec, dtype: str) -> None:
         super().__init__(spec, dtype)
@@ -124,6 +125,7 @@ class Synchronous(Fairseq):
             beam=setting.beam,
             directions=self.directions,
             penalty=Gnmt(ALPHA),
+            rescore=self.rescore,
             **setting.limits,
         )
         symbols = Symbols(
@@ -134,6 +136,12 @@ class Synchronous(Fairseq):
             never=(words.pad(), *tags),
         )
         return Generator([loaded.model], symbols, options)
+
+
+class Rescored(Synchronous):
+    """The same with ``--sb-rescore``, whose weight does not matter for its speed."""
+
+    rescore = 1.0
 
 
 class Plain(Synchronous):
@@ -264,6 +272,7 @@ def convert(loaded: Loaded, folder: Path) -> None:
 SYSTEMS: dict[str, Callable[[Spec, str], Fairseq]] = {
     "fairseq": Fairseq,
     "SB-NMT": Synchronous,
+    "SB-NMT rescored": Rescored,
     "Transformer in our search": Plain,
     "CTranslate2": CTranslate2,
     "Rerank-NMT": Rerank,
