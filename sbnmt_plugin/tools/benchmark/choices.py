@@ -2,6 +2,7 @@
 
 PARTS = ("decoding", "floor", "training", "processes")
 PROCESSES = {"training": 1, "processes": 2}  # of an update, in the part
+SLOW = ("Rerank-NMT", "ABD-NMT")  # measured where they are asked for
 GRIDS = ("headline", "full")
 LENGTHS = (10, 25, 50, 100)
 BEAMS = (2, 4, 8, 16, 32)

@@ -24,6 +24,7 @@ from sbnmt_plugin.tools.benchmark.plan import (
     Name,
     models_name,
     systems,
+    trained,
 )
 from sbnmt_plugin.tools.benchmark.record import ORIGIN, Record
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
@@ -91,7 +92,9 @@ def measure(args: argparse.Namespace, wanted: list[Name], record: Record) -> Non
                 processes=int(name.removeprefix(TRAINING)),
                 updates=args.updates,
             )
-            return training.run_case(spec, update, args.dropout, args.rounds, threads)
+            return training.run_case(
+                *(spec, update, trained(args), args.dropout, args.rounds, threads)
+            )
 
         bar = tqdm(wanted, unit="case")
         for section, name in bar:

@@ -15,6 +15,7 @@ from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES
+from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import TAGS
@@ -80,23 +81,26 @@ def model_options(size: str, **others: Any) -> Namespace:
 
 
 def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
-    """The model of a kind: ``both`` directions, or fairseq's Transformer, ``l2r`` or
-    ``r2l``."""
+    """The model of a kind: ``both`` directions, ``abd``, or fairseq's Transformer,
+    ``l2r`` or ``r2l``."""
     if spec.work is not None:
         return load_trained(Path(spec.work), kind, spec.device)
     words = make_dictionary(spec.vocabulary)
     task = Namespace(source_dictionary=words, target_dictionary=words)
     torch.manual_seed(SEED + (kind == NAMES[1]))
     options = model_options(spec.size, dropout=dropout)
-    if kind == "both":
-        model = SBTransformerModel.build_model(options, task)
+    if kind in OURS:
+        _, family = OURS[kind]
+        model = family.build_model(options, task)
     else:
         base_architecture(options)
         model = TransformerModel.build_model(options, task)
     return Loaded(model.to(spec.device), words, words)
 
 
-KINDS = ("both", *NAMES)  # of a recipe's models
+# kinds that a recipe's folder must have; of ours, the row and the class
+KINDS = ("both", *NAMES)
+OURS = {"both": ("sb", SBTransformerModel), "abd": ("abd", ABDTransformerModel)}
 
 
 def trained_model(work: Path, kind: str) -> Path:
@@ -105,7 +109,8 @@ def trained_model(work: Path, kind: str) -> Path:
     Raises:
         FileNotFoundError: it has none.
     """
-    path = work / ("sb" if kind == "both" else f"teacher-{kind}") / "model.pt"
+    row, _ = OURS.get(kind, (f"teacher-{kind}", None))
+    path = work / row / "model.pt"
     if not path.is_file():
         raise FileNotFoundError(
             f"--work must be a finished recipe's folder, but {path} does not exist"
@@ -114,7 +119,7 @@ def trained_model(work: Path, kind: str) -> Path:
 
 
 def load_trained(work: Path, kind: str, device: str) -> Loaded:
-    """A recipe's ``sb`` or teacher, with its task, whose test set can be loaded."""
+    """A recipe's model, with its task, whose test set can be loaded."""
     path = trained_model(work, kind)
     register()
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from sbnmt_plugin.tools.benchmark import choices
-from sbnmt_plugin.tools.benchmark.choices import LOW, PARTS, PROCESSES
+from sbnmt_plugin.tools.benchmark import choices, training
+from sbnmt_plugin.tools.benchmark.choices import LOW, PARTS, PROCESSES, SLOW
 from sbnmt_plugin.tools.benchmark.decoding import BASELINE, TEST_SET, Case
 from sbnmt_plugin.tools.benchmark.models import KINDS, SIZES, trained_model
-from sbnmt_plugin.tools.benchmark.systems import SLOW, SYSTEMS, pairs
+from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
 
 FLOOR, TRAINING = "floor-", "training-"  # before a type, and a number of processes
 Name = tuple[str, str]  # section of benchmark.json, and case
@@ -77,6 +77,12 @@ def systems(args: argparse.Namespace) -> list[tuple[str, str]]:
                 f"--systems must be of {', '.join(SYSTEMS)}, but has {name!r}"
             )
     return [BASELINE, *(s for s in found if s[0] in wanted and s != BASELINE)]
+
+
+def trained(args: argparse.Namespace) -> list[str]:
+    """Systems that are trained: the slow ones where they are asked for."""
+    asked = (args.systems or "").split(",")
+    return [name for name in training.SYSTEMS if name not in SLOW or name in asked]
 
 
 def models_name(args: argparse.Namespace) -> str:

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from sbnmt_plugin.tools import quiet
+from sbnmt_plugin.tools.benchmark.choices import SLOW
 from sbnmt_plugin.tools.recipes.table import aligned
 
 Row = dict[str, Any]
@@ -34,7 +35,7 @@ def compare_with_floor(result: Row) -> None:
     """Add to the rows of the floor's case which share of their time it is."""
     floors = {r["dtype"]: r["seconds"] for r in measured(result.get("floor", []))}
     for row in filter(is_headline, measured(result.get("decoding", []))):
-        if row["dtype"] in floors and row["system"] != "Rerank-NMT":
+        if row["dtype"] in floors and row["system"] not in SLOW:
             row["of the floor"] = floors[row["dtype"]] / median(row["seconds"])
 
 

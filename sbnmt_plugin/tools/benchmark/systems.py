@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 
 from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.network.precision import to_bfloat16
+from sbnmt_plugin.search.asynchronous import AsynchronousGenerator
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
@@ -108,6 +109,7 @@ class Synchronous(Fairseq):
     """SB-NMT and its search."""
 
     kind = "both"
+    search: type[Any] = Generator
     directions: tuple[int, ...] = (L2R, R2L)
     rescore = 0.0
 
@@ -135,7 +137,7 @@ class Synchronous(Fairseq):
             starts=tuple(starts),
             never=(words.pad(), *tags),
         )
-        return Generator([loaded.model], symbols, options)
+        return self.search([loaded.model], symbols, options)
 
 
 class Rescored(Synchronous):
@@ -149,6 +151,13 @@ class Plain(Synchronous):
 
     kind = NAMES[L2R]
     directions = (L2R,)
+
+
+class Asynchronous(Synchronous):
+    """ABD-NMT: the backward decoder's search, then the forward one's, k each."""
+
+    kind = "abd"
+    search = AsynchronousGenerator
 
 
 class Rerank(Plain):
@@ -276,10 +285,8 @@ SYSTEMS: dict[str, Callable[[Spec, str], Fairseq]] = {
     "Transformer in our search": Plain,
     "CTranslate2": CTranslate2,
     "Rerank-NMT": Rerank,
+    "ABD-NMT": Asynchronous,
 }
-
-
-SLOW = ("Rerank-NMT",)  # measured where it is asked for: as long as all others
 
 
 def pairs(low: str) -> list[tuple[str, str]]:

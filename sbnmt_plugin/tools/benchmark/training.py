@@ -1,4 +1,4 @@
-"""Training: an update of as many sentences by fairseq's Transformer and by SB-NMT."""
+"""Training: an update of as many sentences by fairseq's Transformer and by ours."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 
 BASELINE = "fairseq"
-SYSTEMS = {"fairseq": "l2r", "SB-NMT": "both"}
+SYSTEMS = {"fairseq": "l2r", "SB-NMT": "both", "ABD-NMT": "abd"}
 POOL = 8  # batches of sentences to choose one of equal lengths from
 PARTS = ("forward", "backward", "optimiser")
 Row = dict[str, Any]
@@ -116,7 +116,7 @@ class Station:
             if spec.device == "cuda":
                 torch.cuda.set_device(rank)
         self.loaded = load(spec, SYSTEMS[name], dropout=dropout)
-        both = SYSTEMS[name] == "both"
+        both = name != BASELINE
         dataset = made_up_triples(self.loaded, case, both)
         order = dataset.ordered_indices()
         batches = np.array_split(order, POOL)
@@ -234,9 +234,14 @@ class Group:
 
 
 def run_case(
-    spec: Spec, case: Case, dropout: float, rounds: int, threads: int
+    spec: Spec,
+    case: Case,
+    systems: list[str],
+    dropout: float,
+    rounds: int,
+    threads: int,
 ) -> list[Row]:
-    """Measure both systems in turn; a row each, or the reason for which it failed."""
+    """Measure systems in turn; a row each, or the reason for which it failed."""
     groups: dict[str, Group] = {}
     failed: dict[str, str] = {}
 
@@ -254,16 +259,16 @@ def run_case(
             return None
 
     try:
-        heads = {name: ask(name, "prepare") for name in SYSTEMS}
-        runs: dict[str, list[list[Row]]] = {name: [] for name in SYSTEMS}
+        heads = {name: ask(name, "prepare") for name in systems}
+        runs: dict[str, list[list[Row]]] = {name: [] for name in systems}
         for number in tqdm(range(rounds), desc="training", unit="round", leave=False):
-            for name in list(SYSTEMS)[:: -1 if number % 2 else 1]:
+            for name in systems[:: -1 if number % 2 else 1]:
                 runs[name].append(ask(name, "measure"))
     finally:
         for group in groups.values():
             group.close()
     rows = []
-    for name in SYSTEMS:
+    for name in systems:
         row: Row = {"system": name, "processes": case.processes, "length": case.length}
         if name in failed:
             row |= {"sentences": case.sentences, FAILED: failed[name]}

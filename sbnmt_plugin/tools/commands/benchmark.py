@@ -27,7 +27,7 @@ import sys
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, PARTS
+from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, PARTS, SLOW
 
 
 def parser() -> argparse.ArgumentParser:
@@ -41,7 +41,8 @@ def parser() -> argparse.ArgumentParser:
     add("--vocabulary", type=int, default=32000, help="words; default 32,000")
     add("--device", choices=sorted(LOW), default="cpu")
     add("--work", help="recipe's folder, whose models and test set are used")
-    add("--systems", help="names, joined by commas; default: all but Rerank-NMT")
+    slow = " and ".join(SLOW)
+    add("--systems", help=f"names, joined by commas; default: all but {slow}")
     add("--rounds", type=int, default=3, help="timed runs of a case; default 3")
     add("--threads", type=int, help="of a process; default: all cores")
     add("--max-tokens", type=int, default=4096, help="of one case; default 4096")
