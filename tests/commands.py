@@ -38,6 +38,7 @@ TINY = [
     *["--encoder-ffn-embed-dim", "24", "--log-format", "simple"],
 ]
 SB = ["--arch", "sb_transformer_tiny"]
+ABD = ["--arch", "abd_transformer_tiny"]
 WORDS = [f"w{i}" for i in range(12)]
 
 

@@ -6,18 +6,32 @@ from pathlib import Path
 
 import pytest
 import torch
-from commands import SB, lines, load, run_generate, run_interactive, run_train
+from commands import ABD, SB, lines, load, run_generate, run_interactive, run_train
 from conftest import SIZES
 
+from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.symbols import RESERVED
+
+
+@pytest.fixture(scope="module")
+def trained_abd(data, tmp_path_factory):
+    """An ABD-NMT model that has learned something."""
+    words = [*ABD, "--max-epoch", 30, "--no-epoch-checkpoints"]
+    return run_train(data, tmp_path_factory.mktemp("abd"), *words)
+
+
+@pytest.fixture(params=["trained", "trained_abd"], ids=["sb", "abd"])
+def model(request):
+    """A checkpoint of either family."""
+    return request.getfixturevalue(request.param)
 
 
 def best(output):
     return {i: rows[0] for i, rows in lines(output, "H").items()}
 
 
-def test_generate_writes_what_fairseq_writes(data, trained):
-    output = run_generate(data, trained, "--nbest", 3)
+def test_generate_writes_what_fairseq_writes(data, model):
+    output = run_generate(data, model, "--nbest", 3)
     count = SIZES["test"]  # 21 is no multiple of 8: the last batch is there too
     for kind in "STHDP":
         assert sorted(lines(output, kind)) == list(range(count))
@@ -32,39 +46,47 @@ def test_generate_writes_what_fairseq_writes(data, trained):
     assert "Generate test with beam=4: BLEU4 = " in output
 
 
-def test_it_has_learned_something(data, trained):
-    output = run_generate(data, trained)
+def test_it_has_learned_something(data, model):
+    output = run_generate(data, model)
     bleu = float(output.split("BLEU4 = ")[1].split(",")[0])
     assert bleu > 20
 
 
-def test_the_score_is_log2_of_the_normalised_sum(data, trained):
-    output = run_generate(data, trained, "--lenpen", 0.6)
+def test_the_score_is_log2_of_the_normalised_sum(data, model):
+    output = run_generate(data, model, "--lenpen", 0.6)
     for i, ((score, _),) in lines(output, "H").items():
         values = [float(x) for x in lines(output, "P")[i][0][0].split()]
         penalty = ((5 + len(values)) / 6) ** 0.6
         assert float(score) == pytest.approx(sum(values) / penalty, abs=1e-3)
 
 
-@pytest.mark.parametrize("options", [[], ["--sb-pairing", "best"]], ids=str)
-def test_batch_size_does_not_matter(data, trained, options):
-    one = run_generate(data, trained, "--batch-size", 1, *options)
-    many = run_generate(data, trained, "--batch-size", 32, *options)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("trained", []), ("trained", ["--sb-pairing", "best"]), ("trained_abd", [])],
+    ids=str,
+)
+def test_batch_size_does_not_matter(data, name, options, request):
+    path = request.getfixturevalue(name)
+    one = run_generate(data, path, "--batch-size", 1, *options)
+    many = run_generate(data, path, "--batch-size", 32, *options)
     for i, (score, text) in best(one).items():
         assert text == best(many)[i][1]
         assert float(score) == pytest.approx(float(best(many)[i][0]), abs=1e-4)
 
 
-def test_decoding_in_bfloat16_changes_little(data, trained):
-    """Stated tolerance: scores within 0.1, and nine texts of ten."""
+@pytest.mark.parametrize(("name", "most"), [("trained", 0.1), ("trained_abd", 0.3)])
+def test_decoding_in_bfloat16_changes_little(data, name, most, request):
+    """Stated tolerance: scores within 0.1, and nine texts of ten; ABD-NMT may read
+    another text by then."""
+    path = request.getfixturevalue(name)
     wide, narrow = (
-        best(run_generate(data, trained)),
-        best(run_generate(data, trained, "--sb-bf16")),
+        best(run_generate(data, path)),
+        best(run_generate(data, path, "--sb-bf16")),
     )
     same = [wide[i][1] == narrow[i][1] for i in wide]
     assert sum(same) >= 0.9 * len(same)
     gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in wide]
-    assert 0 < max(gaps) < 0.1  # other numbers, but close ones
+    assert 0 < max(gaps) < most  # other numbers, but close ones
 
 
 def test_a_teacher_decodes_in_bfloat16(data, teacher):
@@ -80,9 +102,9 @@ def test_training_in_bfloat16_is_refused(data, tmp_path):
         run_train(data, tmp_path, *SB, "--sb-bf16", "--max-epoch", 1)
 
 
-def test_records_say_who_won(data, trained, tmp_path):
+def test_records_say_who_won(data, model, tmp_path):
     path = tmp_path / "records.jsonl"
-    output = run_generate(data, trained, "--sb-records", path)
+    output = run_generate(data, model, "--sb-records", path)
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert sorted(record["id"] for record in records) == list(range(SIZES["test"]))
     for record in records:
@@ -95,14 +117,14 @@ def test_records_say_who_won(data, trained, tmp_path):
         assert record["source"] == lines(output, "S")[record["id"]][0][0]
     assert {"l2r", "r2l"} >= {record["winner"] for record in records}
     with pytest.raises(ValueError, match=r"--sb-records .* must be a new"):
-        run_generate(data, trained, "--sb-records", path)
+        run_generate(data, model, "--sb-records", path)
     assert len(path.read_text().splitlines()) == SIZES["test"]
 
 
 @pytest.mark.parametrize("direction", ["l2r", "r2l"])
-def test_one_direction_may_be_made_to_answer(data, trained, tmp_path, direction):
+def test_one_direction_may_be_made_to_answer(data, model, tmp_path, direction):
     path = tmp_path / "records.jsonl"
-    run_generate(data, trained, "--sb-answer", direction, "--sb-records", path)
+    run_generate(data, model, "--sb-answer", direction, "--sb-records", path)
     for line in path.read_text().splitlines():
         assert json.loads(line)["winner"] == direction
 
@@ -118,11 +140,12 @@ def test_an_r2l_teacher_speaks_natural_order(data, teacher):
     assert same > len(pairs) / 3
 
 
-def test_an_ensemble_is_searched_together(data, trained, tmp_path):
-    other = run_train(data, tmp_path / "b", *SB, "--max-epoch", 2, "--seed", 7)
-    alone = best(run_generate(data, trained))
-    pair = best(run_generate(data, f"{trained}:{other}"))
-    twice = best(run_generate(data, f"{trained}:{trained}"))
+def test_an_ensemble_is_searched_together(data, model, tmp_path):
+    family = ["--arch", load(model)["cfg"]["model"].arch]
+    other = run_train(data, tmp_path / "b", *family, "--max-epoch", 2, "--seed", 7)
+    alone = best(run_generate(data, model))
+    pair = best(run_generate(data, f"{model}:{other}"))
+    twice = best(run_generate(data, f"{model}:{model}"))
     assert [row[1] for row in alone.values()] == [row[1] for row in twice.values()]
     assert alone != pair
 
@@ -140,10 +163,10 @@ def test_sharding_splits_the_test_set(data, trained):
     }
 
 
-def test_interactive_reads_lines_and_empty_lines(data, trained):
-    output = run_interactive(data, trained, "w1 w2 w3\n\nw4 w5\n", "--buffer-size", 3)
+def test_interactive_reads_lines_and_empty_lines(data, model):
+    output = run_interactive(data, model, "w1 w2 w3\n\nw4 w5\n", "--buffer-size", 3)
     assert sorted(lines(output, "H")) == [0, 1, 2]
-    again = run_interactive(data, trained, "w1 w2 w3\n\nw4 w5\n")
+    again = run_interactive(data, model, "w1 w2 w3\n\nw4 w5\n")
     assert [best(again)[i][1] for i in range(3)] == [
         best(output)[i][1] for i in range(3)
     ]
@@ -167,8 +190,8 @@ def test_interactive_records_have_no_id(data, trained, tmp_path):
     assert record["source"] == "w1 w2"
 
 
-def test_a_prefix_from_the_data_binds(data, trained):
-    output = run_generate(data, trained, "--prefix-size", 2)
+def test_a_prefix_from_the_data_binds(data, model):
+    output = run_generate(data, model, "--prefix-size", 2)
     for i, (_, text) in best(output).items():
         target = lines(output, "T")[i][0][0].split()
         assert text.split()[:2] == target[:2]
@@ -189,12 +212,12 @@ def test_records_do_not_follow_a_dangling_link(data, trained, tmp_path):
         run_generate(data, trained, "--sb-records", tmp_path / "link")
 
 
-def test_alignments_are_printed(data, trained):
-    output = run_generate(data, trained, "--print-alignment", "hard")
+def test_alignments_are_printed(data, model):
+    output = run_generate(data, model, "--print-alignment", "hard")
     for i, ((pairs,),) in lines(output, "A").items():
         text = best(output)[i][1].split()
         assert [int(p.split("-")[1]) for p in pairs.split()] == list(range(len(text)))
-    output = run_generate(data, trained, "--print-alignment", "soft")
+    output = run_generate(data, model, "--print-alignment", "soft")
     for i, ((weights,),) in lines(output, "A").items():
         assert len(weights.split()) == len(best(output)[i][1].split()) + 1
 
@@ -286,9 +309,9 @@ def test_an_odd_beam_is_rounded_down_with_a_warning(data, trained, caplog):
     assert best(odd) == best(run_generate(data, trained))
 
 
-def test_a_forgotten_task_is_an_error(data, trained):
+def test_a_forgotten_task_is_an_error(data, model):
     with pytest.raises(ValueError, match="--task sb_translation"):
-        run_generate(data, trained, task=False)
+        run_generate(data, model, task=False)
 
 
 def test_a_stock_checkpoint_is_refused(data, tmp_path):
@@ -348,6 +371,28 @@ def test_a_checkpoint_without_checksums_warns_once(data, trained, tmp_path, capl
     caplog.clear()
     run_generate(data, trained)
     assert warning not in caplog.text
+
+
+def test_weights_of_another_family_are_refused(data, trained_abd, teacher, tmp_path):
+    words = [*ABD, "--max-epoch", 1, "--finetune-from-model"]
+    with pytest.raises(Exception, match="the architectures match") as caught:
+        run_train(data, tmp_path / "a", *words, teacher)
+    assert "has no backward decoder" in str(caught.value.__context__)
+    path = run_train(data, tmp_path / "b", *words, trained_abd)
+    assert len(best(run_generate(data, path))) == SIZES["test"]
+
+
+def test_python_translates_as_fairseq_generate_does(data, trained_abd):
+    """Of ABD-NMT; SB-NMT's interface has its own tests."""
+    output = run_generate(data, trained_abd)
+    hub = ABDTransformerModel.from_pretrained(
+        str(trained_abd.parent), trained_abd.name, str(data), num_workers=0
+    )
+    sources = [rows[0][0] for _, rows in sorted(lines(output, "S").items())]
+    expected = [rows[0][1] for _, rows in sorted(lines(output, "H").items())]
+    assert hub.translate(sources) == expected
+    ((first, *_),) = hub.generate([hub.encode(sources[0])], beam=1)
+    assert first["direction"] == "l2r"
 
 
 def test_another_order_of_the_dictionary_is_refused(data, trained, teacher, tmp_path):
@@ -459,6 +504,10 @@ def test_validation_options_must_be_json(data, tmp_path, value):
         ([*SB, "--no-cross-attention"], "does not support --no-cross-attention"),
         ([*SB, "--adaptive-softmax-cutoff", "4,8"], "--adaptive-softmax-cutoff"),
         ([*SB, "--left-pad-target"], "--left-pad-target is not supported"),
+        ([*ABD, "--sb-direction", "l2r"], "needs a one-directional --arch"),
+        ([*ABD, "--no-cross-attention"], "abd_transformer does not support --no-cros"),
+        ([*ABD, "--sb-partner", "own"], "--sb-partner own needs two streams that"),
+        ([*ABD, "--sb-probe", 5], "--sb-probe needs two streams that read each other"),
     ],
     ids=str,
 )
@@ -481,6 +530,8 @@ def test_what_training_cannot_do_is_refused_by_name(data, tmp_path, options, mes
         ["--quant-noise-pq", "0.1", "--quant-noise-pq-block-size", "4"],
         ["--update-freq", "2", "--sentence-avg"],
         ["--amp"],
+        [*ABD, "--checkpoint-activations", "--decoder-layerdrop", "0.3"],
+        [*ABD, "--layernorm-embedding", "--quant-noise-pq", "0.1", "--report-accuracy"],
     ],
     ids=str,
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from commands import ALL, PLUGIN, ROOT, SB, TINY, load, run_generate, run_train
+from commands import ABD, ALL, PLUGIN, ROOT, SB, TINY, load, run_generate, run_train
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
     label_smoothed_nll_loss,
@@ -39,6 +39,8 @@ from sbnmt_plugin.training.criterion import (
     smoothed_loss,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
+
+FAMILIES = pytest.mark.parametrize("family", [SB, ABD], ids=["sb", "abd"])
 
 
 def make_sample(model):
@@ -448,8 +450,9 @@ def test_fine_tuning_starts_from_a_teacher(data, teacher, tmp_path, caplog):
     assert "H-0" in run_generate(data, path)
 
 
-def test_two_and_two_epochs_equal_four(data, tmp_path):
-    words = [*SB, "--dropout", 0.2, "--update-freq", 2]
+@FAMILIES
+def test_two_and_two_epochs_equal_four(data, tmp_path, family):
+    words = [*family, "--dropout", 0.2, "--update-freq", 2]
     whole = run_train(data, tmp_path / "four", *words, "--max-epoch", 4)
     run_train(data, tmp_path / "two", *words, "--max-epoch", 2)
     resumed = run_train(data, tmp_path / "two", *words, "--max-epoch", 4)
@@ -493,13 +496,13 @@ DDP = [
 ]
 
 
-def run_two(data, save, *words):
+def run_two(data, save, family, *words):
     port = free_port()
     command = ["-m", "fairseq_cli.train", data, "--save-dir", save, *PLUGIN, *TINY]
     processes = [
         run_process(
             *command,
-            *SB,
+            *family,
             *DDP,
             "--distributed-rank",
             rank,
@@ -516,13 +519,15 @@ def run_two(data, save, *words):
     return outputs
 
 
-def test_two_processes_equal_one_with_two_batches(data, tmp_path):
+@FAMILIES
+def test_two_processes_equal_one_with_two_batches(data, tmp_path, family):
     """First update: loss and gradient norm, no dropout; then they resume safely."""
-    first = ["--max-update", 1, "--log-interval", 1, "--sb-future-dropout", 0]
-    outputs = run_two(data, tmp_path / "two", *first)
+    family = [*family, *["--sb-future-dropout", 0] * (family is SB)]
+    first = ["--max-update", 1, "--log-interval", 1]
+    outputs = run_two(data, tmp_path / "two", family, *first)
     assert "distributed init (rank 1)" in outputs[1]
     assert "training on 2 devices" in outputs[0]
-    run_train(data, tmp_path / "one", *SB, *first, "--update-freq", 2)
+    run_train(data, tmp_path / "one", *family, *first, "--update-freq", 2)
     two, one = (load(tmp_path / n / "checkpoint_last.pt") for n in ("two", "one"))
 
     def value(state, name):
@@ -534,13 +539,14 @@ def test_two_processes_equal_one_with_two_batches(data, tmp_path):
     for name, tensor in one["model"].items():
         torch.testing.assert_close(two["model"][name], tensor, rtol=0, atol=1e-4)
 
-    outputs = run_two(data, tmp_path / "two", *first[2:], "--max-update", 3)
+    outputs = run_two(data, tmp_path / "two", family, *first[2:], "--max-update", 3)
     assert "num_updates 3" in outputs[0] or "3 updates" in outputs[0]
 
 
-def test_hydra_and_the_command_line_start_alike(data, tmp_path):
+@FAMILIES
+def test_hydra_and_the_command_line_start_alike(data, tmp_path, family):
     options = ["--max-update", 1, "--log-interval", 1]
-    run_train(data, tmp_path / "line", *SB, *options)
+    run_train(data, tmp_path / "line", *family, *options)
     process = run_process(
         "-m",
         "fairseq_cli.hydra_train",
@@ -559,6 +565,7 @@ def test_hydra_and_the_command_line_start_alike(data, tmp_path):
         "+model.encoder_embed_dim=32",
         "+model.encoder_ffn_embed_dim=24",
         "+model.encoder_layers=1",
+        f"model._name={family[-1]}",
     )
     output, _ = process.communicate(timeout=240)
     # not the exit status: fairseq's loader thread may abort the interpreter's exit
@@ -571,7 +578,7 @@ def test_hydra_and_the_command_line_start_alike(data, tmp_path):
         rows = state["extra_state"]["metrics"]["train"]
         losses.append(float({row[1]: row[3] for row in rows}["loss"]["val"]))
     assert losses[0] == pytest.approx(losses[1], abs=1e-6)
-    assert states[1]["cfg"]["model"]["sb_lambda"] == 0.1
+    assert states[1]["cfg"]["model"].get("sb_lambda") == (0.1 if family is SB else None)
 
 
 class Payload:
