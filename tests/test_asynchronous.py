@@ -1,10 +1,13 @@
 """ABD-NMT's search: two beams, one after the other, and what belongs to them."""
 
+import copy
 from argparse import Namespace
 
+import pretended
 import pytest
 import torch
 from helpers import abd_model, dictionary, sb_model, source
+from pretended import Device, move, moved
 from reference import search
 from scripted import EOS, NEVER, PAD, TAGS, UNK, AsynchronousModel, sample, script_row
 
@@ -274,6 +277,38 @@ def test_alignments_are_the_source_attentions():
         assert all(int(place) < length for place, _ in best["alignment"])
     (best, *_), *_ = generate([model], print_alignment="soft", answer="r2l")
     assert best["attention"].shape[1] == len(best["tokens"])
+
+
+# on a device that is not the CPU
+
+
+needs_device = pytest.mark.skipif(
+    not pretended.AVAILABLE, reason="this torch has no devices written in Python"
+)
+
+
+@needs_device
+def test_a_search_on_a_device_gives_the_same_answers():
+    model = abd_model(words=700)
+    expected = generate([model])
+    with Device():
+        found = generate([move(copy.deepcopy(model))], moved(source(model)))
+    assert texts(found) == texts(expected)
+    for ours, theirs in zip(found, expected):
+        read = [h[0]["partner_tokens"].tolist() for h in (ours, theirs)]
+        assert read[0] == read[1]
+
+
+@needs_device
+def test_no_sentence_is_asked_for():
+    found = []
+    for sentences in (3, 12):
+        model = abd_model(words=700)
+        net_input = source(model, LENGTHS[:1] * sentences)
+        with Device() as device:
+            generate([move(model)], moved(net_input), no_repeat_ngram_size=0)
+        found.append(len(device.waits))
+    assert found[0] == found[1]
 
 
 # the task
