@@ -46,14 +46,14 @@ def test_generate_writes_what_fairseq_writes(data, model):
     assert "Generate test with beam=4: BLEU4 = " in output
 
 
-def test_it_has_learned_something(data, model):
-    output = run_generate(data, model)
+def test_it_has_learned_something(data, trained):
+    output = run_generate(data, trained)
     bleu = float(output.split("BLEU4 = ")[1].split(",")[0])
     assert bleu > 20
 
 
-def test_the_score_is_log2_of_the_normalised_sum(data, model):
-    output = run_generate(data, model, "--lenpen", 0.6)
+def test_the_score_is_log2_of_the_normalised_sum(data, trained):
+    output = run_generate(data, trained, "--lenpen", 0.6)
     for i, ((score, _),) in lines(output, "H").items():
         values = [float(x) for x in lines(output, "P")[i][0][0].split()]
         penalty = ((5 + len(values)) / 6) ** 0.6
@@ -309,9 +309,9 @@ def test_an_odd_beam_is_rounded_down_with_a_warning(data, trained, caplog):
     assert best(odd) == best(run_generate(data, trained))
 
 
-def test_a_forgotten_task_is_an_error(data, model):
+def test_a_forgotten_task_is_an_error(data, trained):
     with pytest.raises(ValueError, match="--task sb_translation"):
-        run_generate(data, model, task=False)
+        run_generate(data, trained, task=False)
 
 
 def test_a_stock_checkpoint_is_refused(data, tmp_path):
