@@ -2,6 +2,7 @@
 
 import json
 import sys
+from argparse import Namespace
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from sbnmt_plugin.tools.benchmark import (
     workers,
 )
 from sbnmt_plugin.tools.benchmark.models import Spec
-from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
+from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Counts
 from sbnmt_plugin.tools.benchmark.workers import (
     Failure,
     Worker,
@@ -39,10 +40,17 @@ def stations():
 
 @pytest.mark.parametrize("name", ["fairseq", "SB-NMT", "Transformer in our search"])
 def test_every_search_does_the_same_number_of_steps(stations, name):
-    assert stations[name].prepare(CASE) == {"steps": 7}  # 6 tokens and </s>
+    assert stations[name].prepare(CASE)["steps"] == 7  # 6 tokens and </s>
     row = stations[name].measure()
     assert (row["sentences"], row["tokens"]) == (3, 21)
     assert row["seconds"] > 0 and row["memory"] > 0
+
+
+def test_operators_are_counted_without_views():
+    model = Namespace(decoder=Namespace(layers=[torch.nn.Identity()]))
+    with Counts(model) as counts:
+        model.decoder.layers[0](torch.ones(2, 3).t() + 1)
+    assert (counts.steps, counts.operators) == (1, 2)  # ones, add
 
 
 def test_the_same_transformer_gives_the_same_texts(stations):

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from sbnmt_plugin.tools.benchmark.models import Spec, made_up_batch, test_batches
 from sbnmt_plugin.tools.benchmark.results import FAILED, ratios
-from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Setting, Work, counted_steps
+from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Counts, Setting, Work
 from sbnmt_plugin.tools.benchmark.workers import Failure, Worker, timed
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 
@@ -84,8 +84,9 @@ class Station:
         self.spec = spec
         self.system = SYSTEMS[name](spec, dtype)
 
-    def prepare(self, case: Case) -> dict[str, int]:
-        """Make batches and search; a first run, not timed, that counts steps."""
+    def prepare(self, case: Case) -> Row:
+        """Make batches and search; a first run, not timed, that counts steps, and the
+        operators in each."""
         loaded, device = self.system.loaded, self.spec.device
         if case.length is None:
             tokens = None if case.batch else case.tokens
@@ -97,9 +98,12 @@ class Station:
         if loaded.model is None:
             self._run()
             return {}
-        with counted_steps(loaded.model) as steps:
+        with Counts(loaded.model) as counts:
             self._run()
-        return {"steps": steps[0]}
+        return {
+            "steps": counts.steps,
+            "operators": counts.operators / counts.steps,
+        }
 
     def _run(self) -> Work:
         return self.system.translate(self.searcher, self.batches)

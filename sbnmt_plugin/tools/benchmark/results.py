@@ -83,6 +83,7 @@ def decoding_table(rows: list[Row]) -> list[str]:
             "length": lambda r: optional(r, "length", "d") or "test set",
             "beam": lambda r: str(r["beam"]),
             "steps": lambda r: optional(r, "steps", "d"),
+            "operators a step": lambda r: optional(r, "operators", ".0f"),
             "sentences/s": lambda r: optional(r, "sentences/s", ".1f"),
             "tokens/s": lambda r: optional(r, "tokens/s", ",.0f"),
             "speed, × fairseq": spread,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import torch
 from fairseq.sequence_generator import SequenceGenerator
 from omegaconf import OmegaConf
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.network.precision import to_bfloat16
@@ -299,16 +299,36 @@ def pairs(low: str) -> list[tuple[str, str]]:
     return [*found, ("CTranslate2", "int8" if low == "bfloat16" else low)]
 
 
-@contextlib.contextmanager
-def counted_steps(model: Any) -> Iterator[list[int]]:
-    """Counts how often the decoder's last layer runs."""
-    count = [0]
+class Counts(TorchDispatchMode):
+    """Counts a decoder's steps, and the operators of all that runs meanwhile.
 
-    def note(*_: Any) -> None:
-        count[0] += 1
+    Args:
+        model: whose decoder's last layer runs once a step.
 
-    handle = model.decoder.layers[-1].register_forward_hook(note)
-    try:
-        yield count
-    finally:
-        handle.remove()
+    Attributes:
+        steps: of the search.
+        operators: that compute or copy; views cost next to nothing.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.steps = self.operators = 0
+        self.layer = model.decoder.layers[-1]
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        self.operators += not function.is_view
+        return function(*args, **(kwargs or {}))
+
+    def __enter__(self) -> Counts:
+        self.handle = self.layer.register_forward_hook(self._note)
+        super().__enter__()
+        return self
+
+    def __exit__(self, *reason: Any) -> None:
+        super().__exit__(*reason)
+        self.handle.remove()
+
+    def _note(self, *_: Any) -> None:
+        self.steps += 1
