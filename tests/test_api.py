@@ -146,20 +146,22 @@ def test_a_plain_transformer_is_not_bidirectional():
 def test_every_architecture_is_registered():
     from fairseq.models import ARCH_MODEL_REGISTRY
 
-    wanted = {"sb_transformer"} | {
-        f"sb_transformer_{name}"
-        for name in ("tiny", "iwslt_de_en", "wmt_en_de", "wmt_en_de_big")
+    wanted = {
+        f"{family}_transformer{name}"
+        for family in ("sb", "abd")
+        for name in ("", "_tiny", "_iwslt_de_en", "_wmt_en_de", "_wmt_en_de_big")
     }
     assert wanted <= set(ARCH_MODEL_REGISTRY)
 
 
+@pytest.mark.parametrize("family", ["sb", "abd"])
 @pytest.mark.parametrize("name", ["", "_tiny", "_iwslt_de_en", "_wmt_en_de"])
-def test_architectures_have_fairseqs_defaults(name):
+def test_architectures_have_fairseqs_defaults(name, family):
     from fairseq.models import ARCH_CONFIG_REGISTRY
 
     ours, theirs = Namespace(), Namespace()
-    ARCH_CONFIG_REGISTRY[f"sb_transformer{name}"](ours)
+    ARCH_CONFIG_REGISTRY[f"{family}_transformer{name}"](ours)
     ARCH_CONFIG_REGISTRY[f"transformer{name}"](theirs)
     for key, value in vars(theirs).items():
         assert getattr(ours, key) == value
-    assert ours.sb_fusion == "tanh"
+    assert getattr(ours, "sb_fusion", None) == ("tanh" if family == "sb" else None)

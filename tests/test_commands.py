@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from conftest import SIZES
 
 from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.symbols import RESERVED
+from sbnmt_plugin.tools.commands import probe_reading
 
 
 @pytest.fixture(scope="module")
@@ -380,6 +383,13 @@ def test_weights_of_another_family_are_refused(data, trained_abd, teacher, tmp_p
     assert "has no backward decoder" in str(caught.value.__context__)
     path = run_train(data, tmp_path / "b", *words, trained_abd)
     assert len(best(run_generate(data, path))) == SIZES["test"]
+
+
+def test_what_streams_read_of_each_other_is_not_asked_of_abd(data, trained_abd):
+    words = [str(data), "--path", str(trained_abd), "--cpu"]
+    refused = pytest.raises(ValueError, match="--path must be one sb_transformer: no")
+    with mock.patch.object(sys, "argv", ["probe_reading", *words]), refused:
+        probe_reading.main()
 
 
 def test_python_translates_as_fairseq_generate_does(data, trained_abd):
