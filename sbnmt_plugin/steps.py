@@ -32,6 +32,7 @@ STEPS = {
     "report": ("report.py", "the paper's analyses of any outputs as one page"),
     "trace-page": ("trace_page.py", "one page that shows how the two beams met"),
     "benchmark": ("benchmark.py", "speed and memory beside stock fairseq"),
+    "campaign": ("campaign.py", "attempts to make the other steps lose something"),
 }
 
 

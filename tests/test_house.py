@@ -33,6 +33,7 @@ RINGS = (
     ("tools.recipes",),
     ("tools.report",),
     ("tools.benchmark",),
+    ("tools.campaign",),
     ("tools.commands",),  # what `sbnmt STEP` runs
     ("__main__",),  # finds it by its name
 )

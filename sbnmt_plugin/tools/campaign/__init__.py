@@ -1,0 +1,1 @@
+"""Attempts to make the other steps lose something: kills, floods, garbage."""

@@ -1,0 +1,140 @@
+"""What else befalls a command: no space, no permission, a file that goes, a clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sbnmt_plugin.tools.campaign.faults import Faults, Trial, differences, unfinished
+from sbnmt_plugin.tools.campaign.processes import (
+    not_almighty,
+    outlived,
+    small_files,
+    start,
+)
+from sbnmt_plugin.tools.campaign.subjects import Subject, results_of
+
+SMALL = 2000  # bytes: less than any checkpoint, and than the longest file of a subject
+HOUR = 3600
+REFUSED = 2  # exit status of a step for what it says in one line
+
+
+class Accidents:
+    """Each is tried on one subject or more, and the command repeated.
+
+    Args:
+        faults: has stage and folders.
+    """
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self.subjects = faults.stage.subjects()
+
+    def all(self) -> list[Trial]:
+        """Every accident."""
+        trials = []
+        for name, limit in (
+            ("binarise", 300),
+            ("translate", 100),
+            ("training", SMALL),
+        ):
+            before = small_files(limit)
+            trials.append(self.failing(f"full disk: {name}", name, before))
+        for name in ("binarise", "translate"):
+            title = f"read-only folder: {name}"
+            trials.append(self.failing(title, name, not_almighty, read_only=True))
+        return [*trials, self.vanishing(), self.second_driver(), self.clock()]
+
+    def failing(
+        self,
+        title: str,
+        name: str,
+        before: Callable[[], None],
+        read_only: bool = False,
+    ) -> Trial:
+        """A command that cannot write fails, and completes when it can."""
+        subject, trial = self.subjects[name], Trial(title)
+        expected, _ = self.faults.reference(subject)
+        place = self.faults.folder / "accidents" / title
+        place.mkdir(parents=True)
+        kept = place / "kept"
+        kept.write_text("was here before\n")
+        if read_only:
+            place.chmod(0o555)
+        mark = self.faults.mark()
+        (words, *_) = subject.commands(place)
+        running = start(words, self.faults.log(mark, 0), mark, before)
+        status = running.wait()
+        place.chmod(0o755)
+        step = "-m sbnmt_plugin" in " ".join(words)
+        if status <= 0 or (step and status != REFUSED):
+            trial.faults.append(f"status {status}: {running.said()[-1500:]}")
+        if step and "Traceback" in running.said():
+            trial.faults.append(f"not one clear error: {running.said()[-1500:]}")
+        if kept.read_text() != "was here before\n":
+            trial.faults.append("a file of before is damaged")
+        trial.faults += [f"outlived: {words}" for words in outlived(mark)]
+        kept.unlink()
+        return self.completed(subject, place, expected, trial)
+
+    def completed(
+        self, subject: Subject, place: Path, expected: dict[str, str], trial: Trial
+    ) -> Trial:
+        """Repeat, and compare."""
+        self.faults.complete(subject, place, trial)
+        trial.files = len(expected)
+        trial.faults += differences(expected, results_of(subject, place))
+        trial.faults += [f"left: {path}" for path in unfinished(place)]
+        return trial
+
+    def vanishing(self) -> Trial:
+        """A shard is removed while others are translated."""
+        subject = self.subjects["translate"]
+        trial = Trial("vanishing file: translate")
+        expected, _ = self.faults.reference(subject)
+        place = self.faults.folder / "accidents" / trial.subject
+        mark = self.faults.mark()
+        running = [
+            start(words, self.faults.log(mark, i), mark)
+            for i, words in enumerate(subject.commands(place))
+        ]
+        while not (shards := sorted(place.glob("*.shards/*.jsonl"))):
+            if all(one.process.poll() is not None for one in running):
+                break
+            time.sleep(0.01)
+        for shard in shards:
+            shard.unlink(missing_ok=True)
+        for one in running:
+            if one.wait() not in (0, REFUSED) or "Traceback" in one.said():
+                trial.faults.append(f"not one clear error: {one.said()[-1500:]}")
+        return self.completed(subject, place, expected, trial)
+
+    def second_driver(self) -> Trial:
+        """A second driver of the folder is refused, the first one completes."""
+        subject, trial = self.subjects["recipe"], Trial("second driver: recipe")
+        expected, _ = self.faults.reference(subject)
+        place = self.faults.folder / "accidents" / trial.subject
+        (words,) = subject.commands(place)
+        mark = self.faults.mark()
+        first = start(words, self.faults.log(mark, 0), mark)
+        while not (place / "recipe.json").exists() and first.process.poll() is None:
+            time.sleep(0.05)
+        second = start(words, self.faults.log(mark, 1), mark)
+        if second.wait() != REFUSED or "must not be in use" not in second.said():
+            trial.faults.append(f"not refused: {second.said()[-1500:]}")
+        if first.wait():
+            trial.faults.append(f"the first fails: {first.said()[-1500:]}")
+        return self.completed(subject, place, expected, trial)
+
+    def clock(self) -> Trial:
+        """A clock that was an hour fast is set right while a training is stopped."""
+        subject, trial = self.subjects["training"], Trial("clock set back: training")
+        expected, seconds = self.faults.reference(subject)
+        place = self.faults.folder / "accidents" / trial.subject
+        self.faults.disturb(subject, place, seconds, trial)
+        ahead = time.time() + HOUR
+        for path in place.rglob("*"):
+            os.utime(path, (ahead, ahead))
+        return self.completed(subject, place, expected, trial)

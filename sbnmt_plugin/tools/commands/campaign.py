@@ -1,0 +1,106 @@
+r"""Kill the other steps, flood them, feed them garbage; nothing may be lost.
+
+    sbnmt campaign faults --output work/campaign --kills 60
+    sbnmt campaign fuzz --output work/campaign --minutes 15
+
+`faults` kills the recipe driver, the translation by two workers, binarise, a training
+and the benchmark, on a tiny corpus, by SIGKILL, SIGTERM and SIGINT at random moments,
+repeats each command until it is done, and compares its files with those of a run that
+nobody disturbed.  Then disks are full, folders read-only, files vanish, a second driver
+comes, the clock is set back.  `fuzz` feeds changed texts, data folders and records to
+what reads them: an error that says what is wrong, or the same result, never another.
+
+OUTPUT receives faults.json or fuzz.json; the exit status is 1 where anything was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.campaign.outcome import Outcome
+
+# of all kills
+SHARES = {
+    "recipe": 0.35,
+    "translate": 0.2,
+    "binarise": 0.15,
+    "training": 0.2,
+    "benchmark": 0.1,
+}
+ACCIDENTS = "accidents"
+
+
+def parse() -> argparse.Namespace:
+    parser = command.parser(__doc__)
+    parser.add_argument("kind", choices=("faults", "fuzz"))
+    parser.add_argument("--output", required=True, help="new folder to work in")
+    parser.add_argument("--seed", type=int, default=1, help="default 1")
+    parser.add_argument(
+        "--kills", type=int, default=60, help="of faults, in all; default 60"
+    )
+    parser.add_argument(
+        "--subjects",
+        nargs="+",
+        choices=(*SHARES, ACCIDENTS),
+        default=(*SHARES, ACCIDENTS),
+        help="of faults; default: all",
+    )
+    parser.add_argument("--minutes", type=float, default=1.0, help="of fuzz; default 1")
+    args = parser.parse_args()
+    if Path(args.output, f"{args.kind}.json").exists():
+        raise ValueError(
+            f"--output {args.output} must be a new folder, but has a {args.kind}.json: "
+            "choose another"
+        )
+    for flag, value in ("--kills", args.kills), ("--minutes", args.minutes):
+        if not value > 0:
+            raise ValueError(f"{flag} must be > 0, but is {value}")
+    return args
+
+
+def main() -> None:
+    args = parse()
+    # in the background of a shell SIGINT may be ignored, by what is started here, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    outcome = faults(args) if args.kind == "faults" else fuzz(args)
+    print("\n".join(outcome.table()))
+    if outcome.faults():
+        print(f"{outcome.faults()} faults, see {outcome.path}", file=sys.stderr)
+        sys.exit(1)
+
+
+def faults(args: argparse.Namespace) -> Outcome:
+    """Kills, shared out among the subjects, and accidents."""
+    from sbnmt_plugin.tools.campaign.accidents import Accidents
+    from sbnmt_plugin.tools.campaign.faults import Faults, Trial
+
+    outcome = Outcome(Path(args.output) / "faults.json", seed=args.seed)
+
+    def note(trial: Trial) -> None:
+        kills = {name: trial.kills[name] for name in ("SIGKILL", "SIGTERM", "SIGINT")}
+        row = {"subject": trial.subject, **kills, "files compared": trial.files}
+        outcome.add({**row, "faults": trial.faults})
+
+    attack = Faults(Path(args.output), args.seed)
+    for name, subject in attack.stage.subjects().items():
+        if name in args.subjects:
+            kills = max(1, round(args.kills * SHARES[name]))
+            note(attack.attack(subject, kills))
+    if ACCIDENTS in args.subjects:
+        for trial in Accidents(attack).all():
+            note(trial)
+    return outcome
+
+
+def fuzz(args: argparse.Namespace) -> Outcome:
+    """Garbage, until the time is over."""
+    from sbnmt_plugin.tools.campaign.fuzz import rounds
+
+    outcome = Outcome(Path(args.output) / "fuzz.json", seed=args.seed)
+    for row in rounds(Path(args.output), args.seed, 60 * args.minutes):
+        outcome.add(row)
+    return outcome
