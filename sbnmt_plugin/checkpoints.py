@@ -9,22 +9,35 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import os
+import struct
 import typing
 import zipfile
 import zlib
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
 from fairseq import utils
 from fairseq.distributed.utils import _TensorPlaceholder
-from omegaconf import DictConfig, ListConfig
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.base import ContainerMetadata, Metadata
 from omegaconf.nodes import AnyNode
 
 from sbnmt_plugin.symbols import TAGS
 
-OPTIONS = "(--path, --restore-file, --save-dir, --finetune-from-model, checkpoint_file)"
+OPTIONS = (
+    "(--path, --restore-file, --save-dir, --finetune-from-model, --continue-once, "
+    "checkpoint_file)"
+)
+# what reading a zip file raises where it is damaged
+BROKEN = (
+    *(ValueError, zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError),
+    *(OSError, struct.error, zlib.error),
+)
+TIED = 8  # names that one parameter may have, as embeddings do
+MOST_POSITIONS = 2**20
 ALLOWED: list[Any] = [
     argparse.Namespace,
     # when several processes resume, one reads the file and broadcasts it with its
@@ -56,7 +69,7 @@ def checkpoint_files(cfg: Any) -> list[str]:
         restore = cfg.sb_restore_file
         if restore == "checkpoint_last.pt":  # fairseq's default is in --save-dir
             restore = os.path.join(cfg.sb_save_dir, restore)
-        start = cfg.sb_finetune_from_model
+        start = cfg.sb_continue_once or cfg.sb_finetune_from_model
         paths = [restore if start is None or os.path.exists(restore) else start]
     return [path for path in paths if os.path.isfile(path)]
 
@@ -75,11 +88,15 @@ def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
     allow_checkpoint_contents()
     if not os.path.isfile(path):
         raise FileNotFoundError(f"{path} {options} does not exist")
-    if not zipfile.is_zipfile(path):
+    whole = False
+    with contextlib.suppress(zipfile.BadZipFile):
+        whole = zipfile.is_zipfile(path)
+    if not whole:
         raise ValueError(
             f"{path} is not a whole checkpoint {options}: it was cut off while it was "
             "written or copied, or is another kind of file; use another one"
         )
+    check_archive(path, options)
     try:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # torch and its unpickler raise all sorts
@@ -94,7 +111,92 @@ def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
             f"{path} {options} must be a checkpoint of fairseq-train, but has no model "
             "in it: use another one"
         )
+    if wrong := too_much(checkpoint, os.path.getsize(path)):
+        raise ValueError(f"{path} {options} {wrong}: use another one")
     return checkpoint
+
+
+def check_archive(path: str, options: str) -> None:
+    """Refuse a zip file that is damaged, or that unpacks to more than it is.
+
+    torch compresses nothing and compares no checksums.
+
+    Raises:
+        ValueError: with what is wrong.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            packed = [
+                info.filename
+                for info in archive.infolist()
+                if info.compress_type or info.file_size != info.compress_size
+            ]
+            size = sum(info.file_size for info in archive.infolist())
+            if packed or size > os.path.getsize(path):
+                raise ValueError(f"{(packed or ['all'])[0]} unpacks to more")
+            damaged = archive.testzip()
+        if damaged is not None:
+            raise ValueError(f"the checksum of {damaged} is another")
+    except BROKEN as error:
+        raise ValueError(
+            f"{path} {options} cannot be read safely: it is damaged, or no archive as "
+            f"torch writes it ({error}); use another one"
+        ) from error
+
+
+def too_much(checkpoint: dict[str, Any], size: int) -> str | None:
+    """What of a checkpoint would take memory, or look up things, that it does not hold.
+
+    Args:
+        size: of its file, in bytes.
+
+    Returns:
+        What is wrong, to stand after the file's name.
+    """
+    model, settings = checkpoint["model"], settings_of(checkpoint)
+    if not isinstance(model, dict) or not all(map(torch.is_tensor, model.values())):
+        return "must hold parameters, each a tensor, but holds something else"
+    if any(value.layout != torch.strided for value in model.values()):
+        return "must hold dense parameters, but has others"
+    if sum(value.numel() * value.element_size() for value in model.values()) > (
+        TIED * size
+    ):
+        return "must hold all of its parameters, but they are larger than the file"
+    numbers = sum(value.numel() for value in model.values())
+    for side in ("encoder", "decoder"):
+        layers, width, inner = (
+            settings.get(f"{side}_{name}") or 0
+            for name in ("layers", "embed_dim", "ffn_embed_dim")
+        )
+        if layers * width * max(width, inner) > TIED * numbers:
+            return (
+                f"must have the parameters of its settings, but {side}_layers {layers},"
+                f" {side}_embed_dim {width}, {side}_ffn_embed_dim {inner} need more"
+            )
+    for name in ("max_source_positions", "max_target_positions"):
+        if (settings.get(name) or 0) > MOST_POSITIONS:
+            return f"must have {name} ≤ {MOST_POSITIONS}, but has {settings[name]}"
+    for group in ("cfg", "args"):
+        for text in texts_in(checkpoint.get(group)):
+            if "${" in text:  # omegaconf would look it up, also in the environment
+                return f"must have settings that are values, but has {text[:60]!r}"
+    return None
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts in nested settings."""
+    if isinstance(value, argparse.Namespace):
+        value = vars(value)
+    if isinstance(value, (DictConfig, ListConfig)):
+        value = OmegaConf.to_container(value, resolve=False)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in (*value, *value.values()):
+            yield from texts_in(item)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            yield from texts_in(item)
 
 
 def settings_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -102,6 +204,35 @@ def settings_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
     newer = (checkpoint.get("cfg") or {}).get("model")
     settings = newer or checkpoint.get("args") or {}
     return dict(settings if hasattr(settings, "keys") else vars(settings))
+
+
+def check_interface(path: str, given: Collection[str]) -> None:
+    """Refuse, for Python's interface, a checkpoint that itself chooses what is read.
+
+    fairseq takes task, tokeniser and subwords from the checkpoint there.
+
+    Args:
+        given: names of the settings that the caller has chosen.
+
+    Raises:
+        ValueError: another task, or a file for tokeniser or subwords.
+    """
+    settings = read_checkpoint(path).get("cfg") or {}
+    name = (settings.get("task") or {}).get("_name", "sb_translation")
+    if name != "sb_translation":
+        raise ValueError(
+            f"{path} must have been trained by --task sb_translation, but was by {name}"
+        )
+    for group in ("tokenizer", "bpe"):
+        chosen = settings.get(group) or {}
+        values = vars(chosen) if hasattr(chosen, "__dict__") else dict(chosen)
+        for key, value in values.items():
+            if group not in given and key != "_name" and isinstance(value, str):
+                raise ValueError(
+                    f"{path} must not choose what is read, but says {group} "
+                    f"{values.get('_name')} with {key} {value}: give {group} yourself, "
+                    f"or {group}=None"
+                )
 
 
 def check_checkpoints(paths: list[str]) -> None:
@@ -168,6 +299,21 @@ def check_dictionaries(saved: Any, source: Any, target: Any, where: str) -> None
                 f"the {name} dictionary must be the one of {where} ({old}), but is "
                 f"another ({new}): use the dict.*.txt of the training"
             )
+
+
+def forget_files(settings: Any) -> None:
+    """Take the files of embeddings out of a trained model's settings.
+
+    Its embeddings are in the checkpoint; fairseq would read the files once more.
+
+    Args:
+        settings: the model's, with one group for all or one for each side.
+    """
+    for side in ("encoder", "decoder"):
+        group = getattr(settings, side, None)
+        for place, name in (settings, f"{side}_embed_path"), (group, "embed_path"):
+            if getattr(place, name, None) is not None:
+                setattr(place, name, None)
 
 
 def check_start(path: str, source: Any, target: Any) -> None:

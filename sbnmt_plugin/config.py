@@ -121,6 +121,7 @@ class SBTranslationConfig(TranslationConfig):
     sb_restore_file: str = II("checkpoint.restore_file")
     sb_save_dir: str = II("checkpoint.save_dir")
     sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
+    sb_continue_once: Optional[str] = II("checkpoint.continue_once")
 
 
 def refuse_options(cfg: SBTranslationConfig) -> None:

@@ -10,7 +10,7 @@ import torch
 from fairseq import hub_utils
 from torch import Tensor
 
-from sbnmt_plugin.checkpoints import check_checkpoints
+from sbnmt_plugin.checkpoints import check_checkpoints, check_interface
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.numerics import BOTH_NARROW
 
@@ -121,8 +121,8 @@ def load(
 
     Raises:
         FileNotFoundError: no such folder or checkpoint.
-        ValueError: a damaged checkpoint, or two of different directions; two kinds of
-            narrow numbers.
+        ValueError: a damaged checkpoint, or one that chooses what is read; two of
+            different directions; two kinds of narrow numbers.
     """
     if kwargs.get("sb_bf16") and kwargs.get("fp16"):
         raise ValueError(BOTH_NARROW)
@@ -137,7 +137,10 @@ def load(
             )
     if os.path.isdir(model_name_or_path):
         files = checkpoint_file.split(os.pathsep)
-        check_checkpoints([os.path.join(model_name_or_path, x) for x in files])
+        paths = [os.path.join(model_name_or_path, x) for x in files]
+        check_checkpoints(paths)
+        for path in paths:
+            check_interface(path, kwargs)
     loaded = hub_utils.from_pretrained(
         model_name_or_path, checkpoint_file, data_name_or_path, **kwargs
     )

@@ -21,6 +21,7 @@ from sbnmt_plugin.checkpoints import (
     check_start,
     checkpoint_files,
     fingerprint,
+    forget_files,
 )
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig, refuse_options
 from sbnmt_plugin.layout import DEFAULT_BEAM, R2L
@@ -32,6 +33,7 @@ from sbnmt_plugin.search.registry import DEFAULT, Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.symbols import RESERVED, TAGS
+from sbnmt_plugin.training.checksums import check_sums
 from sbnmt_plugin.training.data_files import check_split, load_opposite, warn_of_gold
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 from sbnmt_plugin.training.partners import PartnerNoise, own_words
@@ -80,7 +82,7 @@ class SBTranslationTask(TranslationTask):
 
         Raises:
             FileNotFoundError: no such file.
-            ValueError: the file holds a tag, so the text does.
+            ValueError: the file holds a tag, so the text does; it has been changed.
         """
         if not os.path.exists(filename):
             raise FileNotFoundError(
@@ -88,6 +90,7 @@ class SBTranslationTask(TranslationTask):
                 f"fairseq-preprocess or {command_of('binarise')} wrote, and its "
                 "languages"
             )
+        check_sums(filename)
         dictionary = super().load_dictionary(filename)
         for tag in TAGS:
             if tag in dictionary:
@@ -194,6 +197,7 @@ class SBTranslationTask(TranslationTask):
                     "tell whether those of this command are the same"
                 )
             check_dictionaries(saved, *dictionaries, "the checkpoint")
+            forget_files(cfg)
         elif self.cfg.sb_path is None:
             for path in checkpoint_files(self.cfg):
                 check_start(path, *dictionaries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import random
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,6 +75,12 @@ def binarise(texts: Path, data: Path, *words: str) -> Path:
     with mock.patch.object(sys, "argv", [*command, *words]):
         script.main()
     return data
+
+
+def changeable(data: Path, folder: Path) -> Path:
+    """A copy of a data folder that a test may change: it has no checksums."""
+    shutil.copytree(data, folder, ignore=shutil.ignore_patterns("SHA256SUMS"))
+    return folder
 
 
 @contextlib.contextmanager

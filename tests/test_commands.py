@@ -8,7 +8,16 @@ from unittest import mock
 
 import pytest
 import torch
-from commands import ABD, SB, lines, load, run_generate, run_interactive, run_train
+from commands import (
+    ABD,
+    SB,
+    changeable,
+    lines,
+    load,
+    run_generate,
+    run_interactive,
+    run_train,
+)
 from conftest import SIZES
 
 from sbnmt_plugin.network.abd import ABDTransformerModel
@@ -201,7 +210,7 @@ def test_a_prefix_from_the_data_binds(data, model):
 
 
 def test_a_prefix_needs_target_texts(data, trained, tmp_path):
-    folder = shutil.copytree(data, tmp_path / "bin")
+    folder = changeable(data, tmp_path / "bin")
     for path in folder.glob("test.*.de.*"):
         path.unlink()
     assert len(best(run_generate(folder, trained))) == SIZES["test"]
@@ -407,8 +416,7 @@ def test_python_translates_as_fairseq_generate_does(data, trained_abd):
 
 def test_another_order_of_the_dictionary_is_refused(data, trained, teacher, tmp_path):
     """Same size, so that nothing but the checksum tells."""
-    folder = tmp_path / "bin"
-    shutil.copytree(data, folder)
+    folder = changeable(data, tmp_path / "bin")
     path = folder / "dict.de.txt"
     path.write_text("\n".join(path.read_text().split("\n")[-2::-1]) + "\n")
     refused = pytest.raises(ValueError, match="the target dictionary must be the one")

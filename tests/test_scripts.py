@@ -16,7 +16,16 @@ from unittest import mock
 import in_process
 import pytest
 import torch
-from commands import PLUGIN, ROOT, SB, load, run_generate, run_train, write_texts
+from commands import (
+    PLUGIN,
+    ROOT,
+    SB,
+    changeable,
+    load,
+    run_generate,
+    run_train,
+    write_texts,
+)
 
 from sbnmt_plugin.symbols import RESERVED, TAGS
 from sbnmt_plugin.tools import jobs, origin, quiet, tokens, translator, unfinished
@@ -346,7 +355,7 @@ def test_workers_write_the_same(data, tmp_path):
 @pytest.fixture
 def folder(data, tmp_path):
     """A copy of the data that a test may damage."""
-    return Path(shutil.copytree(data, tmp_path / "bin"))
+    return changeable(data, tmp_path / "bin")
 
 
 def test_an_opposite_stream_of_another_length_is_refused(data, folder, tmp_path):

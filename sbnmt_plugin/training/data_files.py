@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import struct
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from fairseq.data import ConcatDataset, data_utils
 from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 
 from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.training.checksums import check_sums
 
 logger = logging.getLogger(__name__)
 
@@ -18,6 +20,7 @@ logger = logging.getLogger(__name__)
 # (4 bytes each), n offsets (8)
 MAGIC = b"MMIDIDX\x00\x00"
 HEADER = len(MAGIC) + 17
+BLOCK = 2**20  # lines of an index that are looked at together
 OLDER = (b"TNTIDX", b"HUFFIDX")  # formats that are not looked into
 ANEW = f"binarise all texts of the split together again ({command_of('binarise')})"
 
@@ -51,7 +54,7 @@ def check_stream(prefix: str, impl: Any) -> bool:
 
     Raises:
         ValueError: half of its two files, files of another ``--dataset-impl``, or
-            one that has been cut off.
+            one that has been cut off or changed.
     """
     if not dataset_exists(prefix, impl):
         there = [f"{prefix}{end}" for end in ("", ".bin", ".idx")]
@@ -62,31 +65,44 @@ def check_stream(prefix: str, impl: Any) -> bool:
                 f"{prefix} must be there as {wanted} (--dataset-impl "
                 f"{impl or 'mmap'}), but is as {' and '.join(there)} only: {ANEW}"
             )
+        check_sums(f"{prefix}.bin", f"{prefix}.idx")  # that it is meant to be missing
         return False
     if impl != "raw" and not _is_whole(prefix):
         raise ValueError(
-            f"{prefix}.bin and .idx must be whole, but are cut off: {ANEW}"
+            f"{prefix}.bin and .idx must be whole, but are cut off or damaged: {ANEW}"
         )
+    check_sums(*(f"{prefix}{end}" for end in ("", ".bin", ".idx")))
     return True
 
 
 def _is_whole(prefix: str) -> bool:
-    """Whether index and data have the lengths that they promise (mmap format)."""
-    with open(f"{prefix}.idx", "rb") as file:
-        header = file.read(HEADER)
+    """Whether index and data are as fairseq's mmap format promises.
+
+    The lines stand one after the other: each starts where the one before it ends.
+    """
+    with open(f"{prefix}.idx", "rb") as lengths, open(f"{prefix}.idx", "rb") as starts:
+        header = lengths.read(HEADER)
         if not header.startswith(MAGIC):
             return header.startswith(OLDER)
-        count = int.from_bytes(header[-8:], "little")
-        if os.path.getsize(file.name) != HEADER + (4 + 8) * count:
+        if len(header) < HEADER:
             return False
-        if count == 0:
-            return True
-        file.seek(HEADER + 4 * (count - 1))
-        length = int.from_bytes(file.read(4), "little")  # of the last line
-        file.seek(-8, os.SEEK_END)
-        start = int.from_bytes(file.read(8), "little")
-    width = np.dtype(_code_to_dtype[header[-9]]).itemsize
-    return os.path.getsize(f"{prefix}.bin") >= start + width * length
+        version, code, count = struct.unpack("<QBQ", header[len(MAGIC) :])
+        if version != 1 or code not in _code_to_dtype:
+            return False
+        if os.path.getsize(lengths.name) != HEADER + (4 + 8) * count:
+            return False
+        width, end = np.dtype(_code_to_dtype[code]).itemsize, 0
+        starts.seek(HEADER + 4 * count)
+        for _ in range(0, count, BLOCK):
+            number = min(BLOCK, count)
+            count -= number
+            bytes_ = np.fromfile(lengths, np.int32, number).astype(np.int64) * width
+            ends = end + np.cumsum(bytes_)
+            wanted = np.fromfile(starts, np.int64, number)
+            if (bytes_ < 0).any() or not np.array_equal(wanted, ends - bytes_):
+                return False
+            end = int(ends[-1])
+    return os.path.getsize(f"{prefix}.bin") >= end
 
 
 def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:

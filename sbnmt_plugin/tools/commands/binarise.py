@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 from pathlib import Path
 
 from fairseq import options
@@ -24,6 +25,7 @@ from fairseq_cli import preprocess
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import read_parallel, refuse_reserved
 from sbnmt_plugin.tools.unfinished import new_folder
+from sbnmt_plugin.training.checksums import write_sums
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
@@ -78,6 +80,11 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
             f"--destdir {destination} must be a new folder, but exists: remove it or "
             "choose another"
         )
+    if os.pathsep in str(destination):
+        raise ValueError(
+            f"--destdir {destination} must have no {os.pathsep} in it, where fairseq "
+            "takes it for several folders: choose another"
+        )
     prefixes = {split: getattr(args, f"{split}pref") for split in SPLITS}
     opposites = {
         split: check_texts(prefix, languages)
@@ -97,6 +104,7 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
         for split, opposite in opposites.items():
             if opposite is not None:
                 write_opposite(temporary, split, opposite, settings)
+        write_sums(temporary)
     logger.info("wrote %s", destination)
 
 

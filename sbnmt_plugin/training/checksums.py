@@ -1,0 +1,77 @@
+"""SHA256SUMS beside the files of a data folder: a changed byte is an error.
+
+The form is that of sha256sum, so ``sha256sum -c SHA256SUMS`` checks a folder, too.
+Folders without it, as fairseq-preprocess writes them, are taken as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from sbnmt_plugin.steps import command_of
+
+NAME = "SHA256SUMS"
+LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+BLOCK = 2**20
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Of a file's bytes, in hexadecimal digits."""
+    made = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK):
+            made.update(block)
+    return made.hexdigest()
+
+
+def write_sums(folder: Path) -> None:
+    """Note the checksums of all files of a folder but logs."""
+    paths = sorted(p for p in folder.iterdir() if p.is_file() and p.suffix != ".log")
+    lines = [f"{sha256_of(path)}  {path.name}\n" for path in paths]
+    (folder / NAME).write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def check_sums(*paths: str) -> None:
+    """Compare files with the checksums noted in their folder, where there are any.
+
+    Raises:
+        ValueError: one differs or is missing; a line of the checksums is none.
+    """
+    for path in paths:
+        folder, name = os.path.split(path)
+        noted = noted_sums(os.path.join(folder, NAME)).get(name)
+        if noted is None:
+            continue
+        if not os.path.isfile(path) or sha256_of(path) != noted:
+            raise ValueError(
+                f"{path} must be as it was written, but its SHA-256 is not that in "
+                f"{NAME} beside it: it is damaged; binarise the texts again "
+                f"({command_of('binarise')}), or remove {NAME} if you have changed the "
+                "folder yourself"
+            )
+
+
+def noted_sums(path: str) -> dict[str, str]:
+    """Checksums by the names of their files; none where the file is missing.
+
+    Raises:
+        ValueError: a line of another form.
+    """
+    if not os.path.isfile(path):
+        return {}
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+        lines = file.read().split("\n")
+    found = {}
+    for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
+        match = LINE.fullmatch(line)
+        if match is None:
+            raise ValueError(
+                f"{path}, line {number}, must be a SHA-256, two blanks and a name, but "
+                "is not: it is damaged; remove it if you trust the folder, or binarise "
+                "the texts again"
+            )
+        found[match[2]] = match[1]
+    return found
