@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import logging
 import os
 import re
 import signal
@@ -85,6 +86,7 @@ def run(action: Callable[[], None]) -> None:
     Ended by SIGTERM, it removes its temporary files as after an interrupt.
     """
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    logging.raiseExceptions = False  # a full disk is told of once, not for every line
     try:
         action()
         sys.stdout.flush()

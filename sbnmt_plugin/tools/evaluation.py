@@ -9,7 +9,7 @@ from typing import Any
 
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.scoring import Scores, mean, scores, slices, tokenised_bleu
-from sbnmt_plugin.tools.text import read_lines, remove_bpe
+from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.tokens import detokenise
 from sbnmt_plugin.tools.translations import read_generated, read_translations
 
@@ -140,5 +140,6 @@ def l2r_wins(records: Path) -> float:
     Args:
         records: what --sb-records has written.
     """
-    winners = [json.loads(line)["winner"] for line in read_lines(records)]
-    return round(100 * winners.count("l2r") / len(winners), 1)
+    with as_written(records, "decode again"):
+        winners = [json.loads(line)["winner"] for line in read_lines(records)]
+        return round(100 * winners.count("l2r") / len(winners), 1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sbnmt_plugin.symbols import RESERVED
@@ -66,6 +67,32 @@ def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:
                 f"instead of {len(texts[0])}"
             )
     return texts
+
+
+# what reading a damaged file raises, somewhere in the middle
+DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+
+
+@contextlib.contextmanager
+def as_written(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+    """Make one error of whatever goes wrong while a file is read.
+
+    Args:
+        path: the file, which a step of ours, or of fairseq's, has written.
+        remedy: what to do where it is damaged.
+
+    Raises:
+        ValueError: with path and remedy; one that names the path is passed on.
+    """
+    try:
+        yield
+    except (*DAMAGE, RecursionError) as error:
+        if isinstance(error, ValueError) and str(path) in str(error):
+            raise
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        raise ValueError(
+            f"{path} must be as it was written, but is damaged ({reason}): {remedy}"
+        ) from error
 
 
 def refuse_reserved(path: str | os.PathLike[str], lines: Iterable[str]) -> None:

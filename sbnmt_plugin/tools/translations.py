@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from sbnmt_plugin.steps import command_of
-from sbnmt_plugin.tools.text import read_lines
+from sbnmt_plugin.tools.text import as_written, read_lines
 
 
 def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str]:
@@ -57,10 +57,11 @@ def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:
             )
         path = files[0]
     found: dict[int, str] = {}
-    for line in read_lines(path):
-        if line.startswith("H-"):
-            name, _, text = line.split("\t", 2)
-            found.setdefault(int(name[2:]), text)  # the best of an n-best list is first
+    with as_written(path, "decode again"):
+        for line in read_lines(path):
+            if line.startswith("H-"):
+                name, _, text = line.split("\t", 2)
+                found.setdefault(int(name[2:]), text)  # the best of a list is first
     if not found:
         raise ValueError(
             f"{path} must have fairseq-generate's lines H-…, but has none: decode "

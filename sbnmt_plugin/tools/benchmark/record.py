@@ -14,7 +14,7 @@ from sbnmt_plugin.tools.benchmark.results import (
     markdown,
     measured,
 )
-from sbnmt_plugin.tools.text import write_lines
+from sbnmt_plugin.tools.text import as_written, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
 Row = dict[str, Any]
@@ -44,18 +44,16 @@ class Record:
     def _earlier(self, result: Row) -> Row:
         """What is there, if this run may continue it."""
         remedy = "choose another --output, or remove that file to measure anew"
-        try:
+        with as_written(self.path, remedy):
             known = json.loads(self.path.read_text(encoding="utf-8"))
             differences = origin.differences(known[ORIGIN], result[ORIGIN])
-        except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(
-                f"{self.path} is damaged, or of an earlier version: {remedy}"
-            ) from error
+            commands = known["command"].split("; ")
+            markdown(known)
         if differences:
             raise ValueError(
                 f"{self.path} was measured with {', '.join(differences)}: {remedy}"
             )
-        if result["command"] not in known["command"].split("; "):
+        if result["command"] not in commands:
             known["command"] += f"; {result['command']}"
         return dict(known)
 

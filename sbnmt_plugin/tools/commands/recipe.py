@@ -15,6 +15,7 @@ With --print nothing is run: the same steps are printed as a shell script.
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,11 @@ def parse() -> argparse.Namespace:
                 raise ValueError(f"--{name} is for a run: leave it out with --print")
     elif args.work is None:
         raise ValueError("--work must name the folder to write to (or give --print)")
+    elif os.pathsep in str(Path(args.work).resolve()):
+        raise ValueError(
+            f"--work {args.work} must have no {os.pathsep} in its path, where fairseq "
+            "takes it for several folders: choose another"
+        )
     for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
         if value is not None and value < 1:
             raise ValueError(f"{flag} must be ≥ 1, but is {value}")

@@ -34,7 +34,7 @@ from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.report.logs import read_generate_log
 from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.scoring import tokenised_bleu
-from sbnmt_plugin.tools.text import read_lines, remove_bpe
+from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -125,7 +125,9 @@ def from_work(args: argparse.Namespace) -> list[str]:
             if path.is_file():
                 options = f"--path {shlex.quote(str(path))} {extra}"
                 args.system.append(f"{name}={options.strip()}")
-    words = search_options(json.loads((work / "recipe.json").read_text("utf-8")))
+    recipe = work / "recipe.json"
+    with as_written(recipe, "give a folder that the step recipe has filled"):
+        words = search_options(json.loads(recipe.read_text("utf-8")))
     if "--beam" in words:
         place = words.index("--beam")
         del words[place : place + 2]
@@ -225,8 +227,12 @@ def main() -> None:
             "reference sha256": origin.sha256_of(*references),
             origin.MODELS: origin.stamps_of(words),
         }
-        done = json.loads(result.read_text()) if result.exists() else None
-        if done is not None and (other := origin.differences(done.pop("job"), job)):
+        done, other = None, []
+        if result.exists():
+            with as_written(result, "remove it to decode anew"):
+                done = json.loads(result.read_text(encoding="utf-8"))
+                other = origin.differences(done.pop("job"), job)
+        if other:
             raise ValueError(
                 f"{folder} was decoded with {', '.join(other)}: remove "
                 f"{args.output}.runs to decode anew, or repeat the first command"

@@ -20,6 +20,7 @@ from sbnmt_plugin.tools.recipes.results import write_table
 from sbnmt_plugin.tools.recipes.settings import find_recipe, load_recipe
 from sbnmt_plugin.tools.recipes.table import beside_the_paper, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
+from sbnmt_plugin.tools.text import as_written
 
 
 def column(path: Path) -> str:
@@ -32,7 +33,9 @@ def load(name: str) -> dict[str, Any]:
     path = Path(name)
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
-    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    with as_written(path, "give a table.json of the step recipe"):
+        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        render(table)  # whether it has all that is shown
     return table
 
 

@@ -7,6 +7,7 @@ a line that begins with END unless the driver was killed.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import platform
@@ -22,9 +23,10 @@ from sbnmt_plugin.steps import HOME
 LAUNCH, AT, END = "== launch ", "== at ", "== end "
 STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")
 COMMIT = re.compile(r"^== launch .*\| commit (\S+) \|")
-PEAK = re.compile(r"^== end .*\| peak ([\d.]+) GiB")
+NUMBER = r"\d+(?:\.\d+)?"
+PEAK = re.compile(rf"^== end .*\| peak ({NUMBER}) GiB")
 EPOCH = re.compile(r"\| epoch (\d+) \| loss ")
-GPU = re.compile(r"total memory = ([\d.]+) ?GB ; name = (\S.*?)\s*$")
+GPU = re.compile(rf"total memory = ({NUMBER}) ?GB ; name = (\S.*?)\s*$")
 PEAK_MEMORY = "peak memory (GiB)"  # a key of costs
 PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
 
@@ -104,18 +106,25 @@ def seconds(lines: list[str]) -> int:
     for line in lines:
         if line.startswith(LAUNCH):
             last = None
-        found = STAMP.match(line)
-        if found:
-            stamp = datetime.datetime.fromisoformat(found.group(1))
+        stamp = time_of(line)
+        if stamp:
             if last:
                 total += max(0.0, (stamp - last).total_seconds())
             last = stamp
     return round(total)
 
 
+def time_of(line: str) -> datetime.datetime | None:
+    """When a line of a log was written."""
+    found = STAMP.match(line)
+    with contextlib.suppress(ValueError):  # no day of any month
+        return datetime.datetime.fromisoformat(found.group(1)) if found else None
+    return None
+
+
 def number(line: str, name: str) -> float | None:
     """``name``'s value in a line of ``--log-format simple``."""
-    found = re.search(rf"\| {name} ([-\d.e+]+)", line)
+    found = re.search(rf"\| {name} (-?{NUMBER}(?:e[-+]?\d+)?)\b", line)
     return float(found.group(1)) if found else None
 
 

@@ -29,7 +29,7 @@ from sbnmt_plugin.tools.recipes.systems import (
 )
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
 from sbnmt_plugin.tools.significance import bootstrap
-from sbnmt_plugin.tools.text import read_lines
+from sbnmt_plugin.tools.text import as_written, read_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
 WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
@@ -194,13 +194,16 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
             split_name(name)[1],
         ),
     )
-    rows = [build_row(work, settings, name) for name in names]
+    rows = []
     signatures: dict[str, str] = {}
     for name in names:
-        scored = json.loads((folder / f"{name}.json").read_text("utf-8"))
-        for key in SCORES:
-            if key in scored:
-                signatures[key] = scored[key]["signature"]
+        path = folder / f"{name}.json"
+        with as_written(
+            path, f"remove it and {folder}/*/{name}.json, and evaluate anew"
+        ):
+            rows.append(build_row(work, settings, name))
+            scored = json.loads(path.read_text("utf-8"))
+            signatures |= {k: scored[k]["signature"] for k in SCORES if k in scored}
     return {
         "command": command,
         "machine": machine(),

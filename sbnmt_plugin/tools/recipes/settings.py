@@ -18,6 +18,7 @@ from sbnmt_plugin.tools.recipes.systems import (
     split_name,
     trained_as,
 )
+from sbnmt_plugin.tools.text import as_written
 
 # key: type, default (... if the key must be there)
 KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
@@ -93,7 +94,21 @@ def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
     path = folder / "recipe.yaml"
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: give a recipe's folder")
-    recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+    with as_written(path, "see the recipes in examples"):
+        return checked(path, small)
+
+
+def checked(path: Path, small: bool) -> dict[str, Any]:
+    """What recipe.yaml holds.
+
+    Raises:
+        ValueError: see :func:`load_recipe`.
+    """
+    try:
+        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{path} must be YAML, but is not: {reason}") from error
     if not isinstance(recipe, dict):
         raise ValueError(f"{path} must hold keys and values, but does not")
     overlay = recipe.pop("small", None)
@@ -115,7 +130,7 @@ def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
         if not isinstance(value, kind):
             raise ValueError(f"{path}: {key} must be a {kind}, but is {value!r}")
     check(recipe, path)
-    return recipe
+    return dict(recipe)
 
 
 def check(recipe: dict[str, Any], path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from sbnmt_plugin.tools.recipes.settings import SCORE
 from sbnmt_plugin.tools.recipes.systems import Options
+from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 
 # what every row depends on; a work folder keeps one value of each
@@ -71,8 +72,9 @@ def check_recipe(work: Path, settings: dict[str, Any]) -> None:
     path = work / "recipe.json"
     if not path.exists():
         return
-    known = json.loads(path.read_text("utf-8"))
-    known["score"] = {**SCORE, **known.get("score", {})}  # a key may be newer than that
+    with as_written(path, "remove it if the folder belongs to this recipe"):
+        known = json.loads(path.read_text("utf-8"))
+        known["score"] = {**SCORE, **known.get("score", {})}  # may have newer keys
     changed = [key for key in SHARED if known.get(key) != settings[key]]
     if changed:
         raise ValueError(
@@ -103,7 +105,8 @@ def same_options(folder: Path, options: Options) -> None:
         with new_file(path) as file:
             json.dump(options, file, indent=1, ensure_ascii=False)
         return
-    known = json.loads(path.read_text("utf-8"))
+    with as_written(path, "remove it if the folder was begun with these options"):
+        known = dict(json.loads(path.read_text("utf-8")))
     changed = [k for k in {**known, **options} if known.get(k) != options.get(k)]
     if changed:
         raise ValueError(

@@ -13,7 +13,7 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools.report.winners import NAMES, Race, race
-from sbnmt_plugin.tools.text import read_lines, read_parallel, remove_bpe
+from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel, remove_bpe
 
 CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 SPELLS = re.compile(r"[\W_]+|unk")
@@ -145,6 +145,15 @@ def read_races(flag: str, path: Path, source: list[str]) -> list[Race]:
     Raises:
         ValueError: they do not cover the sources, or belong to others.
     """
+    with as_written(path, "decode again"):
+        return races_of(flag, path, source)
+
+
+def races_of(flag: str, path: Path, source: list[str]) -> list[Race]:
+    """
+    Raises:
+        ValueError: see :func:`read_races`.
+    """
     records = read_jsonl(flag, path, ("id", "source", "winner", *NAMES))
     count = len(source)
     places = {spelling(line): i for i, line in reversed(list(enumerate(source)))}
@@ -193,17 +202,13 @@ def read_sweep(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: something else.
     """
-    try:
+    remedy = f"--beam-sweep must be what {command_of('sweep-beam')} wrote"
+    with as_written(path, remedy):
         sweep = json.loads("\n".join(read_lines(path)))
-        rows = sweep["runs"]
-        good = all({"system", "beam", "BLEU"} <= set(row) for row in rows)
-    except (json.JSONDecodeError, TypeError, KeyError):
-        good = False
-    if not good or not rows:
-        raise ValueError(
-            f"--beam-sweep {path} must be what {command_of('sweep-beam')} wrote, "
-            "but is not"
-        )
+        if not sweep["runs"] or not all(
+            {"system", "beam", "BLEU"} <= set(row) for row in sweep["runs"]
+        ):
+            raise ValueError("no runs of systems with beams")
     return dict(sweep)
 
 

@@ -10,6 +10,11 @@ from sbnmt_plugin.tools.report.inputs import read_jsonl
 
 KEYS = ("id", "source", "beam", "pairing", "steps", "pool")
 MOST = 200  # sentences in a page; each has all hypotheses of all steps
+PAIRINGS = {
+    "rank": "Hypotheses of the same rank are partners: each looks at what the other "
+    "has written, and is paired anew at every step.",
+    "best": "Every hypothesis looks at the best one of the other direction.",
+}
 MISSING = (
     "No trace was given. Decode a few sentences with --sb-trace FILE.jsonl and give it "
     "as --trace FILE.jsonl."
@@ -28,6 +33,11 @@ def read_traces(path: Path) -> list[dict[str, Any]]:
             f"--trace {path} must hold the steps of a sentence a line, but does not: "
             "give the file that --sb-trace wrote"
         )
+    if any(trace["pairing"] not in PAIRINGS for trace in found):
+        raise ValueError(
+            f"--trace {path} must have a pairing of {', '.join(PAIRINGS)}, but has "
+            "another: give the file that --sb-trace wrote"
+        )
     found.sort(key=lambda trace: trace["id"] if trace["id"] is not None else -1)
     return found[:MOST]
 
@@ -37,11 +47,7 @@ def section(traces: list[dict[str, Any]]) -> Section:
     title = "Inside the search"
     if not traces:
         return Section("trace", title, missing=MISSING)
-    pairing = {
-        "rank": "Hypotheses of the same rank are partners: each looks at what the "
-        "other has written, and is paired anew at every step.",
-        "best": "Every hypothesis looks at the best one of the other direction.",
-    }[traces[0]["pairing"]]
+    pairing = PAIRINGS[traces[0]["pairing"]]
     return Section(
         "trace",
         title,
