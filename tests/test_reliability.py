@@ -183,3 +183,65 @@ def test_a_clock_that_is_set_back_takes_nothing_from_the_cost():
     lines = [f"2026-11-21 {time} | INFO | x" for time in times]
     lines.insert(0, f"{costs.LAUNCH}2026-11-21 10:00:00 | commit x |")
     assert costs.seconds(lines) == 50
+
+
+# ---------------------------------------------------------------- the campaign
+
+
+@pytest.fixture(scope="module")
+def attack(tmp_path_factory):
+    from sbnmt_plugin.tools.campaign.faults import Faults
+
+    return Faults(tmp_path_factory.mktemp("campaign"), 5)
+
+
+@pytest.mark.parametrize("name", ["binarise", "translate"])
+def test_a_short_round_of_kills_loses_nothing(attack, name):
+    trial = attack.attack(attack.stage.subjects()[name], 2)
+    assert sum(trial.kills.values()) >= 2
+    assert trial.files and not trial.faults
+
+
+def test_a_full_disk_is_one_error_and_a_repetition_completes(attack):
+    from sbnmt_plugin.tools.campaign.accidents import Accidents
+    from sbnmt_plugin.tools.campaign.processes import small_files
+
+    accidents = Accidents(attack)
+    for name, limit in ("binarise", 300), ("translate", 100):
+        trial = accidents.failing(f"full disk {name}", name, small_files(limit))
+        assert trial.files and not trial.faults
+
+
+def test_losses_would_be_found(tmp_path):
+    from sbnmt_plugin.tools.campaign import faults, processes, subjects
+
+    (tmp_path / ".a.7.tmp").touch()
+    assert faults.unfinished(tmp_path)
+    told = faults.differences({"a": "1", "b": "1"}, {"b": "2", "c": "1"})
+    assert told == ["differs: b", "missing: a", "too many: c"]
+    running = processes.start(SLEEPS, tmp_path / "log", "here")
+    for _ in range(100):
+        if processes.alive("here"):
+            break
+        time.sleep(0.02)
+    assert processes.alive("here") and not processes.alive("there")
+    running.process.kill()
+    running.wait()
+    times = {"score": 1, "seconds": [2], "rows": [{"tokens/s": 3, "steps": 4}]}
+    assert subjects.without_times(times) == {"score": 1, "rows": [{"steps": 4}]}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["recipe", "toy", "--work", "a:b"],
+        ["binarise", "-s", "a", "-t", "b", "--destdir", "a:b"],
+    ],
+)
+def test_a_folder_that_fairseq_would_split_is_refused(words, tmp_path):
+    words = [sys.executable, "-m", "sbnmt_plugin", *words]
+    done = subprocess.run(
+        words, capture_output=True, text=True, cwd=tmp_path, env=environment()
+    )
+    assert done.returncode == 2 and "must have no : in it" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sbnmt_plugin.tools.campaign.faults import Faults, Trial, differences, unfinished
 from sbnmt_plugin.tools.campaign.processes import (
+    hindered,
     not_almighty,
     outlived,
     small_files,
@@ -57,7 +58,7 @@ class Accidents:
         """A command that cannot write fails, and completes when it can."""
         subject, trial = self.subjects[name], Trial(title)
         expected, _ = self.faults.reference(subject)
-        place = self.faults.folder / "accidents" / title
+        place = self.faults.folder / "accidents" / title.replace(":", "")
         place.mkdir(parents=True)
         kept = place / "kept"
         kept.write_text("was here before\n")
@@ -65,14 +66,13 @@ class Accidents:
             place.chmod(0o555)
         mark = self.faults.mark()
         (words, *_) = subject.commands(place)
-        running = start(words, self.faults.log(mark, 0), mark, before)
-        status = running.wait()
+        status, said = hindered(words, mark, before)
         place.chmod(0o755)
         step = "-m sbnmt_plugin" in " ".join(words)
         if status <= 0 or (step and status != REFUSED):
-            trial.faults.append(f"status {status}: {running.said()[-1500:]}")
-        if step and "Traceback" in running.said():
-            trial.faults.append(f"not one clear error: {running.said()[-1500:]}")
+            trial.faults.append(f"status {status}: {said[-1500:]}")
+        if step and "Traceback" in said:
+            trial.faults.append(f"not one clear error: {said[-1500:]}")
         if kept.read_text() != "was here before\n":
             trial.faults.append("a file of before is damaged")
         trial.faults += [f"outlived: {words}" for words in outlived(mark)]
@@ -94,7 +94,7 @@ class Accidents:
         subject = self.subjects["translate"]
         trial = Trial("vanishing file: translate")
         expected, _ = self.faults.reference(subject)
-        place = self.faults.folder / "accidents" / trial.subject
+        place = self.faults.folder / "accidents" / trial.subject.replace(":", "")
         mark = self.faults.mark()
         running = [
             start(words, self.faults.log(mark, i), mark)
@@ -115,7 +115,7 @@ class Accidents:
         """A second driver of the folder is refused, the first one completes."""
         subject, trial = self.subjects["recipe"], Trial("second driver: recipe")
         expected, _ = self.faults.reference(subject)
-        place = self.faults.folder / "accidents" / trial.subject
+        place = self.faults.folder / "accidents" / trial.subject.replace(":", "")
         (words,) = subject.commands(place)
         mark = self.faults.mark()
         first = start(words, self.faults.log(mark, 0), mark)
@@ -132,7 +132,7 @@ class Accidents:
         """A clock that was an hour fast is set right while a training is stopped."""
         subject, trial = self.subjects["training"], Trial("clock set back: training")
         expected, seconds = self.faults.reference(subject)
-        place = self.faults.folder / "accidents" / trial.subject
+        place = self.faults.folder / "accidents" / trial.subject.replace(":", "")
         self.faults.disturb(subject, place, seconds, trial)
         ahead = time.time() + HOUR
         for path in place.rglob("*"):

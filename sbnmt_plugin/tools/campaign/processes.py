@@ -41,28 +41,50 @@ class Running:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
 
-def start(
-    words: list[str], log: Path, mark: str, before: Callable[[], None] | None = None
-) -> Running:
+def variables(mark: str) -> dict[str, str]:
+    """The environment of a command.
+
+    Args:
+        mark: of this attempt, for :func:`alive`.
+    """
+    own = {MARK: mark, "OMP_NUM_THREADS": "1"}
+    return {**os.environ, **child_environment(), **own}
+
+
+def start(words: list[str], log: Path, mark: str) -> Running:
     """Start a command.
 
     Args:
         log: for its standard output and error.
-        mark: of this attempt, for :func:`alive`.
-        before: called in the new process, before the command.
+        mark: as for :func:`variables`.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    variables = {
-        **os.environ,
-        **child_environment(),
-        MARK: mark,
-        "OMP_NUM_THREADS": "1",
-    }
     with open(log, "wb") as file:
-        process = subprocess.Popen(
-            words, stdout=file, stderr=file, env=variables, preexec_fn=before
-        )
+        process = subprocess.Popen(words, stdout=file, stderr=file, env=variables(mark))
     return Running(process, log)
+
+
+def hindered(
+    words: list[str], mark: str, before: Callable[[], None]
+) -> tuple[int, str]:
+    """Run a command that lacks something.
+
+    Args:
+        mark: as for :func:`variables`.
+        before: called in its process, before the command.
+
+    Returns:
+        Its exit status, and all that it says, which goes to no file.
+    """
+    done = subprocess.run(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=variables(mark),
+        preexec_fn=before,
+        timeout=LIMIT,
+    )
+    return done.returncode, done.stdout.decode(errors="replace")
 
 
 def alive(mark: str) -> list[str]:
