@@ -1,8 +1,10 @@
 """Garbage: strange text, and files in which something has changed."""
 
 import json
+import os
 import random
 import subprocess
+import sys
 
 import pytest
 from commands import SB, changeable, run_generate, run_train
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sbnmt_plugin.symbols import RESERVED
+from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.campaign import fuzz, garbage
 from sbnmt_plugin.tools.campaign.readers import DataFolder, readers
@@ -75,6 +78,20 @@ def test_a_lost_line_would_be_found(strange, monkeypatch):
     back = strange.there_and_back
     monkeypatch.setattr(strange, "there_and_back", lambda lines: back(lines)[:-1])
     assert fuzz.binarised(strange, random.Random(2), SECONDS).faults
+
+
+def test_the_step_has_a_file_and_a_table_of_what_it_found(tmp_path):
+    output = tmp_path / "campaign"
+    words = ["campaign", "fuzz", "--output", output, "--minutes", "0.05"]
+    words = [sys.executable, "-m", "sbnmt_plugin", *map(str, words)]
+    environment = {**os.environ, **command.child_environment()}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((output / "fuzz.json").read_text())
+    assert all(row["cases"] and not row["faults"] for row in found["rows"])
+    assert len(done.stdout.splitlines()) == 2 + len(found["rows"])
+    again = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert again.returncode == 2 and "--output" in again.stderr
 
 
 # ---------------------------------------------------------------- data folders

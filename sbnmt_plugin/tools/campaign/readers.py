@@ -21,6 +21,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.tokenizer import tokenize_line
 
 from sbnmt_plugin.checkpoints import read_checkpoint
+from sbnmt_plugin.register import register
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools import jobs, translations
@@ -100,6 +101,7 @@ class DataFolder:
 
 def settings_of(folder: Path) -> Any:
     """The task's, of a training on a data folder."""
+    register()
     words = [str(folder), "--user-dir", str(PLUGIN), "--task", "sb_translation"]
     words += ["--arch", "sb_transformer_tiny"]
     args = options.parse_args_and_arch(options.get_training_parser(), words)
