@@ -38,6 +38,7 @@ from sbnmt_plugin.tools.recipes import (
 )
 from sbnmt_plugin.tools.recipes import settings as recipes
 from sbnmt_plugin.tools.recipes.step import Step
+from sbnmt_plugin.tools.report.cost import frontier
 from sbnmt_plugin.tools.significance import bootstrap
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 
@@ -811,6 +812,40 @@ def test_the_readme_shows_the_committed_numbers(capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for line in capsys.readouterr().out.splitlines():
         assert line in text, f"README.md lacks {line!r}: scripts/table.py --paper"
+
+
+def test_what_is_best_for_its_price():
+    points = {"a": (5, 30), "b": (9, 29), "c": (9, 33), "d": (20, 33), "e": (30, 40)}
+    assert frontier(points, False) == [(5, 30), (9, 33), (30, 40)]
+    assert frontier(points, True) == [(5, 30), (9, 29)]
+
+
+def test_scores_are_drawn_against_what_they_cost(tmp_path, capsys):
+    path, _ = committed()[0]
+    call(show_table, path, "--plot", tmp_path / "new" / "cost")
+    drawn = (tmp_path / "new" / "cost.svg").read_text(encoding="utf-8")
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert sum("total seconds" in row for row in rows) > 3
+    # a marker a system, on the axis and in the legend; fewer were lost
+    assert drawn.count("<use") >= 2 * sum("total seconds" in row for row in rows)
+    assert (tmp_path / "new" / "cost.png").stat().st_size > 1000
+
+
+def test_costs_that_nobody_measured_are_not_drawn(tmp_path):
+    path, _ = committed()[0]
+    table = json.loads(path.read_text(encoding="utf-8"))
+    for row in table["rows"]:
+        row.pop("total seconds", None)
+    (tmp_path / "table.json").write_text(json.dumps(table), encoding="utf-8")
+    with pytest.raises(ValueError, match="--plot needs what the rows cost"):
+        call(show_table, tmp_path / "table.json", "--plot", tmp_path / "cost")
+    assert not (tmp_path / "cost.svg").exists()
+
+
+def test_one_table_is_drawn(tmp_path):
+    path, _ = committed()[0]
+    with pytest.raises(ValueError, match="--plot draws one table"):
+        call(show_table, path, path, "--plot", tmp_path / "cost")
 
 
 def test_a_missing_table_is_named(tmp_path):

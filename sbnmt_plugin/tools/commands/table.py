@@ -2,7 +2,10 @@
 
     sbnmt table --recipe multi30k [--small] --work work/multi30k
     sbnmt table work/multi30k/table.json
-    sbnmt table examples/multi30k/results-small.json
+    sbnmt table examples/multi30k/results-small.json --plot cost
+
+With --plot NAME also NAME.svg and NAME.png are drawn: each system's score against the
+minutes of its whole chain, teachers and pseudo targets included.
 
 With --recipe the table is built from what WORK/results holds, and from WORK/logs what
 it cost, where the recipe's driver has run; it is kept in WORK/table.json.
@@ -51,10 +54,38 @@ def build(recipe: str, work: Path, small: bool) -> dict[str, Any]:
     return write_table(work, settings, called)
 
 
+def plot(table: dict[str, Any], name: str) -> None:
+    """Draw what the rows' scores cost, to NAME.svg and NAME.png.
+
+    Raises:
+        ValueError: a table without costs: of a run without the driver.
+    """
+    from sbnmt_plugin.tools.report.cost import cost
+
+    rates = "WER" in table["signatures"]
+    metric = "WER" if rates else "tokenised BLEU"
+    points = {
+        row["title"]: (row["total seconds"] / 60, row[metric])
+        for row in table["rows"]
+        if row.get("total seconds")
+    }
+    if not points:
+        raise ValueError(
+            "--plot needs what the rows cost, which only the recipe's driver measures: "
+            f"{command_of('recipe')}"
+        )
+    figure = cost(points, f"{metric}, %" if rates else metric, less_is_better=rates)
+    for suffix, data in ((".svg", figure.svg), (".png", figure.png)):
+        path = Path(name + suffix)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
 def main() -> None:
     parser = command.parser(__doc__)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="JSON file")
     parser.add_argument("--paper", action="store_true", help="beside the paper's")
+    parser.add_argument("--plot", metavar="NAME", help="draw scores against costs")
     parser.add_argument("--recipe", help="its name, or its folder")
     parser.add_argument("--small", action="store_true", help="its small setting")
     parser.add_argument("--work", help="folder that the recipe's steps have filled")
@@ -64,13 +95,21 @@ def main() -> None:
             raise ValueError("--recipe and --work go together, and --small with them")
         if args.tables or args.paper:
             raise ValueError("--recipe builds a table: give no TABLE and no --paper")
-        print(render(build(args.recipe, Path(args.work), args.small)), end="")
+        table = build(args.recipe, Path(args.work), args.small)
+        print(render(table), end="")
+        if args.plot:
+            plot(table, args.plot)
         return
     if not args.tables:
         raise ValueError("give a TABLE, or --recipe and --work")
+    if args.plot and (args.paper or len(args.tables) > 1):
+        raise ValueError("--plot draws one table: give one TABLE and no --paper")
     if args.paper:
         tables = {column(Path(name)): load(name) for name in args.tables}
         print(beside_the_paper(tables), end="")
         return
     for name in args.tables:
-        print(render(load(name)), end="")
+        table = load(name)
+        print(render(table), end="")
+        if args.plot:
+            plot(table, args.plot)

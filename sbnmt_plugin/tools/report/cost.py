@@ -1,0 +1,65 @@
+"""What a score costs: a point per system, its score against minutes of its chain."""
+
+from __future__ import annotations
+
+import matplotlib
+
+from sbnmt_plugin.tools.report.content import Figure
+from sbnmt_plugin.tools.report.drawing import (
+    canvas_of,
+    colours,
+    finish,
+    style,
+)
+
+Points = dict[str, tuple[float, float]]
+
+
+def frontier(points: Points, less_is_better: bool) -> list[tuple[float, float]]:
+    """The best score that each amount of time buys, cheapest first.
+
+    Args:
+        points: minutes and score of each system.
+    """
+    sign = -1 if less_is_better else 1
+    found: list[tuple[float, float]] = []
+    for minutes, score in sorted(points.values(), key=lambda p: (p[0], -sign * p[1])):
+        if not found or sign * score > sign * found[-1][1]:
+            found.append((minutes, score))
+    return found
+
+
+def cost(points: Points, metric: str, less_is_better: bool = False) -> Figure:
+    """Scores against what they cost, and what is the best for its price.
+
+    Args:
+        points: minutes and score of each system.
+        metric: name of the score.
+    """
+    with matplotlib.rc_context(style()):
+        canvas, (axis,) = canvas_of(1, max(2.6, 0.6 + 0.2 * len(points)))
+        best = frontier(points, less_is_better)
+        last = max(minutes for minutes, _ in points.values())
+        axis.step(
+            [minutes for minutes, _ in best] + [last],
+            [score for _, score in best] + [best[-1][1]],
+            where="post",
+            color="#aaaaaa",
+            label="best for its price",
+        )
+        looks = colours(list(points))
+        for name, (minutes, score) in points.items():
+            colour, marker = looks[name]
+            axis.plot(minutes, score, marker, color=colour, label=name)
+        axis.set_xlim(left=0)
+        axis.set_xlabel(
+            "minutes of the whole chain: teachers, pseudo targets, training"
+        )
+        axis.set_ylabel(metric)
+        canvas.legend(loc="outside right upper")
+    caption = (
+        f"{metric} against the minutes of the whole chain, teachers and pseudo targets "
+        "included; what no cheaper system reaches lies on the line. The score's axis "
+        "does not start at 0."
+    )
+    return finish(canvas, "cost", caption)
