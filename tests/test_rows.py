@@ -693,8 +693,10 @@ LOG = """\
 2026-01-02 10:00:05 | INFO | x | rank 0: total memory = 80.0 GB ; name = H200
 2026-01-02 10:00:09 | INFO | train | epoch 002 | loss 6 | wpb 200 | num_updates 15 | \
 gb_free 70.5 | wall 0
-2026-01-02 10:00:10 | INFO | train | epoch 003 | loss 6 | wpb 200 | num_updates 20 | \
-gb_free 71.5 | wall 0
+2026-01-02 10:00:10 | INFO | valid | epoch 003 | valid on 'valid' subset | loss 6 | \
+wpb 7 | num_updates 20
+2026-01-02 10:00:10 | INFO | train | epoch 003 | read_bits_l2r 0.4 | \
+read_bits_r2l 0.3 | loss 6 | wpb 200 | num_updates 20 | gb_free 71.5 | wall 0
 == end 2026-01-02 10:00:20 | peak 1.25 GiB
 """
 KILLED = """\
@@ -702,6 +704,21 @@ KILLED = """\
 shards: 50 %
 == at 2026-01-01 10:05:00 |
 """
+
+
+@pytest.mark.parametrize(
+    ("name", "teachers", "title"),
+    [
+        ("teacher-r2l", "one", "SB-NMT, λ = 0, gold, R2L answers"),
+        ("teacher-both", "two", "SB-NMT, λ = 0, gold"),
+        ("teacher-both+rescored@2", "two", "SB-NMT, λ = 0, gold, rescored, seed 2"),
+    ],
+)
+def test_a_model_of_both_directions_is_named(tmp_path, name, teachers, title):
+    settings = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    put(tmp_path / "results" / f"{name}.json", "{}")
+    row = results.build_row(tmp_path, {**settings, "teachers": teachers}, name)
+    assert row["title"] == title
 
 
 def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):

@@ -25,7 +25,7 @@ STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)
 COMMIT = re.compile(r"^== launch .*\| commit (\S+) \|")
 NUMBER = r"\d+(?:\.\d+)?"
 PEAK = re.compile(rf"^== end .*\| peak ({NUMBER}) GiB")
-EPOCH = re.compile(r"\| epoch (\d+) \| loss ")
+EPOCH = re.compile(r"\| train \| epoch (\d+) \| ")
 GPU = re.compile(rf"total memory = ({NUMBER}) ?GB ; name = (\S.*?)\s*$")
 PEAK_MEMORY = "peak memory (GiB)"  # a key of costs
 PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")

@@ -117,7 +117,7 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
         trained = "teacher-both"
     scored = json.loads((work / "results" / f"{name}.json").read_text("utf-8"))
     title = describe(name, training_options(settings, name))
-    if trained == "teacher-both":
+    if trained == "teacher-both" and base != trained:
         direction = base.removeprefix("teacher-").upper()
         title = f"{SYSTEMS[trained].title}, {direction} answers"
     row: Row = {"name": name, "title": title, "seed": seed}
