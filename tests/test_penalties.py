@@ -167,9 +167,9 @@ def test_the_search_does_stop_early(monkeypatch):
     steps = []
     step = Generator._step
 
-    def counted(self, batch, scorers, number):
-        steps.append(number)
-        return step(self, batch, scorers, number)
+    def counted(self, batch, scorers, before):
+        steps.append(len(before))
+        return step(self, batch, scorers, before)
 
     monkeypatch.setattr(Generator, "_step", counted)
     symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
