@@ -31,12 +31,12 @@ train=(
 )
 
 # and those of transformer
-transformer=("${train[@]}" --arch transformer --total-num-update 7790 --max-tokens 700)
+transformer=("${train[@]}" --arch transformer --max-tokens 700)
 
 # and those of sb_transformer
 sb_transformer=(
-  "${train[@]}" --arch sb_transformer --sb-fusion tanh --total-num-update 6700
-  --max-tokens 1400 --sb-future-dropout 0 --sb-probe 500
+  "${train[@]}" --arch sb_transformer --sb-fusion tanh --max-tokens 1400
+  --sb-future-dropout 0 --sb-probe 500
 )
 
 # what all searches share
@@ -59,7 +59,7 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data" \
 
 # Train teacher-l2r: Transformer, L2R
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-l2r" \
-  --sb-direction l2r
+  --sb-direction l2r --total-num-update 7790
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
@@ -71,7 +71,7 @@ sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" 
 
 # Train teacher-r2l: Transformer, R2L
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-r2l" \
-  --sb-direction r2l
+  --sb-direction r2l --total-num-update 7790
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
@@ -103,7 +103,7 @@ sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
 
 # Train teacher-both: SB-NMT, λ = 0, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \
-  --sb-lambda 0
+  --sb-lambda 0 --total-num-update 6700
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-both/model.pt"
@@ -132,7 +132,7 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data-pl" \
 
 # Train transformer-pl: Transformer, y_g + y_pl
 fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
-  --sb-direction l2r
+  --sb-direction l2r --total-num-update 15580
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
@@ -160,7 +160,7 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data-two" \
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0
+  --sb-lambda 0 --total-num-update 13400
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
@@ -177,7 +177,7 @@ sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
 
 # Train sb: SB-NMT, tanh, λ = 1.0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
-  --sb-lambda 1.0
+  --sb-lambda 1.0 --total-num-update 13400
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb/model.pt"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make the results table of multi30k-small from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, transformer-pl, transformer-pl-pr, rerank, abd,
-# abd-two, sb-lambda0, sb, sb-six, sb-finetuned.
+# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, sb-lambda0,
+# sb-lambda0+rescored, sb-staged, sb-staged+rescored.
 #
 # usage: examples/multi30k/run-small.sh WORK DATA
 #   WORK: a new folder (default: work/multi30k-small)
@@ -22,8 +22,9 @@ train=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
   --share-all-embeddings --dropout 0.1 --optimizer adam --adam-betas '(0.9, 0.98)'
-  --clip-norm 0 --lr-scheduler inverse_sqrt --label-smoothing 0.1 --keep-last-epochs 3
-  --eval-bleu --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
+  --clip-norm 0 --lr-scheduler polynomial_decay --warmup-updates 400
+  --label-smoothing 0.1 --keep-last-epochs 1 --eval-bleu
+  --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
   --cpu --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-layers 2
   --encoder-attention-heads 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 256
@@ -32,17 +33,13 @@ train=(
 
 # and those of transformer
 transformer=(
-  "${train[@]}" --arch transformer --lr 0.003 --warmup-updates 400 --max-tokens 3000
-)
-
-# and those of abd_transformer
-abd_transformer=(
-  "${train[@]}" --arch abd_transformer --lr 0.003 --warmup-updates 400 --max-tokens 6000
-  --max-update 3000
+  "${train[@]}" --arch transformer --lr 0.003 --max-tokens 3000 --max-epoch 8
 )
 
 # and those of sb_transformer
-sb_transformer=("${train[@]}" --arch sb_transformer --sb-fusion tanh --max-tokens 6000)
+sb_transformer=(
+  "${train[@]}" --arch sb_transformer --sb-fusion tanh --max-tokens 6000 --sb-probe 500
+)
 
 # what all searches share
 search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10)
@@ -78,11 +75,10 @@ sbnmt binarise -s en -t de --destdir "$work/data" --trainpref "$work/bpe/train" 
 
 # Train teacher-l2r: Transformer, L2R
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-l2r" \
-  --sb-direction l2r --max-update 1500
+  --sb-direction l2r --total-num-update 1496
 
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/teacher-l2r/model.pt" --last 3 \
-  --or-fewer "$work/teacher-l2r"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
 
 # Pseudo targets: the L2R teacher's translations
 sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
@@ -91,11 +87,10 @@ sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" 
 
 # Train teacher-r2l: Transformer, R2L
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-r2l" \
-  --sb-direction r2l --max-update 1500
+  --sb-direction r2l --total-num-update 1496
 
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/teacher-r2l/model.pt" --last 3 \
-  --or-fewer "$work/teacher-r2l"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
 
 # Pseudo targets: the R2L teacher's translations
 sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
@@ -122,6 +117,15 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt"
 sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
   --output "$work/results/teacher-r2l.json"
 
+# Translate the test set with both teachers together
+sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
+  --r2l "$work/teacher-r2l/model.pt" --max-tokens 4000 --beam 10 \
+  --input "$work/bpe/test.en" --output "$work/results/rerank.tsv"
+
+# Score rerank
+sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
+  --output "$work/results/rerank.json"
+
 # Join gold text and pseudo targets: y_g and y_pl, a pair each
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
@@ -135,11 +139,10 @@ sbnmt binarise -s en -t de --destdir "$work/data-pl" \
 
 # Train transformer-pl: Transformer, y_g + y_pl
 fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
-  --sb-direction l2r --max-update 3000
+  --sb-direction l2r --total-num-update 2960
 
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/transformer-pl/model.pt" --last 3 \
-  --or-fewer "$work/transformer-pl"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
 
 # Translate the test set with transformer-pl
 fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.pt" \
@@ -150,70 +153,6 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.
 # Score transformer-pl
 sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
   --output "$work/results/transformer-pl.json"
-
-# Join gold text and pseudo targets: y_g, y_pl and y_pr, a pair each
-sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
-  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
-  --output "$work/examples/pl-pr/train" --pairs pl-pr
-
-# Binarise them, with the gold text's dictionaries
-sbnmt binarise -s en -t de --destdir "$work/data-pl-pr" \
-  --trainpref "$work/examples/pl-pr/train" --validpref "$work/bpe/valid" \
-  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
-  --joined-dictionary
-
-# Train transformer-pl-pr: Transformer, y_g + y_pl + y_pr
-fairseq-train "$work/data-pl-pr" "${transformer[@]}" \
-  --save-dir "$work/transformer-pl-pr" --sb-direction l2r --max-update 3000
-
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/transformer-pl-pr/model.pt" --last 3 \
-  --or-fewer "$work/transformer-pl-pr"
-
-# Translate the test set with transformer-pl-pr
-fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl-pr/model.pt" \
-  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/transformer-pl-pr.jsonl" \
-  --results-path "$work/results/transformer-pl-pr.generate"
-
-# Score transformer-pl-pr
-sbnmt evaluate "$work/results/transformer-pl-pr.generate" "${score[@]}" \
-  --output "$work/results/transformer-pl-pr.json"
-
-# Translate the test set with both teachers together
-sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
-  --r2l "$work/teacher-r2l/model.pt" --max-tokens 4000 --beam 10 \
-  --input "$work/bpe/test.en" --output "$work/results/rerank.tsv"
-
-# Score rerank
-sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
-  --output "$work/results/rerank.json"
-
-# Join gold text and pseudo targets: y_g and y_pr, a triple a sentence
-sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
-  --pseudo-r2l "$work/pseudo/r2l.tsv" --output "$work/examples/one/train" \
-  --triples one
-
-# Binarise them, with the gold text's dictionaries
-sbnmt binarise -s en -t de --destdir "$work/data-one" \
-  --trainpref "$work/examples/one/train" --validpref "$work/bpe/valid" \
-  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
-  --joined-dictionary
-
-# Train abd: ABD-NMT, one triple
-fairseq-train "$work/data-one" "${abd_transformer[@]}" --save-dir "$work/abd"
-
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/abd/model.pt" --last 3 --or-fewer "$work/abd"
-
-# Translate the test set with abd
-fairseq-generate "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/abd.jsonl" --results-path "$work/results/abd.generate"
-
-# Score abd
-sbnmt evaluate "$work/results/abd.generate" "${score[@]}" \
-  --output "$work/results/abd.json"
 
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
@@ -226,29 +165,12 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
   --joined-dictionary
 
-# Train abd-two: ABD-NMT, two triples
-fairseq-train "$work/data-two" "${abd_transformer[@]}" --save-dir "$work/abd-two"
-
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/abd-two/model.pt" --last 3 --or-fewer "$work/abd-two"
-
-# Translate the test set with abd-two
-fairseq-generate "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/abd-two.jsonl" \
-  --results-path "$work/results/abd-two.generate"
-
-# Score abd-two
-sbnmt evaluate "$work/results/abd-two.generate" "${score[@]}" \
-  --output "$work/results/abd-two.json"
-
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0 --lr 0.003 --warmup-updates 400 --max-update 3000
+  --sb-lambda 0 --lr 0.003 --total-num-update 3930 --max-epoch 8
 
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/sb-lambda0/model.pt" --last 3 \
-  --or-fewer "$work/sb-lambda0"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
 
 # Translate the test set with sb-lambda0
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
@@ -260,107 +182,58 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" 
 sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
   --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
 
-# Train sb: SB-NMT, tanh, λ = 0.1, two triples
-fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
-  --sb-lambda 0.1 --lr 0.003 --warmup-updates 400 --max-update 3000
+# Translate the test set with sb-lambda0+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
+  --results-path "$work/results/sb-lambda0+rescored.generate"
 
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/sb/model.pt" --last 3 --or-fewer "$work/sb"
+# Score sb-lambda0+rescored
+sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0+rescored.jsonl" \
+  --output "$work/results/sb-lambda0+rescored.json"
 
-# Translate the test set with sb
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+# Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples; stage 1, gold
+fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-staged/stage-1" \
+  --sb-lambda 1 --lr 0.003 --total-num-update 1960 --max-epoch 4 --sb-future-dropout 0
+
+# Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples
+fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-staged" \
+  --finetune-from-model "$work/sb-staged/stage-1/checkpoint_last.pt" --sb-lambda 1 \
+  --lr 0.002 --total-num-update 2950 --max-epoch 6 --sb-future-dropout 0
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-staged/model.pt"
+
+# Translate the test set with sb-staged
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
   --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb.jsonl" --results-path "$work/results/sb.generate"
+  --sb-records "$work/results/sb-staged.jsonl" \
+  --results-path "$work/results/sb-staged.generate"
 
-# Score sb
-sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
-  --records "$work/results/sb.jsonl" --output "$work/results/sb.json"
+# Score sb-staged
+sbnmt evaluate "$work/results/sb-staged.generate" "${score[@]}" \
+  --records "$work/results/sb-staged.jsonl" --output "$work/results/sb-staged.json"
 
-# Join gold text and pseudo targets: six triples a sentence
-sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
-  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
-  --output "$work/examples/six/train" --triples six
+# Translate the test set with sb-staged+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-staged+rescored.jsonl" \
+  --results-path "$work/results/sb-staged+rescored.generate"
 
-# Binarise them, with the gold text's dictionaries
-sbnmt binarise -s en -t de --destdir "$work/data-six" \
-  --trainpref "$work/examples/six/train" --validpref "$work/bpe/valid" \
-  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
-  --joined-dictionary
+# Score sb-staged+rescored
+sbnmt evaluate "$work/results/sb-staged+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-staged+rescored.jsonl" \
+  --output "$work/results/sb-staged+rescored.json"
 
-# Train sb-six: SB-NMT, tanh, λ = 0.1, six triples
-fairseq-train "$work/data-six" "${sb_transformer[@]}" --save-dir "$work/sb-six" \
-  --sb-lambda 0.1 --lr 0.003 --warmup-updates 400 --max-update 3000
-
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/sb-six/model.pt" --last 3 --or-fewer "$work/sb-six"
-
-# Translate the test set with sb-six
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-six.jsonl" \
-  --results-path "$work/results/sb-six.generate"
-
-# Score sb-six
-sbnmt evaluate "$work/results/sb-six.generate" "${score[@]}" \
-  --records "$work/results/sb-six.jsonl" --output "$work/results/sb-six.json"
-
-# Train sb-finetuned: SB-NMT from the teacher, two triples
-fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-finetuned" \
-  --finetune-from-model "$work/teacher-l2r/model.pt" --sb-lambda 0.1 --lr 0.001 \
-  --warmup-updates 100 --max-update 1000
-
-# The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/sb-finetuned/model.pt" --last 3 \
-  --or-fewer "$work/sb-finetuned"
-
-# Translate the test set with sb-finetuned
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-finetuned/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-finetuned.jsonl" \
-  --results-path "$work/results/sb-finetuned.generate"
-
-# Score sb-finetuned
-sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
-  --records "$work/results/sb-finetuned.jsonl" \
-  --output "$work/results/sb-finetuned.json"
-
-# What the interaction is worth to abd in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
+# What the interaction is worth to sb-staged in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
   --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
-  --json "$work/results/interaction/abd.json"
+  --json "$work/results/interaction/sb-staged.json"
 
-# What the interaction is worth to abd-two in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
-  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
-  --json "$work/results/interaction/abd-two.json"
-
-# What the interaction is worth to sb in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
-  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
-  --json "$work/results/interaction/sb.json"
-
-# How much the streams of sb read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 --cpu \
-  --json "$work/results/reading/sb.json"
-
-# What the interaction is worth to sb-six in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
-  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-six.json"
-
-# How much the streams of sb-six read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-six/model.pt" --max-tokens 4000 \
-  --cpu --json "$work/results/reading/sb-six.json"
-
-# What the interaction is worth to sb-finetuned in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" \
-  --path "$work/sb-finetuned/model.pt" --input "$work/bpe/test.en" \
-  --reference "$work/text/test.de" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-finetuned.json"
-
-# How much the streams of sb-finetuned read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-finetuned/model.pt" \
-  --max-tokens 4000 --cpu --json "$work/results/reading/sb-finetuned.json"
+# How much the streams of sb-staged read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-staged/model.pt" --max-tokens 4000 \
+  --cpu --json "$work/results/reading/sb-staged.json"
 
 # The table
 sbnmt table --recipe examples/multi30k --small --work "$work"
