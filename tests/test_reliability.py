@@ -9,8 +9,10 @@ import time
 
 import pytest
 from commands import ROOT
+from test_scripts import call
 
 from sbnmt_plugin.tools import command, unfinished
+from sbnmt_plugin.tools.commands import campaign
 from sbnmt_plugin.tools.recipes import costs, work_folder
 
 SLEEPS = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
@@ -245,3 +247,18 @@ def test_a_folder_that_fairseq_would_split_is_refused(words, tmp_path):
     )
     assert done.returncode == 2 and "must have no : in it" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words, named",
+    [
+        (("fuzz", "--kills", 3), "--kills is an option of campaign faults"),
+        (("fuzz", "--subjects", "recipe"), "--subjects is an option of campaign"),
+        (("faults", "--minutes", 1), "--minutes is an option of campaign fuzz"),
+        (("faults", "--kills", 0), "--kills must be > 0"),
+    ],
+)
+def test_options_that_a_campaign_does_not_have_are_refused(tmp_path, words, named):
+    with pytest.raises(ValueError, match=named):
+        call(campaign, *words, "--output", tmp_path / "new")
+    assert not (tmp_path / "new").exists()

@@ -19,6 +19,7 @@ import argparse
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.campaign.outcome import Outcome
@@ -32,6 +33,11 @@ SHARES = {
     "benchmark": 0.1,
 }
 ACCIDENTS = "accidents"
+# options of one kind alone, with their defaults
+OWN: dict[str, dict[str, Any]] = {
+    "faults": {"kills": 60, "subjects": (*SHARES, ACCIDENTS)},
+    "fuzz": {"minutes": 1.0},
+}
 
 
 def parse() -> argparse.Namespace:
@@ -39,18 +45,23 @@ def parse() -> argparse.Namespace:
     parser.add_argument("kind", choices=("faults", "fuzz"))
     parser.add_argument("--output", required=True, help="new folder to work in")
     parser.add_argument("--seed", type=int, default=1, help="default 1")
-    parser.add_argument(
-        "--kills", type=int, default=60, help="of faults, in all; default 60"
-    )
+    parser.add_argument("--kills", type=int, help="of faults, in all; default 60")
     parser.add_argument(
         "--subjects",
         nargs="+",
         choices=(*SHARES, ACCIDENTS),
-        default=(*SHARES, ACCIDENTS),
         help="of faults; default: all",
     )
-    parser.add_argument("--minutes", type=float, default=1.0, help="of fuzz; default 1")
+    parser.add_argument("--minutes", type=float, help="of fuzz; default 1")
     args = parser.parse_args()
+    for kind, options in OWN.items():
+        for name, default in options.items():
+            if getattr(args, name) is None:
+                setattr(args, name, default)
+            elif kind != args.kind:
+                raise ValueError(
+                    f"--{name} is an option of campaign {kind}: leave it out"
+                )
     if Path(args.output, f"{args.kind}.json").exists():
         raise ValueError(
             f"--output {args.output} must be a new folder, but has a {args.kind}.json: "

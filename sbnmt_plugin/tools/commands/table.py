@@ -24,6 +24,7 @@ from sbnmt_plugin.tools.recipes.settings import find_recipe, load_recipe
 from sbnmt_plugin.tools.recipes.table import beside_the_paper, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.text import as_written
+from sbnmt_plugin.tools.unfinished import new_file
 
 
 def column(path: Path) -> str:
@@ -76,9 +77,8 @@ def plot(table: dict[str, Any], name: str) -> None:
         )
     figure = cost(points, f"{metric}, %" if rates else metric, less_is_better=rates)
     for suffix, data in ((".svg", figure.svg), (".png", figure.png)):
-        path = Path(name + suffix)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        with new_file(name + suffix, "wb") as file:
+            file.write(data)
 
 
 def main() -> None:

@@ -5,12 +5,7 @@ from __future__ import annotations
 import matplotlib
 
 from sbnmt_plugin.tools.report.content import Figure
-from sbnmt_plugin.tools.report.drawing import (
-    canvas_of,
-    colours,
-    finish,
-    style,
-)
+from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
 
 Points = dict[str, tuple[float, float]]
 
