@@ -1,7 +1,7 @@
 """The options of task ``sb_translation``."""
 
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks.translation import TranslationConfig
@@ -49,10 +49,11 @@ class SBTranslationConfig(TranslationConfig):
     sb_stop: ChoiceEnum(STOPS) = field(  # type: ignore[valid-type]
         default="bound",
         metadata={
-            "help": "a sentence is done when nothing can enter its full pool any more "
-            "(bound), or as soon as the pool is full (first; only the best of a "
-            "direction's candidates, as many as it has hypotheses, may finish then, "
-            "as in fairseq, so that a teacher's --beam 1 is greedy search)"
+            "help": "a sentence is done when nothing can change its --nbest answers "
+            "any more (bound; its whole pool, where --sb-records, --sb-trace or "
+            "--sb-rescore see it), or as soon as the pool is full (first; only the "
+            "best of a direction's candidates, as many as it has hypotheses, may "
+            "finish then, as in fairseq, so that a teacher's --beam 1 is greedy search)"
         },
     )
     sb_answer: ChoiceEnum(ANSWERS) = field(  # type: ignore[valid-type]
@@ -89,6 +90,14 @@ class SBTranslationConfig(TranslationConfig):
             "of the other (read_bits_*), on some validation text; 0: never"
         },
     )
+    sb_autocast: bool = field(
+        default=False,
+        metadata={
+            "help": "train with products in bfloat16 and weights in float32 "
+            "(torch.autocast), faster on CPUs that have bfloat16 instructions, from "
+            "some 500 channels on. Not beside --fp16, --bf16 and --amp"
+        },
+    )
     sb_bf16: bool = field(
         default=False,
         metadata={
@@ -116,6 +125,10 @@ class SBTranslationConfig(TranslationConfig):
     )
     # what other groups say, so that it can be checked; no flags of their own
     sb_seed: int = II("common.seed")
+    # (no bool, which fairseq would make of the reference itself: True)
+    sb_fp16: Any = "${common.fp16}"
+    sb_fairseq_bf16: Any = "${common.bf16}"
+    sb_amp: Any = "${common.amp}"
     num_shards: int = II("dataset.num_shards")
     sb_path: Optional[str] = II("common_eval.path")
     sb_restore_file: str = II("checkpoint.restore_file")
@@ -151,6 +164,29 @@ def refuse_options(cfg: SBTranslationConfig) -> None:
             "--distributed-world-size N --distributed-rank I instead"
         )
     check_partners(cfg)
+    check_autocast(cfg)
+
+
+def check_autocast(cfg: SBTranslationConfig) -> None:
+    """Refuse ``--sb-autocast`` where nothing, or something else, would act on it.
+
+    Raises:
+        ValueError: see the messages.
+    """
+    if not cfg.sb_autocast:
+        return
+    if cfg.sb_path is not None:
+        raise ValueError(
+            "--sb-autocast is for training, not for decoding: leave it out (--sb-bf16 "
+            "decodes in bfloat16)"
+        )
+    others = {"fp16": cfg.sb_fp16, "bf16": cfg.sb_fairseq_bf16, "amp": cfg.sb_amp}
+    for flag, given in others.items():
+        if given:
+            raise ValueError(
+                f"--sb-autocast and --{flag} each say in what numbers to train, and "
+                "cannot both be given: leave one of them out"
+            )
 
 
 def check_partners(cfg: SBTranslationConfig) -> None:

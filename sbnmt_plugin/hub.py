@@ -51,7 +51,8 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
                 "sentences must be a text or a list of texts, but is "
                 f"{reprlib.repr(sentences)} instead"
             )
-        return self.sample(sentences, beam=beam, verbose=verbose, **kwargs)
+        self._check_names(kwargs)
+        return self.sample(sentences, beam=beam, nbest=1, verbose=verbose, **kwargs)
 
     def generate(
         self,
@@ -60,12 +61,23 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
         *args: Any,
         **kwargs: Any,
     ) -> list[list[dict[str, Any]]]:
-        """As fairseq's; nothing in, nothing out."""
-        self.task.check_names(set(kwargs) - FAIRSEQ_ARGUMENTS, "the Python API")
+        """As fairseq's; nothing in, nothing out.
+
+        Args:
+            kwargs: generation options; ``nbest`` (default: all of the beam) says how
+                many hypotheses, from the best, must be final.
+        """
+        nbest = kwargs.pop("nbest", beam)
+        self._check_names(kwargs)
         if isinstance(tokenized_sentences, list) and not tokenized_sentences:
             return []
         with torch.no_grad():
-            return super().generate(tokenized_sentences, beam, *args, **kwargs)
+            return super().generate(
+                tokenized_sentences, beam, *args, nbest=nbest, **kwargs
+            )
+
+    def _check_names(self, kwargs: dict[str, Any]) -> None:
+        self.task.check_names(set(kwargs) - FAIRSEQ_ARGUMENTS, "the Python API")
 
 
 class Pretrained:

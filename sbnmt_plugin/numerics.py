@@ -43,6 +43,11 @@ def attention_dtype(x: Tensor) -> torch.dtype:
     return torch.float32 if narrow else x.dtype
 
 
+def narrow_products(x: Tensor) -> bool:
+    """Whether torch.autocast computes linear layers on a CPU, where ``x`` is."""
+    return x.is_cpu and torch.is_autocast_enabled("cpu")
+
+
 def additive(hidden: Tensor, dtype: torch.dtype) -> Tensor:
     """-inf where hidden, else 0: to be added to attention logits."""
     zeros = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)

@@ -25,7 +25,11 @@ from sbnmt_plugin.checkpoints import (
 )
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig, refuse_options
 from sbnmt_plugin.layout import DEFAULT_BEAM, R2L
-from sbnmt_plugin.network.precision import to_bfloat16
+from sbnmt_plugin.network.precision import (
+    bfloat16_products,
+    to_bfloat16,
+    widen_attention,
+)
 from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import RecordWriter
@@ -182,8 +186,9 @@ class SBTranslationTask(TranslationTask):
         """
         if self.cfg.sb_bf16 and not from_checkpoint:
             raise ValueError(
-                "--sb-bf16 is for decoding, not for training: leave it out (fairseq's "
-                "--fp16 or --amp train with 16 bits on a GPU)"
+                "--sb-bf16 is for decoding, not for training: leave it out "
+                "(--sb-autocast trains in bfloat16 on a CPU, fairseq's --fp16 or --amp "
+                "on a GPU)"
             )
         wanted = str(self.cfg.sb_direction)
         check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)
@@ -222,6 +227,8 @@ class SBTranslationTask(TranslationTask):
                     f"{flag} needs two streams that read each other, as those of an "
                     "sb_transformer do: leave it out"
                 )
+        if self.cfg.sb_autocast and not from_checkpoint:
+            widen_attention(model)
         if self.cfg.eval_bleu:
             self._prepare_validation(model)
         return model
@@ -235,7 +242,9 @@ class SBTranslationTask(TranslationTask):
         )
         args = {"beam": DEFAULT_BEAM, **chosen}
         self.check_names(chosen, "--eval-bleu-args")
-        self.sequence_generator = self.build_generator([model], Namespace(**args))
+        self.sequence_generator = self.build_generator(
+            [model], Namespace(**args, nbest=1)
+        )
 
     check_names = staticmethod(check_names)  # for the hub interface
 
@@ -323,14 +332,15 @@ class SBTranslationTask(TranslationTask):
                 1.0 if rate is None else rate,
                 np.random.default_rng(key),
             )
-        return super().train_step(
-            with_stream_labels(sample),
-            model,
-            criterion,
-            optimizer,
-            update_num,
-            ignore_grad,
-        )
+        with bfloat16_products(sample["live"].device, self.cfg.sb_autocast):
+            return super().train_step(
+                with_stream_labels(sample),
+                model,
+                criterion,
+                optimizer,
+                update_num,
+                ignore_grad,
+            )
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
         """Loss on the streams' labels, BLEU on the natural-order target."""

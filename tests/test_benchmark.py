@@ -191,7 +191,8 @@ def test_the_headline_is_what_is_measured_unasked():
     assert len(plan.names(options("--grid", "full", "--parts", "decoding"))) == 10
     names = {name for name, _ in plan.systems(options())}
     assert names == set(SYSTEMS) - set(choices.SLOW)
-    assert plan.trained(options()) == ["fairseq", "SB-NMT"]
+    assert plan.trained(options()) == ["fairseq", "SB-NMT", training.NARROW]
+    assert plan.trained(options("--device", "cuda")) == ["fairseq", "SB-NMT"]
     assert plan.trained(options("--systems", "ABD-NMT")) == list(training.SYSTEMS)
 
 

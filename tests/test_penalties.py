@@ -119,13 +119,15 @@ def test_a_penalty_knows_its_name_and_alpha(name):
 SENTENCES = list(range(40))
 
 
-def answers(penalty, beam, sharpness):
+def answers(penalty, beam, sharpness, wanted=None):
+    """Texts and scores of the ``wanted`` best, or of the whole pool."""
     symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
-    options = SearchOptions(beam=beam, penalty=penalty, max_len_b=9)
+    options = SearchOptions(beam=beam, penalty=penalty, max_len_b=9, answers=wanted)
     models = [ScriptedModel(sharpness=sharpness)]
     found = Generator(models, symbols, options).generate(models, sample(SENTENCES))
+    found = [hypotheses[:wanted] for hypotheses in found]
     texts = [[(h["direction"], *h["tokens"].tolist()) for h in all_] for all_ in found]
-    return texts, torch.tensor([[h["score"] for h in all_] for all_ in found])
+    return texts, [[float(h["score"]) for h in all_] for all_ in found]
 
 
 def to_the_end(worst, live, *_):
@@ -134,14 +136,16 @@ def to_the_end(worst, live, *_):
 
 
 def assert_stopping_changes_nothing(monkeypatch, penalty):
-    """The whole pool is what the search has after max_len steps."""
+    """What is asked for of the pool is what the search has after max_len steps."""
     for beam, sharpness in ((2, 15.0), (2, 30.0), (4, 8.0), (4, 30.0)):
-        stopped, scores = answers(penalty, beam, sharpness)
         with monkeypatch.context() as patch:
             patch.setattr(generator_module, "finished", to_the_end)
             texts, expected = answers(penalty, beam, sharpness)
-        assert stopped == texts
-        torch.testing.assert_close(scores, expected)
+        for wanted in (None, 1, beam - 1):
+            stopped, scores = answers(penalty, beam, sharpness, wanted)
+            assert stopped == [text[:wanted] for text in texts]
+            for some, best in zip(scores, expected):
+                assert some == pytest.approx(best[:wanted])
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.5, -0.5, LARGEST_ALPHA])
@@ -162,18 +166,44 @@ def test_the_check_of_stopping_early_can_fail(monkeypatch, penalty):
         assert_stopping_changes_nothing(monkeypatch, penalty)
 
 
-def test_the_search_does_stop_early(monkeypatch):
-    """The comparison above would mean little otherwise."""
+def test_the_check_of_what_is_asked_for_can_fail(monkeypatch):
+    monkeypatch.setattr(SearchOptions, "final", 1)  # though several are wanted
+    with pytest.raises(AssertionError):
+        assert_stopping_changes_nothing(monkeypatch, Gnmt(0.6))
+
+
+def lines_decoded(monkeypatch, recorder=None, **options):
+    """Per step, the sentences that were still in the batch."""
     steps = []
     step = Generator._step
 
     def counted(self, batch, scorers, before):
-        steps.append(len(before))
+        steps.append(len(batch.index))
         return step(self, batch, scorers, before)
 
-    monkeypatch.setattr(Generator, "_step", counted)
-    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
-    models = [ScriptedModel()]
-    options = SearchOptions(beam=2, penalty=Gnmt(0.0), max_len_b=40)
-    Generator(models, symbols, options).generate(models, sample(SENTENCES[:3]))
-    assert max(steps) < 39
+    with monkeypatch.context() as patch:
+        patch.setattr(Generator, "_step", counted)
+        symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
+        models = [ScriptedModel()]
+        chosen = SearchOptions(**{"penalty": Gnmt(0.6), "max_len_b": 40, **options})
+        search = Generator(models, symbols, chosen, recorder)
+        search.generate(models, sample(SENTENCES))
+    return steps
+
+
+def test_the_search_does_stop_early(monkeypatch):
+    """The comparison above would mean little otherwise."""
+    assert len(lines_decoded(monkeypatch, beam=2, penalty=Gnmt(0.0))) < 39
+
+
+def test_it_stops_earlier_where_fewer_answers_are_asked_for(monkeypatch):
+    def decoded(**options):
+        return sum(lines_decoded(monkeypatch, beam=8, **options))
+
+    one, two, all_ = (decoded(answers=n) for n in (1, 2, None))
+    assert one < two < all_ == decoded(answers=8)
+    # with the whole pool in the record, in the rescoring, or as the rule
+    assert decoded(answers=1, recorder=lambda *_: None) == all_
+    assert decoded(answers=1, stop="first") == decoded(stop="first")
+    options = SearchOptions(beam=8, answers=1, rescore=0.5)
+    assert options.final == 8

@@ -8,6 +8,7 @@ same code trains, scores and decodes; what differs is how rows are put on a grid
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -17,7 +18,25 @@ from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout
 from sbnmt_plugin.network.grid import AttentionGrid
-from sbnmt_plugin.numerics import additive, attention_dtype, wide
+from sbnmt_plugin.numerics import additive, attention_dtype, narrow_products, wide
+
+OPEN = nullcontext()
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """torch's attention, in the numbers of what it is given.
+
+    torch.autocast on a CPU would round these to bfloat16, in which the backward pass
+    over many small products takes twice the time of float32's.
+    """
+    with torch.autocast("cpu", enabled=False) if narrow_products(query) else OPEN:
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout)
 
 
 def attend_both_ways(
@@ -53,7 +72,7 @@ def attend_both_ways(
     """
     asking = [query, layout.read_by(query)] if layout.directions == 2 else [query]
     queries = torch.cat(asking, dim=2)
-    answers = F.scaled_dot_product_attention(queries, key, value, mask, dropout)
+    answers = attend(queries, key, value, mask, dropout)
     history, *future = answers.split(query.size(2), dim=2)
     return history, *(layout.reads(x) for x in future)
 
@@ -123,8 +142,8 @@ class SBSelfAttention(MultiheadAttention):
 class EncoderSelfAttention(MultiheadAttention):
     """fairseq's attention of an encoder, in the numbers in which attention is computed.
 
-    It differs from fairseq's where these are not the model's own.  fairseq would round
-    to bfloat16 between its steps there, with kernels that a batch of one and a larger
+    It differs from fairseq's where these are not the products'.  fairseq would round to
+    bfloat16 between its steps there, with kernels that a batch of one and a larger
     one do not share: most values would depend on a sentence's company.
     """
 
@@ -150,7 +169,8 @@ class EncoderSelfAttention(MultiheadAttention):
             (S, B, C); and None, or what fairseq's gives.
         """
         dtype = attention_dtype(query)
-        if dtype == query.dtype or need_weights or attn_mask is not None:
+        own = dtype == query.dtype and not narrow_products(query)
+        if own or need_weights or attn_mask is not None:
             found: tuple[Tensor, Tensor | None] = super().forward(
                 query,
                 key,
@@ -168,7 +188,8 @@ class EncoderSelfAttention(MultiheadAttention):
         mask = None
         if key_padding_mask is not None:
             mask = additive(key_padding_mask[:, None, None], dtype)
-        out = F.scaled_dot_product_attention(q, k, v, mask)
+        dropout = self.dropout_module.p if self.training else 0.0
+        out = attend(q, k, v, mask, dropout)
         out = out.permute(2, 0, 1, 3).flatten(2)
         return self.out_proj(out.to(query.dtype)), None
 
@@ -228,7 +249,7 @@ class GroupedCrossAttention(MultiheadAttention):
         q = q.permute(1, 3, 2, 0, 4).flatten(2, 3).to(dtype)
         mask = grid.memory_mask(self.memory, key_padding_mask, dtype)
         dropout = self.dropout_module.p if self.training else 0.0
-        out = F.scaled_dot_product_attention(q, k, v, mask, dropout)
+        out = attend(q, k, v, mask, dropout)
         out = out.unflatten(2, (-1, steps)).permute(3, 0, 2, 1, 4)  # (Q, B, D, H, C/H)
         out = grid.rows(out.reshape(steps, streams, self.embed_dim))
         out = self.out_proj(out.to(query.dtype))

@@ -1,4 +1,4 @@
-"""Decoding with bfloat16 weights."""
+"""bfloat16: weights in decoding, products of float32 weights in training."""
 
 from __future__ import annotations
 
@@ -25,14 +25,30 @@ def to_bfloat16(model: Any) -> Any:
     if any(p.dtype == torch.float16 for p in model.parameters()):
         raise ValueError(BOTH_NARROW)
     model.bfloat16()
-    for layer in getattr(model.encoder, "layers", ()):
-        if type(getattr(layer, "self_attn", None)) is MultiheadAttention:
-            layer.self_attn.__class__ = EncoderSelfAttention
+    widen_attention(model)
     if can_pack():
         for module in model.modules():
             if type(module) is nn.Linear:
                 module.__class__ = PackedLinear
     return model
+
+
+def widen_attention(model: Any) -> None:
+    """Make a Transformer's encoder compute attention as our decoders do, in place."""
+    for layer in getattr(model.encoder, "layers", ()):
+        if type(getattr(layer, "self_attn", None)) is MultiheadAttention:
+            layer.self_attn.__class__ = EncoderSelfAttention
+
+
+def bfloat16_products(device: torch.device, wanted: bool = True) -> torch.autocast:
+    """Within, models compute linear layers in bfloat16, on copies of their weights.
+
+    For training (``--sb-autocast``).  Weights, their gradients, norms, residual sums,
+    softmax and loss stay float32, and so does attention on a CPU where it is ours or
+    :func:`widen_attention` has seen it; only the decoder of a teacher has fairseq's.
+    fairseq's ``--bf16`` keeps no float32 weights on a CPU, and switches CUDA off.
+    """
+    return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
 
 
 def can_pack() -> bool:

@@ -85,14 +85,14 @@ def search_options(
             f"--beam must be ≥ {sharing}, one hypothesis per direction, but is "
             f"{beam} instead"
         )
-    if beam % sharing:
-        logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
-        beam -= 1
-    nbest = getattr(args, "nbest", 1)
+    nbest = getattr(args, "nbest", beam)
     if not 1 <= nbest <= beam:
         raise ValueError(
             f"--nbest must be in 1 … {beam}, the hypotheses of --beam, but is {nbest}"
         )
+    if beam % sharing:
+        logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
+        beam -= 1
     unnormalized = getattr(args, "unnormalized", False)
     alpha = 0.0 if unnormalized else float(getattr(args, "lenpen", 1))
     options = SearchOptions(
@@ -105,6 +105,7 @@ def search_options(
         stop=ours("sb_stop"),
         answer=ours("sb_answer"),
         rescore=number("sb_rescore", args, cfg),
+        answers=nbest,
         min_len=getattr(args, "min_len", 1),
         max_len_a=getattr(args, "max_len_a", 0),
         max_len_b=getattr(args, "max_len_b", 200),

@@ -139,7 +139,8 @@ class AsynchronousGenerator:
             answers = search.generate(models, sample, prefix_tokens, constraints)
             self._record(sample, [{NAMES[R2L]: best} for best, *_ in answers])
             return answers
-        read = self._search(R2L, backward).generate(models, sample, None, constraints)
+        search = self._search(R2L, backward, answers=1)
+        read = search.generate(models, sample, None, constraints)
         shift = len(read) - self.options.pairing.shift
         written = [best["tokens"][:-1].flip(0) for best, *_ in read]
         written = [*written[shift:], *written[:shift]]  # round the batch
@@ -163,15 +164,20 @@ class AsynchronousGenerator:
         return answers
 
     def _search(
-        self, direction: int, halves: list[Half], print_alignment: str | None = None
+        self,
+        direction: int,
+        halves: list[Half],
+        print_alignment: str | None = None,
+        answers: int | None = None,
     ) -> Generator:
-        """The search of one direction."""
+        """The search of one direction; ``answers`` where not as many as asked for."""
         symbols = replace(self.symbols, starts=(self.symbols.starts[direction],))
         options = replace(
             self.options,
             directions=(direction,),
             answer="best",
             print_alignment=print_alignment,
+            answers=answers or self.options.answers,
         )
         return Generator(halves, symbols, options)
 

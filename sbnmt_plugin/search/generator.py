@@ -30,7 +30,7 @@ from sbnmt_plugin.search.beam import Candidates, endings, expand, survivors
 from sbnmt_plugin.search.history import History, Step
 from sbnmt_plugin.search.logits_processing import admit, restrict
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
-from sbnmt_plugin.search.pool import Pool, finished, worst_answer
+from sbnmt_plugin.search.pool import Pool, answer_at, finished
 from sbnmt_plugin.search.records import Hypothesis, RecordWriter
 from sbnmt_plugin.search.registry import DEFAULT, register_search
 from sbnmt_plugin.search.rescoring import rank_anew
@@ -70,6 +70,9 @@ class Generator:
         self.layout = options.layout
         self.recorder = recorder
         self.tracer = tracer
+        # who looks at more than the answers is shown pools that are final throughout
+        watched = recorder is not None or tracer is not None
+        self.final = options.beam if watched else options.final
         # what fairseq-generate leaves out of the text that it prints
         self.eos = symbols.eos
         self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
@@ -92,7 +95,9 @@ class Generator:
                 padding in it are ignored.
 
         Returns:
-            The k best hypotheses of each sentence, best first.
+            The k best hypotheses of each sentence, best first.  Where fewer are asked
+            for (:attr:`options.SearchOptions.final`), those come first and the rest is
+            what had finished by then.
 
         Raises:
             ValueError: constraints, or lengths and bans that nothing can satisfy.
@@ -262,7 +267,7 @@ class Generator:
         options, place = self.options, self.options.answering
         live = batch.scores if place is None else batch.scores[:, place : place + 1]
         return finished(
-            worst_answer(batch.pool, place),
+            answer_at(batch.pool, self.final, place),
             live,
             length,
             batch.max_len,

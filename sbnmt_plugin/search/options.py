@@ -40,6 +40,8 @@ class SearchOptions:
         answer: ``best``, or the direction that alone may answer.
         rescore: W, weight of both directions' own scores of what has finished: see
             :mod:`rescoring`; 0: the search's score alone.
+        answers: how many of the best hypotheses are asked for: fairseq's ``--nbest``;
+            None: all k.
     """
 
     beam: int = DEFAULT_BEAM
@@ -49,6 +51,7 @@ class SearchOptions:
     stop: str = "bound"
     answer: str = "best"
     rescore: float = 0.0
+    answers: int | None = None
     min_len: int = 1
     max_len_a: float = 0
     max_len_b: int = 200
@@ -72,6 +75,17 @@ class SearchOptions:
         """
         beam = self.layout.beam
         return beam if self.stop == "first" else 2 * beam
+
+    @property
+    def final(self) -> int:
+        """How many of the best hypotheses must be final before a sentence is done.
+
+        All k where the pool is to be full or ranked anew, else as many as are asked
+        for.  Departs from the paper, which knows one answer alone.
+        """
+        if self.answers is None or self.stop == "first" or self.rescore:
+            return self.beam
+        return min(self.answers, self.beam)
 
     @property
     def answering(self) -> int | None:

@@ -108,16 +108,20 @@ def ranking(pool: Pool, direction: int | None = None) -> tuple[Tensor, Tensor]:
     return score.gather(1, index), index + offset
 
 
-def worst_answer(pool: Pool, direction: int | None = None) -> Tensor:
-    """(B,) score of the last place of :func:`ranking`, -inf until all are taken."""
+def answer_at(pool: Pool, place: int, direction: int | None = None) -> Tensor:
+    """(B,) score at the ``place``-th place of :func:`ranking`, -inf until it is taken.
+
+    Args:
+        place: 1 … P.
+    """
     score = (
         pool.score if direction is None else pool.score[:, direction : direction + 1]
     )
-    return score.flatten(1).topk(pool.score.size(2)).values[:, -1]
+    return score.flatten(1).topk(place).values[:, -1]
 
 
 def finished(
-    worst: Tensor,
+    final: Tensor,
     live: Tensor,
     length: int,
     max_len: Tensor,
@@ -126,8 +130,8 @@ def finished(
 ) -> Tensor:
     """Which sentences are done.
 
-    ``bound``: the pool is full and no live hypothesis can still beat its worst
-    entry, were it to end at the most favourable length with no further loss:
+    ``bound``: no live hypothesis can still beat the last answer that is asked for, were
+    it to end at the most favourable length with no further loss:
     :meth:`penalties.LengthPenalty.best_reachable`.  ``first``: the pool is full, as in
     fairseq; only the best K candidates of a direction can have finished then
     (:attr:`options.SearchOptions.finishing`), and one hypothesis alone, ``--beam 1`` of
@@ -137,7 +141,8 @@ def finished(
     Departs from the paper's code, which looks at L2R only and stops whole batches.
 
     Args:
-        worst: (B,) score of the answering pool's last place, -inf until full.
+        final: (B,) score of the answering pool's place up to which it is to be final
+            (:attr:`options.SearchOptions.final`), -inf until that is taken.
         live: (B, D', K) scores of the live hypotheses that may still answer.
         length: t, tokens that each of them has.
         max_len: (B,) most tokens before ``</s>``.
@@ -147,7 +152,7 @@ def finished(
     """
     best = live.flatten(1).amax(1).to(torch.float64)
     if stop == "first":
-        return (worst > DEAD) | (best == DEAD)
+        return (final > DEAD) | (best == DEAD)
     now = torch.full_like(max_len, length + 1)
     # -inf, for nobody lives, is the one bound that does not beat an empty place
-    return penalty.best_reachable(best, now, max_len + 1) <= worst
+    return penalty.best_reachable(best, now, max_len + 1) <= final

@@ -22,7 +22,7 @@ from sbnmt_plugin.search.batch import Batch
 from sbnmt_plugin.search.history import History
 from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import name_of
-from sbnmt_plugin.search.pool import Pool, worst_answer
+from sbnmt_plugin.search.pool import Pool, answer_at
 from sbnmt_plugin.search.records import RecordWriter
 
 Entry = dict[str, Any]
@@ -166,12 +166,13 @@ class Tracer:
 
         As :func:`pool.finished` compares them.
         """
-        place, penalty = self.options.answering, self.options.penalty
+        options = self.options
+        place, penalty = options.answering, options.penalty
         live = batch.scores if place is None else batch.scores[:, place : place + 1]
         best = live.flatten(1).amax(1).to(torch.float64)
         now = torch.full_like(batch.max_len, length + 1)
         bound = penalty.best_reachable(best, now, batch.max_len + 1)
-        worst = worst_answer(batch.pool, place)
+        worst = answer_at(batch.pool, options.beam, place)
         return [
             (rounded(a), rounded(b)) for a, b in zip(bound.tolist(), worst.tolist())
         ]

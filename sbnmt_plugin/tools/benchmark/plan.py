@@ -82,7 +82,10 @@ def systems(args: argparse.Namespace) -> list[tuple[str, str]]:
 def trained(args: argparse.Namespace) -> list[str]:
     """Systems that are trained: the slow ones where they are asked for."""
     asked = (args.systems or "").split(",")
-    return [name for name in training.SYSTEMS if name not in SLOW or name in asked]
+    unwanted = {*SLOW} - {*asked}
+    if args.device != "cpu":
+        unwanted.add(training.NARROW)
+    return [name for name in training.SYSTEMS if name not in unwanted]
 
 
 def models_name(args: argparse.Namespace) -> str:

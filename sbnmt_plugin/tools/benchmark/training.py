@@ -24,6 +24,7 @@ from fairseq.optim.adam import FairseqAdam
 from tqdm import tqdm
 
 from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.network.precision import bfloat16_products, widen_attention
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
 from sbnmt_plugin.tools.benchmark.results import FAILED, ratios
@@ -39,7 +40,8 @@ from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 
 BASELINE = "fairseq"
-SYSTEMS = {"fairseq": "l2r", "SB-NMT": "both", "ABD-NMT": "abd"}
+NARROW = "SB-NMT, --sb-autocast"  # on a CPU; a GPU trains everything in float16
+SYSTEMS = {"fairseq": "l2r", "SB-NMT": "both", NARROW: "both", "ABD-NMT": "abd"}
 POOL = 8  # batches of sentences to choose one of equal lengths from
 PARTS = ("forward", "backward", "optimiser")
 Row = dict[str, Any]
@@ -132,6 +134,9 @@ class Station:
             self.sample = with_stream_labels(self.sample)
         self.criterion = kind(task, False, 0.1, 0, False)
         self.model = self.loaded.model.train()
+        self.narrow = name == NARROW
+        if self.narrow:
+            widen_attention(self.model)
         if case.processes > 1:
             wrapped = LegacyDistributedDataParallel(
                 self.model, torch.distributed.group.WORLD
@@ -157,7 +162,9 @@ class Station:
     def _update(self) -> list[float]:
         """One update; when it began and when each of :data:`PARTS` was done."""
         at = [self._clock()]
-        precision = torch.autocast("cuda", torch.float16, self.device == "cuda")
+        precision = bfloat16_products(torch.device("cpu"), self.narrow)
+        if self.device == "cuda":
+            precision = torch.autocast("cuda", torch.float16)
         with precision:
             loss, size, _ = self.criterion(self.model, self.sample)
         at.append(self._clock())
