@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sbnmt_plugin import checkpoints, task
-from sbnmt_plugin.network import abd, model
+from sbnmt_plugin.network import abd, model, rnnsearch
 from sbnmt_plugin.search import asynchronous, generator
 from sbnmt_plugin.training import criterion
 
 # by importing them
-REGISTERED = (task, model, abd, criterion, generator, asynchronous)
+REGISTERED = (task, model, abd, rnnsearch, criterion, generator, asynchronous)
 
 
 def register() -> None:

@@ -15,6 +15,7 @@ from sbnmt_plugin.layout import live_places
 from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.packed_batch import PackedBatch
+from sbnmt_plugin.network.rnnsearch import RNNSearchModel
 from sbnmt_plugin.symbols import TAGS
 
 B, K, T, S, C, H = 3, 4, 5, 7, 8, 2
@@ -27,6 +28,14 @@ SIZES = {
     "decoder_attention_heads": H,
     "dropout": 0.0,
     "sb_future_dropout": 0.0,
+}
+
+RNN_SIZES = {
+    "encoder_embed_dim": 3,
+    "encoder_hidden_size": 2,
+    "decoder_embed_dim": 5,
+    "decoder_hidden_size": 6,
+    "ba_history_size": 7,
 }
 
 
@@ -61,6 +70,17 @@ def abd_model(seed: int = 1, words: int = 9, **options: Any) -> ABDTransformerMo
         Namespace(**{**SIZES, **options}), fake_task(words)
     )
     return enlarge(model).double().eval()
+
+
+def rnn_model(
+    history: str = "both", seed: int = 1, words: int = 9, **options: Any
+) -> RNNSearchModel:
+    """An RNNsearch with these histories, in the same way; all sizes differ."""
+    torch.manual_seed(seed)
+    args = Namespace(
+        **{**RNN_SIZES, "ba_history": history, "dropout": 0.0, **options}
+    )
+    return enlarge(RNNSearchModel.build_model(args, fake_task(words))).double().eval()
 
 
 def transformer(seed: int = 1, words: int = 9, **options: Any) -> TransformerModel:

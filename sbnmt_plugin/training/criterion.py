@@ -19,6 +19,7 @@ from torch.autograd.function import once_differentiable
 
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.onedirectional import DECODERS
+from sbnmt_plugin.network.rnnsearch import RNNSearchDecoder
 from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time
 
 
@@ -88,14 +89,15 @@ def smoothed_loss(
 
 
 def projects_rows(model: Any) -> bool:
-    """Whether a model's logits are one linear layer on fairseq's own decoder."""
+    """Whether a model's logits are one linear layer on a decoder that is known."""
     decoder: Any = getattr(model, "decoder", None)
-    return type(decoder) in DECODERS and decoder.adaptive_softmax is None
+    known = (*DECODERS, RNNSearchDecoder)
+    return type(decoder) in known and decoder.adaptive_softmax is None
 
 
 @contextmanager
 def live_rows_alone(model: Any, live: Tensor) -> Iterator[None]:
-    """Make fairseq's Transformer give logits (n, V) of live positions, (B, T, V) else.
+    """Make a one-directional model give logits (n, V) of live positions, (B, T, V) else.
 
     The last layer's input is what is picked from, inside of the model's own forward, so
     that every wrapper of distributed training sees its parameters used where it
@@ -192,9 +194,9 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Loss, -log p and whether the best token is right.
 
-        An SB-NMT model gives logits of live positions alone, and so does fairseq's own
-        Transformer (see :func:`live_rows_alone`); what any other gives is taken from
-        its log-probabilities, whose softmax they are themselves.
+        An SB-NMT model gives logits of live positions alone, and so do fairseq's own
+        Transformer and RNNsearch (see :func:`live_rows_alone`); what any other gives is
+        taken from its log-probabilities, whose softmax they are themselves.
 
         Returns:
             (BD, T) each, 0 where no label counts: at padding, and in

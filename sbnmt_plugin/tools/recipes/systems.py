@@ -130,9 +130,28 @@ READING = {
         options={**READS, "--sb-partner": "own"},
     ),
 }
+
+
+def recurrent(architecture: str) -> Options:
+    """Of BA-NMT's paper: no smoothing, and no dropout but one."""
+    return {
+        "--arch": architecture,
+        "--label-smoothing": 0,
+        "--attention-dropout": False,
+    }
+
+
+# BA-NMT and its baseline
+HISTORIES = {
+    "rnnsearch": System("RNNsearch*", "gold", options=recurrent("rnnsearch")),
+    "ba-source": System("SA-NMT", "gold", options=recurrent("sa_nmt")),
+    "ba-target": System("TA-NMT", "gold", options=recurrent("ta_nmt")),
+    "ba": System("BA-NMT", "gold", options=recurrent("ba_nmt")),
+}
 SWEEP = sweep()
 SYSTEMS = {
     **PAPER,
+    **HISTORIES,
     **READING,
     **SWEEP,
     # one model for both directions, where the recipe says ``teachers: one``; without
@@ -140,7 +159,12 @@ SYSTEMS = {
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
 }
 OPPONENTS = ("transformer-pl", "transformer-pl-pr")  # with the same pseudo data
-GROUPS = {"paper": list(PAPER), "reading": list(READING), "sweep": list(SWEEP)}
+GROUPS = {
+    "paper": list(PAPER),
+    "histories": list(HISTORIES),
+    "reading": list(READING),
+    "sweep": list(SWEEP),
+}
 RESCORED = "+rescored"  # decoded with --sb-rescore
 
 

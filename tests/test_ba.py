@@ -1,0 +1,432 @@
+"""BA-NMT's model: what must hold of it, each with a twin that fails.
+
+The slow twin is the paper's formulas as loops over sentences, steps and places, with
+torch's own ``nn.GRUCell``.
+"""
+
+from argparse import Namespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from fairseq.models import ARCH_CONFIG_REGISTRY
+from helpers import S, T, fake_task, rnn_model, source
+from torch import nn
+
+from sbnmt_plugin.layout import Layout
+from sbnmt_plugin.network.history import HISTORIES, HistoryAttention, HistoryGRU
+from sbnmt_plugin.network.rnnsearch import RNNEncoder, RNNSearchModel, RNNState
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+LENGTHS = (7, 4, 6)
+VARIANTS = pytest.mark.parametrize("history", HISTORIES)
+CELLS = {"source": 0, "target": 1}
+
+
+def target(lengths=(5, 3, 4)):
+    """Decoder input (B, T): </s> and words, padded on the right."""
+    words = fake_task().target_dictionary
+    generator = torch.Generator().manual_seed(6)
+    rows = torch.full((len(lengths), max(lengths)), words.pad())
+    for row, length in zip(rows, lengths):
+        row[0] = words.eos()
+        row[1:length] = torch.randint(4, 13, (length - 1,), generator=generator)
+    return rows
+
+
+def forward(model, prev, net_input=None):
+    """(B, T, V) logits and (B, T, S) α."""
+    logits, extra = model(**(net_input or source(model)), prev_output_tokens=prev)
+    return logits, extra["attn"][0]
+
+
+# the formulas as loops
+
+
+def plain(cell):
+    """torch's own cell with the same parameters."""
+    found = nn.GRUCell(cell.input_size, cell.hidden_size).double()
+    for name, parameter in cell.named_parameters():
+        setattr(found, name, parameter)
+    return found
+
+
+def one_direction(gru, suffix, rows):
+    """States of a GRU that reads these rows one after the other."""
+    cell = nn.GRUCell(gru.input_size, gru.hidden_size).double()
+    for name in "weight_ih", "weight_hh", "bias_ih", "bias_hh":
+        setattr(cell, name, getattr(gru, f"{name}_l0{suffix}"))
+    state, found = rows[0].new_zeros(gru.hidden_size), []
+    for row in rows:
+        state = cell(row, state)
+        found.append(state)
+    return found
+
+
+def slow(model, words, prev, late=False):
+    """Logits and α of one sentence, by the paper's formulas.
+
+    Args:
+        words: (S',) the source without padding.
+        prev: (T',) the decoder's input without padding.
+        late: a history is updated by the weights of the step that reads it.
+    """
+    encoder, decoder = model.encoder, model.decoder
+    attention, names = decoder.attention, list(decoder.attention.cells)
+    cells = {name: plain(cell) for name, cell in attention.cells.items()}
+    x = [encoder.embed_tokens.weight[word] for word in words]
+    right = one_direction(encoder.gru, "", x)
+    left = one_direction(encoder.gru, "_reverse", x[::-1])[::-1]
+    h = [torch.cat(pair) for pair in zip(right, left)]
+    s = torch.tanh(decoder.first(sum(h) / len(h)))
+    size = attention.history_size
+    memories = {name: [h[0].new_zeros(size)] * len(h) for name in names}
+    logits, weights = [], []
+    for token in prev:
+        y = decoder.embed_tokens.weight[token]
+        q = decoder.asking(y, s)
+
+        def energy(j, q=q):
+            inside = attention.query(q) + attention.memory.weight @ h[j]
+            for name in names:
+                inside = inside + attention.keys[name].weight @ memories[name][j]
+            return attention.score.weight[0] @ inside.tanh()
+
+        powers = [energy(j).exp() for j in range(len(h))]
+        alpha = [power / sum(powers) for power in powers]
+
+        def mean(entries, alpha=alpha):
+            return sum(a * entry for a, entry in zip(alpha, entries))
+
+        def update(alpha=alpha, q=q):
+            for name in names:
+                reads = h if name == "source" else [q] * len(h)
+                memories[name] = [
+                    cells[name](a * read, old)
+                    for a, read, old in zip(alpha, reads, memories[name])
+                ]
+
+        if late:
+            update()
+        s = decoder.answering(mean(h), q)
+        read = torch.cat([y, s, mean(h), *(mean(memories[name]) for name in names)])
+        logits.append(decoder.output_projection(decoder.readout(read).tanh()))
+        weights.append(torch.stack(alpha))
+        if not late:
+            update()
+    return torch.stack(logits), torch.stack(weights)
+
+
+def assert_follows_the_formulas(model, **broken):
+    """Property 1: forward and gradient."""
+    lengths = (5, 3, 4)
+    prev, tokens = target(lengths), source(model)["src_tokens"]
+    fast, attention = forward(model, prev)
+    pairs, total = [], 0
+    for b, (length, places) in enumerate(zip(lengths, LENGTHS)):
+        ours = fast[b, :length]
+        theirs, alpha = slow(model, tokens[b, S - places :], prev[b, :length], **broken)
+        torch.testing.assert_close(ours, theirs, **EXACT)
+        torch.testing.assert_close(attention[b, :length, S - places :], alpha, **EXACT)
+        assert not attention[b, :length, : S - places].any()
+        weight = torch.randn(ours.shape, dtype=ours.dtype)
+        pairs.append([(x * weight).sum() for x in (ours, theirs)])
+        total += 1
+    assert total == 3
+    parameters = list(model.parameters())
+    sums = [sum(values) for values in zip(*pairs)]
+    gradients = [torch.autograd.grad(value, parameters) for value in sums]
+    for ours, reference in zip(*gradients):
+        torch.testing.assert_close(ours, reference, **EXACT)
+
+
+@VARIANTS
+def test_the_model_follows_the_formulas(history):
+    assert_follows_the_formulas(rnn_model(history))
+
+
+@pytest.mark.parametrize("history", ["source", "target"])
+def test_the_check_of_formulas_can_fail(history):
+    """A history that has read the weights of the step that reads it."""
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(rnn_model(history), late=True)
+
+
+# what a history is, and what it is without
+
+
+def zeroed(model, *names):
+    """These matrices, by the ends of their names, are 0."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.startswith(names):
+                parameter.zero_()
+    return model
+
+
+def without_readout(model):
+    """W_h and W_x are 0."""
+    attention = model.decoder.attention
+    columns = attention.history_size * len(attention.cells)
+    with torch.no_grad():
+        model.decoder.readout.weight[:, -columns:] = 0
+    return model
+
+
+def assert_is_rnnsearch(model):
+    """Property 2: RNNsearch*'s output, while the histories move."""
+    bare = rnn_model("none")
+    weights = {
+        name: value
+        for name, value in model.state_dict().items()
+        if name in bare.state_dict()
+    }
+    width = bare.decoder.readout.in_features
+    weights["decoder.readout.weight"] = weights["decoder.readout.weight"][:, :width]
+    bare.load_state_dict(weights)
+    prev = target()
+    encoded = model.encoder(source(model)["src_tokens"])
+    state = model.decoder.start(encoded, Layout(directions=1))
+    model.decoder.advance(prev, state)
+    assert all(history.abs().min() > 0 for history in state.histories)
+    torch.testing.assert_close(forward(model, prev), forward(bare, prev), **EXACT)
+
+
+def test_histories_that_nobody_reads_change_nothing():
+    model = without_readout(rnn_model())
+    assert_is_rnnsearch(zeroed(model, "decoder.attention.keys"))
+
+
+def test_the_check_of_silent_histories_can_fail():
+    """GRU_S writes its bias even where nothing was given; V_h reads it."""
+    model = without_readout(rnn_model())
+    model = zeroed(model, "decoder.attention.keys.target")
+    with torch.no_grad():
+        model.decoder.attention.cells["source"].weight_ih.zero_()
+    with pytest.raises(AssertionError):
+        assert_is_rnnsearch(model)
+
+
+def assert_histories_begin_empty_and_fill(history):
+    """Property 3: V counts for nothing at step 1, and for something at step 2."""
+    model = rnn_model(history)
+    _, before = forward(model, target())
+    zeroed(model, "decoder.attention.keys")
+    _, after = forward(model, target())
+    torch.testing.assert_close(before[:, 0], after[:, 0], **EXACT)
+    assert (before[:, 1] - after[:, 1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("history", ["source", "target", "both"])
+def test_histories_begin_empty_and_fill(history):
+    assert_histories_begin_empty_and_fill(history)
+
+
+def test_a_history_that_is_never_updated_is_noticed(monkeypatch):
+    monkeypatch.setattr(HistoryGRU, "forward", lambda self, alpha, x, history: history)
+    with pytest.raises(AssertionError):
+        assert_histories_begin_empty_and_fill("both")
+
+
+# step by step, with what is kept
+
+
+def assert_steps_are_teacher_forced(history, beam):
+    """Property 4, while ranks really change and a sentence leaves."""
+    model = rnn_model(history)
+    layout = Layout(directions=1, beam=beam)
+    tokens = source(model)["src_tokens"]
+    state = model.decoder.start(model.encoder(tokens), layout, weights=True)
+    generator = torch.Generator().manual_seed(9)
+    kept = torch.arange(len(tokens))
+    words = torch.full((len(tokens) * beam, 1), fake_task().target_dictionary.eos())
+    for step in range(T):
+        following, weights = model.decoder.step(words, state)
+        for row, prefix in enumerate(words):
+            one = tokens[kept[row // beam]][None]
+            logits, alpha = forward(
+                model, prefix[None], {"src_tokens": one, "src_lengths": None}
+            )
+            torch.testing.assert_close(
+                following.lprobs()[row], logits[0, -1].log_softmax(-1), **EXACT
+            )
+            torch.testing.assert_close(weights[row], alpha[0, -1], **EXACT)
+        if step == 2:  # the one in the middle is done
+            gone = torch.tensor([0, 2])
+            kept, sentences = kept[gone], gone
+        else:
+            sentences = torch.arange(len(kept))
+        ranks = torch.randint(beam, (len(kept), beam), generator=generator)
+        rows = (sentences[:, None] * beam + ranks).flatten()
+        state.select(rows)
+        new = torch.randint(4, 13, (len(rows), 1), generator=generator)
+        words = torch.cat([words[rows], new], 1)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@VARIANTS
+def test_a_step_with_what_is_kept_is_the_teacher_forced_one(history, beam):
+    assert_steps_are_teacher_forced(history, beam)
+
+
+def test_a_history_that_does_not_follow_its_parent_is_noticed(monkeypatch):
+    right = RNNState.select
+
+    def wrong(self, rows):
+        count, histories = len(rows) // self.layout.beam, self.histories
+        right(self, rows)
+        self.histories = [x[:count] for x in histories]
+
+    monkeypatch.setattr(RNNState, "select", wrong)
+    with pytest.raises(AssertionError):
+        assert_steps_are_teacher_forced("both", 3)
+
+
+# padding
+
+
+def assert_padding_is_inert(model):
+    """Property 5: any padding, on any side, in any company."""
+    prev, net_input = target(), source(model)
+    pad = model.encoder.dictionary.pad()
+    logits, alpha = forward(model, prev, net_input)
+    order = torch.tensor([2, 0, 1])
+    tokens = F.pad(net_input["src_tokens"][order], (2, 0), value=pad)
+    others = forward(model, prev[order], {"src_tokens": tokens, "src_lengths": None})
+    torch.testing.assert_close(others[0], logits[order], **EXACT)
+    torch.testing.assert_close(others[1][..., 2:], alpha[order], **EXACT)
+    for b, length in enumerate(LENGTHS):
+        alone = net_input["src_tokens"][b : b + 1, S - length :]
+        for side in (0, 0), (0, 3):  # fairseq pads left; a user may pad right
+            tokens = F.pad(alone, side, value=pad)
+            one = {"src_tokens": tokens, "src_lengths": None}
+            found = forward(model, prev[b : b + 1], one)
+            torch.testing.assert_close(found[0], logits[b : b + 1], **EXACT)
+            torch.testing.assert_close(
+                found[1][0, :, :length], alpha[b, :, S - length :], **EXACT
+            )
+
+
+@VARIANTS
+def test_padding_and_company_change_nothing(history):
+    assert_padding_is_inert(rnn_model(history))
+
+
+def test_columns_that_are_not_the_sources_are_noticed(monkeypatch):
+    """Left where the packed GRU has put them, as in fairseq's LSTM."""
+    right = RNNEncoder.forward
+
+    def moved(self, src_tokens, src_lengths=None, **others):
+        found = right(self, src_tokens, src_lengths, **others)
+        padding = found["encoder_padding_mask"][0]
+        order = padding.byte().sort(dim=1, stable=True).indices
+        states = found["encoder_out"][0].transpose(0, 1)
+        states = states.gather(1, order[..., None].expand_as(states))
+        return {
+            "encoder_out": [states.transpose(0, 1)],
+            "encoder_padding_mask": [padding.gather(1, order)],
+        }
+
+    monkeypatch.setattr(RNNEncoder, "forward", moved)
+    with pytest.raises(AssertionError):
+        assert_padding_is_inert(rnn_model())
+
+
+def test_a_mask_that_is_missing_is_noticed(monkeypatch):
+    right = HistoryAttention.read
+
+    def blind(self, states, padding):
+        return right(self, states, torch.zeros_like(padding))
+
+    monkeypatch.setattr(HistoryAttention, "read", blind)
+    with pytest.raises(AssertionError):
+        assert_padding_is_inert(rnn_model())
+
+
+# sizes, gradients, and what is refused
+
+
+def built(architecture, words=9, **options):
+    args = Namespace(**options)
+    ARCH_CONFIG_REGISTRY[architecture](args)
+    return RNNSearchModel.build_model(args, fake_task(words))
+
+
+def test_the_papers_sizes_have_the_parameters_of_their_formulas():
+    """Property 6: what the histories add to RNNsearch*, and RNNsearch* itself."""
+    size, words = 512, 16000
+    count = {}
+    with torch.device("meta"):
+        for name in ("rnnsearch", "sa_nmt", "ta_nmt", "ba_nmt"):
+            model = built(name, words - 6)
+            count[name] = sum(p.numel() for p in model.parameters())
+
+    def gru(inputs):
+        return 3 * size * (inputs + size + 2)
+
+    bare = 2 * words * size  # embeddings
+    bare += 2 * gru(size)  # of the encoder
+    bare += (2 * size + 1) * size + gru(size) + gru(2 * size)  # W_0, GRU_1, GRU_2
+    bare += (size + 1) * size + 2 * size * size + size  # W_a, U_a, v_a
+    bare += (4 * size + 1) * size + (size + 1) * words  # t, W_o
+    assert count["rnnsearch"] == bare
+    added = {name: number - bare for name, number in count.items()}
+    assert added["sa_nmt"] == 2_886_656
+    assert added["ta_nmt"] == 2_100_224
+    assert added["ba_nmt"] == 4_986_880
+
+
+@VARIANTS
+def test_no_parameter_is_idle(history):
+    """DDP fails on parameters without a gradient."""
+    model = rnn_model(history).train()
+    logits, _ = forward(model, target())
+    logits.log_softmax(-1)[..., 4:9].sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() > 1e-10, name
+
+
+def test_weights_begin_small_and_padding_at_nothing():
+    model = built("ba_nmt", share_decoder_input_output_embed=True)
+    for parameter in model.parameters():
+        assert 0 < parameter.abs().max() <= 0.1
+    pad = fake_task().target_dictionary.pad()
+    for side in model.encoder, model.decoder:
+        assert not side.embed_tokens.weight[pad].any()
+    assert model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
+    assert model.decoder.dropout.p == 0.2
+    assert model.decoder.attention.history_size == 512
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ba_history_size": 0}, "--ba-history-size must be ≥ 1, but is 0"),
+        ({"decoder_hidden_size": -1}, "--decoder-hidden-size must be ≥ 1"),
+        (
+            {"share_all_embeddings": True, "encoder_embed_dim": 3},
+            "--share-all-embeddings needs --encoder-embed-dim and --decoder-embed-dim "
+            "to be equal, but they are 3 and 512",
+        ),
+    ],
+    ids=str,
+)
+def test_sizes_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        built("ba_nmt", **options)
+
+
+def test_shared_embeddings_need_one_dictionary():
+    args = Namespace(share_all_embeddings=True)
+    task = fake_task()
+    model = RNNSearchModel.build_model(args, task)
+    assert model.encoder.embed_tokens is model.decoder.embed_tokens
+    task.source_dictionary = fake_task(words=8).source_dictionary
+    with pytest.raises(ValueError, match="needs one dictionary for both languages"):
+        RNNSearchModel.build_model(args, task)
+
+
+def test_another_task_is_refused():
+    with pytest.raises(ValueError, match="an rnnsearch needs the tags <l2r> and"):
+        RNNSearchModel.build_model(Namespace(), fake_task(tags=False))
