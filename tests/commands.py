@@ -21,25 +21,25 @@ PLUGIN = ["--user-dir", str(ROOT / "sbnmt_plugin"), "--task", "sb_translation"]
 # in this process, a loader's worker takes seconds to be waited for
 NO_WORKERS = ["--num-workers", "0"]
 ALL = [*NO_WORKERS, "--criterion", "sb_label_smoothed_cross_entropy", "--cpu"]
+UPDATES = [
+    *["--optimizer", "adam", "--lr", "0.01", "--max-tokens", "500", "--dropout", "0"],
+    *["--seed", "1", "--log-format", "simple"],
+]
 TINY = [
     *ALL,
-    *[
-        "--optimizer",
-        "adam",
-        "--lr",
-        "0.01",
-        "--max-tokens",
-        "500",
-        "--dropout",
-        "0",
-        "--seed",
-        "1",
-    ],
+    *UPDATES,
     *["--encoder-layers", "1", "--decoder-layers", "2", "--encoder-embed-dim", "32"],
-    *["--encoder-ffn-embed-dim", "24", "--log-format", "simple"],
+    *["--encoder-ffn-embed-dim", "24"],
+]
+TINY_RNN = [
+    *ALL,
+    *UPDATES,
+    *["--encoder-embed-dim", "16", "--encoder-hidden-size", "12"],
+    *["--decoder-embed-dim", "16", "--decoder-hidden-size", "16"],
 ]
 SB = ["--arch", "sb_transformer_tiny"]
 ABD = ["--arch", "abd_transformer_tiny"]
+BA = ["--arch", "ba_nmt", "--sb-direction", "l2r"]
 WORDS = [f"w{i}" for i in range(12)]
 
 
@@ -96,7 +96,8 @@ def captured():
 def run_train(data: Path, save: Path, *words: object) -> Path:
     """fairseq-train."""
     parser = options.get_training_parser()
-    command = [str(data), "--save-dir", str(save), *PLUGIN, *TINY, *map(str, words)]
+    sizes = TINY_RNN if "ba_nmt" in words else TINY
+    command = [str(data), "--save-dir", str(save), *PLUGIN, *sizes, *map(str, words)]
     args = options.parse_args_and_arch(parser, command)
     train.main(convert_namespace_to_omegaconf(args))
     return save / "checkpoint_last.pt"

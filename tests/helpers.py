@@ -77,9 +77,7 @@ def rnn_model(
 ) -> RNNSearchModel:
     """An RNNsearch with these histories, in the same way; all sizes differ."""
     torch.manual_seed(seed)
-    args = Namespace(
-        **{**RNN_SIZES, "ba_history": history, "dropout": 0.0, **options}
-    )
+    args = Namespace(**{**RNN_SIZES, "ba_history": history, "dropout": 0.0, **options})
     return enlarge(RNNSearchModel.build_model(args, fake_task(words))).double().eval()
 
 

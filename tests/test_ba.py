@@ -4,23 +4,20 @@ The slow twin is the paper's formulas as loops over sentences, steps and places,
 torch's own ``nn.GRUCell``.
 """
 
-from argparse import Namespace
-
 import pytest
 import torch
 import torch.nn.functional as F
-from fairseq.models import ARCH_CONFIG_REGISTRY
 from helpers import S, T, fake_task, rnn_model, source
 from torch import nn
 
 from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.network.history import HISTORIES, HistoryAttention, HistoryGRU
-from sbnmt_plugin.network.rnnsearch import RNNEncoder, RNNSearchModel, RNNState
+from sbnmt_plugin.network.rnnsearch import RNNEncoder, RNNState
+from sbnmt_plugin.tools.probes import without_histories
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = (7, 4, 6)
 VARIANTS = pytest.mark.parametrize("history", HISTORIES)
-CELLS = {"source": 0, "target": 1}
 
 
 def target(lengths=(5, 3, 4)):
@@ -228,6 +225,27 @@ def test_a_history_that_is_never_updated_is_noticed(monkeypatch):
         assert_histories_begin_empty_and_fill("both")
 
 
+def assert_needs_its_histories(history):
+    """Property 8 in small; examples/toy_sort/check.py shows it on a trained model."""
+    model = rnn_model(history)
+    plain, _ = forward(model, target())
+    with without_histories([model]):
+        silent, _ = forward(model, target())
+    torch.testing.assert_close(silent[:, 0], plain[:, 0], **EXACT)
+    assert (silent[:, 1:] - plain[:, 1:]).abs().max() > 1e-3
+    assert forward(model, target())[0].equal(plain)
+
+
+@pytest.mark.parametrize("history", ["source", "target", "both"])
+def test_histories_of_zeros_change_the_answer(history):
+    assert_needs_its_histories(history)
+
+
+def test_rnnsearch_has_none_that_could_be_zero():
+    with pytest.raises(AssertionError):
+        assert_needs_its_histories("none")
+
+
 # step by step, with what is kept
 
 
@@ -341,92 +359,3 @@ def test_a_mask_that_is_missing_is_noticed(monkeypatch):
     monkeypatch.setattr(HistoryAttention, "read", blind)
     with pytest.raises(AssertionError):
         assert_padding_is_inert(rnn_model())
-
-
-# sizes, gradients, and what is refused
-
-
-def built(architecture, words=9, **options):
-    args = Namespace(**options)
-    ARCH_CONFIG_REGISTRY[architecture](args)
-    return RNNSearchModel.build_model(args, fake_task(words))
-
-
-def test_the_papers_sizes_have_the_parameters_of_their_formulas():
-    """Property 6: what the histories add to RNNsearch*, and RNNsearch* itself."""
-    size, words = 512, 16000
-    count = {}
-    with torch.device("meta"):
-        for name in ("rnnsearch", "sa_nmt", "ta_nmt", "ba_nmt"):
-            model = built(name, words - 6)
-            count[name] = sum(p.numel() for p in model.parameters())
-
-    def gru(inputs):
-        return 3 * size * (inputs + size + 2)
-
-    bare = 2 * words * size  # embeddings
-    bare += 2 * gru(size)  # of the encoder
-    bare += (2 * size + 1) * size + gru(size) + gru(2 * size)  # W_0, GRU_1, GRU_2
-    bare += (size + 1) * size + 2 * size * size + size  # W_a, U_a, v_a
-    bare += (4 * size + 1) * size + (size + 1) * words  # t, W_o
-    assert count["rnnsearch"] == bare
-    added = {name: number - bare for name, number in count.items()}
-    assert added["sa_nmt"] == 2_886_656
-    assert added["ta_nmt"] == 2_100_224
-    assert added["ba_nmt"] == 4_986_880
-
-
-@VARIANTS
-def test_no_parameter_is_idle(history):
-    """DDP fails on parameters without a gradient."""
-    model = rnn_model(history).train()
-    logits, _ = forward(model, target())
-    logits.log_softmax(-1)[..., 4:9].sum().backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().max() > 1e-10, name
-
-
-def test_weights_begin_small_and_padding_at_nothing():
-    model = built("ba_nmt", share_decoder_input_output_embed=True)
-    for parameter in model.parameters():
-        assert 0 < parameter.abs().max() <= 0.1
-    pad = fake_task().target_dictionary.pad()
-    for side in model.encoder, model.decoder:
-        assert not side.embed_tokens.weight[pad].any()
-    assert model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
-    assert model.decoder.dropout.p == 0.2
-    assert model.decoder.attention.history_size == 512
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ba_history_size": 0}, "--ba-history-size must be ≥ 1, but is 0"),
-        ({"decoder_hidden_size": -1}, "--decoder-hidden-size must be ≥ 1"),
-        (
-            {"share_all_embeddings": True, "encoder_embed_dim": 3},
-            "--share-all-embeddings needs --encoder-embed-dim and --decoder-embed-dim "
-            "to be equal, but they are 3 and 512",
-        ),
-    ],
-    ids=str,
-)
-def test_sizes_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        built("ba_nmt", **options)
-
-
-def test_shared_embeddings_need_one_dictionary():
-    args = Namespace(share_all_embeddings=True)
-    task = fake_task()
-    model = RNNSearchModel.build_model(args, task)
-    assert model.encoder.embed_tokens is model.decoder.embed_tokens
-    task.source_dictionary = fake_task(words=8).source_dictionary
-    with pytest.raises(ValueError, match="needs one dictionary for both languages"):
-        RNNSearchModel.build_model(args, task)
-
-
-def test_another_task_is_refused():
-    with pytest.raises(ValueError, match="an rnnsearch needs the tags <l2r> and"):
-        RNNSearchModel.build_model(Namespace(), fake_task(tags=False))

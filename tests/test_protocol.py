@@ -1,5 +1,5 @@
 """fairseq's own decoders in the search, against a beam search on lists: the Transformer
-as :mod:`onedirectional` sees it, an LSTM as it is."""
+as :mod:`onedirectional` sees it, an LSTM as it is; and our own of one direction."""
 
 from argparse import Namespace
 
@@ -7,11 +7,11 @@ import pytest
 import torch
 from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
-from helpers import enlarge, fake_task, source, transformer
+from helpers import enlarge, fake_task, rnn_model, source, transformer
 from reference import search
 from test_decoding import make_generator
 
-from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network import kv_cache
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import (
@@ -20,6 +20,7 @@ from sbnmt_plugin.network.fairseq_decoder import (
     searchable,
 )
 from sbnmt_plugin.network.kv_cache import KVCache
+from sbnmt_plugin.network.rnnsearch import RNNSearchDecoder, RNNState
 from sbnmt_plugin.search.penalties import Gnmt
 
 LENGTHS = (7, 6, 4)  # an LSTM wants the longest first
@@ -52,7 +53,7 @@ def lstm():
     return enlarge(LSTMModel.build_model(args, fake_task())).double().eval()
 
 
-MODELS = {"transformer": transformer, "lstm": lstm}
+MODELS = {"transformer": transformer, "lstm": lstm, "ba_nmt": rnn_model}
 
 
 @torch.no_grad()
@@ -105,7 +106,7 @@ def assert_as_reference(model, beam, direction=L2R, max_len=6, **options):
 @pytest.mark.parametrize("stop", ["bound", "first"])
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("name", MODELS)
-def test_fairseqs_decoders_go_through_the_same_search(name, beam, stop):
+def test_any_decoder_goes_through_the_same_search(name, beam, stop):
     for direction in L2R, R2L:
         assert_as_reference(MODELS[name](), beam, direction, stop=stop)
 
@@ -114,9 +115,10 @@ def test_each_is_seen_as_what_it_is():
     found = {name: searchable(make()) for name, make in MODELS.items()}
     assert type(found["transformer"]) is SBTransformerDecoder
     assert type(found["lstm"]) is FairseqDecoder
+    assert type(found["ba_nmt"]) is RNNSearchDecoder
 
 
-STUCK = {"transformer": KVCache, "lstm": CopiedSource}
+STUCK = {"transformer": KVCache, "lstm": CopiedSource, "ba_nmt": RNNState}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -153,3 +155,32 @@ def test_the_source_is_selected_with_its_sentences(monkeypatch):
     monkeypatch.setattr(kv_cache, "select_sentences", first)
     with pytest.raises(AssertionError):
         assert texts() == expected
+
+
+# which columns attention has
+
+
+def columns_of(model):
+    """Which columns a step's attention has something in, of the shortest sentence."""
+    net_input = source(model, LENGTHS)
+    with torch.no_grad():
+        encoded = model.encoder.forward_torchscript(net_input)
+        decoder = searchable(model)
+        state = decoder.start(encoded, Layout(directions=1), weights=True)
+        tokens = torch.full((len(LENGTHS), 1), model.decoder.dictionary.eos())
+        _, attention = decoder.step(tokens, state)
+    real = net_input["src_tokens"][-1].ne(model.encoder.dictionary.pad())
+    return attention[-1].gt(0).tolist(), real.tolist()
+
+
+@pytest.mark.parametrize("name", ["transformer", "ba_nmt"])
+def test_attention_has_the_columns_of_the_source(name):
+    found, real = columns_of(MODELS[name]())
+    assert found == real == [False] * 3 + [True] * 4
+
+
+def test_fairseqs_lstm_moves_the_columns_past_the_padding():
+    """So --print-alignment of the row rnmt is off by the padding; `sbnmt aer` gives a
+    decoder sentences of one length."""
+    found, real = columns_of(lstm())
+    assert found == real[::-1] == [True] * 4 + [False] * 3

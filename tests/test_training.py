@@ -22,6 +22,7 @@ from helpers import (
     fake_task,
     live_of,
     logits,
+    rnn_model,
     sb_model,
     source,
     streams,
@@ -304,9 +305,10 @@ def test_the_loss_of_any_other_decoder_is_fairseqs(monkeypatch):
     assert_loss_is_fairseqs()
 
 
-def test_a_teachers_padding_gets_no_logits():
+@pytest.mark.parametrize("make", [transformer, rnn_model])
+def test_a_teachers_padding_gets_no_logits(make):
     """fairseq's criterion asks for logits of padding, too."""
-    model, sizes = transformer(), []
+    model, sizes = make(), []
     layer = model.decoder.output_projection
     layer.register_forward_hook(lambda _, inputs, out: sizes.append(out.shape[:-1]))
     assert_loss_is_fairseqs(model=model)

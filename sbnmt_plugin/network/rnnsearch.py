@@ -43,6 +43,7 @@ from sbnmt_plugin.network.next_tokens import NextTokens
 
 POSITIONS = 100_000  # as many as fairseq's LSTM takes
 FIRST = 0.1  # weights begin in ± this
+SIZES = "embed_dim", "hidden_size"  # of encoder and decoder
 
 
 @dataclass
@@ -104,8 +105,8 @@ class RNNEncoder(FairseqEncoder):
             src_tokens: (B, S).
 
         Returns:
-            ``encoder_out``, h (S, B, 2H), and ``encoder_padding_mask`` (B, S), both with
-            the columns of ``src_tokens``.
+            ``encoder_out``, h (S, B, 2H), and ``encoder_padding_mask`` (B, S), both
+            with the columns of ``src_tokens``.
         """
         padding = src_tokens.eq(self.dictionary.pad())
         order = padding.byte().sort(dim=1, stable=True).indices  # words come first
@@ -181,7 +182,9 @@ class RNNSearchDecoder(FairseqDecoder):
             self.output_projection.weight = embedding.weight
         self.states = states
 
-    def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> RNNState:
+    def start(
+        self, encoder_out: Any, layout: Layout, weights: bool = False
+    ) -> RNNState:
         """s_0, and empty histories: see :meth:`protocol.Decoder.start`."""
         states = encoder_out["encoder_out"][0].transpose(0, 1)
         padding = encoder_out["encoder_padding_mask"][0]
@@ -311,9 +314,8 @@ def check_sizes(args: Any) -> None:
     Raises:
         ValueError: with the flag.
     """
-    names = "encoder_embed_dim", "encoder_hidden_size"
-    names += "decoder_embed_dim", "decoder_hidden_size", "ba_history_size"
-    for name in names:
+    names = [f"{side}_{size}" for side in ("encoder", "decoder") for size in SIZES]
+    for name in (*names, "ba_history_size"):
         size = getattr(args, name)
         if size is not None and size < 1:
             flag = "--" + name.replace("_", "-")

@@ -23,6 +23,7 @@ from fairseq import utils
 from sbnmt_plugin.layout import RANK, Layout
 from sbnmt_plugin.network.abd_layer import ReverseAttention
 from sbnmt_plugin.network.attention import SBSelfAttention
+from sbnmt_plugin.network.history import HistoryAttention
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.training.reading import bits, halves
 
@@ -66,6 +67,27 @@ def without_future(models: list[Any]) -> Iterator[None]:
                     lambda _, pair: (pair[0], torch.zeros_like(pair[1]))
                 )
             )
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextlib.contextmanager
+def without_histories(models: list[Any]) -> Iterator[None]:
+    """Give the attention of a BA-NMT model histories of zeros at every step."""
+
+    def forget(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        *others, histories = given
+        return *others, [torch.zeros_like(history) for history in histories]
+
+    hooks = [
+        module.register_forward_pre_hook(forget)
+        for model in models
+        for module in model.modules()
+        if isinstance(module, HistoryAttention)
+    ]
     try:
         yield
     finally:

@@ -97,7 +97,7 @@ def projects_rows(model: Any) -> bool:
 
 @contextmanager
 def live_rows_alone(model: Any, live: Tensor) -> Iterator[None]:
-    """Make a one-directional model give logits (n, V) of live positions, (B, T, V) else.
+    """Make a model give logits (n, V) of live positions, which gives (B, T, V) else.
 
     The last layer's input is what is picked from, inside of the model's own forward, so
     that every wrapper of distributed training sees its parameters used where it
