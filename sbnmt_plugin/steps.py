@@ -29,6 +29,7 @@ STEPS = {
         "probe_reading.py",
         "how much do the streams read of each other?",
     ),
+    "aer": ("aer.py", "word alignment error rate of a model's attention"),
     "report": ("report.py", "the paper's analyses of any outputs as one page"),
     "trace-page": ("trace_page.py", "one page that shows how the two beams met"),
     "benchmark": ("benchmark.py", "speed and memory beside stock fairseq"),

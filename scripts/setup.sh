@@ -44,6 +44,6 @@ else
 fi
 
 say "installing fairseq, the plugin, its report and the tools of its tests"
-"${pip[@]}" install -c constraints.txt -e '.[test,report,benchmark]'
+"${pip[@]}" install -c constraints.txt -e '.[test,report,benchmark,align]'
 printf '%s' "$stamp" >"$venv/.installed"
 say "$venv is ready"

@@ -1,0 +1,80 @@
+r"""Word alignment error rate of a model's attention, while the reference is forced.
+
+    sbnmt aer data --path ba/model.pt --sb-direction l2r --input bpe/test.src \
+        --reference bpe/test.tgt --gold test.links [--output FILE] [--json FILE] \
+        [options of fairseq-generate]
+
+Every target word is linked to the source word that has most of its attention; subwords
+(a@@ b) are words again by then.  --gold has a line a sentence of links between words,
+counted from 0: 0-0 is a sure one, 1?2 a possible one.  Any model works whose decoder
+gives attention to the source; of one that writes both directions it is the L2R half's.
+"""
+
+from __future__ import annotations
+
+import json
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting, write_lines
+from sbnmt_plugin.tools.translator import Translator
+from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.word_alignment import (
+    Links,
+    alignment_error_rate,
+    forced_attention,
+    links_of,
+    parse_gold,
+    words_of,
+)
+
+
+def read_gold(
+    path: str, lines: list[str], sources: list[list[int]], targets: list[list[int]]
+) -> list[tuple[Links, Links]]:
+    """Sure and possible links of every sentence.
+
+    Raises:
+        ValueError: what is no link, or is beyond the sentence; with file and line.
+    """
+    gold = []
+    for number, (line, *words) in enumerate(zip(lines, sources, targets), start=1):
+        try:
+            gold.append(parse_gold(line))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from error
+        for link in sorted(gold[-1][1]):
+            for place, side, name in zip(link, words, ("source", "target")):
+                count = side[-1] + 1 if side else 0
+                if place >= count:
+                    raise ValueError(
+                        f"{path}, line {number}: the link {link[0]}-{link[1]} must be "
+                        f"between words counted from 0, but the {name} has {count}"
+                    )
+    return gold
+
+
+def main() -> None:
+    parser = command.parser(__doc__, allow_abbrev=False)
+    parser.add_argument("--input", required=True, help="source text, as binarised")
+    parser.add_argument("--reference", required=True, help="its target, as binarised")
+    parser.add_argument("--gold", required=True, help="links that are known")
+    parser.add_argument("--output", help="file to write the links found to")
+    parser.add_argument("--json", help="file to write the rate to")
+    args, others = parser.parse_known_args()
+    refuse_overwriting(args.output, args.input, args.reference, args.gold)
+    inputs, targets, lines = read_parallel(args.input, args.reference, args.gold)
+    sides = [[words_of(line) for line in text] for text in (inputs, targets)]
+    gold = read_gold(args.gold, lines, *sides)
+    translator = Translator(others)
+    found: list[Links] = [set() for _ in inputs]
+    for number, weights in forced_attention(translator, inputs, targets):
+        found[number] = links_of(weights, sides[0][number], sides[1][number])
+    rate = alignment_error_rate(found, gold)
+    count = sum(map(len, found))
+    print(f"AER = {rate:.2f}   {count} links, {len(inputs)} sentences")
+    if args.output:
+        text = (" ".join(f"{i}-{j}" for i, j in sorted(links)) for links in found)
+        write_lines(args.output, text)
+    if args.json:
+        with new_file(args.json) as file:
+            json.dump({"AER": {"score": rate}, "links": count}, file, indent=1)

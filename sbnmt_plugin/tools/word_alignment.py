@@ -1,0 +1,188 @@
+"""Word alignment error rate: where a decoder looks, against links that are known.
+
+Links are pairs of places of words, from 0.  A text of known links has a line a sentence
+in Pharaoh's format, ``0-0 1?2``: ``-`` for a sure link, ``?`` for one that is possible
+only.  With A what was found, S the sure links and P those that are possible, S among
+them (Och and Ney 2003)::
+
+    AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.data import LanguagePairDataset
+from torch import Tensor
+
+from sbnmt_plugin.layout import L2R, R2L, Layout
+from sbnmt_plugin.network.fairseq_decoder import searchable
+from sbnmt_plugin.tools.translator import Translator
+from sbnmt_plugin.training.dataset import SBLanguagePairDataset
+
+Links = set[tuple[int, int]]  # place in the source, place in the target
+LINK = re.compile(r"([0-9]+)([-?])([0-9]+)")
+
+
+def parse_gold(line: str) -> tuple[Links, Links]:
+    """Sure links, and all that are possible.
+
+    Raises:
+        ValueError: what is no link.
+    """
+    sure, possible = set(), set()
+    for word in line.split():
+        match = LINK.fullmatch(word)
+        if not match:
+            raise ValueError(f"must hold links as 0-0 1?2, but has {word!r}")
+        link = int(match[1]), int(match[3])
+        possible.add(link)
+        if match[2] == "-":
+            sure.add(link)
+    return sure, possible
+
+
+def alignment_error_rate(found: list[Links], gold: list[tuple[Links, Links]]) -> float:
+    """Of all sentences together, in percent.
+
+    Raises:
+        ValueError: there is no link at all.
+    """
+    right = total = 0
+    for links, (sure, possible) in zip(found, gold):
+        right += len(links & sure) + len(links & possible)
+        total += len(links) + len(sure)
+    if not total:
+        raise ValueError("there must be a link, found or sure, but there is none")
+    return 100 * (1 - right / total)
+
+
+def words_of(line: str) -> list[int]:
+    """Which word each token of a line belongs to: ``a@@ b c`` is 0 0 1."""
+    found, word = [], 0
+    for token in line.split():
+        found.append(word)
+        word += not token.endswith("@@")
+    return found
+
+
+def links_of(weights: Tensor, source: list[int], target: list[int]) -> Links:
+    """A link a target word, to the source word that has most of its attention.
+
+    A source word has the sum of its tokens' attention, a target word the mean over its
+    tokens.  ``</s>`` is no word on either side.
+
+    Args:
+        weights: (T, S) of tokens, more of either than there are tokens of words.
+        source, target: see :func:`words_of`.
+    """
+    if not source or not target:
+        return set()
+    words = torch.zeros(weights.size(0), source[-1] + 1, dtype=torch.float64)
+    words.index_add_(1, torch.tensor(source), weights[:, : len(source)].double())
+    sums = torch.zeros(target[-1] + 1, words.size(1), dtype=torch.float64)
+    sums.index_add_(0, torch.tensor(target), words[: len(target)])
+    return {(int(best), word) for word, best in enumerate(sums.argmax(1))}
+
+
+def batches_of_one_length(
+    sources: list[int], targets: list[int], limit: int
+) -> Iterator[list[int]]:
+    """Sentences whose sources are of the same length, some at a time.
+
+    So no source is padded, and a column of attention means the same to every decoder:
+    fairseq's LSTM moves columns past the padding.
+
+    Args:
+        sources, targets: lengths in tokens.
+        limit: tokens of a batch.
+    """
+    order = sorted(range(len(sources)), key=lambda i: (sources[i], targets[i]))
+    for length, group in groupby(order, key=lambda i: sources[i]):
+        batch: list[int] = []
+        for i in group:
+            width = max(length, targets[i])
+            if batch and width * (len(batch) + 1) > limit:
+                yield batch
+                batch = []
+            batch.append(i)
+        yield batch
+
+
+@torch.no_grad()
+def forced_attention(
+    translator: Translator, inputs: list[str], targets: list[str]
+) -> Iterator[tuple[int, Tensor]]:
+    """Attention to the source while the reference is forced.
+
+    Of a model of both directions it is the L2R half's; the other half is given the same
+    text.
+
+    Args:
+        inputs, targets: lines as binarised.
+
+    Yields:
+        a sentence's number, and (T, S) in natural order; ``</s>`` comes last in S, and
+        is not in T.
+
+    Raises:
+        ValueError: several models, or one that gives no attention.
+    """
+    task = translator.task
+    if len(translator.models) != 1:
+        raise ValueError("--path must be one model: each looks at other words")
+    (model,) = translator.models
+    model.eval()
+    words = task.source_dictionary, task.target_dictionary
+    sides = []
+    for lines, dictionary in zip((inputs, targets), words):
+        rows = [
+            dictionary.encode_line(line, add_if_not_exist=False).long()
+            for line in lines
+        ]
+        sides.append((rows, [len(row) for row in rows], dictionary))
+    pairs = LanguagePairDataset(*sides[0], *sides[1], shuffle=False)
+    streams = SBLanguagePairDataset(pairs, None, task.starts, task.directions)
+    (_, lengths, _), (_, ends, _) = sides
+    for numbers in batches_of_one_length(lengths, ends, translator.max_tokens):
+        batch = streams.collater([streams[i] for i in numbers])
+        if translator.cuda:
+            batch = utils.move_to_cuda(batch)
+        weights = attention_of(model, batch["net_input"], len(task.directions))
+        for number, found in zip(batch["id"].tolist(), weights.cpu()):
+            found = found[: ends[number] - 1]
+            yield number, found.flip(0) if task.directions == (R2L,) else found
+
+
+def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tensor:
+    """(B, T, S) of a batch, step by step with given words, by any decoder.
+
+    Args:
+        directions: D.
+
+    Raises:
+        ValueError: there is no attention.
+    """
+    given = dict(net_input)
+    tokens, layout = given.pop("prev_output_tokens"), Layout(directions)
+    encoder_out = model.encoder.forward_torchscript(given)
+    if hasattr(model, "with_reverse"):  # its forward decoder reads the other one
+        encoder_out = model.with_reverse(encoder_out, tokens[R2L::2])
+        tokens, layout = tokens[L2R::2], Layout(directions=1)
+    decoder = searchable(model)
+    state = decoder.start(encoder_out, layout, weights=True)
+    found = []
+    for step in range(1, tokens.size(1) + 1):
+        _, attention = decoder.step(tokens[:, :step], state)
+        if attention is None:
+            raise ValueError(
+                "--path must be a model whose decoder gives attention to the source, "
+                f"but {type(model).__name__} gives none"
+            )
+        found.append(attention[L2R :: layout.directions])
+    return torch.stack(found, 1)

@@ -1,0 +1,276 @@
+"""Word alignment error rate: against cases worked by hand, nltk, forced decoding."""
+
+import random
+from argparse import Namespace
+
+import pytest
+import torch
+from helpers import abd_model, fake_task, rnn_model, sb_model, transformer
+from test_ba import forward
+from test_scripts import call
+
+from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.tools import word_alignment
+from sbnmt_plugin.tools.commands import aer
+from sbnmt_plugin.tools.word_alignment import (
+    alignment_error_rate,
+    batches_of_one_length,
+    forced_attention,
+    links_of,
+    parse_gold,
+    words_of,
+)
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+
+
+# the rate
+
+
+def test_links_are_sure_or_possible():
+    assert parse_gold("0-0 1?2 10-3") == (
+        {(0, 0), (10, 3)},
+        {(0, 0), (1, 2), (10, 3)},
+    )
+    assert parse_gold("") == (set(), set())
+    for wrong in "0", "0--1", "a-1", "-1-2", "1-":
+        with pytest.raises(ValueError, match=r"links as 0-0 1\?2, but has"):
+            parse_gold(f"0-0 {wrong}")
+
+
+WORKED = [
+    # found, gold, 100 (1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|))
+    ("0-0 1-1", "0-0 1-1", 0.0),
+    ("0-1 1-0", "0-0 1-1", 100.0),
+    ("0-0 1-1", "0-0 1?1", 0.0),  # (1 + 2) / (2 + 1)
+    ("0-0 2-1", "0-0 1-1 2?1", 25.0),  # (1 + 2) / (2 + 2)
+    ("0-0", "0-0 1-1 2-2", 50.0),  # (1 + 1) / (1 + 3)
+    ("0-0 1-1 2-2", "0-0", 50.0),  # (1 + 1) / (3 + 1)
+    ("", "0-0", 100.0),
+]
+
+
+@pytest.mark.parametrize(("found", "gold", "rate"), WORKED)
+def test_cases_worked_by_hand(found, gold, rate):
+    assert alignment_error_rate([parse_gold(found)[0]], [parse_gold(gold)]) == rate
+
+
+def test_sentences_count_by_their_links():
+    found = [parse_gold(row[0])[0] for row in WORKED]
+    gold = [parse_gold(row[1]) for row in WORKED]
+    # (2+0+1+1+1+1+0 + 2+0+2+2+1+1+0) / (2+2+2+2+1+3+0 + 2+2+1+2+3+1+1)
+    assert alignment_error_rate(found, gold) == pytest.approx(100 * (1 - 14 / 24))
+    with pytest.raises(ValueError, match="must be a link, found or sure"):
+        alignment_error_rate([set()], [(set(), {(0, 0)})])
+
+
+def drawn(generator, count):
+    cells = [(i, j) for i in range(6) for j in range(5)]
+    return set(generator.sample(cells, count))
+
+
+def assert_is_nltks(rate):
+    reference = pytest.importorskip("nltk.translate.metrics").alignment_error_rate
+    generator = random.Random(5)
+    for _ in range(50):
+        sure = drawn(generator, generator.randint(1, 6))
+        possible = sure | drawn(generator, generator.randint(0, 9))
+        found = drawn(generator, generator.randint(1, 8))
+        expected = 100 * reference(sure, found, possible)
+        ours = rate([found], [(sure, possible)])
+        assert ours == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_rate_is_nltks():
+    assert_is_nltks(alignment_error_rate)
+
+
+def test_the_comparison_with_nltk_can_fail():
+    """Possible links that are taken for wrong ones."""
+    with pytest.raises(AssertionError):
+        assert_is_nltks(
+            lambda found, gold: alignment_error_rate(found, [(s, s) for s, _ in gold])
+        )
+
+
+def test_another_gold_is_worse():
+    """Property 7: links shifted by a target place, the usual mistake, or permuted."""
+    found = [{(i, i) for i in range(6)}]
+    gold = [(found[0], found[0])]
+    shifted = {(i, i + 1) for i in range(6)}
+    permuted = {(i, 5 - i) for i in range(6)}
+    assert alignment_error_rate(found, gold) == 0
+    for other in shifted, permuted:
+        assert alignment_error_rate(found, [(other, other)]) == 100
+
+
+# from attention to links
+
+
+def test_tokens_are_words_again():
+    assert words_of("a@@ b c@@ d@@ e") == [0, 0, 1, 1, 1]
+    assert words_of("a b") == [0, 1]
+    assert words_of("") == []
+
+
+def test_a_source_word_has_the_sum_and_a_target_word_the_mean():
+    source, target = words_of("a@@ b c"), words_of("x@@ y z")
+    weights = torch.tensor(
+        [
+            [0.30, 0.30, 0.30, 0.10],  # x: ab 0.6, c 0.3
+            [0.10, 0.20, 0.50, 0.20],  # y: ab 0.3, c 0.5; xy: ab 0.45, c 0.4
+            [0.10, 0.05, 0.20, 0.65],  # z: c, for </s> is no word
+            [1.00, 0.00, 0.00, 0.00],  # </s> has no link
+        ]
+    )
+    assert links_of(weights, source, target) == {(0, 0), (1, 1)}
+    assert links_of(weights, [], target) == set() == links_of(weights, source, [])
+
+
+def test_a_batch_has_sources_of_one_length():
+    sources, targets = [3, 5, 3, 3, 5, 3], [4, 1, 9, 2, 2, 3]
+    found = list(batches_of_one_length(sources, targets, 9))
+    assert sorted(i for batch in found for i in batch) == list(range(6))
+    for batch in found:
+        assert len({sources[i] for i in batch}) == 1
+        width = max(max(sources[i], targets[i]) for i in batch)
+        assert len(batch) == 1 or width * len(batch) <= 9
+    assert max(map(len, found)) == 2
+
+
+# forced decoding
+
+
+INPUTS = ["w1 w2 w3", "w4 w1", "w5 w6 w7 w8", "w2 w2"]
+TARGETS = ["w0 w1", "w3 w2 w1 w0", "w4", "w5 w6 w7"]
+
+
+def forced(model, directions=(L2R,)):
+    """(T, S) of every sentence."""
+    task = fake_task()
+    words = task.target_dictionary
+    tags = [words.index(tag) for tag in TAGS]
+    task.starts = tags if len(directions) == 2 else [words.eos()]
+    task.directions = directions
+    translator = Namespace(task=task, models=[model], max_tokens=9, cuda=False)
+    found = dict(forced_attention(translator, INPUTS, TARGETS))
+    assert sorted(found) == list(range(len(INPUTS)))
+    return [found[i] for i in range(len(INPUTS))]
+
+
+def rows_of(line, words):
+    return words.encode_line(line, add_if_not_exist=False).long()
+
+
+def assert_is_teacher_forced(model, direction=L2R):
+    words = fake_task().target_dictionary
+    for found, source, target in zip(forced(model, (direction,)), INPUTS, TARGETS):
+        natural = rows_of(target, words)[:-1]
+        text = natural if direction == L2R else natural.flip(0)
+        prev = torch.cat([torch.tensor([words.eos()]), text])[None]
+        tokens = {"src_tokens": rows_of(source, words)[None], "src_lengths": None}
+        _, expected = forward(model, prev, tokens)
+        expected = expected[0, : len(natural)]
+        if direction == R2L:
+            expected = expected.flip(0)
+        torch.testing.assert_close(found, expected, **EXACT)
+
+
+@pytest.mark.parametrize("direction", [L2R, R2L])
+def test_forced_attention_is_the_teacher_forced_one(direction):
+    assert_is_teacher_forced(rnn_model(), direction)
+
+
+def test_attention_of_the_step_after_is_noticed(monkeypatch):
+    """The state that has read a word, instead of the one that writes it."""
+    right = word_alignment.attention_of
+
+    def later(*given):
+        return right(*given).roll(-1, 1)
+
+    monkeypatch.setattr(word_alignment, "attention_of", later)
+    with pytest.raises(AssertionError):
+        assert_is_teacher_forced(rnn_model())
+
+
+@pytest.mark.parametrize("make", [sb_model, abd_model, transformer, rnn_model])
+def test_every_family_gives_attention_to_the_source(make):
+    directions = (L2R, R2L) if make in (sb_model, abd_model) else (L2R,)
+    for found, source, target in zip(forced(make(), directions), INPUTS, TARGETS):
+        assert found.shape == (len(target.split()), len(source.split()) + 1)
+        torch.testing.assert_close(
+            found.sum(1), torch.ones(len(found), dtype=found.dtype), **EXACT
+        )
+
+
+def test_a_model_without_attention_is_refused():
+    class Silent:
+        """A decoder that keeps its attention to itself."""
+
+        def __init__(self, decoder):
+            self.start = decoder.start
+            self.inner = decoder
+
+        def step(self, *given):
+            return self.inner.step(*given)[0], None
+
+    model = rnn_model()
+    seen = Namespace(decoder=Silent(model.decoder), encoder=model.encoder)
+    net_input = {
+        "src_tokens": torch.tensor([[4, 5, 2]]),
+        "prev_output_tokens": torch.tensor([[2, 4]]),
+    }
+    with pytest.raises(ValueError, match="gives attention to the source, but Name"):
+        word_alignment.attention_of(seen, net_input, 1)
+
+
+# the step
+
+
+def put(folder, **texts):
+    paths = []
+    for name, lines in texts.items():
+        path = folder / name
+        path.write_text("".join(f"{line}\n" for line in lines))
+        paths.append(path)
+    return paths
+
+
+def test_the_step_prints_and_writes_the_rate(data, teacher, tmp_path, capsys):
+    files = put(
+        tmp_path,
+        source=["w1 w2 w3", "w4 w5"],
+        target=["W1 W2 W3", "W4 W5"],
+        gold=["0-0 1-1 2-2", "0-0 1?1"],
+    )
+    words = [str(data), "--path", teacher, "--sb-direction", "r2l", "--cpu"]
+    for flag, path in zip(("--input", "--reference", "--gold"), files):
+        words += [flag, path]
+    words += ["--output", tmp_path / "links", "--json", tmp_path / "aer.json"]
+    call(aer, *words)
+    printed = capsys.readouterr().out
+    links = (tmp_path / "links").read_text().splitlines()
+    assert [len(line.split()) for line in links] == [3, 2]
+    found = [parse_gold(line)[0] for line in links]
+    gold = [parse_gold("0-0 1-1 2-2"), parse_gold("0-0 1?1")]
+    assert f"AER = {alignment_error_rate(found, gold):.2f}" in printed
+    assert '"AER"' in (tmp_path / "aer.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        (["0-0", "0-9"], "gold, line 2: the link 0-9 must be between words .* has 2"),
+        (["3-0", "0-0"], "gold, line 1: the link 3-0 .* but the source has 3"),
+        (["0-0", "x"], "gold, line 2: must hold links as"),
+        (["0-0"], "gold must have as many lines as"),
+    ],
+)
+def test_gold_that_does_not_fit_is_refused(gold, message, tmp_path):
+    files = put(tmp_path, source=["a b c", "d e"], target=["A B C", "D E"], gold=gold)
+    words = []
+    for flag, path in zip(("--input", "--reference", "--gold"), files):
+        words += [flag, path]
+    with pytest.raises(ValueError, match=message):
+        call(aer, "data", "--path", "none", *words)
