@@ -22,6 +22,7 @@ from shell import called
 
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.network.model import SBTransformerConfig, SBTransformerModel
+from sbnmt_plugin.network.rnnsearch import RNNSearchConfig, RNNSearchModel
 from sbnmt_plugin.steps import STEPS
 from sbnmt_plugin.training.criterion import SBCriterionConfig
 
@@ -78,9 +79,10 @@ def test_the_check_of_equations_can_fail(name):
 
 def our_options():
     """Flag, field: all options of ours, as fairseq's parser is made from them."""
-    for config in (SBTransformerConfig, SBTranslationConfig):
+    for config in (SBTransformerConfig, RNNSearchConfig, SBTranslationConfig):
         for option in dataclasses.fields(config):
-            if option.name.startswith("sb_") and "help" in option.metadata:
+            ours = option.name.startswith(("sb_", "ba_"))
+            if ours and "help" in option.metadata:
                 yield "--" + option.name.replace("_", "-"), option
 
 
@@ -108,7 +110,7 @@ def test_the_table_of_options_is_what_the_parsers_know():
 def test_every_flag_of_ours_that_a_page_names_exists(page):
     known = dict(our_options())
     text = page.read_text(encoding="utf-8")
-    for flag in re.findall(r"--sb-[a-z0-9-]*[a-z0-9]", text):
+    for flag in re.findall(r"--(?:sb|ba)-[a-z0-9-]*[a-z0-9]", text):
         assert flag in known, flag
 
 
@@ -140,7 +142,8 @@ FAIRSEQ = (
 def flags_of(command):
     """All flags that a command knows: a step's from its help, and fairseq's."""
     parsers = [get() for get in FAIRSEQ]
-    for add in (SBTransformerModel.add_args, fairseq_options_of_adam, moses_and_bpe):
+    models = SBTransformerModel.add_args, RNNSearchModel.add_args
+    for add in (*models, fairseq_options_of_adam, moses_and_bpe):
         parsers.append(argparse.ArgumentParser(allow_abbrev=False))
         add(parsers[-1])
     known = {flag for parser in parsers for flag in parser._option_string_actions}

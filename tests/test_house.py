@@ -47,7 +47,7 @@ TORCH_ONLY = {
     *(
         f"network.{name}"
         for name in (
-            *("__init__", "fusion", "grid", "initialisation", "kv_cache"),
+            *("__init__", "fusion", "grid", "history", "initialisation", "kv_cache"),
             *("next_tokens", "packed_batch", "protocol"),
         )
     ),

@@ -59,6 +59,12 @@ def test_a_row_is_trained_as_it_says():
     assert recipes.training_options(recipe, "sb-lambda0")["--sb-lambda"] == 0
     rnmt = recipes.training_options(recipe, "rnmt")
     assert rnmt["--arch"] == "lstm_luong_wmt_en_de"
+    for name, arch in zip(systems.rows(["histories"]), ("rnnsearch", "sa", "ta", "ba")):
+        histories = recipes.training_options(recipe, name)
+        assert histories["--arch"].removesuffix("_nmt") == arch
+        assert histories["--label-smoothing"] == 0
+        assert histories["--sb-direction"] == "l2r"
+        assert histories["--decoder-hidden-size"] == 64
     gate = recipes.training_options(recipe, "sb-gate")
     assert (gate["--sb-fusion"], "--sb-lambda" in gate) == ("gate", False)
     for name, data in ("abd", "one"), ("abd-two", "two"):

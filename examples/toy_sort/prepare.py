@@ -34,7 +34,10 @@ def invent_words(generator: random.Random) -> list[Word]:
     stems = [c + v + d for c in CONSONANTS for v in VOWELS for d in CONSONANTS]
     generator.shuffle(stems)
     return [
-        (stems[2 * i] + "a", [stems[2 * i + 1] + end for end in ("o", "in")[: 1 + i % 2]])
+        (
+            stems[2 * i] + "a",
+            [stems[2 * i + 1] + end for end in ("o", "in")[: 1 + i % 2]],
+        )
         for i in range(WORDS)
     ]
 

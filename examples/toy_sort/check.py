@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Say what the histories are worth: a table of a run, and whether it is as expected.
+
+    check.py --work work/toy_sort [--json FILE]
+
+Of every row that the run has: words too many and too few, in percent of the
+reference's, as a difference of multisets; the same with histories of zeros; the word
+alignment error rate; tokenised BLEU.  Expected is that BA-NMT makes fewer than half of
+RNNsearch*'s errors of number, has the lower alignment error rate, and needs its
+histories.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from sbnmt_plugin.tools.probes import without_histories
+from sbnmt_plugin.tools.recipes.settings import load_recipe, search_options
+from sbnmt_plugin.tools.recipes.systems import HISTORIES
+from sbnmt_plugin.tools.recipes.table import aligned
+from sbnmt_plugin.tools.text import read_lines
+from sbnmt_plugin.tools.translator import Translator
+from sbnmt_plugin.tools.word_alignment import (
+    alignment_error_rate,
+    forced_attention,
+    links_of,
+    parse_gold,
+    words_of,
+)
+
+Row = dict[str, float]
+COLUMNS = {
+    "too many, %": "over",
+    "too few, %": "under",
+    "errors of number, %": "errors",
+    "with histories of zeros": "errors without",
+    "AER": "AER",
+    "tok. BLEU": "BLEU",
+}
+
+
+def errors_of_number(outputs: list[str], references: list[str]) -> tuple[float, float]:
+    """Words too many and too few, in percent of the reference's."""
+    over = under = total = 0
+    for output, reference in zip(outputs, references):
+        ours, golds = Counter(output.split()), Counter(reference.split())
+        over += (ours - golds).total()
+        under += (golds - ours).total()
+        total += golds.total()
+    return 100 * over / total, 100 * under / total
+
+
+def translated(
+    translator: Translator, lines: list[str], crippled: AbstractContextManager[None]
+) -> list[str]:
+    """The test set, with a model as it is or not."""
+    with crippled:
+        found, _ = translator.translate(lines)
+    return [translator.text(found[i]) if i in found else "" for i in range(len(lines))]
+
+
+def measured(work: Path, name: str) -> Row:
+    """All columns of a row."""
+    words = [str(work / "data"), "--path", str(work / name / "model.pt")]
+    words += ["--sb-direction", "l2r"]
+    words += search_options(load_recipe(Path(__file__).resolve().parent, small=False))
+    translator = Translator(words)
+    sources, references, links = (
+        read_lines(work / "text" / f"test.{end}") for end in ("src", "tgt", "links")
+    )
+    over, under = errors_of_number(
+        translated(translator, sources, nullcontext()), references
+    )
+    without = translated(translator, sources, without_histories(translator.models))
+    sides = [[words_of(line) for line in text] for text in (sources, references)]
+    found = [set() for _ in sources]
+    for number, weights in forced_attention(translator, sources, references):
+        found[number] = links_of(weights, sides[0][number], sides[1][number])
+    scored = json.loads((work / "results" / f"{name}.json").read_text("utf-8"))
+    return {
+        "over": over,
+        "under": under,
+        "errors": over + under,
+        "errors without": sum(errors_of_number(without, references)),
+        "AER": alignment_error_rate(found, [parse_gold(line) for line in links]),
+        "BLEU": scored["tokenised BLEU"]["score"],
+    }
+
+
+def verdicts(plain: Row, ba: Row) -> list[tuple[str, bool]]:
+    """What is expected, and whether it holds."""
+    return [
+        (
+            f"errors of number: {ba['errors']:.2f} % < half of {plain['errors']:.2f} %",
+            2 * ba["errors"] < plain["errors"],
+        ),
+        (f"AER: {ba['AER']:.2f} < {plain['AER']:.2f}", ba["AER"] < plain["AER"]),
+        (
+            f"with histories of zeros BA-NMT has {ba['errors without']:.2f} %",
+            ba["errors without"] > ba["errors"],
+        ),
+        (
+            "which change nothing in RNNsearch*",
+            plain["errors without"] == plain["errors"],
+        ),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", required=True, help="folder of the run", type=Path)
+    parser.add_argument("--json", help="file to write the numbers to", type=Path)
+    args = parser.parse_args()
+    there = [n for n in HISTORIES if (args.work / "results" / f"{n}.json").exists()]
+    found = {name: measured(args.work, name) for name in there}
+    cells = [
+        [HISTORIES[name].title, *(f"{row[key]:.2f}" for key in COLUMNS.values())]
+        for name, row in found.items()
+    ]
+    print("\n".join(["", *aligned(["system", *COLUMNS], cells), ""]))
+    if args.json:
+        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    passed = True
+    for sentence, holds in verdicts(found["rnnsearch"], found["ba"]):
+        print(f"{'ok  ' if holds else 'FAIL'}  {sentence}")
+        passed &= holds
+    sys.exit(not passed)
+
+
+if __name__ == "__main__":
+    main()

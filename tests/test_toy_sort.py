@@ -1,0 +1,90 @@
+"""The toy that has to count: its text, its links, and what is counted."""
+
+import json
+import runpy
+import sys
+from collections import Counter
+from unittest import mock
+
+import pytest
+from commands import ROOT
+
+from sbnmt_plugin.tools.word_alignment import parse_gold
+
+FOLDER = ROOT / "examples" / "toy_sort"
+CHECK = runpy.run_path(str(FOLDER / "check.py"))
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """Lines of the test set, by the ends of their files' names."""
+    folder = tmp_path_factory.mktemp("text")
+    with mock.patch.object(sys, "argv", ["prepare.py", "--output", str(folder)]):
+        runpy.run_path(str(FOLDER / "prepare.py"), run_name="__main__")
+    return {
+        end: (folder / f"test.{end}").read_text().splitlines()
+        for end in ("src", "tgt", "links")
+    }
+
+
+def assert_links_are_of_copies(sources, targets, lines):
+    """The k-th copy in the one is that in the other, by the language's own words."""
+    meaning = {}
+    for source, target, line in zip(sources, targets, lines):
+        words, parts = source.split(), target.split()
+        links, _ = parse_gold(line)
+        assert {j for _, j in links} == set(range(len(parts)))
+        assert {i for i, _ in links} == set(range(len(words)))
+        last = {}
+        for i, word in enumerate(words):
+            places = sorted(j for k, j in links if k == i)
+            own = tuple(parts[j] for j in places)
+            assert meaning.setdefault(word, own) == own
+            assert places == list(range(places[0], places[0] + len(own)))
+            assert last.get(word, -1) < places[0]
+            last[word] = places[0]
+    return meaning
+
+
+def test_links_are_those_of_the_copies(text):
+    assert len(text["src"]) == 500
+    meaning = assert_links_are_of_copies(text["src"], text["tgt"], text["links"])
+    assert len(meaning) == 30 == len(set(meaning.values()))
+    assert Counter(map(len, meaning.values())) == {1: 15, 2: 15}
+
+
+def test_links_of_another_sentence_are_noticed(text):
+    with pytest.raises(AssertionError):
+        assert_links_are_of_copies(
+            text["src"], text["tgt"], [*text["links"][1:], text["links"][0]]
+        )
+
+
+def test_a_translation_is_sorted_and_has_every_copy(text):
+    """One order fits all sentences."""
+    before = set()
+    for source, target in zip(text["src"], text["tgt"]):
+        assert 6 <= len(source.split()) <= 14 and len(set(source.split())) <= 4
+        words = list(dict.fromkeys(part[:3] for part in target.split()))
+        before |= {(a, b) for i, a in enumerate(words) for b in words[i + 1 :]}
+    assert not [pair for pair in before if pair[::-1] in before]
+
+
+def test_errors_of_number_are_differences_of_multisets():
+    outputs, references = ["a b b", "c d", ""], ["b a b", "c c d d", "e f g"]
+    found = CHECK["errors_of_number"](outputs, references)
+    assert found == (0, 50)  # c, d, e, f, g of ten
+    found = CHECK["errors_of_number"](["a a x", "c"], ["a b", "c"])
+    assert found == pytest.approx((200 / 3, 100 / 3))
+
+
+def test_the_verdicts_can_fail():
+    good = {"errors": 1.0, "errors without": 9.0, "AER": 20.0}
+    plain = {"errors": 3.0, "errors without": 3.0, "AER": 30.0}
+    assert all(holds for _, holds in CHECK["verdicts"](plain, good))
+    for place, (key, value) in enumerate(
+        [("errors", 1.5), ("AER", 30.0), ("errors without", 1.0)]
+    ):
+        verdicts = CHECK["verdicts"](plain, {**good, key: value})
+        assert not verdicts[place][1], json.dumps(verdicts)
+    assert not CHECK["verdicts"]({**plain, "errors without": 4.0}, good)[3][1]
