@@ -6,6 +6,8 @@ import pytest
 import torch
 from commands import BA, lines, load, run_generate, run_interactive, run_train
 from conftest import SIZES
+from helpers import rnn_model, source
+from test_ba import target
 from test_commands import best
 from test_scripts import call
 
@@ -102,9 +104,6 @@ def test_decoding_in_bfloat16_changes_little(data, ba, output):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_trains_and_has_finite_scores(dtype):
     """What --fp16 and --bf16 do to a model."""
-    from helpers import rnn_model, source
-    from test_ba import target
-
     model = rnn_model().to(dtype).train()
     logits, _ = model(**source(model), prev_output_tokens=target())
     assert logits.dtype == dtype
