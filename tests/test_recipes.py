@@ -31,7 +31,12 @@ from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.commands import prepare as prepare_step
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import runner
-from sbnmt_plugin.tools.recipes.settings import flags, load_recipe
+from sbnmt_plugin.tools.recipes.settings import (
+    flags,
+    load_recipe,
+    search_options,
+    searching,
+)
 from sbnmt_plugin.tools.recipes.systems import PAPER
 
 LANGUAGES = {
@@ -438,6 +443,14 @@ def test_small_is_for_a_cpu(name):
     assert small["train"]["--max-epoch"] == 2
     assert small["teacher_arch"] == "transformer_tiny"
     assert small["train"]["--update-freq"] % 2 == 0  # two processes can share it
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_searches_have_the_numbers_of_the_trainings(name):
+    for small, expected in ((False, ["--fp16"]), (True, ["--cpu"])):
+        found = load_recipe(ROOT / "examples" / name, small)
+        assert searching(found) == expected
+        assert set(search_options(found)) & {"--cpu", "--fp16"} == {*expected}
 
 
 def options_of(settings, system):

@@ -53,7 +53,7 @@ sb_transformer=(
 )
 
 # what all searches share
-search=(--beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10)
+search=(--fp16 --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10)
 
 # how every row is scored
 score=(--text "$work/text" --target de --detokenise de)

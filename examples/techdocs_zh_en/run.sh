@@ -48,7 +48,7 @@ sb_transformer_iwslt_de_en=(
 )
 
 # what all searches share
-search=(--beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10)
+search=(--fp16 --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10)
 
 # how every row is scored
 score=(--text "$work/text" --target en --detokenise en)

@@ -52,7 +52,9 @@ sb_transformer_wmt_en_de_big=(
 )
 
 # what all searches share
-search=(--beam 4 --lenpen 0.6 --sb-length-penalty gnmt --max-len-a 1 --max-len-b 50)
+search=(
+  --fp16 --beam 4 --lenpen 0.6 --sb-length-penalty gnmt --max-len-a 1 --max-len-b 50
+)
 
 # how every row is scored
 score=(--text "$work/text" --target de --detokenise de)

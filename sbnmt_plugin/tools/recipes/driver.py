@@ -14,6 +14,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     needs_pseudo,
     scoring_options,
     search_options,
+    searching,
 )
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
@@ -76,7 +77,8 @@ class Recipe(Training):
         """The test set by both teachers together."""
         if self.settings["teachers"] == "one":
             raise ValueError("row rerank needs `teachers: two` in recipe.yaml")
-        words = [self.gold_data(), *self.settings["decode"], *self.device]
+        words = [self.gold_data(), *self.settings["decode"]]
+        words += searching(self.settings)
         for direction in DIRECTIONS:
             path, _ = self.teacher(direction)
             words += [f"--{direction}", path]

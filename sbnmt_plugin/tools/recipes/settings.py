@@ -201,9 +201,15 @@ def device(recipe: dict[str, Any]) -> list[str]:
     return ["--cpu"] if recipe["train"].get("--cpu", False) is None else []
 
 
+def searching(recipe: dict[str, Any]) -> list[str]:
+    """Where searches run, and in what numbers: float16 where trainings have it."""
+    narrow = recipe["train"].get("--fp16", False) is None
+    return [*device(recipe), *(["--fp16"] if narrow else [])]
+
+
 def search_options(recipe: dict[str, Any]) -> list[str]:
     """Options by which every row's test set is decoded."""
-    words = [*recipe["decode"], *recipe["generate"], *device(recipe)]
+    words = [*recipe["decode"], *recipe["generate"], *searching(recipe)]
     return [str(word) for word in words]
 
 

@@ -17,6 +17,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     Stage,
     flags,
     same_training,
+    searching,
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, words_of
@@ -157,7 +158,8 @@ class Training(Corpus):
         source = self.bpe() / f"train.{self.source}"
         if not self.bench.has(output):
             path, asks = self.teacher(direction)
-            words: list[Any] = [self.gold_data(), "--path", path, *asks, *self.device]
+            words: list[Any] = [self.gold_data(), "--path", path, *asks]
+            words += searching(self.settings)
             words += [*self.settings["decode"], *self.settings["pseudo"]]
             words += ["--input", source, "--output", output]
             with ThreadPoolExecutor(self.processes) as pool:
