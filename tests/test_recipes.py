@@ -37,7 +37,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     search_options,
     searching,
 )
-from sbnmt_plugin.tools.recipes.systems import PAPER
+from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 
 LANGUAGES = {
     "techdocs_zh_en": ("zh", "en"),
@@ -464,8 +464,8 @@ def options_of(settings, system):
         **settings["train"],
         **settings.get(f"{kind}_train", {}),
     }
-    if system == "rnmt":
-        options["--arch"] = "lstm_luong_wmt_en_de"
+    if kind == "teacher":
+        options |= SYSTEMS[system].options
     options |= settings.get("systems", {}).get(system, {})
     parser = fairseq.options.get_training_parser()
     return fairseq.options.parse_args_and_arch(parser, ["data", *flags(options)])
@@ -475,7 +475,7 @@ def options_of(settings, system):
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_fairseq_takes_the_options_of_every_system(name, small):
     settings = load_recipe(ROOT / "examples" / name, small)
-    for system in ("teacher-l2r", "rnmt", "sb", "sb-finetuned"):
+    for system in ("teacher-l2r", "rnmt", "sb", "sb-finetuned", "ba"):
         assert options_of(settings, system).optimizer == "adam"
 
 
