@@ -78,6 +78,11 @@ def test_errors_of_number_are_differences_of_multisets():
     assert found == pytest.approx((200 / 3, 100 / 3))
 
 
+def test_links_to_other_copies_are_counted():
+    gold, found = {(0, 0), (2, 1), (1, 2)}, {(2, 0), (0, 1), (0, 2)}
+    assert CHECK["at_a_copy"](["a b a"], [found], [gold]) == pytest.approx(200 / 3)
+
+
 def test_the_verdicts_can_fail():
     good = {"errors": 1.0, "errors without": 9.0, "AER": 20.0}
     plain = {"errors": 3.0, "errors without": 3.0, "AER": 30.0}

@@ -5,7 +5,8 @@
 
 Of every row that the run has: words too many and too few, in percent of the
 reference's, as a difference of multisets; the same with histories of zeros; the word
-alignment error rate; tokenised BLEU.  Expected is that BA-NMT makes fewer than half of
+alignment error rate; links that go to any copy of the right word, in percent;
+tokenised BLEU.  Expected is that BA-NMT makes fewer than half of
 RNNsearch*'s errors of number, has the lower alignment error rate, and needs its
 histories.
 """
@@ -26,6 +27,7 @@ from sbnmt_plugin.tools.recipes.table import aligned
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.tools.word_alignment import (
+    Links,
     alignment_error_rate,
     forced_attention,
     links_of,
@@ -40,6 +42,7 @@ COLUMNS = {
     "errors of number, %": "errors",
     "with histories of zeros": "errors without",
     "AER": "AER",
+    "at a copy, %": "copy",
     "tok. BLEU": "BLEU",
 }
 
@@ -53,6 +56,16 @@ def errors_of_number(outputs: list[str], references: list[str]) -> tuple[float, 
         under += (golds - ours).total()
         total += golds.total()
     return 100 * over / total, 100 * under / total
+
+
+def at_a_copy(sources: list[str], found: list[Links], gold: list[Links]) -> float:
+    """Target words that are linked to any copy of their source word, in percent."""
+    right = total = 0
+    for source, links, golds in zip(sources, found, gold):
+        words, places = source.split(), {j: i for i, j in golds}
+        right += sum(words[i] == words[places[j]] for i, j in links)
+        total += len(links)
+    return 100 * right / total
 
 
 def translated(
@@ -78,16 +91,18 @@ def measured(work: Path, name: str) -> Row:
     )
     without = translated(translator, sources, without_histories(translator.models))
     sides = [[words_of(line) for line in text] for text in (sources, references)]
-    found = [set() for _ in sources]
+    found: list[Links] = [set() for _ in sources]
     for number, weights in forced_attention(translator, sources, references):
         found[number] = links_of(weights, sides[0][number], sides[1][number])
+    gold = [parse_gold(line) for line in links]
     scored = json.loads((work / "results" / f"{name}.json").read_text("utf-8"))
     return {
         "over": over,
         "under": under,
         "errors": over + under,
         "errors without": sum(errors_of_number(without, references)),
-        "AER": alignment_error_rate(found, [parse_gold(line) for line in links]),
+        "AER": alignment_error_rate(found, gold),
+        "copy": at_a_copy(sources, found, [sure for sure, _ in gold]),
         "BLEU": scored["tokenised BLEU"]["score"],
     }
 
