@@ -20,8 +20,8 @@ def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The ``count`` best of the last dimension; among equals the lower index first.
 
     ``torch.topk`` promises no order among equals, nor which of them it takes, so
-    one more is asked for: rows where it ties with the last are sorted.  Few scores are
-    sorted anyway.
+    one more is asked for.  Where none of them are equal that is all; else rows where it
+    ties with the last are sorted.  Few scores are sorted anyway.
 
     Returns:
         values, indices: (..., count) each.
@@ -31,6 +31,8 @@ def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
         values, index = scores.sort(dim=-1, descending=True, stable=True)
         return values[..., :count], index[..., :count]
     values, index = scores.topk(min(count + 1, size))
+    if not bool((values[..., 1:] == values[..., :-1]).any()):
+        return values[..., :count], index[..., :count]
     if size > count:
         last, next_one = values[..., count - 1], values[..., count]
         tied = (last == next_one) & (next_one > DEAD)
