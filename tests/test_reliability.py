@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 from commands import ROOT
 from test_scripts import call
 
+from sbnmt_plugin.__main__ import main
 from sbnmt_plugin.tools import command, unfinished
 from sbnmt_plugin.tools.commands import campaign
 from sbnmt_plugin.tools.recipes import costs, work_folder
@@ -190,28 +192,37 @@ def test_a_clock_that_is_set_back_takes_nothing_from_the_cost():
 # ---------------------------------------------------------------- the campaign
 
 
+def run_here(self, commands):
+    """Undisturbed commands need no process of their own: fairseq is imported once."""
+    for words in commands:
+        with mock.patch.object(sys, "argv", ["sbnmt", *words[3:]]):
+            main()
+
+
 @pytest.fixture(scope="module")
-def attack(tmp_path_factory):
+def accidents(data, teacher, tmp_path_factory):
+    from sbnmt_plugin.tools.campaign.accidents import Accidents
     from sbnmt_plugin.tools.campaign.faults import Faults
 
-    return Faults(tmp_path_factory.mktemp("campaign"), 5)
+    faults = Faults(tmp_path_factory.mktemp("campaign"), 5)
+    faults.stage.data, faults.stage.teacher = data, teacher.parent
+    faults.stage.direction = "r2l"
+    return Accidents(faults)
 
 
-@pytest.mark.parametrize("name", ["binarise", "translate"])
-def test_a_short_round_of_kills_loses_nothing(attack, name):
-    trial = attack.attack(attack.stage.subjects()[name], 2)
-    assert sum(trial.kills.values()) >= 2
-    assert trial.files and not trial.faults
-
-
-def test_a_full_disk_is_one_error_and_a_repetition_completes(attack):
-    from sbnmt_plugin.tools.campaign.accidents import Accidents
+@pytest.mark.parametrize("name, limit", [("binarise", 300), ("translate", 100)])
+def test_a_full_disk_and_then_a_kill_lose_nothing(accidents, name, limit, monkeypatch):
+    """A short round of the campaign: one error, a kill while files are written, and
+    then the files of a run that nobody disturbed."""
     from sbnmt_plugin.tools.campaign.processes import small_files
 
-    accidents = Accidents(attack)
-    for name, limit in ("binarise", 300), ("translate", 100):
-        trial = accidents.failing(f"full disk {name}", name, small_files(limit))
-        assert trial.files and not trial.faults
+    monkeypatch.setattr(type(accidents.faults), "whole", run_here)
+    subject = accidents.subjects[name]
+    trial, place = accidents.failed(f"full disk {name}", name, small_files(limit))
+    accidents.faults.disturb(subject, place, 0.05, trial, aimed=True)
+    assert sum(trial.kills.values()) >= 1
+    accidents.completed(subject, place, trial)
+    assert trial.files and not trial.faults
 
 
 def test_losses_would_be_found(tmp_path):

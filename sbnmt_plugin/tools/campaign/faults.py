@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sbnmt_plugin.tools.campaign.processes import STATUSES, outlived, start
+from sbnmt_plugin.tools.campaign.processes import STATUSES, Running, outlived, start
 from sbnmt_plugin.tools.campaign.subjects import Stage, Subject, results_of
 
 SIGNALS = tuple(STATUSES)
@@ -46,6 +46,13 @@ class Faults:
         self.stage = Stage(folder / "stage", seed)
         self.count = 0
         self.references: dict[str, tuple[dict[str, str], float]] = {}
+
+    def prepare(self) -> None:
+        """Make data and teacher.
+
+        Raises:
+            ValueError: it fails; with what is said.
+        """
         for words in (
             self.stage.binarise(self.stage.data),
             self.stage.train(self.stage.teacher),
@@ -82,7 +89,7 @@ class Faults:
         """What a subject makes undisturbed, and its seconds."""
         if subject.name not in self.references:
             place = self.folder / "reference" / subject.name
-            seconds = self.whole(subject.commands(place))
+            seconds = self.whole(subject.undisturbed(place))
             self.references[subject.name] = results_of(subject, place), seconds
         return self.references[subject.name]
 
@@ -98,8 +105,19 @@ class Faults:
                 self.finish(subject, place, expected, trial)
         return trial
 
-    def disturb(self, subject: Subject, place: Path, span: float, trial: Trial) -> bool:
+    def disturb(
+        self,
+        subject: Subject,
+        place: Path,
+        span: float,
+        trial: Trial,
+        aimed: bool = False,
+    ) -> bool:
         """Run a subject and kill it once.
+
+        Args:
+            span: seconds within which it is killed.
+            aimed: they begin when it writes.
 
         Returns:
             Whether it was done before.
@@ -112,6 +130,8 @@ class Faults:
         started = [
             start(words, self.log(mark, i), mark) for i, words in enumerate(commands)
         ]
+        if aimed:
+            wait_for_change(place, started)
         time.sleep(self.draw.uniform(0, span))
         for i in hit:
             if started[i].process.poll() is None:
@@ -147,6 +167,15 @@ class Faults:
             self.whole(subject.commands(place))
         except ValueError as error:
             trial.faults.append(f"the repetition fails: {error}")
+
+
+def wait_for_change(folder: Path, running: list[Running]) -> None:
+    """Until there is another file than before, or nobody left to write one."""
+    before = set(folder.rglob("*"))
+    while set(folder.rglob("*")) == before:
+        if all(one.process.poll() is not None for one in running):
+            return
+        time.sleep(0.005)
 
 
 def unfinished(folder: Path) -> list[Path]:

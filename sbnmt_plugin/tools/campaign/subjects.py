@@ -62,11 +62,11 @@ for path in sorted((pathlib.Path(__file__).parent / "text").iterdir()):
 """
 
 
-def write_texts(folder: Path, seed: int) -> None:
+def write_texts(folder: Path, seed: int, words: list[str]) -> None:
     """A tiny bitext: words, and the same words in upper case."""
     draw = random.Random(seed)
     for split, size in SIZES.items():
-        rows = [draw.choices(WORDS, k=draw.randint(2, 6)) for _ in range(size)]
+        rows = [draw.choices(words, k=draw.randint(2, 6)) for _ in range(size)]
         write_lines(folder / f"{split}.en", (" ".join(row) for row in rows))
         upper = [" ".join(row).upper() for row in rows]
         write_lines(folder / f"{split}.de", upper)
@@ -84,6 +84,7 @@ class Subject:
         results: patterns of the files that are to be the same whatever happens.
         span: seconds within which a running command is killed; None: its whole time.
         makes: is there when all is done, and refused by a repeated command.
+        alone: one command that makes the same without the others.
     """
 
     name: str
@@ -91,6 +92,11 @@ class Subject:
     results: tuple[str, ...]
     span: float | None = None
     makes: str | None = None
+    alone: Callable[[Path], list[str]] | None = None
+
+    def undisturbed(self, folder: Path) -> list[list[str]]:
+        """The commands that make what all others are compared with."""
+        return [self.alone(folder)] if self.alone else self.commands(folder)
 
     def done(self, folder: Path) -> bool:
         """Whether nothing is left to be done, and the command says so."""
@@ -103,14 +109,16 @@ class Stage:
     Args:
         folder: to write to.
         seed: of the texts.
+        words: of the source.
     """
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, words: list[str] = WORDS) -> None:
         self.texts = folder / "texts"
         self.data, self.teacher = folder / "data", folder / "teacher"
         self.recipe = folder / "recipe"
-        write_texts(self.texts, seed)
-        write_texts(self.recipe / "text", seed)
+        self.direction = "l2r"  # the teacher's
+        write_texts(self.texts, seed, words)
+        write_texts(self.recipe / "text", seed, words)
         (self.recipe / "recipe.yaml").write_text(json.dumps(RECIPE))  # is yaml, too
         (self.recipe / "prepare.py").write_text(PREPARE)
 
@@ -131,7 +139,14 @@ class Stage:
     def train(self, folder: Path, epochs: int = 20) -> list[str]:
         words: list[str | Path] = ["fairseq-train", self.data, "--user-dir", PLUGIN]
         words += ["--save-dir", folder]
-        words += ["--task", "sb_translation", "--sb-direction", "l2r", *MODEL, *TRAIN]
+        words += [
+            "--task",
+            "sb_translation",
+            "--sb-direction",
+            self.direction,
+            *MODEL,
+            *TRAIN,
+        ]
         words += ["--arch", "transformer_tiny", "--max-epoch", str(epochs)]
         return executable(words)
 
@@ -142,7 +157,15 @@ class Stage:
             "--path",
             self.teacher / "checkpoint_last.pt",
         ]
-        words += ["--sb-direction", "l2r", "--cpu", "--beam", "2", "--max-len-b", "10"]
+        words += [
+            "--sb-direction",
+            self.direction,
+            "--cpu",
+            "--beam",
+            "2",
+            "--max-len-b",
+            "10",
+        ]
         words += ["--input", self.texts / "train.en", "--output", output]
         words += ["--shard-size", "4", "--of", str(of), "--worker", str(worker)]
         return step_command(*map(str, words))
@@ -172,6 +195,7 @@ class Stage:
                 "translate",
                 lambda at: [self.translate(at / "l2r.tsv", i, 2) for i in range(2)],
                 ("*", "*.shards/*"),
+                alone=lambda at: self.translate(at / "l2r.tsv"),
             ),
             Subject(
                 "binarise",
