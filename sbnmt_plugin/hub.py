@@ -14,6 +14,7 @@ from sbnmt_plugin.checkpoints import check_checkpoints, check_interface
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.numerics import BOTH_NARROW
 
+MAX_TOKENS = 12000  # of a batch, if nothing is said: fairseq-generate's
 FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
     "verbose",
     "skip_invalid_size_inputs",
@@ -41,7 +42,8 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
                 (``sb_answer="l2r"``).
 
         Raises:
-            ValueError: something else than texts; a bad option.
+            ValueError: something else than texts; a bad option; one by which there
+                would be fewer answers than sentences.
         """
         texts = [sentences] if isinstance(sentences, str) else sentences
         if not isinstance(texts, (list, tuple)) or not all(
@@ -52,6 +54,11 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
                 f"{reprlib.repr(sentences)} instead"
             )
         self._check_names(kwargs)
+        if kwargs.get("skip_invalid_size_inputs"):
+            raise ValueError(
+                "skip_invalid_size_inputs must not be given to translate(), which "
+                "answers every sentence: leave it out, and over-long sentences too"
+            )
         return self.sample(sentences, beam=beam, nbest=1, verbose=verbose, **kwargs)
 
     def generate(
@@ -98,8 +105,9 @@ class Pretrained:
             checkpoint_file: its name; several, joined by ``:``, make an ensemble.
             data_name_or_path: folder with the dictionaries, absolute or relative
                 to the checkpoint's if it begins with a dot.
-            kwargs: settings to override, such as ``bpe="subword_nmt"`` and
-                ``bpe_codes=…``.
+            kwargs: settings to override, such as ``bpe="subword_nmt"``,
+                ``bpe_codes=…`` and ``max_tokens`` (of a batch; the training's says
+                nothing of the sentences that are to come).
 
         Raises:
             FileNotFoundError, ValueError: see :func:`load`.
@@ -136,6 +144,7 @@ def load(
         ValueError: a damaged checkpoint, or one that chooses what is read; two of
             different directions; two kinds of narrow numbers.
     """
+    kwargs.setdefault("max_tokens", MAX_TOKENS)
     if kwargs.get("sb_bf16") and kwargs.get("fp16"):
         raise ValueError(BOTH_NARROW)
     given = {"model_name_or_path": model_name_or_path}

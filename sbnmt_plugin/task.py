@@ -177,6 +177,12 @@ class SBTranslationTask(TranslationTask):
                     )
         return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
 
+    def can_reuse_epoch_itr(self, dataset: Any) -> bool:
+        """Whether the batches of a dataset are kept: only those of a split, which comes
+        again; fairseq-interactive would keep every line that it has read."""
+        ours = any(dataset is split for split in self.datasets.values())
+        return ours and super().can_reuse_epoch_itr(dataset)
+
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Build, check that architecture and direction fit, prepare validation.
 

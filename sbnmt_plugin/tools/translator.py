@@ -10,6 +10,7 @@ import torch
 from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
+from sbnmt_plugin.hub import MAX_TOKENS
 from sbnmt_plugin.register import register
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.launch import gives
@@ -34,7 +35,7 @@ class Translator:
         refuse_ignored(cfg)
         utils.import_user_module(cfg.common)
         self.cfg = cfg
-        self.max_tokens = cfg.dataset.max_tokens or 12000  # fairseq-generate's
+        self.max_tokens = cfg.dataset.max_tokens or MAX_TOKENS
         self.task = tasks.setup_task(cfg.task)
         self.models, _ = checkpoint_utils.load_model_ensemble(
             utils.split_paths(cfg.common_eval.path),

@@ -2,6 +2,8 @@ r"""Kill the other steps, flood them, feed them garbage; nothing may be lost.
 
     sbnmt campaign faults --output work/campaign --kills 60
     sbnmt campaign fuzz --output work/campaign --minutes 15
+    sbnmt campaign soak --output work/campaign --lines 100000
+    sbnmt campaign scale --output work/campaign --largest 1000000
 
 `faults` kills the recipe driver, the translation by two workers, binarise, a training
 and the benchmark, on a tiny corpus, by SIGKILL, SIGTERM and SIGINT at random moments,
@@ -9,8 +11,13 @@ repeats each command until it is done, and compares its files with those of a ru
 nobody disturbed.  Then disks are full, folders read-only, files vanish, a second driver
 comes, the clock is set back.  `fuzz` feeds changed texts, data folders and records to
 what reads them: an error that says what is wrong, or the same result, never another.
+`soak` sends lines of all lengths and many scripts through fairseq-interactive and
+through translate() of the Python interface: one answer a line, in order, in the same
+memory.  `scale` finds nothing: it measures what steps cost at a hundredth of the
+LARGEST number of lines, at a tenth, at all.
 
-OUTPUT receives faults.json or fuzz.json; the exit status is 1 where anything was found.
+OUTPUT receives faults.json, fuzz.json, soak.json or scale.json; the exit status is 1
+where anything was found.
 """
 
 from __future__ import annotations
@@ -37,12 +44,14 @@ ACCIDENTS = "accidents"
 OWN: dict[str, dict[str, Any]] = {
     "faults": {"kills": 60, "subjects": (*SHARES, ACCIDENTS)},
     "fuzz": {"minutes": 1.0},
+    "soak": {"lines": 100_000},
+    "scale": {"largest": 1_000_000},
 }
 
 
 def parse() -> argparse.Namespace:
     parser = command.parser(__doc__)
-    parser.add_argument("kind", choices=("faults", "fuzz"))
+    parser.add_argument("kind", choices=OWN)
     parser.add_argument("--output", required=True, help="new folder to work in")
     parser.add_argument("--seed", type=int, default=1, help="default 1")
     parser.add_argument("--kills", type=int, help="of faults, in all; default 60")
@@ -53,6 +62,8 @@ def parse() -> argparse.Namespace:
         help="of faults; default: all",
     )
     parser.add_argument("--minutes", type=float, help="of fuzz; default 1")
+    parser.add_argument("--lines", type=int, help="of soak; default 100000")
+    parser.add_argument("--largest", type=int, help="of scale; default 1000000")
     args = parser.parse_args()
     for kind, options in OWN.items():
         for name, default in options.items():
@@ -67,9 +78,9 @@ def parse() -> argparse.Namespace:
             f"--output {args.output} must be a new folder, but has a {args.kind}.json: "
             "choose another"
         )
-    for flag, value in ("--kills", args.kills), ("--minutes", args.minutes):
-        if not value > 0:
-            raise ValueError(f"{flag} must be > 0, but is {value}")
+    for name in "kills", "minutes", "lines", "largest":
+        if not (value := getattr(args, name)) > 0:
+            raise ValueError(f"--{name} must be > 0, but is {value}")
     return args
 
 
@@ -77,7 +88,8 @@ def main() -> None:
     args = parse()
     # in the background of a shell SIGINT may be ignored, by what is started here, too
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    outcome = faults(args) if args.kind == "faults" else fuzz(args)
+    kinds = {"faults": faults, "fuzz": fuzz, "soak": soak, "scale": scale}
+    outcome = kinds[args.kind](args)
     print("\n".join(outcome.table()))
     if outcome.faults():
         print(f"{outcome.faults()} faults, see {outcome.path}", file=sys.stderr)
@@ -97,6 +109,7 @@ def faults(args: argparse.Namespace) -> Outcome:
         outcome.add({**row, "faults": trial.faults})
 
     attack = Faults(Path(args.output), args.seed)
+    attack.prepare()
     for name, subject in attack.stage.subjects().items():
         if name in args.subjects:
             kills = max(1, round(args.kills * SHARES[name]))
@@ -113,5 +126,27 @@ def fuzz(args: argparse.Namespace) -> Outcome:
 
     outcome = Outcome(Path(args.output) / "fuzz.json", seed=args.seed)
     for row in rounds(Path(args.output), args.seed, 60 * args.minutes):
+        outcome.add(row)
+    return outcome
+
+
+def soak(args: argparse.Namespace) -> Outcome:
+    """Many lines, through every door of a trained model."""
+    from sbnmt_plugin.tools.campaign.soak import Soak
+
+    outcome = Outcome(Path(args.output) / "soak.json", seed=args.seed)
+    attempt = Soak(Path(args.output), args.seed, args.lines)
+    attempt.prepare()
+    for row in attempt.rows():
+        outcome.add(row)
+    return outcome
+
+
+def scale(args: argparse.Namespace) -> Outcome:
+    """Texts of three sizes, through the steps that handle texts."""
+    from sbnmt_plugin.tools.campaign.scale import rows
+
+    outcome = Outcome(Path(args.output) / "scale.json", seed=args.seed)
+    for row in rows(Path(args.output), args.seed, args.largest):
         outcome.add(row)
     return outcome

@@ -31,6 +31,7 @@ KIBI = 1024
 MODULES = {
     "fairseq-train": "fairseq_cli.train",
     "fairseq-generate": "fairseq_cli.generate",
+    "fairseq-interactive": "fairseq_cli.interactive",
     "torchrun": "torch.distributed.run",
 }
 
