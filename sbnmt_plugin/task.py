@@ -4,7 +4,8 @@ import itertools
 import logging
 import os
 from argparse import Namespace
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,26 @@ from sbnmt_plugin.training.reading import log_reading
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def nan_is_named() -> Iterator[None]:
+    """What fairseq wants to say of a gradient that is no number.
+
+    It looks for the module that gave it, by hooks that torch breaks off (StopIteration)
+    where a module, as every encoder does, gives a dict without tensors.
+
+    Raises:
+        FloatingPointError: in place of that.
+    """
+    try:
+        yield
+    except StopIteration as error:
+        raise FloatingPointError(
+            "the gradients of a batch must be numbers, but some are NaN or infinite: "
+            "lower --lr or --clip-norm, or look for the batch; nothing was written but "
+            "crash.pt, which is to be looked at"
+        ) from error
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
@@ -311,6 +332,7 @@ class SBTranslationTask(TranslationTask):
             tracer = Tracer(self._trace, models, options)
         return search(models, symbols, options, recorder, tracer)
 
+    @nan_is_named()
     def train_step(
         self,
         sample: dict[str, Any],

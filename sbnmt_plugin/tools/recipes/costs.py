@@ -27,7 +27,9 @@ NUMBER = r"\d+(?:\.\d+)?"
 PEAK = re.compile(rf"^== end .*\| peak ({NUMBER}) GiB")
 EPOCH = re.compile(r"\| train \| epoch (\d+) \| ")
 GPU = re.compile(rf"total memory = ({NUMBER}) ?GB ; name = (\S.*?)\s*$")
-PEAK_MEMORY = "peak memory (GiB)"  # a key of costs
+PEAK_MEMORY, LEFT_OUT = "peak memory (GiB)", "batches left out"  # keys of costs
+# what fairseq says of a batch that it trains without: no memory, or no finite gradient
+SKIPPED = re.compile(r"attempting to recover from OOM|AMP: skipping this batch")
 PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
 
 
@@ -163,7 +165,8 @@ def gpu_memory(lines: list[str]) -> dict[str, Any]:
 
 
 def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
-    """Seconds, peak memory and commits of a step; updates and tokens of a training.
+    """Seconds, peak memory and commits of a step; updates and tokens of a training, and
+    how many batches it was made without, if any.
 
     Args:
         start: as for :func:`progress`.
@@ -176,6 +179,9 @@ def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
     peaks = [float(found.group(1)) for line in lines if (found := PEAK.match(line))]
     if peaks:
         cost[PEAK_MEMORY] = max(peaks)
+    left_out = sum(SKIPPED.search(line) is not None for line in lines)
+    if left_out:
+        cost[LEFT_OUT] = left_out
     updates, tokens = progress(lines, start)
     if updates:
         cost |= {"updates": updates, "tokens": tokens}

@@ -12,7 +12,7 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes.costs import PEAK_MEMORY, machine, step_cost
+from sbnmt_plugin.tools.recipes.costs import LEFT_OUT, PEAK_MEMORY, machine, step_cost
 from sbnmt_plugin.tools.recipes.settings import (
     Stage,
     needs_pseudo,
@@ -88,6 +88,8 @@ def training_cost(logs: Path, stages: list[Stage]) -> Row:
     for key in ("seconds", "updates", "tokens"):
         total[key] = sum(cost.get(key, 0) for cost in costs)
     peaks = [cost[PEAK_MEMORY] for cost in costs if PEAK_MEMORY in cost]
+    if any(LEFT_OUT in cost for cost in costs):
+        total[LEFT_OUT] = sum(cost.get(LEFT_OUT, 0) for cost in costs)
     return total | ({PEAK_MEMORY: max(peaks)} if peaks else {})
 
 

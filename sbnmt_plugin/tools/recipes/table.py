@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
 from sbnmt_plugin.tools.recipes.systems import (
     PAPER,
     PAPER_BLEU,
@@ -60,6 +61,7 @@ def main_table(table: dict[str, Any]) -> list[str]:
     columns: dict[str, list[str]] = {
         "system": [row["title"] for row in table["rows"]],
         "updates": [number(row.get("updates"), 0) for row in table["rows"]],
+        "batches left out": [number(row.get(LEFT_OUT), 0) for row in table["rows"]],
         "tokens, M": [millions(row.get("tokens")) for row in table["rows"]],
         "train, min": [minutes(row.get("seconds")) for row in table["rows"]],
         "in all, min": [minutes(row.get("total seconds")) for row in table["rows"]],
