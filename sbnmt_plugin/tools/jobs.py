@@ -64,28 +64,38 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
     Returns:
         How many sentences were translated, and how many skipped.
     """
-    records = [record for path in shards for record in read_shard(path)]
-    ids = [record["id"] for record in records]
-    if ids != list(range(count)):
-        raise ValueError(
-            f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, in "
-            f"order, but does not: remove the folder and translate again"
-        )
-    done = [record for record in records if "text" in record]
-    skipped = [record for record in records if "skipped" in record]
-    if not done:
-        reason = skipped[0]["skipped"]
-        raise ValueError(
-            f"none of the {count} sentences could be translated, the first because of: "
-            f"{reason}; remove {shards[0].parent} and try again with other options"
-        )
-    with new_file(f"{output}.skipped") as file:
-        for record in skipped:
-            file.write(f"{record['id']}\t{record['skipped']}\n")
-    with new_file(output) as file:
-        for record in done:
-            file.write(f"{record['id']}\t{record['score']:.6f}\t{record['text']}\n")
-    return len(done), len(skipped)
+    found = {"text": 0, "skipped": 0}
+    reason = ""
+    with new_file(output) as texts, new_file(f"{output}.skipped") as skipped:
+        for path in shards:
+            for record in read_shard(path):
+                if record["id"] != sum(found.values()):
+                    raise not_whole(shards, count)
+                if "text" in record:
+                    found["text"] += 1
+                    score = f"{record['score']:.6f}"
+                    texts.write(f"{record['id']}\t{score}\t{record['text']}\n")
+                else:
+                    found["skipped"] += 1
+                    reason = reason or record["skipped"]
+                    skipped.write(f"{record['id']}\t{record['skipped']}\n")
+        if sum(found.values()) != count:
+            raise not_whole(shards, count)
+        if not found["text"]:
+            raise ValueError(
+                f"none of the {count} sentences could be translated, the first because "
+                f"of: {reason}; remove {shards[0].parent} and try again with other "
+                "options"
+            )
+    return found["text"], found["skipped"]
+
+
+def not_whole(shards: list[Path], count: int) -> ValueError:
+    """The error for ids that are missing, doubled or in another order."""
+    return ValueError(
+        f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, in "
+        f"order, but does not: remove the folder and translate again"
+    )
 
 
 def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:

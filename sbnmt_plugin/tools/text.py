@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.unfinished import new_file
 
 
-def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """All lines of a UTF-8 file, without their ends.
+def each_line(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The lines of a UTF-8 file, without their ends, one after the other.
 
     Raises:
         FileNotFoundError: no such file.
@@ -24,49 +27,102 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
     if not path.is_file():
         problem = "is no file" if path.exists() else "does not exist"
         raise FileNotFoundError(f"{path} {problem}")
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        number = data[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{path}, line {number}, must be UTF-8, but has the byte "
-            f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
-        ) from error
-    if text.startswith("\ufeff"):  # fairseq, which reads the same files, keeps it
-        raise ValueError(
-            f"{path}, line 1, must not begin with a byte order mark, which would "
-            "become part of the first word: remove it (sed -i '1s/^\\xEF\\xBB\\xBF//')"
-        )
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    lines = [line.removesuffix("\r") for line in lines]
-    for number, line in enumerate(lines, start=1):
-        if "\r" in line:  # fairseq would begin a new line there
-            raise ValueError(
-                f"{path}, line {number}, must not contain a carriage return: replace "
-                "it by a blank, or by a line feed if it ends a line"
-            )
-    return lines
+    with open(path, "rb") as file:
+        for number, data in enumerate(file, start=1):
+            try:
+                line = data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path}, line {number}, must be UTF-8, but has the byte "
+                    f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
+                ) from error
+            if number == 1 and line.startswith("\ufeff"):  # fairseq would keep it
+                raise ValueError(
+                    f"{path}, line 1, must not begin with a byte order mark, which "
+                    "would become part of the first word: remove it "
+                    "(sed -i '1s/^\\xEF\\xBB\\xBF//')"
+                )
+            line = without_end(line)
+            if "\r" in line:  # fairseq would begin a new line there
+                raise ValueError(
+                    f"{path}, line {number}, must not contain a carriage return: "
+                    "replace it by a blank, or by a line feed if it ends a line"
+                )
+            yield line
 
 
-def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:
-    """Files that must have the same number of lines, at least one.
+def without_end(line: str) -> str:
+    """A line without its line feed, and the carriage return before that."""
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def read_lines(path: str | os.PathLike[str]) -> list[str]:
+    """All lines of a file: see :func:`each_line`."""
+    return list(each_line(path))
+
+
+def each_parallel(*paths: str | os.PathLike[str]) -> Iterator[tuple[str, ...]]:
+    """The lines with one number of files that must have equally many, at least one.
 
     Raises:
         ValueError: one is empty, or has another number of lines than the first.
     """
-    texts = [read_lines(path) for path in paths]
-    if not texts[0]:
+    row: tuple[str | None, ...] = (None,)
+    for row in itertools.zip_longest(*map(each_line, paths)):
+        if None in row:
+            break
+        yield cast(tuple[str, ...], row)
+    if None not in row:
+        return
+    counts = [sum(1 for _ in each_line(path)) for path in paths]
+    if not counts[0]:
         raise ValueError(f"{paths[0]} must have at least one line, but is empty")
-    for path, text in zip(paths, texts):
-        if len(text) != len(texts[0]):
+    for path, count in zip(paths, counts):
+        if count != counts[0]:
             raise ValueError(
-                f"{path} must have as many lines as {paths[0]}, but has {len(text)} "
-                f"instead of {len(texts[0])}"
+                f"{path} must have as many lines as {paths[0]}, but has {count} "
+                f"instead of {counts[0]}"
             )
-    return texts
+
+
+def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:
+    """All lines of each file: see :func:`each_parallel`."""
+    return [list(lines) for lines in zip(*each_parallel(*paths))]
+
+
+def check_parallel(*paths: str | os.PathLike[str]) -> None:
+    """What is to be binarised: parallel, and without reserved symbols.
+
+    Raises:
+        ValueError: see :func:`each_parallel` and :func:`refuse_reserved`.
+    """
+    for number, row in enumerate(each_parallel(*paths), start=1):
+        for path, line in zip(paths, row):
+            refuse_reserved(path, [line], number)
+
+
+class Lines(Sequence[str]):
+    """The lines of a file, read when they are asked for.
+
+    In memory is where each begins: 8 bytes a line.
+
+    Args:
+        path: a file that :func:`each_line` has nothing to say against.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.file = open(path, "rb")  # noqa: SIM115 (for as long as this lives)
+        self.starts = array("q", [0])
+        for line in self.file:
+            self.starts.append(self.starts[-1] + len(line))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, index: Any) -> Any:
+        start, end = self.starts[index], self.starts[index + 1]
+        data = os.pread(self.file.fileno(), end - start, start)
+        return without_end(data.decode("utf-8"))
 
 
 # what reading a damaged file raises, somewhere in the middle
@@ -95,13 +151,18 @@ def as_written(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
         ) from error
 
 
-def refuse_reserved(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+def refuse_reserved(
+    path: str | os.PathLike[str], lines: Iterable[str], start: int = 1
+) -> None:
     """Refuse text in which a reserved symbol stands as a token: see :mod:`symbols`.
+
+    Args:
+        start: number of the first of the lines.
 
     Raises:
         ValueError: with the first line that has one.
     """
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=start):
         found = set(RESERVED).intersection(line.split())
         if found:
             raise ValueError(

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
+from array import array
+from collections.abc import Iterator
 from pathlib import Path
 
 from sbnmt_plugin.steps import command_of
-from sbnmt_plugin.tools.text import as_written, read_lines
+from sbnmt_plugin.tools.text import (
+    Lines,
+    as_written,
+    each_line,
+    read_lines,
+    refuse_reserved,
+)
 
 
-def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str]:
-    """What ``sbnmt translate`` or ``sbnmt rerank`` has written.
+def each_translation(
+    path: str | os.PathLike[str], count: int
+) -> Iterator[tuple[int, str]]:
+    """What ``sbnmt translate`` or ``sbnmt rerank`` has written: number and text.
 
     Args:
         count: sentences of the source.
@@ -18,8 +28,8 @@ def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str
     Raises:
         ValueError: an id that is out of range, doubled or not a number.
     """
-    found: dict[int, str] = {}
-    for number, line in enumerate(read_lines(path), start=1):
+    seen = bytearray(count)
+    for number, line in enumerate(each_line(path), start=1):
         parts = line.split("\t")
         if len(parts) != 3 or not parts[0].isdigit():
             raise ValueError(
@@ -27,14 +37,46 @@ def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str
                 f"{command_of('translate')} writes it, but is {line[:60]!r}"
             )
         index = int(parts[0])
-        if index >= count or index in found:
-            problem = "appears twice" if index in found else f"is ≥ {count} lines"
+        if index >= count or seen[index]:
+            problem = f"is ≥ {count} lines" if index >= count else "appears twice"
             raise ValueError(
                 f"{path}, line {number}: id {index} {problem}: it belongs to another "
                 "source, translate again"
             )
-        found[index] = parts[2]
-    return found
+        seen[index] = True
+        yield index, parts[2]
+
+
+def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str]:
+    """All of a file by their numbers: see :func:`each_translation`."""
+    return dict(each_translation(path, count))
+
+
+class Translations:
+    """Those of a file that are to be trained on, read when they are asked for.
+
+    In memory is where each is: 16 bytes a sentence.
+
+    Args:
+        path, count: as for :func:`each_translation`.
+
+    Raises:
+        ValueError: see there; a reserved symbol in a text.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], count: int) -> None:
+        self.places = array("q", [-1]) * count
+        for place, (index, text) in enumerate(each_translation(path, count)):
+            refuse_reserved(path, [text], place + 1)
+            self.places[index] = place
+        self.lines = Lines(path)
+
+    def __contains__(self, index: int) -> bool:
+        return self.places[index] >= 0
+
+    def __getitem__(self, index: int) -> str:
+        text: str = self.lines[self.places[index]].split("\t")[2]
+        return text
 
 
 def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:

@@ -23,7 +23,7 @@ from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import read_parallel, refuse_reserved
+from sbnmt_plugin.tools.text import check_parallel
 from sbnmt_plugin.tools.unfinished import new_folder
 from sbnmt_plugin.training.checksums import write_sums
 
@@ -42,8 +42,7 @@ def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
     opposite = Path(f"{prefix}.r2l")
     if opposite.exists():
         paths.append(opposite)
-    for path, lines in zip(paths, read_parallel(*paths)):
-        refuse_reserved(path, lines)
+    check_parallel(*paths)
     return opposite if opposite in paths else None
 
 

@@ -28,33 +28,19 @@ with --drop-identical.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import random
+from array import array
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import (
-    read_lines,
-    read_parallel,
-    refuse_overwriting,
-    refuse_reserved,
-    write_lines,
-)
-from sbnmt_plugin.tools.translations import read_translations
+from sbnmt_plugin.tools.text import Lines, check_parallel, refuse_overwriting
+from sbnmt_plugin.tools.translations import Translations
+from sbnmt_plugin.tools.unfinished import new_file
 
 TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pl-pr")
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
-
-
-def read_pseudo(path: str, count: int) -> dict[int, str]:
-    """Translations by id, as text to train on.
-
-    Raises:
-        ValueError: see :func:`read_translations`; a reserved symbol in a text.
-    """
-    found = read_translations(path, count)
-    refuse_reserved(path, read_lines(path))
-    return found
 
 
 def examples_of(
@@ -75,6 +61,56 @@ def examples_of(
 def identical(example: Example) -> bool:
     """Whether both texts of a triple are the same."""
     return example[1] == example[-1]
+
+
+class Corpus:
+    """The examples of a text, made when they are asked for.
+
+    Args:
+        kind: of examples.
+        args: of :func:`parser`.
+
+    Raises:
+        ValueError: see :class:`Translations`.
+    """
+
+    def __init__(self, kind: str, args: argparse.Namespace) -> None:
+        self.kind = kind
+        self.source, self.gold = Lines(args.source), Lines(args.target)
+        self.right = Translations(args.pseudo_r2l, len(self.source))
+        self.left = self.right
+        if args.pseudo_l2r:
+            self.left = Translations(args.pseudo_l2r, len(self.source))
+        self.each = len(examples_of(kind, "", "", "", ""))
+        self.last: tuple[int, list[Example]] = -1, []
+
+    def of_sentence(self, index: int) -> list[Example]:
+        """All examples of a sentence; those of the last one asked for are kept."""
+        if self.last[0] != index:
+            texts = (x[index] for x in (self.source, self.gold, self.left, self.right))
+            self.last = index, examples_of(self.kind, *texts)
+        return self.last[1]
+
+    def example(self, number: int) -> Example:
+        """One of all examples, the untranslated sentences' counted, too."""
+        index, place = divmod(number, self.each)
+        return self.of_sentence(index)[place]
+
+    def chosen(self, drop_identical: bool) -> tuple[array[int], int]:
+        """The examples of all sentences that both teachers have translated.
+
+        Returns:
+            numbers: those to be written, in the order of the text.
+            same: how many have identical texts.
+        """
+        numbers, same = array("q"), 0
+        for index in range(len(self.source)):
+            if index in self.left and index in self.right:
+                for place, example in enumerate(self.of_sentence(index)):
+                    same += identical(example)
+                    if not (drop_identical and identical(example)):
+                        numbers.append(index * self.each + place)
+        return numbers, same
 
 
 def parser() -> argparse.ArgumentParser:
@@ -129,38 +165,37 @@ def main() -> None:
     args = parser().parse_args()
     suffixes = checked_suffixes(args)
     kind = args.pairs or args.triples or "two"
-    source, gold = read_parallel(args.source, args.target)
-    refuse_reserved(args.source, source)
-    refuse_reserved(args.target, gold)
-    right = read_pseudo(args.pseudo_r2l, len(source))
-    left = read_pseudo(args.pseudo_l2r, len(source)) if args.pseudo_l2r else right
-
-    usable = [i for i in range(len(source)) if i in left and i in right]
-    examples: list[Example] = []
-    for i in usable:
-        examples += examples_of(kind, source[i], gold[i], left[i], right[i])
-    total, same = len(examples), sum(map(identical, examples))
-    if args.drop_identical:
-        examples = [example for example in examples if not identical(example)]
-    if not examples:
+    check_parallel(args.source, args.target)
+    corpus = Corpus(kind, args)
+    order, same = corpus.chosen(args.drop_identical)
+    if not order:
         raise ValueError(
             "nothing is left: the teachers translated none of the sentences, or all "
             "triples have identical texts (--drop-identical)"
         )
     if args.shuffle is not None:
-        random.Random(args.shuffle).shuffle(examples)
+        random.Random(args.shuffle).shuffle(order)
+    with contextlib.ExitStack() as stack:
+        files = [
+            stack.enter_context(new_file(f"{args.output}{suffix}"))
+            for suffix in suffixes
+        ]
+        for number in order:
+            for file, text in zip(files, corpus.example(number)):
+                file.write(f"{text}\n")
 
-    for place, suffix in enumerate(suffixes):
-        write_lines(f"{args.output}{suffix}", (example[place] for example in examples))
-    print(f"{len(source)} sentences, {len(source) - len(usable)} not translated")
+    count, total = len(corpus.source), len(order) + same * args.drop_identical
+    print(f"{count} sentences, {count - total // corpus.each} not translated")
     if args.pairs:
         print(f"{total} pairs written; {kind}")
     else:
         print(
-            f"{len(examples)} triples written; {same} of {total} "
+            f"{len(order)} triples written; {same} of {total} "
             f"({100 * same / total:.1f} %) with identical texts, "
             + ("left out" if args.drop_identical else "kept")
         )
-    for example in random.Random(0).sample(examples, min(5, len(examples))):
-        for label, text in zip(("source", "   l2r", "   r2l"), example):
+    for place in random.Random(0).sample(range(len(order)), min(5, len(order))):
+        for label, text in zip(
+            ("source", "   l2r", "   r2l"), corpus.example(order[place])
+        ):
             print(f"  {label} {text}")

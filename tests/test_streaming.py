@@ -1,0 +1,178 @@
+"""Files larger than the memory: read as they are needed, with equal results."""
+
+import itertools
+import json
+import random
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_scripts import call
+
+from sbnmt_plugin.tools import jobs
+from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools.commands import triples
+from sbnmt_plugin.tools.translations import Translations, read_translations
+
+SENTENCES = 40
+KINDS = [
+    *(("--triples", kind) for kind in triples.TRIPLES),
+    *(("--pairs", kind) for kind in triples.PAIRS),
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A bitext and what two teachers made of it, with gaps, and some texts alike."""
+    folder, draw = tmp_path_factory.mktemp("corpus"), random.Random(1)
+
+    def line():
+        return " ".join(draw.choices(["a", "b", "ß", "好"], k=draw.randint(1, 2)))
+
+    columns = {name: [line() for _ in range(SENTENCES)] for name in ("en", "de")}
+    for name, lines in columns.items():
+        texts.write_lines(folder / f"t.{name}", lines)
+    for name in ("l2r", "r2l"):
+        rows = [f"{i}\t-0.5\t{line()}" for i in range(SENTENCES) if draw.random() < 0.9]
+        draw.shuffle(rows)  # their order says nothing
+        texts.write_lines(folder / f"{name}.tsv", rows)
+    return folder
+
+
+def slowly(corpus, kind, shuffle, drop):
+    """The same with everything in memory: what is written, and what is shown."""
+    source, gold = texts.read_parallel(corpus / "t.en", corpus / "t.de")
+    right = read_translations(corpus / "r2l.tsv", SENTENCES)
+    left = right if kind == "one" else read_translations(corpus / "l2r.tsv", SENTENCES)
+    examples = []
+    for i in range(SENTENCES):
+        if i in left and i in right:
+            examples += triples.examples_of(kind, source[i], gold[i], left[i], right[i])
+    if drop:
+        examples = [example for example in examples if example[1] != example[2]]
+    if shuffle is not None:
+        random.Random(shuffle).shuffle(examples)
+    return examples, random.Random(0).sample(examples, 5)
+
+
+def made(corpus, folder, flag, kind, shuffle, drop):
+    """What the step writes."""
+    words = ["--source", corpus / "t.en", "--target", corpus / "t.de", flag, kind]
+    words += ["--pseudo-r2l", corpus / "r2l.tsv", "--output", folder / "out"]
+    words += [] if kind == "one" else ["--pseudo-l2r", corpus / "l2r.tsv"]
+    words += [] if shuffle is None else ["--shuffle", shuffle]
+    call(triples, *words, *(["--drop-identical"] if drop else []))
+    ends = ["en", "de", "r2l"][: 2 if flag == "--pairs" else 3]
+    return list(zip(*(texts.read_lines(folder / f"out.{end}") for end in ends)))
+
+
+@pytest.mark.parametrize("flag, kind", KINDS)
+@pytest.mark.parametrize("shuffle", [None, 3])
+def test_examples_are_those_of_a_program_that_holds_all(
+    corpus, tmp_path, capsys, flag, kind, shuffle
+):
+    drops = [False, True] if flag == "--triples" and kind != "three" else [False]
+    for drop in drops:
+        expected, shown = slowly(corpus, kind, shuffle, drop)
+        assert made(corpus, tmp_path, flag, kind, shuffle, drop) == expected
+        printed = capsys.readouterr().out
+        labels = itertools.cycle(("source", "   l2r", "   r2l")[: len(shown[0])])
+        lines = [f"  {name} {x}" for name, x in zip(labels, itertools.chain(*shown))]
+        assert printed.endswith("\n".join(lines) + "\n")
+        usable = {i for i, _ in slow_ids(corpus, "r2l.tsv")}
+        if kind != "one":
+            usable &= {i for i, _ in slow_ids(corpus, "l2r.tsv")}
+        gone = SENTENCES - len(usable)
+        assert printed.startswith(f"{SENTENCES} sentences, {gone} not translated\n")
+
+
+def slow_ids(corpus, name):
+    return read_translations(corpus / name, SENTENCES).items()
+
+
+LINE = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r"))
+
+
+@settings(deadline=None, max_examples=50)
+@given(lines=st.lists(LINE, min_size=1), last=st.booleans(), windows=st.booleans())
+def test_any_line_can_be_asked_for(lines, last, windows, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "lines"
+    end = "\r\n" if windows else "\n"
+    lines = [
+        "x" + lines[0],
+        *lines,
+        "y",
+    ]  # no byte order mark; the last is no empty one
+    path.write_bytes((end.join(lines) + end * last).encode())
+    assert texts.read_lines(path) == lines
+    found = texts.Lines(path)
+    assert [found[i] for i in range(len(found))] == lines
+    assert found[len(found) - 1] == lines[-1]
+
+
+# ---------------------------------------------------------------- memory
+
+LONG = 20_000  # lines of 200 signs: 4 MB a file
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("long")
+    texts.write_lines(folder / "t.en", (f"{i:0200}" for i in range(LONG)))
+    texts.write_lines(folder / "t.tsv", (f"{i}\t-1\t{i:0200}" for i in range(LONG)))
+    for start in range(0, LONG, 1000):
+        records = [
+            {"id": i, "score": -1.0, "text": f"{i:0200}"}
+            for i in range(start, start + 1000)
+        ]
+        lines = (json.dumps(record) for record in records)
+        texts.write_lines(folder / "shards" / f"{start // 1000:05}.jsonl", lines)
+    return folder
+
+
+READERS = {
+    "parallel files": lambda at: texts.check_parallel(at / "t.en", at / "t.en"),
+    "lines": lambda at: texts.Lines(at / "t.en"),
+    "translations": lambda at: Translations(at / "t.tsv", LONG),
+    "shards": lambda at: jobs.merge(
+        sorted((at / "shards").iterdir()), LONG, at / "merged.tsv"
+    ),
+}
+TWINS = {  # hold it all
+    "parallel files": lambda at: texts.read_parallel(at / "t.en", at / "t.en"),
+    "translations": lambda at: read_translations(at / "t.tsv", LONG),
+}
+
+
+def peak(read, folder):
+    """Bytes at most, and what is kept."""
+    tracemalloc.start()
+    try:
+        kept = read(folder)
+        return tracemalloc.get_traced_memory()[1], kept
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_is_not_held_in_memory(name, long):
+    assert peak(READERS[name], long)[0] < 1.5e6
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_the_check_of_memory_can_fail(name, long):
+    assert peak(TWINS[name], long)[0] > 4e6
+
+
+def test_merged_shards_are_whole_or_nothing(long, tmp_path):
+    shards = sorted((long / "shards").iterdir())
+    output = tmp_path / "merged.tsv"
+    for wrong in (shards[1:], shards[:-1], [*shards, shards[0]], shards[::-1]):
+        with pytest.raises(ValueError, match="must hold the ids 0 … 19999 once each"):
+            jobs.merge(wrong, LONG, output)
+        assert not list(tmp_path.iterdir())
+    assert jobs.merge(shards, LONG, output) == (LONG, 0)
+    rows = (f"{i}\t-1.000000\t{i:0200}\n" for i in range(LONG))
+    assert output.read_text() == "".join(rows)
+    assert (tmp_path / "merged.tsv.skipped").read_text() == ""
