@@ -12,12 +12,13 @@ cd "$(dirname "$0")/.."
 python=${VENV:-.venv}/bin/python
 cpu_index=https://download.pytorch.org/whl/cpu
 torch=torch==$(sed -n 's/^torch==//p' constraints.txt)+cpu
+project=$(sed -n "s/.* -e '\\(.*\\)'$/\\1/p" scripts/setup.sh)  # with its extras
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 
 resolve=("$python" -m pip --disable-pip-version-check --quiet install --dry-run
   --ignore-installed --report "$report" -c constraints.txt "$torch"
-  '.[test,report,benchmark]')
+  "$project")
 "${resolve[@]}" 2>/dev/null || "${resolve[@]}" --extra-index-url "$cpu_index"
 
 "$python" - "$report" <<'PY'
