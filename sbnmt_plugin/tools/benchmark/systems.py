@@ -128,6 +128,7 @@ class Synchronous(Fairseq):
             directions=self.directions,
             penalty=Gnmt(ALPHA),
             rescore=self.rescore,
+            answers=1,
             **setting.limits,
         )
         symbols = Symbols(
