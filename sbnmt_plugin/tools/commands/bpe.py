@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import (
+    each_line,
     read_lines,
     refuse_overwriting,
     write_lines,
@@ -31,10 +32,10 @@ from sbnmt_plugin.tools.unfinished import new_file
 
 def learn(texts: list[str], codes: str, merges: int) -> None:
     """Learn joint codes from all texts."""
-    lines = [line for text in texts for line in read_lines(text)]
-    if not any(line.strip() for line in lines):
+    if not any(line.strip() for text in texts for line in each_line(text)):
         raise ValueError(f"{', '.join(texts)} must hold some text, but have none")
     with new_file(codes) as output, contextlib.redirect_stderr(io.StringIO()):
+        lines = (line for text in texts for line in each_line(text))
         learn_bpe(lines, output, merges)
 
 
@@ -46,14 +47,14 @@ def apply(
     if vocabulary is not None:
         with open(vocabulary, encoding="utf-8") as file:
             known = read_vocabulary(file, least)
-    lines = read_lines(source)
     fast = None if known is not None else fast_bpe(codes)
     if fast is not None:
-        write_lines(target, fast.apply(lines))
+        write_lines(target, fast.apply(read_lines(source)))
         return
     with open(codes, encoding="utf-8") as file:
         bpe = BPE(file, vocab=known)
-    write_lines(target, (bpe.process_line(line) for line in tqdm(lines, leave=False)))
+    lines = tqdm(each_line(source), leave=False)
+    write_lines(target, (bpe.process_line(line) for line in lines))
 
 
 def fast_bpe(codes: str) -> Any:
@@ -100,4 +101,4 @@ def main() -> None:
     else:
         refuse_overwriting(args.output, args.input)
         with new_file(args.output) as output:
-            get_vocab(read_lines(args.input), output)
+            get_vocab(each_line(args.input), output)
