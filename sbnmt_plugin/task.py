@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-from fairseq import utils
+from fairseq import checkpoint_utils, utils
 from fairseq.data import encoders
 from fairseq.tasks import FairseqTask, register_task
 from fairseq.tasks.translation import TranslationTask
@@ -217,6 +217,8 @@ class SBTranslationTask(TranslationTask):
                 "(--sb-autocast trains in bfloat16 on a CPU, fairseq's --fp16 or --amp "
                 "on a GPU)"
             )
+        if not from_checkpoint:  # fairseq keeps there what the process trained before
+            vars(checkpoint_utils.save_checkpoint).pop("best", None)
         wanted = str(self.cfg.sb_direction)
         check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)
         dictionaries = self.src_dict, self.tgt_dict

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 from commands import SB, changeable, load, run_train
+from fairseq import checkpoint_utils
 from test_scripts import call
 
+from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools.commands import average
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.table import main_table
@@ -87,6 +89,26 @@ def test_batches_left_out_are_counted_in_every_way(tmp_path):
         "x | NOTE: gradient overflow detected, ignoring gradient, setting loss scale\n"
     )
     assert costs.step_cost(log)[costs.LEFT_OUT] == 2
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_training_is_not_measured_by_another_of_its_process(
+    kept, data, tmp_path, monkeypatch
+):
+    """As with --multirun: the best checkpoint is the best of this training."""
+    best = vars(checkpoint_utils.save_checkpoint)
+    monkeypatch.setitem(best, "best", 0.0)  # no loss is better
+    if kept:  # fairseq's own way, the twin
+        build = SBTranslationTask.build_model
+
+        def keeping(self, *args, **options):
+            model = build(self, *args, **options)
+            best["best"] = 0.0
+            return model
+
+        monkeypatch.setattr(SBTranslationTask, "build_model", keeping)
+    train(data, tmp_path / "save")
+    assert (tmp_path / "save" / "checkpoint_best.pt").exists() != kept
 
 
 def test_a_record_of_unknown_words_ends_the_training(data, tmp_path):
