@@ -108,12 +108,35 @@ def test_the_products_are_counted():
 
 def test_ratios_are_taken_round_by_round():
     def run(seconds):
-        return {"seconds": seconds, "sentences": 10, "tokens": 70, "memory": 1.0}
+        base = {"seconds": seconds, "sentences": 10, "tokens": 70, "memory": 1.0}
+        return {**base, "each": [seconds / 2] * 2}
 
     slow, fast = [run(2.0), run(4.0), run(3.0)], [run(1.0), run(1.0), run(3.0)]
     row = decoding.summary(fast, slow)
     assert (row["ratio, least"], row["ratio"], row["ratio, most"]) == (1, 2, 4)
     assert row["sentences/s"] == 10 and row["tokens/s"] == 70
+    assert "ms, half" not in row  # batches of five
+
+
+def test_one_sentence_at_a_time_has_its_percentiles():
+    each = [n / 1000 for n in range(1, 101)]
+    run = {"seconds": 5.05, "sentences": 100, "tokens": 700, "memory": 1.0}
+    row = decoding.summary([{**run, "each": each}] * 2, None)
+    assert row["ms, half"] == pytest.approx(50.5)
+    assert row["ms, 95 %"] == pytest.approx(95.5, abs=0.5)
+    table = results.decoding_table(
+        [
+            {
+                "system": "x",
+                "dtype": "y",
+                "batch": 1,
+                "max tokens": None,
+                "beam": 4,
+                **row,
+            }
+        ]
+    )
+    assert "ms a sentence, half ≤" in table[0] and "50.5" in table[-1]
 
 
 @pytest.mark.parametrize("name", training.SYSTEMS)

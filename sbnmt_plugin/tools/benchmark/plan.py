@@ -98,6 +98,7 @@ def grid(args: argparse.Namespace) -> list[Case]:
     if args.work is not None:
         found = [Case(length=None, beam=4)]
         if args.grid == "full":
+            found.append(Case(batch=1, length=None))
             found.append(Case(batch=None, length=None, tokens=args.max_tokens))
         return found
     found = [Case()]

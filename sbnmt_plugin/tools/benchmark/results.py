@@ -86,6 +86,8 @@ def decoding_table(rows: list[Row]) -> list[str]:
             "operators a step": lambda r: optional(r, "operators", ".0f"),
             "sentences/s": lambda r: optional(r, "sentences/s", ".1f"),
             "tokens/s": lambda r: optional(r, "tokens/s", ",.0f"),
+            "ms a sentence, half ≤": lambda r: optional(r, "ms, half", ".1f"),
+            "95 % ≤": lambda r: optional(r, "ms, 95 %", ".1f"),
             "speed, × fairseq": spread,
             "GiB": lambda r: optional(r, "memory", ".2f"),
             "memory, × fairseq": lambda r: times(r, "memory ratio"),
