@@ -21,6 +21,7 @@ SLEEPS = [sys.executable, "-c", "import time; print('up', flush=True); time.slee
 # starts a command, says its number, and waits for it
 STARTS = """
 import subprocess, sys
+sys.argv[0] = "sbnmt"  # which imports no torch
 from sbnmt_plugin.tools.command import tied
 words = sys.argv[2:]
 child = subprocess.Popen(tied(words) if sys.argv[1] == "tied" else words)
@@ -149,7 +150,8 @@ def test_what_another_is_writing_is_left_alone(tmp_path):
 def test_two_writers_of_one_name_take_turns(tmp_path):
     """Of the same number on two machines that share the folder."""
     path = tmp_path / "out"
-    words = "from sbnmt_plugin.tools.unfinished import new_file\nimport os, sys, time\n"
+    words = "import os, sys, time\nsys.argv[0] = 'sbnmt'  # which imports no torch\n"
+    words += "from sbnmt_plugin.tools.unfinished import new_file\n"
     words += "os.getpid = lambda: 7\n"
     words += "with new_file(sys.argv[1]) as file:\n"
     words += "    for i in range(200):\n"
