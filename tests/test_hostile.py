@@ -217,8 +217,13 @@ PAIRS = [(case, "report") for case in REFUSED]
 PAIRS += [(case, door) for case in (with_code, looked_up) for door in DOORS]
 
 
+def name_of(x):
+    """The same in every process, which an address is not."""
+    return getattr(x, "__name__", str(x))
+
+
 @pytest.mark.parametrize(
-    ("hostile", "door"), dict.fromkeys(PAIRS), indirect=["hostile"], ids=str
+    ("hostile", "door"), dict.fromkeys(PAIRS), indirect=["hostile"], ids=name_of
 )
 def test_a_hostile_checkpoint_is_refused_at_every_door(data, hostile, door):
     with (
