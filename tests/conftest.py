@@ -1,3 +1,4 @@
+import logging
 import os
 import sys
 from pathlib import Path
@@ -15,6 +16,18 @@ import pretended  # noqa: E402, F401  (a device must be there before the first b
 import pytest  # noqa: E402
 
 SIZES = {"train": 300, "valid": 13, "test": 21}
+
+
+LOGGERS = {x: x.level for x in map(logging.getLogger, (None, "fairseq"))}
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_they_were():
+    """What a step of ours leaves out in its process is left out in no other test."""
+    yield
+    logging.disable(logging.NOTSET)
+    for logger, level in LOGGERS.items():
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,8 @@ def tests_of_nothing(tmp_path):
     tools = clone / ".venv" / "bin"
     tools.mkdir(parents=True)
     for name in ("ruff", "shellcheck", "mypy", "python"):
-        status = '"${3:-0}"' if name == "python" else "0"  # python -m pytest STATUS
+        # python -m pytest -n 2 --dist loadfile STATUS
+        status = '"${7:-0}"' if name == "python" else "0"
         (tools / name).write_text(f"#!/bin/sh\nexit {status}\n")
         (tools / name).chmod(0o755)
     stamp = "cat setup.py constraints.txt | cksum"

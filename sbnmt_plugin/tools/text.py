@@ -27,6 +27,11 @@ def each_line(path: str | os.PathLike[str]) -> Iterator[str]:
     if not path.is_file():
         problem = "is no file" if path.exists() else "does not exist"
         raise FileNotFoundError(f"{path} {problem}")
+    return checked_lines(path)
+
+
+def checked_lines(path: Path) -> Iterator[str]:
+    """See :func:`each_line`, which looks for the file at once."""
     with open(path, "rb") as file:
         for number, data in enumerate(file, start=1):
             try:

@@ -44,17 +44,19 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(path)
         with held(temporary, os.O_RDWR | os.O_CREAT) as handle:
-            os.ftruncate(handle, 0)
-            with open(handle, mode, closefd=False, **form) as file:
-                yield file
-            os.replace(temporary, path)
+            try:
+                os.ftruncate(handle, 0)
+                with open(handle, mode, closefd=False, **form) as file:
+                    yield file
+                os.replace(temporary, path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()  # while it is held, for then it is ours
+                raise
     except OSError as error:
         if error.errno and error.filename in (None, str(temporary)):
             raise type(error)(error.errno, error.strerror, str(path)) from error
         raise
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 @contextlib.contextmanager

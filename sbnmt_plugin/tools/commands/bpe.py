@@ -51,9 +51,9 @@ def apply(
     if fast is not None:
         write_lines(target, fast.apply(read_lines(source)))
         return
+    lines = tqdm(each_line(source), leave=False)
     with open(codes, encoding="utf-8") as file:
         bpe = BPE(file, vocab=known)
-    lines = tqdm(each_line(source), leave=False)
     write_lines(target, (bpe.process_line(line) for line in lines))
 
 
