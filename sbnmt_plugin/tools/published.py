@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import read_lines, write_lines
+from sbnmt_plugin.tools.text import decoded, read_lines, write_lines
 from sbnmt_plugin.tools.tied import tie
 from sbnmt_plugin.tools.tokens import tokeniser
 from sbnmt_plugin.tools.unfinished import new_file
@@ -250,14 +250,7 @@ def lines_of(path: Path) -> Iterator[str]:
         ValueError: the file is not UTF-8.
     """
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}, must be UTF-8, but is not: convert the "
-                    "file (iconv -t utf-8)"
-                ) from error
+        for _, text in decoded(path, file):
             if path.name.removesuffix(".gz").endswith((".sgm", ".sgml")):
                 segment = re.search(r"<seg\b[^>]*>(.*)</seg>", text, re.IGNORECASE)
                 if segment is None:

@@ -30,17 +30,26 @@ def each_line(path: str | os.PathLike[str]) -> Iterator[str]:
     return checked_lines(path)
 
 
+def decoded(path: Path, file: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+    """Lines of an open file, numbered from 1.
+
+    Raises:
+        ValueError: they are not UTF-8; with the file's name.
+    """
+    for number, data in enumerate(file, start=1):
+        try:
+            yield number, data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path}, line {number}, must be UTF-8, but has the byte "
+                f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
+            ) from error
+
+
 def checked_lines(path: Path) -> Iterator[str]:
     """See :func:`each_line`, which looks for the file at once."""
     with open(path, "rb") as file:
-        for number, data in enumerate(file, start=1):
-            try:
-                line = data.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}, must be UTF-8, but has the byte "
-                    f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
-                ) from error
+        for number, line in decoded(path, file):
             if number == 1 and line.startswith("\ufeff"):  # fairseq would keep it
                 raise ValueError(
                     f"{path}, line 1, must not begin with a byte order mark, which "
