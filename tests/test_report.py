@@ -462,9 +462,10 @@ def test_everything_in_the_page_is_escaped():
     evil = "</script><script>alert(1)</script>&<b>\u2028"
     table = content.Table(evil, evil, [content.Column(evil)], [[evil]], [evil])
     section = content.Section("sentences", evil, evil, [table], [], [evil])
-    html = page.render(evil, [evil], [section], {"rows": [evil], "systems": []})
+    data = {"rows": [[evil, [evil], [evil], [1.0], 1, ""]], "systems": [evil]}
+    html = page.render(evil, [evil], [section], data)
     assert "<script>alert" not in html and "<b>\u2028" not in html
-    assert html.count("</script>") == 2  # the data's and ours
+    assert html.count("</script>") == 3  # the texts', the numbers' and ours
     missing = content.Section("beams", "t", missing=evil)
     assert "<script>alert" not in page.render("t", [], [missing], None)
 

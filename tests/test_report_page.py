@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 
 import pytest
 
@@ -17,6 +18,7 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from sbnmt_plugin.tools.report import content, page, traces
 
@@ -30,15 +32,19 @@ SPECIAL = [  # source, reference, one's output, two's output
 ]
 
 
-@pytest.fixture(scope="module")
-def browser():
+def chromium():
     options = webdriver.ChromeOptions()
     for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
         options.add_argument(word)
     options.add_argument("--window-size=1280,900")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(shutil.which("chromedriver"))
-    driver = webdriver.Chrome(options=options, service=service)
+    return webdriver.Chrome(options=options, service=service)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    driver = chromium()
     yield driver
     driver.quit()
 
@@ -63,6 +69,16 @@ def listed(browser, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(page.render("The title", [EVIL], made, data), encoding="utf-8")
     browser.get(path.as_uri())
+    return settled(browser)
+
+
+def settled(browser):
+    """When the list shows what was asked for last."""
+    WebDriverWait(browser, 60).until(
+        lambda _: (
+            browser.find_element(By.ID, "list").get_attribute("aria-busy") == "false"
+        )
+    )
     return browser
 
 
@@ -85,6 +101,7 @@ def choose(browser, **values):
             name,
             value,
         )
+    settled(browser)
 
 
 def found(browser):
@@ -101,9 +118,9 @@ def test_ten_thousand_sentences_are_shown_a_page_at_a_time(listed):
     assert found(listed) == "10,000 of 10,000 sentences"
     assert len(cards(listed)) == 10 and lines(listed)[0] == 1
     listed.find_element(By.ID, "next").click()
-    assert lines(listed)[0] == 11
+    assert lines(settled(listed))[0] == 11
     listed.find_element(By.ID, "previous").click()
-    assert lines(listed)[0] == 1
+    assert lines(settled(listed))[0] == 1
     assert not listed.find_element(By.ID, "previous").is_enabled()
 
 
@@ -124,6 +141,19 @@ def test_sentences_are_filtered_and_sorted(listed):
     assert lines(listed)[0] == 1
     choose(listed, order="long")
     assert lines(listed)[0] == 60
+
+
+def test_what_was_asked_for_last_is_shown(listed):
+    """A search that is still under way gives up."""
+    listed.execute_script(
+        "for (const text of ['w', 'w7', 'w777']) {"
+        "  document.getElementById('words').value = text;"
+        "  document.getElementById('words').dispatchEvent(new Event('input'));"
+        "}"
+    )
+    assert found(settled(listed)) == "11 of 10,000 sentences"
+    time.sleep(0.5)
+    assert found(listed) == "11 of 10,000 sentences"
 
 
 def test_text_that_looks_like_html_stays_text(listed):

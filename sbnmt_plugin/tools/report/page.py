@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from markupsafe import Markup
 from sbnmt_plugin.tools.report.content import Figure, Section, Table
 
 HERE = Path(__file__).resolve().parent
+PACK = 500  # sentences whose texts the browser reads at once
+TEXTS = 3  # of a row of browser_data(): source, references, outputs
 SCRIPTS = ("sentences.js", "trace.js")
 
 
@@ -36,6 +40,21 @@ def image(figure: Figure) -> str:
 
 def csv_link(table: Table) -> str:
     return data_uri("text/csv;charset=utf-8", table.csv().encode())
+
+
+def index(sentences: dict[str, Any]) -> dict[str, Any]:
+    """What the list of sentences is filtered and sorted by: all but the texts."""
+    rows = [row[TEXTS:] for row in sentences["rows"]]
+    return {**sentences, "size": PACK, "rows": rows}
+
+
+def packs(sentences: dict[str, Any]) -> Iterator[str]:
+    """The texts, PACK sentences at a time: base64 of gzipped JSON."""
+    rows = sentences["rows"]
+    for start in range(0, len(rows), PACK):
+        texts = [row[:TEXTS] for row in rows[start : start + PACK]]
+        written = json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode()
+        yield base64.b64encode(gzip.compress(written, 6, mtime=0)).decode()
 
 
 def asset(name: str) -> Markup:
@@ -73,7 +92,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(image=image, csv_link=csv_link)
+    environment.filters.update(image=image, csv_link=csv_link, index=index, packs=packs)
     environment.globals.update(asset=asset, inline_json=inline_json)
     environment.globals["script_hashes"] = script_hashes()
     return environment.get_template("page.html").render(

@@ -1,26 +1,42 @@
-// The list of sentences: filtered and sorted as data, shown a page at a time, so that
-// ten thousand sentences cost no more than ten.
+// The list of sentences: filtered and sorted as data, shown a page at a time, and read
+// from packed texts as they are needed, so that a hundred thousand cost little more than ten.
 (() => {
   "use strict";
   const PAGE = 10;
-  const { systems, raced, rows } = JSON.parse(document.getElementById("sentences-data").textContent);
-  const [SOURCE, GOLDS, OUTPUTS, SCORES, LENGTH, WON] = [0, 1, 2, 3, 4, 5];
+  const KEPT = 16; // packs that stay unpacked
+  const { systems, raced, size, rows } = JSON.parse(document.getElementById("sentences-data").textContent);
+  const packs = document.querySelectorAll(".sentences-texts");
+  const [SOURCE, GOLDS, OUTPUTS] = [0, 1, 2]; // of a sentence's texts
+  const [SCORES, LENGTH, WON] = [0, 1, 2]; // of a row
   const WORD = /[\u3400-\u9fff\uf900-\ufaff]|[\p{L}\p{M}\p{N}'’@_-]+|\S/gu;
   const $ = (id) => document.getElementById(id);
-  const state = { page: 0, found: rows.map((_, i) => i) };
-  const haystacks = new Array(rows.length);
+  const state = { page: 0, found: rows.map((_, i) => i), asked: 0 };
+  const unpacked = new Map();
+  if (!window.DecompressionStream) {
+    $("found").textContent = "The list needs a browser of 2023 or later; numbers/sentences.csv has all of it.";
+    return;
+  }
+
+  const unpack = async (k) => {
+    const bytes = Uint8Array.from(atob(packs[k].textContent), (sign) => sign.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  };
+
+  // The texts of a pack of sentences; those asked for last are at hand.
+  const textsOf = (k) => {
+    const found = unpacked.get(k) ?? unpack(k);
+    unpacked.delete(k);
+    unpacked.set(k, found);
+    if (unpacked.size > KEPT) unpacked.delete(unpacked.keys().next().value);
+    return found;
+  };
 
   const element = (tag, text, className) => {
     const made = document.createElement(tag);
     if (text !== undefined) made.textContent = text; // never parsed as HTML
     if (className) made.className = className;
     return made;
-  };
-
-  const haystack = (i) => {
-    const row = rows[i];
-    haystacks[i] ??= [row[SOURCE], ...row[GOLDS], ...row[OUTPUTS]].join("\n").toLowerCase();
-    return haystacks[i];
   };
 
   // Words with their places in the text.
@@ -78,7 +94,7 @@
 
   const line = (list, name, score, dd) => list.append(element("dt", name), element("dd", score, "score"), dd);
 
-  const card = (i) => {
+  const card = (i, texts) => {
     const row = rows[i];
     const article = element("article", undefined, "sentence");
     const head = element("h3");
@@ -97,24 +113,47 @@
       dd.dir = "auto";
       return dd;
     };
-    line(list, "source", "", plain(row[SOURCE], "source"));
-    row[GOLDS].forEach((text, k) =>
-      line(list, row[GOLDS].length > 1 ? `reference ${k + 1}` : "reference", "", plain(text, "gold")));
-    row[OUTPUTS].forEach((text, k) =>
-      line(list, systems[k], row[SCORES][k].toFixed(1), marked(text, row[GOLDS])));
+    line(list, "source", "", plain(texts[SOURCE], "source"));
+    texts[GOLDS].forEach((text, k) =>
+      line(list, texts[GOLDS].length > 1 ? `reference ${k + 1}` : "reference", "", plain(text, "gold")));
+    texts[OUTPUTS].forEach((text, k) =>
+      line(list, systems[k], row[SCORES][k].toFixed(1), marked(text, texts[GOLDS])));
     article.append(head, list);
     return article;
   };
 
-  const show = () => {
+  // What is asked for last is shown; what was asked before it gives up.
+  const show = async (asked) => {
+    $("list").setAttribute("aria-busy", "true");
     const pages = Math.max(1, Math.ceil(state.found.length / PAGE));
     state.page = Math.min(Math.max(0, state.page), pages - 1);
     const start = state.page * PAGE;
-    $("list").replaceChildren(...state.found.slice(start, start + PAGE).map(card));
+    const wanted = state.found.slice(start, start + PAGE);
+    const texts = await Promise.all(wanted.map(async (i) => (await textsOf(Math.floor(i / size)))[i % size]));
+    if (asked !== state.asked) return;
+    $("list").replaceChildren(...wanted.map((i, k) => card(i, texts[k])));
     $("found").textContent = `${state.found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} sentences`;
     $("page").textContent = `page ${state.page + 1} of ${pages}`;
     $("previous").disabled = state.page === 0;
     $("next").disabled = state.page === pages - 1;
+    $("list").setAttribute("aria-busy", "false");
+  };
+
+  // Those of the sentences, in order, that have all the words; null if it is not asked any more.
+  const having = async (words, candidates, asked) => {
+    const found = [];
+    let pack = -1, texts;
+    for (const i of candidates) {
+      if (Math.floor(i / size) !== pack) {
+        pack = Math.floor(i / size);
+        texts = await textsOf(pack);
+        if (asked !== state.asked) return null;
+        $("found").textContent = `searching, ${Math.floor((100 * i) / rows.length)} %`;
+      }
+      const text = texts[i % size].flat().join("\n").toLowerCase();
+      if (words.every((word) => text.includes(word))) found.push(i);
+    }
+    return found;
   };
 
   const ORDERS = {
@@ -127,25 +166,23 @@
     short: (i) => rows[i][LENGTH],
   };
 
-  const update = () => {
+  const update = async () => {
+    const asked = ++state.asked;
+    $("list").setAttribute("aria-busy", "true");
     const words = $("words").value.toLowerCase().split(/\s+/).filter(Boolean);
     const low = $("shortest").value === "" ? 0 : +$("shortest").value;
     const high = $("longest").value === "" ? Infinity : +$("longest").value;
     const [place, who] = $("won").value.split(":");
-    const found = [];
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i];
-      if (row[LENGTH] < low || row[LENGTH] > high) continue;
-      if (who && row[WON][+place] !== who) continue;
-      if (words.length && !words.every((word) => haystack(i).includes(word))) continue;
-      found.push(i);
-    }
+    const fits = (row) => row[LENGTH] >= low && row[LENGTH] <= high && (!who || row[WON][+place] === who);
+    let found = [...rows.keys()].filter((i) => fits(rows[i]));
+    if (words.length) found = await having(words, found, asked);
+    if (asked !== state.asked) return;
     const key = ORDERS[$("order").value];
     const keys = new Map(found.map((i) => [i, key(i)]));
     found.sort((a, b) => keys.get(a) - keys.get(b) || a - b);
     state.found = found;
     state.page = 0;
-    show();
+    await show(asked);
   };
 
   const option = (value, text) => new Option(text, value);
@@ -167,8 +204,12 @@
   for (const id of ["words", "shortest", "longest", "won", "first", "second", "order"])
     for (const kind of ["input", "change"]) $(id).addEventListener(kind, update);
   $("browse").addEventListener("submit", (event) => event.preventDefault());
-  const turn = (by) => { state.page += by; show(); $("browse").scrollIntoView({ block: "start" }); };
+  const turn = async (by) => {
+    state.page += by;
+    await show(++state.asked);
+    $("browse").scrollIntoView({ block: "start" });
+  };
   $("previous").addEventListener("click", () => turn(-1));
   $("next").addEventListener("click", () => turn(1));
-  show();
+  show(state.asked);
 })();
