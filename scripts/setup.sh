@@ -60,6 +60,6 @@ else
 fi
 
 say "installing fairseq, the plugin, its report and the tools of its tests"
-"${pip[@]}" install -c constraints.txt -e '.[test,report,benchmark,align]'
+"${pip[@]}" install -c constraints.txt -e '.[test,report,benchmark,align,cluster]'
 printf '%s' "$stamp" >"$venv/.installed"
 say "$venv is ready"

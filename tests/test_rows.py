@@ -28,6 +28,7 @@ from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.commands import triples as make_triples
 from sbnmt_plugin.tools.evaluation import References, score_row
 from sbnmt_plugin.tools.recipes import (
+    cluster,
     costs,
     driver,
     results,
@@ -245,7 +246,7 @@ class Noted(runner.Runner):
         self.begun = []
 
     def run(self, step):
-        self.begun.append((step.name, step.variables))
+        self.begun.append((step.name, step.gpus))
 
 
 def recipe_in(folder, work, **changes):
@@ -285,16 +286,23 @@ def test_triples_without_their_last_file_are_not_whole(tmp_path):
 def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
     recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
     recipe.processes, recipe.settings["train"]["--cpu"] = 2, False
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
-    for worker in (0, 1):
-        recipe.translate("l2r", worker, [])
-    assert recipe.bench.begun == [
-        ("pseudo/l2r/0", {"CUDA_VISIBLE_DEVICES": "4"}),
-        ("pseudo/l2r/1", {"CUDA_VISIBLE_DEVICES": "5"}),
+    steps = [recipe.share("l2r", worker, []) for worker in (0, 1)]
+    assert [(s.name, s.gpus, s.place) for s in steps] == [
+        ("pseudo/l2r/0", 1, 0),
+        ("pseudo/l2r/1", 1, 1),
     ]
+    bench = runner.Runner(tmp_path / "work", {})
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    asked = [bench.prepared(step).variables for step in steps]
+    assert asked == [{"CUDA_VISIBLE_DEVICES": name} for name in "45"]
+    bench.cluster = cluster.Cluster("local")  # which has GPUs of its own to give
+    assert not bench.prepared(steps[0]).variables
+    bench.cluster = None
+    recipe.settings["train"]["--cpu"] = None
+    assert not bench.prepared(recipe.share("l2r", 1, [])).variables
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")
     with pytest.raises(ValueError, match="--processes must be ≤ 1"):
-        recipe.translate("l2r", 0, [])
+        bench.prepared(steps[1])
 
 
 def test_a_work_folder_keeps_to_its_recipe(tmp_path):
@@ -342,6 +350,9 @@ def test_an_interrupted_driver_ends_its_steps(tmp_path):
         with pytest.raises(ValueError, match="step sleep failed"):
             step.result()
     assert not recipe.running
+    # nor does a row begin that has waited for it
+    with pytest.raises(ValueError, match="step sleep is left out"):
+        recipe.run(sleep)
 
 
 def kill_when(process, condition, seconds=180):

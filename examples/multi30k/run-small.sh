@@ -182,17 +182,6 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" 
 sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
   --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
 
-# Translate the test set with sb-lambda0+rescored
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
-  --results-path "$work/results/sb-lambda0+rescored.generate"
-
-# Score sb-lambda0+rescored
-sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
-  --records "$work/results/sb-lambda0+rescored.jsonl" \
-  --output "$work/results/sb-lambda0+rescored.json"
-
 # Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples; stage 1, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-staged/stage-1" \
   --sb-lambda 1 --lr 0.003 --total-num-update 1960 --max-epoch 4 --sb-future-dropout 0
@@ -214,6 +203,17 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
 # Score sb-staged
 sbnmt evaluate "$work/results/sb-staged.generate" "${score[@]}" \
   --records "$work/results/sb-staged.jsonl" --output "$work/results/sb-staged.json"
+
+# Translate the test set with sb-lambda0+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
+  --results-path "$work/results/sb-lambda0+rescored.generate"
+
+# Score sb-lambda0+rescored
+sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0+rescored.jsonl" \
+  --output "$work/results/sb-lambda0+rescored.json"
 
 # Translate the test set with sb-staged+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \

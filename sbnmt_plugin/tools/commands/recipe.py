@@ -10,6 +10,11 @@ it is trained, with all that it needs (texts, BPE, teachers, pseudo targets, tri
 decoded and scored, each in a sub-folder of --work.  Interrupt and repeat the command
 at will, and add rows later; work/table.json has the numbers, logs/ what they cost.
 With --print nothing is run: the same steps are printed as a shell script.
+
+With --executor slurm every step that runs a model is a job; --jobs rows are in the
+queue side by side, --processes workers of pseudo targets are an array.  Steps that
+handle texts alone run where the command does.  Interrupted, it cancels its jobs; killed
+by SIGKILL, or with its machine, it leaves them, and the same command follows them.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from typing import Any
 
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.recipes.cluster import add_options, chosen
 from sbnmt_plugin.tools.recipes.driver import Recipe
 from sbnmt_plugin.tools.recipes.recorder import DATA, Recorder
 from sbnmt_plugin.tools.recipes.results import write_table
@@ -31,7 +37,10 @@ from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS, rows
 from sbnmt_plugin.tools.recipes.table import render as render_table
 from sbnmt_plugin.tools.recipes.work_folder import claim, same_recipe
 
-ONLY_RUN = ("work", "data", "jobs", "processes", "launcher", "pseudo")
+ONLY_RUN = (
+    *("work", "data", "jobs", "processes", "launcher", "pseudo"),
+    *("executor", "cluster"),
+)
 
 
 def parse() -> argparse.Namespace:
@@ -63,6 +72,7 @@ def parse() -> argparse.Namespace:
         "on one, and on the others the train commands that it prints",
     )
     parser.add_argument("--pseudo", help="folder of another run's pseudo targets")
+    add_options(parser)
     parser.add_argument(
         "--print",
         action="store_true",
@@ -84,6 +94,11 @@ def parse() -> argparse.Namespace:
         if value is not None and value < 1:
             raise ValueError(f"{flag} must be ≥ 1, but is {value}")
     if args.launcher:
+        if args.executor:
+            raise ValueError(
+                "--launcher and --executor exclude each other: a job is on one "
+                "machine, and --processes says how many GPUs of it a training takes"
+            )
         if args.processes and args.processes > 1:
             raise ValueError("--processes and --launcher exclude each other")
         if args.jobs and args.jobs > 1:
@@ -133,7 +148,8 @@ def run(
     work.mkdir(parents=True, exist_ok=True)
     with claim(work) as lock:
         same_recipe(work, settings)
-        runner = Runner(work, settings["environment"])
+        cluster = chosen(args.executor, args.cluster)
+        runner = Runner(work, settings["environment"], cluster)
         runner.inherited = (lock,)
         recipe = Recipe(
             *(runner, folder, settings, Path(args.data) if args.data else None),

@@ -12,15 +12,68 @@ The work is cut into shards of --shard-size lines, kept in OUTPUT.shards.  Sever
 processes, on several machines if the folder is shared, divide them by --of N
 --worker I (0 … N - 1); the one that finds all shards done writes OUTPUT.  OUTPUT.shards
 also says from what OUTPUT was made: the same command has then nothing to do, another
-is refused.  Any other option is one of fairseq-generate's or of the task's.
+is refused.  With --executor slurm this command submits N workers as an array of jobs,
+follows them, and joins their shards; killed and repeated, it follows them again.
+
+Any other option is one of fairseq-generate's or of the task's.
 """
 
 from __future__ import annotations
 
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.jobs import job_parser, run_job
+from sbnmt_plugin.tools.recipes.cluster import Cluster, add_options, chosen
+from sbnmt_plugin.tools.recipes.costs import read_log
+from sbnmt_plugin.tools.recipes.logged import Logged
 from sbnmt_plugin.tools.translator import Translator
 
 
 def main() -> None:
-    args, others = job_parser(__doc__).parse_known_args()
+    parser = job_parser(__doc__)
+    add_options(parser)
+    args, others = parser.parse_known_args()
+    cluster = chosen(args.executor, args.cluster)
+    if cluster:
+        spread(cluster, args, others)
+        args.of, args.worker = 1, 0  # who joins the shards
     run_job(args, others, lambda: Translator(others))
+
+
+def spread(cluster: Cluster, args: argparse.Namespace, others: list[str]) -> None:
+    """Have an array of --of jobs translate what is missing.
+
+    Raises:
+        ValueError: one of them fails.
+    """
+    if args.worker:
+        raise ValueError("--executor starts all workers: leave --worker out")
+    output = Path(args.output).resolve()
+    if output.exists():
+        return
+    folder = Path(f"{output}.shards")
+    words = [*others, "--input", args.input, "--output", args.output]
+    words += ["--shard-size", args.shard_size, "--of", args.of]
+    commands = []
+    for worker in range(args.of):
+        step = ["translate", *map(str, [*words, "--worker", worker])]
+        log = folder / f"{worker}.log"
+        commands += [Logged(step_command(*step), shlex.join(["sbnmt", *step]), log)]
+    try:
+        statuses = cluster.run(folder / "jobs", commands, None, tell)
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            cluster.cancel()
+        raise
+    for command, status in zip(commands, statuses):
+        if status:
+            tail = "\n".join(read_log(command.log)[-8:])
+            raise ValueError(f"{command.typed} failed, {command.log} ends with\n{tail}")
+
+
+def tell(place: int, line: str) -> None:
+    print(f"worker {place}: {line}", file=sys.stderr)

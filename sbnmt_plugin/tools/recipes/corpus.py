@@ -56,9 +56,15 @@ class Corpus:
     def device(self) -> list[str]:
         return device(self.settings)
 
-    def step(self, name: str, purpose: str, makes: Path, *words: Any) -> None:
+    def step(
+        self, name: str, purpose: str, makes: Path, *words: Any, gpus: int | None = None
+    ) -> None:
         """Do a step, whether or not it has been done."""
-        self.bench.run(Step(name, purpose, words_of(*words), makes))
+        self.bench.run(Step(name, purpose, words_of(*words), makes, gpus))
+
+    def gpus(self, count: int = 1) -> int:
+        """How many GPUs a step wants that runs a model: none, if that is on a CPU."""
+        return 0 if self.device else count
 
     @exclusive
     def text(self) -> Path:

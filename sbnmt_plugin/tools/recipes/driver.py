@@ -70,7 +70,8 @@ class Recipe(Training):
         words += ["--sb-records", records, "--results-path", output]
         self.bench.clear(records)
         purpose = f"Translate the test set with {name}"
-        self.step(f"generate/{name}", purpose, output, "fairseq-generate", *words)
+        words = ["fairseq-generate", *words]
+        self.step(f"generate/{name}", purpose, output, *words, gpus=self.gpus())
         return output
 
     def rerank(self, output: Path) -> Path:
@@ -85,7 +86,8 @@ class Recipe(Training):
         words += [*self.settings["generate"], *self.settings["rerank"]]
         words += ["--input", self.bpe() / f"test.{self.source}", "--output", output]
         purpose = "Translate the test set with both teachers together"
-        self.step("generate/rerank", purpose, output, "sbnmt", "rerank", *words)
+        words = ["sbnmt", "rerank", *words]
+        self.step("generate/rerank", purpose, output, *words, gpus=self.gpus())
         return output
 
     def probe(self, name: str) -> None:
@@ -103,7 +105,7 @@ class Recipe(Training):
                 words += ["--phonemes"]
             purpose = f"What the interaction is worth to {name} in the search"
             words = ["sbnmt", "probe-interaction", *words]
-            self.step(f"interaction/{name}", purpose, output, *words)
+            self.step(f"interaction/{name}", purpose, output, *words, gpus=self.gpus())
 
     def reading(self, name: str) -> None:
         """Score gold text that gives itself away to a model that reads across."""
@@ -113,7 +115,7 @@ class Recipe(Training):
             words += [*self.settings["generate"], *self.device, "--json", output]
             purpose = f"How much the streams of {name} read of each other"
             words = ["sbnmt", "probe-reading", *words]
-            self.step(f"reading/{name}", purpose, output, *words)
+            self.step(f"reading/{name}", purpose, output, *words, gpus=self.gpus())
 
     def table(self, options: list[str]) -> None:
         """The table of all rows; the driver builds it itself, to print it."""
@@ -128,7 +130,8 @@ class Recipe(Training):
         all stop.
         """
         steps = [(self.pseudo, d) for d in needs_pseudo(self.settings, names)]
-        steps += [(self.result, name) for name in names]
+        # last those that would wait for another row's model
+        steps += [(self.result, name) for name in sorted(names, key=is_rescored)]
         for name in filter(interacts, [n for n in names if not is_rescored(n)]):
             steps += [(self.probe, name)]
             if side_by_side(split_name(name)[0]):

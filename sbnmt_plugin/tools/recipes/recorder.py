@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from sbnmt_plugin.tools.recipes.step import Step
@@ -32,6 +33,10 @@ class Recorder:
     def run(self, step: Step) -> None:
         self.steps.append(step)
         self.made.add(step.makes)
+
+    def run_all(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            self.run(step)
 
     def begin(self, folder: Path, options: Options) -> bool:
         return folder not in self.made

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.steps import HOME, IS_CLONE
-from sbnmt_plugin.tools.command import child_environment, step_command, tied
+from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.recipes import costs
+from sbnmt_plugin.tools.recipes.cluster import Cluster, refuse_jobs
+from sbnmt_plugin.tools.recipes.logged import Logged
 from sbnmt_plugin.tools.recipes.step import Step, Word
 from sbnmt_plugin.tools.recipes.systems import Options
 from sbnmt_plugin.tools.recipes.work_folder import DONE, mend_last, same_options
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
-# what of a step's output tells how it goes
-SHOWN = re.compile(
-    r"\| valid \||\d sentences, |written; |\d translated, |shards: +\d+%|"
-    r"^  source |^     [lr]2[lr] "
-)
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
-KIBI = 1024
 # commands that are modules: of this very environment, whatever PATH says
 MODULES = {
     "fairseq-train": "fairseq_cli.train",
@@ -42,13 +37,18 @@ class Runner:
     Args:
         work: folder.
         environment: variables; one of the same name in the user's own wins.
+        cluster: where steps go that run a model; None: they run here.
     """
 
-    def __init__(self, work: Path, environment: dict[str, Any]) -> None:
+    def __init__(
+        self, work: Path, environment: dict[str, Any], cluster: Cluster | None = None
+    ) -> None:
         self.work = work
         self.inherited: tuple[int, ...] = ()  # file descriptors that steps inherit
-        self.running: set[subprocess.Popen[str]] = set()
+        self.running: list[Logged] = []
+        self.ending = False
         self.environment = {str(k): str(v) for k, v in environment.items()}
+        self.cluster = cluster
 
     def has(self, path: Path) -> bool:
         return path.exists()
@@ -75,51 +75,78 @@ class Runner:
     def log(self, step: str) -> Path:
         return self.work / "logs" / f"{step.replace('/', '-')}.log"
 
+    def jobs(self, step: Step) -> Path:
+        """Folder for the books of a step's jobs."""
+        return self.work / "jobs" / step.name.replace("/", "-")
+
     def run(self, step: Step) -> None:
         """Run a step with a log, and show of its output what tells how it goes."""
+        command = self.prepared(step)
+        if self.cluster and step.gpus is not None:
+            self.submit([step], [command])
+            return
+        refuse_jobs(self.jobs(step))
+        started = time.monotonic()
+        self.running.append(command)
+        try:
+            status = command.run(lambda line: self.show(step, line))
+        finally:
+            self.running.remove(command)
+        self.check(step.name, status)
+        self.show(step, f"done in {time.monotonic() - started:.0f} s")
+
+    def run_all(self, steps: Sequence[Step]) -> None:
+        """Run steps side by side, or on a cluster as one array of jobs."""
+        if self.cluster:
+            self.submit(steps, [self.prepared(step) for step in steps])
+            return
+        with ThreadPoolExecutor(len(steps)) as pool:
+            list(pool.map(self.run, steps))
+
+    def submit(self, steps: Sequence[Step], commands: Sequence[Logged]) -> None:
+        """Have commands run by the cluster, and show how it goes."""
+        assert self.cluster
+        folder, gpus = self.jobs(steps[0]), steps[0].gpus
+        statuses = self.cluster.run(
+            *(folder, commands, gpus),
+            lambda place, line: self.show(steps[place], line),
+        )
+        for step, status in zip(steps, statuses):
+            self.check(step.name, status)
+            self.show(step, "done")
+
+    def prepared(self, step: Step) -> Logged:
+        """A step's command, and the folders that it writes to.
+
+        Raises:
+            ValueError: the recipe is ending: a row that has waited for another's step,
+                which was ended, must not begin it again.
+        """
+        if self.ending:
+            raise ValueError(f"step {step.name} is left out: the recipe is ending")
         log = self.log(step.name)
         for folder in log.parent, step.makes.parent:
             folder.mkdir(parents=True, exist_ok=True)
         shown = shlex.join(map(typed, step.words))
         print(f"\n== {step.name}\n   {shown}", flush=True)
-        started = time.monotonic()
-        with open(log, "a", encoding="utf-8") as file:
-            file.write(costs.launch_line(shown))
-            file.flush()
-            process = subprocess.Popen(
-                tied(executable(step.words)),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                env={
-                    **self.environment,
-                    **os.environ,
-                    **step.variables,
-                    **child_environment(),
-                },
-                pass_fds=self.inherited,
-            )
-            self.running.add(process)
-            assert process.stdout is not None
-            for line in process.stdout:
-                file.write(line)
-                file.flush()
-                if SHOWN.search(line):
-                    file.write(costs.at_line())
-                    print(f"   {step.name}: {shorten(line.rstrip())}", flush=True)
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            self.running.discard(process)
-            file.write(costs.end_line(usage.ru_maxrss / KIBI / KIBI))
-        self.check(step.name, process.returncode)
-        print(f"   {step.name}: done in {time.monotonic() - started:.0f} s", flush=True)
+        variables = {}
+        if step.place is not None and step.gpus and not self.cluster:
+            variables = {"CUDA_VISIBLE_DEVICES": gpu(step.place)}
+        return Logged(
+            *(executable(step.words), shown, log, self.environment, variables),
+            self.inherited if step.gpus is None or not self.cluster else (),
+        )
+
+    def show(self, step: Step, line: str) -> None:
+        print(f"   {step.name}: {shorten(line)}", flush=True)
 
     def stop(self) -> None:
-        """End all commands that run."""
-        for process in list(self.running):
-            process.terminate()
+        """End all commands that run, and begin no other."""
+        self.ending = True
+        if self.cluster:
+            self.cluster.cancel()
+        for command in list(self.running):
+            command.end()
 
     def check(self, step: str, status: int) -> None:
         """Raise a step's failure, with the end of its log."""
@@ -143,6 +170,22 @@ def executable(words: Sequence[Word]) -> list[str]:
     if program in MODULES:
         return [sys.executable, "-m", MODULES[program], *rest]
     return [program, *rest]
+
+
+def gpu(place: int) -> str:
+    """Name of the GPU of the worker of that number, of those that the user has chosen.
+
+    Raises:
+        ValueError: there are fewer than workers.
+    """
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = chosen.split(",") if chosen else None
+    if names and place >= len(names):
+        raise ValueError(
+            f"--processes must be ≤ {len(names)}, as CUDA_VISIBLE_DEVICES names so "
+            "many GPUs, but is more"
+        )
+    return names[place] if names else str(place)
 
 
 def typed(word: Word) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,14 +21,17 @@ class Step:
         purpose: what it does, in a line.
         words: the command line as a user types it, files and folders as paths.
         makes: is there when the step, and those that share its work, are done.
-        variables: of its environment.
+        gpus: how many it wants, 0 for a model on the CPU; None: it runs no model, and
+            is done where the recipe is, on a cluster too.
+        place: among those who work side by side, each with a GPU of its own.
     """
 
     name: str
     purpose: str
     words: Sequence[Word]
     makes: Path
-    variables: dict[str, str] = field(default_factory=dict)
+    gpus: int | None = None
+    place: int | None = None
 
 
 def words_of(*values: Any) -> list[Word]:
@@ -53,6 +56,9 @@ class Bench(Protocol):
 
     def run(self, step: Step) -> None:
         """Do a step."""
+
+    def run_all(self, steps: Sequence[Step]) -> None:
+        """Do steps that need nothing of each other."""
 
     def begin(self, folder: Path, options: Options) -> bool:
         """Open a model's folder, which belongs to its options for good.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +129,8 @@ class Training(Corpus):
         if part:
             purpose += f"; {part.replace('-', ' ')}, {stage.data}"
         makes = self.work / stage.name / "checkpoint_last.pt"
-        self.step(f"train/{stage.name}", purpose, makes, *command, *words)
+        gpus = self.gpus(self.processes)
+        self.step(f"train/{stage.name}", purpose, makes, *command, *words, gpus=gpus)
 
     def average(self, name: str) -> None:
         """Average the last checkpoints, as many as there are, or take the best one."""
@@ -162,39 +161,21 @@ class Training(Corpus):
             words += searching(self.settings)
             words += [*self.settings["decode"], *self.settings["pseudo"]]
             words += ["--input", source, "--output", output]
-            with ThreadPoolExecutor(self.processes) as pool:
-                workers = range(self.processes)
-                list(pool.map(lambda i: self.translate(direction, i, words), workers))
+            workers = range(self.processes)
+            self.bench.run_all([self.share(direction, i, words) for i in workers])
         self.bench.keep(source, output.parent / source.name)  # for start_from()
         return output
 
-    def translate(self, direction: str, worker: int, words: list[Any]) -> None:
+    def share(self, direction: str, worker: int, words: list[Any]) -> Step:
         """One worker's share of the pseudo targets; each has a GPU of its own."""
-        name, variables = f"pseudo/{direction}", {}
+        name, place = f"pseudo/{direction}", None
         if self.processes > 1:
-            name += f"/{worker}"
+            name, place = f"{name}/{worker}", worker
             words = [*words, "--of", self.processes, "--worker", worker]
-            if not self.device:
-                variables = {"CUDA_VISIBLE_DEVICES": self.gpus()[worker]}
         purpose = f"Pseudo targets: the {direction.upper()} teacher's translations"
         makes = self.work / "pseudo" / f"{direction}.tsv"
         words = words_of("sbnmt", "translate", *words)
-        self.bench.run(Step(name, purpose, words, makes, variables))
-
-    def gpus(self) -> list[str]:
-        """Names of the GPUs for the workers, the user's choice of them if there is one.
-
-        Raises:
-            ValueError: they are fewer than --processes.
-        """
-        chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-        names = chosen.split(",") if chosen else [str(i) for i in range(self.processes)]
-        if len(names) < self.processes:
-            raise ValueError(
-                f"--processes must be ≤ {len(names)}, as CUDA_VISIBLE_DEVICES names so "
-                f"many GPUs, but is {self.processes}"
-            )
-        return names
+        return Step(name, purpose, words, makes, self.gpus(), place)
 
     def start_from(self, folder: Path) -> None:
         """Take over the pseudo targets of an earlier run.

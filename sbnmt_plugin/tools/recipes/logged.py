@@ -1,0 +1,95 @@
+"""A command whose output, time and memory go to a log, here or on another machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.tools.command import child_environment, tied
+from sbnmt_plugin.tools.recipes import costs
+
+# what of a step's output tells how it goes
+SHOWN = re.compile(
+    r"\| valid \||\d sentences, |written; |\d translated, |shards: +\d+%|"
+    r"^  source |^     [lr]2[lr] "
+)
+KIBI = 1024
+Tell = Callable[[str], None]  # takes a line of output that tells how it goes
+
+
+@dataclass
+class Logged:
+    """One command; :meth:`run` it once, or again after it has been ended.
+
+    Attributes:
+        words: what is executed.
+        typed: the same as a user types it.
+        log: file to append to.
+        defaults: variables; one of the same name in the environment wins.
+        variables: that win over those of the environment.
+        inherited: file descriptors that the command inherits.
+    """
+
+    words: Sequence[str]
+    typed: str
+    log: Path
+    defaults: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    inherited: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        self.ending = False
+
+    def run(self, tell: Tell) -> int:
+        """Execute it to its end, which comes with that of this thread at the latest.
+
+        Returns:
+            Its exit status, negative for the number of a signal that has ended it.
+        """
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write(costs.launch_line(self.typed))
+            file.flush()
+            self.process = process = subprocess.Popen(
+                tied(list(self.words)),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                env={
+                    **self.defaults,
+                    **os.environ,
+                    **self.variables,
+                    **child_environment(),
+                },
+                pass_fds=self.inherited,
+            )
+            if self.ending:
+                process.terminate()
+            assert process.stdout is not None
+            for line in process.stdout:
+                file.write(line)
+                if SHOWN.search(line):
+                    file.write(costs.at_line())
+                    tell(line.rstrip())
+                file.flush()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            file.write(costs.end_line(usage.ru_maxrss / KIBI / KIBI))
+        return process.returncode
+
+    def end(self) -> None:
+        """Ask a command to end that runs, or is about to."""
+        self.ending = True
+        if self.process is not None:
+            self.process.terminate()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another machine: without this one's process."""
+        return {**vars(self), "process": None, "ending": False}

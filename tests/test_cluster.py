@@ -1,0 +1,249 @@
+"""Jobs by submitit, on this machine: followed, preempted, found again, refused.
+
+What differs on Slurm is how jobs are asked for and looked up: docs/cluster.md shows it.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from test_reliability import environment
+from test_scripts import call, put
+
+from sbnmt_plugin.tools.commands import translate
+from sbnmt_plugin.tools.recipes import cluster, costs, runner
+from sbnmt_plugin.tools.recipes.cluster import Cluster
+from sbnmt_plugin.tools.recipes.logged import Logged
+from sbnmt_plugin.tools.recipes.step import Step
+
+pytest.importorskip("submitit")
+# notes that it was started, and goes on when it is allowed to
+PATIENT = """
+import os, sys, time
+with open(sys.argv[1] + ".begun", "a") as file:
+    print(os.getppid(), file=file)
+while not os.path.exists(sys.argv[1] + ".go"):
+    time.sleep(0.05)
+print("5 sentences, done", flush=True)
+sys.exit(int(sys.argv[2]))
+"""
+FOLLOW = """
+import sys
+sys.argv[0] = "sbnmt"
+from pathlib import Path
+from sbnmt_plugin.tools.recipes import cluster
+from sbnmt_plugin.tools.recipes.logged import Logged
+cluster.ASK = 1.0
+name, *words = sys.argv[1:]
+command = Logged(words, "patient", Path(name + ".log"))
+jobs = Path(name + ".jobs")
+cluster.Cluster("local").run(jobs, [command], None, lambda *told: None)
+"""
+
+
+@pytest.fixture(autouse=True)
+def questions_at_once(monkeypatch):
+    monkeypatch.setattr(cluster, "ASK", 1.0)
+
+
+def patient(name, status=0):
+    return [sys.executable, "-c", PATIENT, str(name), str(status)]
+
+
+def command(name, status=0, typed="patient"):
+    return Logged(patient(name, status), typed, Path(f"{name}.log"))
+
+
+def begun(name):
+    """Processes above those that ran, in order."""
+    path = Path(f"{name}.begun")
+    return [int(pid) for pid in path.read_text().split()] if path.exists() else []
+
+
+def wait_for(condition, seconds=120):
+    for _ in range(seconds * 20):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("this took too long")
+
+
+def follows(name, *words):
+    """Another process that submits a patient command, or follows it."""
+    words = [sys.executable, "-c", FOLLOW, str(name), *(words or patient(name))]
+    return subprocess.Popen(words, env=environment(), text=True, stderr=subprocess.PIPE)
+
+
+def refused(reason):
+    return pytest.raises(ValueError, match=reason)
+
+
+def test_each_of_an_array_leaves_status_and_log(tmp_path):
+    names = [tmp_path / "a", tmp_path / "b"]
+    for name in names:
+        put(Path(f"{name}.go"))
+    commands = [command(names[0]), command(names[1], status=3)]
+    told, jobs = [], tmp_path / "jobs"
+    found = Cluster("local").run(jobs, commands, 0, lambda *line: told.append(line))
+    assert found == [0, 3]
+    assert sorted(line for line in told if "job" not in line[1]) == [
+        (0, "5 sentences, done"),
+        (1, "5 sentences, done"),
+    ]
+    for name in names:
+        lines = costs.read_log(Path(f"{name}.log"))
+        kinds = [line.partition("2")[0] for line in lines]
+        assert kinds == [costs.LAUNCH, "5 sentences, done", costs.AT, costs.END]
+    assert not (jobs / "jobs.json").exists()
+
+
+def test_a_preempted_job_is_queued_again_and_ends_well(tmp_path):
+    """USR2 is what Slurm sends, and submitit waits for."""
+    name = tmp_path / "a"
+    follower = follows(name)
+    wait_for(lambda: begun(name))
+    os.kill(begun(name)[0], signal.SIGUSR2)
+    wait_for(lambda: len(begun(name)) == 2)
+    put(Path(f"{name}.go"))
+    assert follower.wait(60) == 0
+    lines = costs.read_log(Path(f"{name}.log"))
+    assert sum(line.startswith(costs.LAUNCH) for line in lines) == 2
+    assert lines.count("5 sentences, done") == 1
+
+
+def test_a_job_that_is_gone_is_an_error(tmp_path):
+    name = tmp_path / "a"
+    follower = follows(name)
+    wait_for(lambda: begun(name))
+    (number,) = json.loads((tmp_path / "a.jobs/jobs.json").read_text())["jobs"]
+    for process in int(number), begun(name)[0]:
+        os.kill(process, signal.SIGKILL)
+    _, said = follower.communicate(timeout=60)
+    assert follower.returncode == 1
+    assert f"job {number} must leave its exit status, but the cluster knows" in said
+
+
+def test_a_killed_follower_is_replaced(tmp_path):
+    name, jobs = tmp_path / "a", tmp_path / "a.jobs"
+    follower = follows(name)
+    wait_for(lambda: begun(name))
+    follower.kill()
+    follower.wait()
+    # by nobody else, and by no run without a cluster
+    with refused("job .* is at work with other options"):
+        Cluster("local").run(jobs, [command(name, typed="x")], None, lambda *_: None)
+    bench = runner.Runner(tmp_path, {})
+    jobs.rename(tmp_path / "jobs-a")
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs-a").rename(tmp_path / "jobs" / "a")
+    with refused("give --executor local to follow it"):
+        bench.run(Step("a", "", patient(name), tmp_path / "made"))
+    (tmp_path / "jobs" / "a").rename(jobs)
+    second = follows(name)
+    put(Path(f"{name}.go"))
+    assert second.wait(60) == 0
+    assert len(begun(name)) == 1
+
+
+def test_what_has_ended_unseen_is_not_done_again(tmp_path):
+    name, jobs = tmp_path / "a", tmp_path / "a.jobs"
+    put(jobs / "0.status", "0")
+    books = {"executor": "local", "jobs": ["4194305"], "commands": ["patient"]}
+    put(jobs / "jobs.json", json.dumps(books))
+    assert cluster.names_of(jobs, ["patient"]) == ["4194305"]
+    assert not cluster.names_of(jobs, ["others"])
+    told = []
+    found = Cluster("local").run(jobs, [command(name)], 0, lambda _, x: told.append(x))
+    assert found == [0]
+    assert told == ["job 4194305 is followed again"]
+    assert not begun(name)
+    put(jobs / "jobs.json", json.dumps(books))
+    (jobs / "0.status").unlink()
+    assert not cluster.names_of(jobs, ["patient"])  # it has left no status
+    put(jobs / "0.status", "1")
+    assert not cluster.names_of(jobs, ["patient"])  # it has failed: once more
+
+
+def test_an_interrupted_recipe_cancels_its_jobs(tmp_path):
+    bench = runner.Runner(tmp_path, {}, Cluster("local"))
+    name = tmp_path / "a"
+    step = Step("train/a", "", patient(name), tmp_path / "made", gpus=0)
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(bench.run, step)
+        wait_for(lambda: begun(name))
+        bench.stop()
+        with refused("job .* is cancelled"):
+            future.result()
+    wait_for(lambda: not Path(f"/proc/{begun(name)[0]}").exists())
+    lines = costs.read_log(tmp_path / "logs" / "train-a.log")
+    assert "5 sentences, done" not in lines
+
+
+def test_steps_without_a_model_stay_here(tmp_path, capsys):
+    bench = runner.Runner(tmp_path, {}, Cluster("nowhere"))
+    put(Path(f"{tmp_path / 'a'}.go"))
+    step = Step("texts", "", patient(tmp_path / "a"), tmp_path / "made")
+    bench.run(step)
+    assert "done in" in capsys.readouterr().out
+    with refused("--cluster must be parameters .* but submitit says"):
+        bench.run(Step("train", "", ["true"], tmp_path / "made", gpus=1))
+
+
+def test_what_is_asked_of_a_cluster_is_checked(tmp_path, monkeypatch):
+    assert cluster.chosen(None, None) is None
+    with refused("--cluster is for --executor"):
+        cluster.chosen(None, ["a=1"])
+    with refused("KEY=VALUE …, but has partition"):
+        cluster.chosen("slurm", ["partition"])
+    found = cluster.chosen("local", ["timeout_min=5", "slurm_partition=gpu"])
+    assert found.parameters == {"timeout_min": 5, "slurm_partition": "gpu"}
+    found.made(tmp_path / "jobs", 1)
+    for wrong in "teaspoons=3", "timeout_min=long", "slurm_teaspoons=3":
+        with refused("--cluster must be parameters of submitit's AutoExecutor"):
+            cluster.chosen("local", [wrong]).made(tmp_path / "jobs", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with refused("--executor slurm must be there, but submitit says: .*srun"):
+        Cluster("slurm").made(tmp_path / "jobs", None)
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with refused(r"submitit must be installed .* 'sbnmt-plugin\[cluster\]'"):
+        Cluster("local").made(tmp_path / "jobs", None)
+
+
+def test_slurms_answers_are_understood(tmp_path, monkeypatch):
+    squeue = put(tmp_path / "squeue", "#!/bin/sh", 'cat "$ANSWER.out"', "exit $STATUS")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("ANSWER", str(tmp_path / "answer"))
+    monkeypatch.setenv("STATUS", "0")
+    put(tmp_path / "answer.out", "7_0", "7_2")
+    assert cluster.alive("slurm", ["7_0", "7_1", "7_2"]) == {"7_0", "7_2"}
+    put(tmp_path / "answer.out")
+    assert not cluster.alive("slurm", ["7"])
+    monkeypatch.setenv("STATUS", "1")  # no answer: nobody can tell
+    assert cluster.alive("slurm", ["7"]) == {"7"}
+    put(squeue, "#!/bin/sh", "echo 'error: Invalid job id specified' >&2", "exit 1")
+    assert not cluster.alive("slurm", ["7"])
+
+
+def test_an_array_of_jobs_translates_as_one_command_does(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    words = [data, "--path", teacher, "--sb-direction", "r2l", "--cpu", "--beam", 2]
+    words += ["--input", source, "--shard-size", 5]
+    one, two = tmp_path / "one.tsv", tmp_path / "two.tsv"
+    call(translate, *words, "--output", one)
+    asked = ["--executor", "local", "--of", 2]
+    call(translate, *words, "--output", two, *asked)
+    assert two.read_bytes() == one.read_bytes()
+    logs = [tmp_path / "two.tsv.shards" / f"{worker}.log" for worker in (0, 1)]
+    assert all(path.exists() for path in logs)
+    with refused("--executor starts all workers: leave --worker out"):
+        call(translate, *words, "--output", two, *asked, "--worker", 1)
+    with refused(r"sbnmt translate .* failed, .*0.log ends with"):
+        words[2] = tmp_path / "no.pt"
+        call(translate, *words, "--output", tmp_path / "three.tsv", *asked)
