@@ -399,10 +399,13 @@ def test_the_report_has_all_sections_and_files(given):
     more = ["--records", f"one={folder / 'records'}", "--tokenised"]
     more += ["--train-log", f"one={folder / 'log'}"]
     more += ["--beam-sweep", folder / "sweep"]
+    put(folder / "aer", json.dumps({"AER": {"score": 12.5}}))
+    more += ["--aer", f"one={folder / 'aer'}"]
     call(report, *command, *more)
     html = (folder / "out" / "report.html").read_text()
     assert "Left out." not in html.split("</nav>")[1].split('id="trace"')[0]
     numbers = json.loads((folder / "out" / "numbers.json").read_text())
+    assert numbers["alignment"]["aer"]["rows"] == [{"system": "one", "AER (%)": 12.5}]
     rows = {row["system"]: row for row in numbers["scores"]["scores"]["rows"]}
     corpus = sacrebleu.corpus_bleu(OUTPUTS["two"], GOLDS).score
     assert rows["two"]["BLEU"] == pytest.approx(corpus)
@@ -441,6 +444,8 @@ def test_a_section_without_input_says_why(given):
         (["--n", "0"], "--n must be ≥ 1, but is 0"),
         (["--baseline", "six"], "--baseline six=… must name one of the systems"),
         (["--beam-sweep", "ref0"], "must be what scripts/sweep_beam.py wrote"),
+        (["--aer", "one=ref0"], "make it by scripts/aer.py --json"),
+        (["--aer", "six=ref0"], "--aer six=… must name one of the systems"),
         (["--tokenised-reference", "ref0"], "go together"),
         (["--output", "."], "must be new, empty or an earlier report"),
         (["--output", "ref0"], "must be a folder, but is a file"),

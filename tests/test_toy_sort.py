@@ -9,6 +9,8 @@ from unittest import mock
 import pytest
 from commands import ROOT
 
+from sbnmt_plugin.tools.recipes import driver, recorder, results, table
+from sbnmt_plugin.tools.recipes.settings import load_recipe
 from sbnmt_plugin.tools.word_alignment import parse_gold
 
 FOLDER = ROOT / "examples" / "toy_sort"
@@ -81,6 +83,38 @@ def test_errors_of_number_are_differences_of_multisets():
 def test_links_to_other_copies_are_counted():
     gold, found = {(0, 0), (2, 1), (1, 2)}, {(2, 0), (0, 1), (0, 2)}
     assert CHECK["at_a_copy"](["a b a"], [found], [gold]) == pytest.approx(200 / 3)
+
+
+def test_attention_is_compared_with_links_that_are_known():
+    settings = load_recipe(FOLDER, small=False)
+
+    def compared(**changes):
+        bench = recorder.Recorder()
+        recipe = driver.Recipe(bench, FOLDER, {**settings, **changes})
+        names = ["rnnsearch", "teacher-r2l", "teacher-l2r", "rerank", "sb"]
+        recipe.run([*names, "sb+rescored"], jobs=1)
+        return {s.name: s.words for s in bench.steps if s.name.startswith("aer/")}
+
+    found = compared()
+    assert list(found) == ["aer/rnnsearch", "aer/teacher-l2r", "aer/sb"]
+    words = [str(word) for word in found["aer/rnnsearch"]]
+    assert words[words.index("--gold") + 1] == "$work/text/test.links"
+    assert "--sb-direction" in words and "--sb-direction" not in found["aer/sb"]
+    assert not compared(links=False)
+
+
+def test_its_rate_is_a_column(tmp_path):
+    settings = load_recipe(FOLDER, small=False)
+    score = {"tokenised BLEU": {"score": 50.0}}
+    for folder, found in ("results", score), ("results/aer", {"AER": {"score": 12.5}}):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "ba.json").write_text(json.dumps(found))
+    row = results.build_row(tmp_path, settings, "ba")
+    assert row["AER"] == 12.5
+    known = {"rows": [row], "signatures": {}}
+    assert "AER, %" in table.main_table(known)[0]
+    del row["AER"]
+    assert "AER, %" not in table.main_table(known)[0]
 
 
 def test_the_verdicts_can_fail():

@@ -26,14 +26,7 @@ from sbnmt_plugin.tools.recipes.systems import HISTORIES
 from sbnmt_plugin.tools.recipes.table import aligned
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
-from sbnmt_plugin.tools.word_alignment import (
-    Links,
-    alignment_error_rate,
-    forced_attention,
-    links_of,
-    parse_gold,
-    words_of,
-)
+from sbnmt_plugin.tools.word_alignment import Links, parse_gold
 
 Row = dict[str, float]
 COLUMNS = {
@@ -83,26 +76,26 @@ def measured(work: Path, name: str) -> Row:
     words += ["--sb-direction", "l2r"]
     words += search_options(load_recipe(Path(__file__).resolve().parent, small=False))
     translator = Translator(words)
-    sources, references, links = (
+    sources, references, gold = (
         read_lines(work / "text" / f"test.{end}") for end in ("src", "tgt", "links")
     )
+    found = read_lines(work / "results" / "aer" / f"{name}.links")
+    sure = [[parse_gold(line)[0] for line in links] for links in (found, gold)]
     over, under = errors_of_number(
         translated(translator, sources, nullcontext()), references
     )
     without = translated(translator, sources, without_histories(translator.models))
-    sides = [[words_of(line) for line in text] for text in (sources, references)]
-    found: list[Links] = [set() for _ in sources]
-    for number, weights in forced_attention(translator, sources, references):
-        found[number] = links_of(weights, sides[0][number], sides[1][number])
-    gold = [parse_gold(line) for line in links]
-    scored = json.loads((work / "results" / f"{name}.json").read_text("utf-8"))
+    folders = work / "results", work / "results" / "aer"
+    scored, linked = (
+        json.loads((folder / f"{name}.json").read_text("utf-8")) for folder in folders
+    )
     return {
         "over": over,
         "under": under,
         "errors": over + under,
         "errors without": sum(errors_of_number(without, references)),
-        "AER": alignment_error_rate(found, gold),
-        "copy": at_a_copy(sources, found, [sure for sure, _ in gold]),
+        "AER": linked["AER"]["score"],
+        "copy": at_a_copy(sources, *sure),
         "BLEU": scored["tokenised BLEU"]["score"],
     }
 

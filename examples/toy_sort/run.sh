@@ -108,5 +108,32 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/ba/model.pt" \
 sbnmt evaluate "$work/results/ba.generate" "${score[@]}" \
   --output "$work/results/ba.json"
 
+# Compare the attention of rnnsearch with the links that are known
+sbnmt aer "$work/data" --path "$work/rnnsearch/model.pt" --sb-direction l2r \
+  --max-tokens 4000 --cpu --input "$work/text/test.src" \
+  --reference "$work/text/test.tgt" --gold "$work/text/test.links" \
+  --output "$work/results/aer/rnnsearch.links" \
+  --json "$work/results/aer/rnnsearch.json"
+
+# Compare the attention of ba-source with the links that are known
+sbnmt aer "$work/data" --path "$work/ba-source/model.pt" --sb-direction l2r \
+  --max-tokens 4000 --cpu --input "$work/text/test.src" \
+  --reference "$work/text/test.tgt" --gold "$work/text/test.links" \
+  --output "$work/results/aer/ba-source.links" \
+  --json "$work/results/aer/ba-source.json"
+
+# Compare the attention of ba-target with the links that are known
+sbnmt aer "$work/data" --path "$work/ba-target/model.pt" --sb-direction l2r \
+  --max-tokens 4000 --cpu --input "$work/text/test.src" \
+  --reference "$work/text/test.tgt" --gold "$work/text/test.links" \
+  --output "$work/results/aer/ba-target.links" \
+  --json "$work/results/aer/ba-target.json"
+
+# Compare the attention of ba with the links that are known
+sbnmt aer "$work/data" --path "$work/ba/model.pt" --sb-direction l2r --max-tokens 4000 \
+  --cpu --input "$work/text/test.src" --reference "$work/text/test.tgt" \
+  --gold "$work/text/test.links" --output "$work/results/aer/ba.links" \
+  --json "$work/results/aer/ba.json"
+
 # The table
 sbnmt table --recipe examples/toy_sort --work "$work"

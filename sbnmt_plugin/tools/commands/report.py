@@ -3,8 +3,8 @@ r"""The paper's analyses of anyone's outputs, as one HTML page with figures and 
     sbnmt report --source test.en --reference test.de [--reference test2.de] \
         --system L2R=l2r.txt --system SB-NMT=sb.txt [--records SB-NMT=sb.jsonl] \
         [--train-log SB-NMT=train.log] [--generate-log SB-NMT=generate.log] \
-        [--checkpoint SB-NMT=sb/model.pt] [--beam-sweep sweep.json] \
-        [--trace trace.jsonl] --output FOLDER
+        [--checkpoint SB-NMT=sb/model.pt] [--aer SB-NMT=aer.json] \
+        [--beam-sweep sweep.json] [--trace trace.jsonl] --output FOLDER
     sbnmt report --work work/toy --output FOLDER        # all from a recipe's run
 
 Writes FOLDER/report.html, which needs neither network nor server, the same figures in
@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     add("--train-log", **many, metavar="NAME=LOG", help="fairseq-train's log")
     add("--generate-log", **many, metavar="NAME=LOG", help="fairseq-generate's log")
     add("--checkpoint", **many, metavar="NAME=PT", help="to count its parameters")
+    add("--aer", **many, metavar="NAME=JSON", help="written by sbnmt aer --json")
     add("--beam-sweep", metavar="FILE", help=f"written by {command_of('sweep-beam')}")
     add("--trace", metavar="JSONL", help="written by --sb-trace")
     add("--lowercase", action="store_true", help="ignore case everywhere")

@@ -19,6 +19,7 @@ from sbnmt_plugin.tools.recipes.settings import (
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
     SYSTEMS,
+    has_links,
     interacts,
     is_rescored,
     side_by_side,
@@ -49,17 +50,20 @@ class Recipe(Training):
         words += ["--output", output]
         self.step(f"evaluate/{name}", f"Score {name}", output, *words)
 
-    def generate(self, name: str, records: Path) -> Path:
-        """The test set by fairseq-generate."""
+    def searched(self, name: str) -> tuple[Path, list[str]]:
+        """A row's checkpoint, and the options by which it writes in its direction."""
         base, seed = split_name(name)
         teaches = base in ("teacher-l2r", "teacher-r2l")
         if teaches and seed == 1:
-            path, asks = self.teacher(base.removeprefix("teacher-"))
-        elif teaches and self.settings["teachers"] == "one":
+            return self.teacher(base.removeprefix("teacher-"))
+        if teaches and self.settings["teachers"] == "one":
             raise ValueError(f"row {name} needs `teachers: two` in recipe.yaml")
-        else:
-            path, direction = self.model(name), SYSTEMS[base].direction
-            asks = [] if direction == BOTH else ["--sb-direction", direction]
+        path, direction = self.model(name), SYSTEMS[base].direction
+        return path, [] if direction == BOTH else ["--sb-direction", direction]
+
+    def generate(self, name: str, records: Path) -> Path:
+        """The test set by fairseq-generate."""
+        path, asks = self.searched(name)
         output = records.with_suffix(".generate")
         words: list[Any] = [self.gold_data(), "--path", path, *asks]
         words += ["--gen-subset", "test"]
@@ -117,6 +121,21 @@ class Recipe(Training):
             words = ["sbnmt", "probe-reading", *words]
             self.step(f"reading/{name}", purpose, output, *words, gpus=self.gpus())
 
+    def alignment(self, name: str) -> None:
+        """Compare a row's attention with the links that are known."""
+        output = self.work / "results" / "aer" / f"{name}.json"
+        if not self.bench.has(output):
+            path, asks = self.searched(name)
+            sides = [self.bpe() / f"test.{end}" for end in (self.source, self.target)]
+            words = [self.gold_data(), "--path", path, *asks]
+            words += [*self.settings["generate"], *searching(self.settings)]
+            words += ["--input", sides[0], "--reference", sides[1]]
+            words += ["--gold", self.text() / "test.links"]
+            words += ["--output", output.with_suffix(".links"), "--json", output]
+            purpose = f"Compare the attention of {name} with the links that are known"
+            words = ["sbnmt", "aer", *words]
+            self.step(f"aer/{name}", purpose, output, *words, gpus=self.gpus())
+
     def table(self, options: list[str]) -> None:
         """The table of all rows; the driver builds it itself, to print it."""
         words = ["--recipe", self.folder, *options, "--work", self.work]
@@ -136,6 +155,8 @@ class Recipe(Training):
             steps += [(self.probe, name)]
             if side_by_side(split_name(name)[0]):
                 steps += [(self.reading, name)]
+        if self.settings["links"]:
+            steps += [(self.alignment, name) for name in names if has_links(name)]
         self.gold_data()
         with ThreadPoolExecutor(jobs) as pool:
             futures = [pool.submit(step, word) for step, word in steps]

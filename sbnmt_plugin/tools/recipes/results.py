@@ -139,6 +139,9 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
         if path.exists():
             found = json.loads(path.read_text("utf-8"))
             row[probe] = {setting: found[setting][key] for setting in PROBES}
+    links = work / "results" / "aer" / f"{name}.json"
+    if links.exists():
+        row["AER"] = json.loads(links.read_text("utf-8"))["AER"]["score"]
     return row
 
 

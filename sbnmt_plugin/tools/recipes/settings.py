@@ -47,6 +47,7 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "generate": (list, ["--max-tokens", 4000]),
     "detokenise": (str, ""),  # language for sacremoses; tokens are scored without
     "score": (dict, {}),  # lowercase: true, references: 4, phonemes: true
+    "links": (bool, False),  # text/test.links has the test set's word alignments
     "rows": (list, list(PAPER)),
     "jobs": (int, 1),  # steps side by side
     "environment": (dict, {}),

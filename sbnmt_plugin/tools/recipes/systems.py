@@ -229,6 +229,12 @@ def interacts(name: str) -> bool:
     return system.direction == BOTH and system.options is not NO_INTERACTION
 
 
+def has_links(name: str) -> bool:
+    """Whether the row has a model of its own whose attention links L2R text."""
+    system = SYSTEMS[split_name(name)[0]]
+    return bool(system.data) and system.direction != "r2l" and not is_rescored(name)
+
+
 def describe(name: str, options: Options) -> str:
     """Title of a row trained with these options."""
     base, seed = split_name(name)

@@ -71,6 +71,7 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "chrF": [number(row.get("chrF")) for row in table["rows"]],
         "WER, %": [number(row.get("WER")) for row in table["rows"]],
         "PER, %": [number(row.get("PER")) for row in table["rows"]],
+        "AER, %": [number(row.get("AER")) for row in table["rows"]],
         "p": [p_value(row, table.get("opponent")) for row in table["rows"]],
         "L2R wins, %": [number(row.get("L2R wins"), 1) for row in table["rows"]],
     }

@@ -139,6 +139,7 @@ def read_inputs(args: argparse.Namespace) -> tuple[Inputs, list[Path]]:
             "train_log",
             "generate_log",
             "checkpoint",
+            "aer",
         )
     }
     systems = named["system"]
@@ -152,6 +153,9 @@ def read_inputs(args: argparse.Namespace) -> tuple[Inputs, list[Path]]:
         # teachers have one direction, and under --sb-answer one always wins
         if len({race.winner for race in races}) == 2:
             given.races[name] = races
+    given.error_rates = {
+        name: inputs.read_error_rate(path) for name, path in named["aer"].items()
+    }
     given.train_logs = named["train_log"]
     given.generate_logs = named["generate_log"]
     given.checkpoints = named["checkpoint"]

@@ -30,6 +30,7 @@ class Inputs:
         tokenised: systems and references as tokenised text, for tokenised BLEU.
         races: who won, for systems with records of both directions.
         train_logs, generate_logs, checkpoints: files by system.
+        error_rates: word alignment error rates by system, in percent.
         sweep: the result of ``sbnmt sweep-beam``.
         traces: sentences of --sb-trace.
         bitext: further pairs of tokens for the aligner.
@@ -48,9 +49,20 @@ class Inputs:
     train_logs: dict[str, Path] = field(default_factory=dict)
     generate_logs: dict[str, Path] = field(default_factory=dict)
     checkpoints: dict[str, Path] = field(default_factory=dict)
+    error_rates: dict[str, float] = field(default_factory=dict)
     sweep: dict[str, Any] | None = None
     traces: list[dict[str, Any]] = field(default_factory=list)
     bitext: tuple[list[list[str]], list[list[str]]] = ((), ())  # type: ignore[assignment]
+
+
+def read_error_rate(path: Path) -> float:
+    """What ``sbnmt aer --json`` wrote, in percent.
+
+    Raises:
+        ValueError: the file is something else.
+    """
+    with as_written(path, f"make it by {command_of('aer')} --json"):
+        return float(json.loads(path.read_text(encoding="utf-8"))["AER"]["score"])
 
 
 def join_subwords(line: str) -> str:

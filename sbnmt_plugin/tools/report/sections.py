@@ -144,7 +144,7 @@ def source_lengths(given: Inputs, uppers: list[int] | None) -> Section:
 
 
 def translation_errors(given: Inputs, runs: int) -> Section:
-    """7: over- and under-translation, estimated."""
+    """7: over- and under-translation, estimated; and AER, where it is known."""
     title = "Over- and under-translation (estimate)"
     try:
         found, plain = alignment.estimate(
@@ -159,7 +159,9 @@ def translation_errors(given: Inputs, runs: int) -> Section:
             "The word aligner is not installed: pip install 'sbnmt-plugin[report]' "
             "(eflomal, needs a C compiler)."
         )
-        return Section("alignment", title, missing=reason)
+        if not given.error_rates:
+            return Section("alignment", title, missing=reason)
+        return Section("alignment", title, reason, error_rates(given))
 
     def mean(values: list[float]) -> float:
         return sum(values) / len(values)
@@ -191,10 +193,21 @@ def translation_errors(given: Inputs, runs: int) -> Section:
         "alignment",
         title,
         "The paper had 100 sentences judged by hand (Table 8).",
-        [table],
+        [table, *error_rates(given)],
         [figures.translation_errors(over, under)],
         [alignment.DEFINITION],
     )
+
+
+def error_rates(given: Inputs) -> list[Table]:
+    """AER of the systems that have one, as a table."""
+    if not given.error_rates:
+        return []
+    columns = [Column("system"), Column("AER", "%", ".2f", "low")]
+    rows = [[name, rate] for name, rate in given.error_rates.items()]
+    caption = "Word alignment error rate, the reference forced."
+    text = "Where a model looks while it writes, against links that are known."
+    return [Table("aer", caption, columns, rows, text=text)]
 
 
 def browser(given: Inputs) -> tuple[Section, dict[str, Any]]:

@@ -72,6 +72,7 @@ def from_work(args: argparse.Namespace) -> tuple[Path, ...]:
             "train_log": log / f"train-{name}.log",
             "generate_log": log / f"generate-{name}.log",
             "checkpoint": work / name / "model.pt",
+            "aer": results / "aer" / f"{name}.json",
         }
         for flag, path in files.items():
             values = getattr(args, flag)
