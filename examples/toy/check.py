@@ -9,10 +9,11 @@ that of another sentence, BLEU falls by at least a point.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
+
+from sbnmt_plugin.tools.synthetic import parser_of, shown
 
 LEAST_BLEU = 90.0
 LEAST_DROP = 1.0
@@ -33,9 +34,7 @@ def verdicts(sb: dict, interaction: dict) -> list[tuple[str, bool]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--work", required=True, help="folder of the run")
     results = Path(parser.parse_args().work, "results")
     found = [
@@ -43,11 +42,9 @@ def main() -> None:
         for name in ("sb.json", "interaction/sb.json")
     ]
     print()
-    passed = True
-    for sentence, holds in verdicts(*found):
-        print(f"{'ok  ' if holds else 'FAIL'}  {sentence}")
-        passed &= holds
-    sys.exit(not passed)
+    expected = verdicts(*found)
+    print(shown(expected))
+    sys.exit(not all(holds for _, holds in expected))
 
 
 if __name__ == "__main__":

@@ -18,14 +18,11 @@ the class is a hidden property of the word.  The marker says which neighbour cou
 
 from __future__ import annotations
 
-import argparse
 import random
-from pathlib import Path
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.text import write_lines
+from sbnmt_plugin.tools.synthetic import invented_stems, write_corpus
 
-CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 ENDINGS = ("o", "in", "u")
 MARKERS = {"left": "li", "right": "ri", "both": "bo"}
 WORDS = 30
@@ -35,8 +32,7 @@ SIZES = {"train": 6000, "valid": 200, "test": 300}
 
 def invent_words(generator: random.Random) -> list[tuple[str, str, int]]:
     """(source word, target stem, class) of every word of the language."""
-    stems = [c + v + d for c in CONSONANTS for v in VOWELS for d in CONSONANTS]
-    generator.shuffle(stems)
+    stems = invented_stems(generator)
     return [
         (stems[2 * i] + "a", stems[2 * i + 1], i % len(ENDINGS)) for i in range(WORDS)
     ]
@@ -71,25 +67,7 @@ def sentence(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--output", required=True, help="folder to write")
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    generator = random.Random(args.seed)
-    words = invent_words(generator)
-    seen: set[str] = set()
-    for split, size in SIZES.items():
-        pairs = []
-        while len(pairs) < size:
-            pair = sentence(generator, words)
-            if pair[0] not in seen:
-                seen.add(pair[0])
-                pairs.append(pair)
-        for place, language in enumerate(("src", "tgt")):
-            path = Path(args.output, f"{split}.{language}")
-            write_lines(path, (pair[place] for pair in pairs))
+    write_corpus(__doc__, SIZES, invent_words, sentence)
 
 
 if __name__ == "__main__":

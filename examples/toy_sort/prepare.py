@@ -14,14 +14,11 @@ copy in the one of the k-th copy in the other, as pairs SOURCE-TARGET.
 
 from __future__ import annotations
 
-import argparse
 import random
-from pathlib import Path
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.text import write_lines
+from sbnmt_plugin.tools.synthetic import invented_stems, write_corpus
 
-CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 WORDS = 30
 KINDS = 4  # of words in a sentence
 LENGTHS = range(6, 15)
@@ -31,8 +28,7 @@ Word = tuple[str, list[str]]
 
 def invent_words(generator: random.Random) -> list[Word]:
     """(source word, its target words), in the order of the ranking."""
-    stems = [c + v + d for c in CONSONANTS for v in VOWELS for d in CONSONANTS]
-    generator.shuffle(stems)
+    stems = invented_stems(generator)
     return [
         (
             stems[2 * i] + "a",
@@ -59,28 +55,7 @@ def sentence(generator: random.Random, words: list[Word]) -> tuple[str, str, str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--output", required=True, help="folder to write")
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    generator = random.Random(args.seed)
-    words = invent_words(generator)
-    seen: set[str] = set()
-    for split, size in SIZES.items():
-        rows = []
-        while len(rows) < size:
-            row = sentence(generator, words)
-            if row[0] not in seen:
-                seen.add(row[0])
-                rows.append(row)
-        if split == "test":
-            links = Path(args.output, f"{split}.links")
-            write_lines(links, (row[2] for row in rows))
-        for place, language in enumerate(("src", "tgt")):
-            path = Path(args.output, f"{split}.{language}")
-            write_lines(path, (row[place] for row in rows))
+    write_corpus(__doc__, SIZES, invent_words, sentence, beside=["links"])
 
 
 if __name__ == "__main__":
