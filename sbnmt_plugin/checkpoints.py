@@ -316,17 +316,51 @@ def forget_files(settings: Any) -> None:
                 setattr(place, name, None)
 
 
-def check_start(path: str, source: Any, target: Any) -> None:
+def exchanged_languages(saved: list[str], source: str, target: str) -> bool:
+    """Whether a command exchanges the languages of a two-way model's training.
+
+    Args:
+        saved: source and target language of the training.
+        source, target: those of the command.
+
+    Raises:
+        ValueError: they are others.
+    """
+    if source != target and {source, target} == set(saved):
+        return [source, target] != list(saved)
+    first, second = saved
+    raise ValueError(
+        f"the languages of a two_way model must be those of its training, {first} and "
+        f"{second}, in either order, but are {source} and {target}: add --source-lang "
+        f"{first} --target-lang {second}, or the other way round"
+    )
+
+
+def check_start(path: str, words: tuple[Any, Any], languages: tuple[str, str]) -> None:
     """Check that training may start from a checkpoint: same dictionaries.
 
     One of fairseq's own, without fingerprints, must have as many rows as the
     dictionaries without their two tags.
 
+    Args:
+        words: dictionaries of source and target.
+        languages: of source and target.
+
     Raises:
-        ValueError: it belongs to other dictionaries.
+        ValueError: it belongs to other dictionaries, or is a two-way model of other
+            languages, or of these the other way round.
     """
+    source, target = words
     checkpoint = read_checkpoint(path)
-    saved = settings_of(checkpoint).get("sb_dictionaries")
+    settings = settings_of(checkpoint)
+    trained = tuple(settings.get("two_way_languages") or languages)
+    if trained != languages:
+        raise ValueError(
+            f"a training that starts from {path} must have its languages, "
+            f"--source-lang {trained[0]} --target-lang {trained[1]}, but has "
+            f"{' and '.join(languages)}: they may be exchanged in decoding alone"
+        )
+    saved = settings.get("sb_dictionaries")
     if saved is not None:
         check_dictionaries(saved, source, target, path)
         return

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from sbnmt_plugin import checkpoints, task
-from sbnmt_plugin.network import abd, model, rnnsearch
+from sbnmt_plugin.network import abd, model, rnnsearch, two_way
 from sbnmt_plugin.search import asynchronous, generator
-from sbnmt_plugin.training import criterion
+from sbnmt_plugin.training import criterion, two_way_criterion
 
 # by importing them
-REGISTERED = (task, model, abd, rnnsearch, criterion, generator, asynchronous)
+REGISTERED = (
+    *(task, model, abd, rnnsearch, two_way),
+    *(criterion, two_way_criterion, generator, asynchronous),
+)
 
 
 def register() -> None:

@@ -21,6 +21,7 @@ from sbnmt_plugin.checkpoints import (
     check_direction,
     check_start,
     checkpoint_files,
+    exchanged_languages,
     fingerprint,
     forget_files,
 )
@@ -222,8 +223,12 @@ class SBTranslationTask(TranslationTask):
         wanted = str(self.cfg.sb_direction)
         check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)
         dictionaries = self.src_dict, self.tgt_dict
+        languages = self.cfg.source_lang, self.cfg.target_lang
         if from_checkpoint:
             saved = getattr(cfg, "sb_dictionaries", None) or ()
+            two_way = getattr(cfg, "two_way_languages", None)
+            if two_way and exchanged_languages(two_way, *languages):
+                saved = saved[::-1]
             if not saved and not self._warned:
                 self._warned = True
                 logger.warning(
@@ -234,7 +239,7 @@ class SBTranslationTask(TranslationTask):
             forget_files(cfg)
         elif self.cfg.sb_path is None:
             for path in checkpoint_files(self.cfg):
-                check_start(path, *dictionaries)
+                check_start(path, dictionaries, languages)
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             cfg.sb_direction = wanted
             cfg.sb_dictionaries = [fingerprint(words) for words in dictionaries]

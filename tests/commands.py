@@ -37,9 +37,20 @@ TINY_RNN = [
     *["--encoder-embed-dim", "16", "--encoder-hidden-size", "12"],
     *["--decoder-embed-dim", "16", "--decoder-hidden-size", "16"],
 ]
+TINY_TWO_WAY = [
+    *ALL,
+    *UPDATES,
+    *["--decoder-layers", "1", "--decoder-embed-dim", "16", "--two-way-units", "24"],
+    *["--decoder-ffn-embed-dim", "16"],
+]
 SB = ["--arch", "sb_transformer_tiny"]
 ABD = ["--arch", "abd_transformer_tiny"]
 BA = ["--arch", "ba_nmt", "--sb-direction", "l2r"]
+TWO_WAY = [
+    *["--arch", "two_way_tiny", "--sb-direction", "l2r"],
+    *["--criterion", "two_way_cross_entropy"],
+]
+OWN_SIZES = {"ba_nmt": TINY_RNN, "two_way_tiny": TINY_TWO_WAY}
 WORDS = [f"w{i}" for i in range(12)]
 
 
@@ -96,7 +107,7 @@ def captured():
 def run_train(data: Path, save: Path, *words: object) -> Path:
     """fairseq-train."""
     parser = options.get_training_parser()
-    sizes = TINY_RNN if "ba_nmt" in words else TINY
+    sizes = next((own for arch, own in OWN_SIZES.items() if arch in words), TINY)
     command = [str(data), "--save-dir", str(save), *PLUGIN, *sizes, *map(str, words)]
     args = options.parse_args_and_arch(parser, command)
     train.main(convert_namespace_to_omegaconf(args))

@@ -30,6 +30,17 @@ def loggers_as_they_were():
         logger.setLevel(level)
 
 
+@pytest.fixture
+def float64_fairseq(monkeypatch):
+    """fairseq casts its softmaxes to float32; keep float64."""
+    monkeypatch.setattr(
+        "fairseq.utils.softmax", lambda x, dim, onnx_trace=False: x.softmax(dim)
+    )
+    monkeypatch.setattr(
+        "fairseq.utils.log_softmax", lambda x, dim, onnx_trace=False: x.log_softmax(dim)
+    )
+
+
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
     """A data folder of triples; validation and test sets of gold text."""

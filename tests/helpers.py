@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -11,11 +12,12 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
-from sbnmt_plugin.layout import live_places
+from sbnmt_plugin.layout import Layout, live_places
 from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.packed_batch import PackedBatch
 from sbnmt_plugin.network.rnnsearch import RNNSearchModel
+from sbnmt_plugin.network.two_way import TwoWayModel
 from sbnmt_plugin.symbols import TAGS
 
 B, K, T, S, C, H = 3, 4, 5, 7, 8, 2
@@ -38,6 +40,14 @@ RNN_SIZES = {
     "ba_history_size": 7,
 }
 
+TWO_WAY_SIZES = {
+    "decoder_embed_dim": 8,
+    "decoder_ffn_embed_dim": 10,
+    "decoder_layers": 2,
+    "decoder_attention_heads": 2,
+    "two_way_units": 6,
+}
+
 
 def dictionary(words: int = 9, tags: bool = True) -> Dictionary:
     """<s> <pad> </s> <unk> w0 w1 … and the tags."""
@@ -49,9 +59,15 @@ def dictionary(words: int = 9, tags: bool = True) -> Dictionary:
     return made
 
 
-def fake_task(words: int = 9, tags: bool = True) -> Namespace:
-    made = dictionary(words, tags)
-    return Namespace(source_dictionary=made, target_dictionary=dictionary(words, tags))
+def fake_task(
+    words: int = 9, tags: bool = True, sources: int | None = None
+) -> Namespace:
+    """As many words in the source as in the target, where nothing else is said."""
+    return Namespace(
+        source_dictionary=dictionary(words if sources is None else sources, tags),
+        target_dictionary=dictionary(words, tags),
+        cfg=Namespace(source_lang="en", target_lang="de"),
+    )
 
 
 def sb_model(seed: int = 1, words: int = 9, **options: Any) -> SBTransformerModel:
@@ -79,6 +95,16 @@ def rnn_model(
     torch.manual_seed(seed)
     args = Namespace(**{**RNN_SIZES, "ba_history": history, "dropout": 0.0, **options})
     return enlarge(RNNSearchModel.build_model(args, fake_task(words))).double().eval()
+
+
+def two_way_model(
+    seed: int = 1, words: int = 9, sources: int = 11, **options: Any
+) -> TwoWayModel:
+    """A two-way model, in the same way; its vocabularies differ."""
+    torch.manual_seed(seed)
+    args = Namespace(**{**TWO_WAY_SIZES, "dropout": 0.0, **options})
+    task = fake_task(words, sources=sources)
+    return enlarge(TwoWayModel.build_model(args, task)).double().eval()
 
 
 def transformer(seed: int = 1, words: int = 9, **options: Any) -> TransformerModel:
@@ -115,6 +141,47 @@ def source(model: Any, lengths: tuple[int, ...] = (7, 4, 6)) -> dict[str, Tensor
         )
         tokens[row, -1] = words.eos()
     return {"src_tokens": tokens, "src_lengths": torch.tensor(lengths)}
+
+
+def target(lengths: tuple[int, ...] = (5, 3, 4)) -> Tensor:
+    """Decoder input (B, T) of one direction: </s> and words, padded on the right."""
+    words = dictionary()
+    generator = torch.Generator().manual_seed(6)
+    rows = torch.full((len(lengths), max(lengths)), words.pad())
+    for row, length in zip(rows, lengths):
+        row[0] = words.eos()
+        row[1:length] = torch.randint(4, 13, (length - 1,), generator=generator)
+    return rows
+
+
+def written(model: Any, beam: int, weights: bool = False) -> Iterator[tuple[Any, ...]]:
+    """T steps of a decoder of one direction, while ranks change and a sentence leaves.
+
+    Yields:
+        For every hypothesis of every step its source (S,), padding included, its words
+        so far, log p of the next one (V,) and attention.
+    """
+    tokens = source(model)["src_tokens"]
+    encoder_out = model.encoder(tokens)
+    state = model.decoder.start(encoder_out, Layout(1, beam), weights=weights)
+    generator = torch.Generator().manual_seed(9)
+    kept = torch.arange(len(tokens))
+    words = torch.full((len(tokens) * beam, 1), dictionary().eos())
+    for step in range(T):
+        following, attention = model.decoder.step(words, state)
+        looked = [None] * len(words) if attention is None else attention
+        for row, prefix in enumerate(words):
+            one = tokens[kept[row // beam]]
+            yield one, prefix, following.lprobs()[row], looked[row]
+        sentences = torch.arange(len(kept))
+        if step == 2:  # the one in the middle is done
+            sentences = torch.tensor([0, 2])
+            kept = kept[sentences]
+        ranks = torch.randint(beam, (len(kept), beam), generator=generator)
+        rows = (sentences[:, None] * beam + ranks).flatten()
+        state.select(rows)
+        new = torch.randint(4, 13, (len(rows), 1), generator=generator)
+        words = torch.cat([words[rows], new], 1)
 
 
 def streams(

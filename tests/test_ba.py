@@ -7,7 +7,7 @@ torch's own ``nn.GRUCell``.
 import pytest
 import torch
 import torch.nn.functional as F
-from helpers import S, T, fake_task, rnn_model, source
+from helpers import S, rnn_model, source, target, written
 from torch import nn
 
 from sbnmt_plugin.layout import Layout
@@ -18,17 +18,6 @@ from sbnmt_plugin.tools.probes import without_histories
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = (7, 4, 6)
 VARIANTS = pytest.mark.parametrize("history", HISTORIES)
-
-
-def target(lengths=(5, 3, 4)):
-    """Decoder input (B, T): </s> and words, padded on the right."""
-    words = fake_task().target_dictionary
-    generator = torch.Generator().manual_seed(6)
-    rows = torch.full((len(lengths), max(lengths)), words.pad())
-    for row, length in zip(rows, lengths):
-        row[0] = words.eos()
-        row[1:length] = torch.randint(4, 13, (length - 1,), generator=generator)
-    return rows
 
 
 def forward(model, prev, net_input=None):
@@ -252,33 +241,12 @@ def test_rnnsearch_has_none_that_could_be_zero():
 def assert_steps_are_teacher_forced(history, beam):
     """Property 4, while ranks really change and a sentence leaves."""
     model = rnn_model(history)
-    layout = Layout(directions=1, beam=beam)
-    tokens = source(model)["src_tokens"]
-    state = model.decoder.start(model.encoder(tokens), layout, weights=True)
-    generator = torch.Generator().manual_seed(9)
-    kept = torch.arange(len(tokens))
-    words = torch.full((len(tokens) * beam, 1), fake_task().target_dictionary.eos())
-    for step in range(T):
-        following, weights = model.decoder.step(words, state)
-        for row, prefix in enumerate(words):
-            one = tokens[kept[row // beam]][None]
-            logits, alpha = forward(
-                model, prefix[None], {"src_tokens": one, "src_lengths": None}
-            )
-            torch.testing.assert_close(
-                following.lprobs()[row], logits[0, -1].log_softmax(-1), **EXACT
-            )
-            torch.testing.assert_close(weights[row], alpha[0, -1], **EXACT)
-        if step == 2:  # the one in the middle is done
-            gone = torch.tensor([0, 2])
-            kept, sentences = kept[gone], gone
-        else:
-            sentences = torch.arange(len(kept))
-        ranks = torch.randint(beam, (len(kept), beam), generator=generator)
-        rows = (sentences[:, None] * beam + ranks).flatten()
-        state.select(rows)
-        new = torch.randint(4, 13, (len(rows), 1), generator=generator)
-        words = torch.cat([words[rows], new], 1)
+    for one, prefix, lprobs, weights in written(model, beam, weights=True):
+        logits, alpha = forward(
+            model, prefix[None], {"src_tokens": one[None], "src_lengths": None}
+        )
+        torch.testing.assert_close(lprobs, logits[0, -1].log_softmax(-1), **EXACT)
+        torch.testing.assert_close(weights, alpha[0, -1], **EXACT)
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -5,8 +5,8 @@ from argparse import Namespace
 import pytest
 import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY
-from helpers import fake_task, rnn_model
-from test_ba import VARIANTS, forward, target
+from helpers import fake_task, rnn_model, target
+from test_ba import VARIANTS, forward
 
 from sbnmt_plugin.network.rnnsearch import RNNSearchModel
 

@@ -17,12 +17,16 @@ from fairseq.optim.adam import FairseqAdamConfig
 from fairseq.optim.lr_scheduler.inverse_square_root_schedule import (
     InverseSquareRootLRScheduleConfig,
 )
+from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import (
+    ReduceLROnPlateauLRScheduleConfig,
+)
 from pages import code_of, rows_of, section_of, text_of
 from shell import called
 
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.network.model import SBTransformerConfig, SBTransformerModel
 from sbnmt_plugin.network.rnnsearch import RNNSearchConfig, RNNSearchModel
+from sbnmt_plugin.network.two_way import TwoWayConfig, TwoWayModel
 from sbnmt_plugin.steps import STEPS
 from sbnmt_plugin.training.criterion import SBCriterionConfig
 
@@ -79,9 +83,10 @@ def test_the_check_of_equations_can_fail(name):
 
 def our_options():
     """Flag, field: all options of ours, as fairseq's parser is made from them."""
-    for config in (SBTransformerConfig, RNNSearchConfig, SBTranslationConfig):
+    models = SBTransformerConfig, RNNSearchConfig, TwoWayConfig
+    for config in (*models, SBTranslationConfig):
         for option in dataclasses.fields(config):
-            ours = option.name.startswith(("sb_", "ba_"))
+            ours = option.name.startswith(("sb_", "ba_", "two_way_"))
             if ours and "help" in option.metadata:
                 yield "--" + option.name.replace("_", "-"), option
 
@@ -110,7 +115,7 @@ def test_the_table_of_options_is_what_the_parsers_know():
 def test_every_flag_of_ours_that_a_page_names_exists(page):
     known = dict(our_options())
     text = page.read_text(encoding="utf-8")
-    for flag in re.findall(r"--(?:sb|ba)-[a-z0-9-]*[a-z0-9]", text):
+    for flag in re.findall(r"--(?:sb|ba|two-way)-[a-z0-9-]*[a-z0-9]", text):
         assert flag in known, flag
 
 
@@ -142,8 +147,12 @@ FAIRSEQ = (
 def flags_of(command):
     """All flags that a command knows: a step's from its help, and fairseq's."""
     parsers = [get() for get in FAIRSEQ]
-    models = SBTransformerModel.add_args, RNNSearchModel.add_args
-    for add in (*models, fairseq_options_of_adam, moses_and_bpe):
+    models = SBTransformerModel, RNNSearchModel, TwoWayModel
+    for add in (
+        *(model.add_args for model in models),
+        fairseq_options_of_adam,
+        moses_and_bpe,
+    ):
         parsers.append(argparse.ArgumentParser(allow_abbrev=False))
         add(parsers[-1])
     known = {flag for parser in parsers for flag in parser._option_string_actions}
@@ -161,6 +170,7 @@ def fairseq_options_of_adam(parser):
     """What parsers of fairseq add when --optimizer and --lr-scheduler are chosen."""
     gen_parser_from_dataclass(parser, FairseqAdamConfig())
     gen_parser_from_dataclass(parser, InverseSquareRootLRScheduleConfig())
+    gen_parser_from_dataclass(parser, ReduceLROnPlateauLRScheduleConfig())
     gen_parser_from_dataclass(parser, SBCriterionConfig())
 
 

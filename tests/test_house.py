@@ -48,7 +48,7 @@ TORCH_ONLY = {
         f"network.{name}"
         for name in (
             *("__init__", "fusion", "grid", "history", "initialisation", "kv_cache"),
-            *("next_tokens", "packed_batch", "protocol"),
+            *("next_tokens", "packed_batch", "protocol", "two_dimensional"),
         )
     ),
     *(

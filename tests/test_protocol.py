@@ -7,7 +7,7 @@ import pytest
 import torch
 from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
-from helpers import enlarge, fake_task, rnn_model, source, transformer
+from helpers import enlarge, fake_task, rnn_model, source, transformer, two_way_model
 from reference import search
 from test_decoding import make_generator
 
@@ -21,20 +21,13 @@ from sbnmt_plugin.network.fairseq_decoder import (
 )
 from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.rnnsearch import RNNSearchDecoder, RNNState
+from sbnmt_plugin.network.two_way import GridState, TwoWayDecoder
 from sbnmt_plugin.search.penalties import Gnmt
 
 LENGTHS = (7, 6, 4)  # an LSTM wants the longest first
 
 
-@pytest.fixture(autouse=True)
-def float64_fairseq(monkeypatch):
-    """fairseq casts its softmaxes to float32; keep float64."""
-    monkeypatch.setattr(
-        "fairseq.utils.softmax", lambda x, dim, onnx_trace=False: x.softmax(dim)
-    )
-    monkeypatch.setattr(
-        "fairseq.utils.log_softmax", lambda x, dim, onnx_trace=False: x.log_softmax(dim)
-    )
+pytestmark = pytest.mark.usefixtures("float64_fairseq")
 
 
 def lstm():
@@ -53,7 +46,12 @@ def lstm():
     return enlarge(LSTMModel.build_model(args, fake_task())).double().eval()
 
 
-MODELS = {"transformer": transformer, "lstm": lstm, "ba_nmt": rnn_model}
+MODELS = {
+    "transformer": transformer,
+    "lstm": lstm,
+    "ba_nmt": rnn_model,
+    "two_way": two_way_model,
+}
 
 
 @torch.no_grad()
@@ -116,9 +114,15 @@ def test_each_is_seen_as_what_it_is():
     assert type(found["transformer"]) is SBTransformerDecoder
     assert type(found["lstm"]) is FairseqDecoder
     assert type(found["ba_nmt"]) is RNNSearchDecoder
+    assert type(found["two_way"]) is TwoWayDecoder
 
 
-STUCK = {"transformer": KVCache, "lstm": CopiedSource, "ba_nmt": RNNState}
+STUCK = {
+    "transformer": KVCache,
+    "lstm": CopiedSource,
+    "ba_nmt": RNNState,
+    "two_way": GridState,
+}
 
 
 @pytest.mark.parametrize("name", MODELS)

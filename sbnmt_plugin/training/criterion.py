@@ -130,7 +130,15 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
 
     Raises:
         ValueError: the task does not make streams.
+
+    Attributes:
+        flag: its name on the command line.
+        known_names: of all streams that may be logged.
+        names: of a sentence's streams, in their order.
     """
+
+    flag = "sb_label_smoothed_cross_entropy"
+    known_names: tuple[str, ...] = NAMES
 
     def __init__(
         self,
@@ -143,12 +151,15 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
         super().__init__(
             task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy
         )
-        self.directions: tuple[int, ...] = getattr(task, "directions", ())
-        if not self.directions:
+        self.names = self.streams_of(task)
+        if not self.names:
             raise ValueError(
-                "--criterion sb_label_smoothed_cross_entropy needs the two streams of "
-                "--task sb_translation"
+                f"--criterion {self.flag} needs the streams of --task sb_translation"
             )
+
+    def streams_of(self, task: Any) -> tuple[str, ...]:
+        """Names of what a sentence of this task is predicted as."""
+        return tuple(NAMES[d] for d in getattr(task, "directions", ()))
 
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
@@ -176,13 +187,12 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
         }
         values = {"loss": loss.data, "nll_loss": nll}
         # counts of labels come from the collater: reading them from the device waits
-        skipped, streams = self.ignore_prefix_size, len(self.directions)
+        skipped, streams = self.ignore_prefix_size, len(self.names)
         labels = [max(0, length - skipped) for length in sample["stream_lengths"]]
         if self.report_accuracy:
             values["n_correct"] = correct
             log["n_correct"], log["total"] = correct.sum(), sum(labels)
-        for place, direction in enumerate(self.directions):
-            name = NAMES[direction]
+        for place, name in enumerate(self.names):
             for key, value in values.items():  # (BD, T) -> (B, D, T)
                 grouped = value.view(sentences, streams, -1)
                 log[f"{key}_{name}"] = grouped[:, place].sum()
@@ -202,7 +212,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             (BD, T) each, 0 where no label counts: at padding, and in
             ``--ignore-prefix-size``.
         """
-        target, live = sample["target"].t(), sample["live"]  # (T, BD), as rows are
+        live = sample["live"]
         if getattr(model, "bidirectional", False):
             scores, _ = model(**sample["net_input"], live=live)  # (n, V)
         elif projects_rows(model):
@@ -212,6 +222,22 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             output = model(**sample["net_input"])
             lprobs = model.get_normalized_probs(output, log_probs=True)
             scores = lprobs.transpose(0, 1).flatten(0, 1).index_select(0, live)
+        return self.placed(scores, sample["target"], live)
+
+    def placed(
+        self, scores: Tensor, labels: Tensor, live: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Loss, -log p and whether the best token is right, each at its label's place.
+
+        Args:
+            scores: (n, V).
+            labels: (BD, T).
+            live: (n,) places of the scores, in the time-major grid (T, BD).
+
+        Returns:
+            As :meth:`_by_label`.
+        """
+        target = labels.t()  # (T, BD), as rows are
         labels = target.flatten().index_select(0, live)
         loss, nll = smoothed_loss(scores, labels, self.eps)
         correct = torch.zeros_like(nll)
@@ -235,7 +261,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
         def total(key: str) -> Any:
             return sum(log.get(key, 0) for log in logging_outputs)
 
-        for name in NAMES:
+        for name in cls.known_names:
             labels = total(f"labels_{name}")
             if not labels:
                 continue

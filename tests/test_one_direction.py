@@ -1,0 +1,164 @@
+"""Families that write one direction, by fairseq's own commands, as users type them."""
+
+import json
+from argparse import Namespace
+
+import pytest
+import torch
+from commands import BA, TWO_WAY, lines, load, run_generate, run_interactive, run_train
+from conftest import SIZES
+from helpers import live_of, rnn_model, source, target, two_way_model
+from test_commands import best
+from test_scripts import call
+
+from sbnmt_plugin.network.rnnsearch import RNNSearchModel
+from sbnmt_plugin.network.two_way import TwoWayModel
+from sbnmt_plugin.tools.commands import average
+
+L2R = ["--sb-direction", "l2r", "--max-len-a", 1, "--max-len-b", 3]
+FAMILIES = {
+    "ba_nmt": Namespace(words=BA, kind=RNNSearchModel, make=rnn_model, asks=()),
+    "two_way": Namespace(
+        words=TWO_WAY, kind=TwoWayModel, make=two_way_model, asks=("live",)
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request):
+    return FAMILIES[request.param]
+
+
+@pytest.fixture(scope="module")
+def model(family, data, tmp_path_factory):
+    """A model of the family that has learned something."""
+    words = [*family.words, "--max-epoch", 8, "--keep-last-epochs", 2]
+    return run_train(data, tmp_path_factory.mktemp("model"), *words)
+
+
+@pytest.fixture(scope="module")
+def output(data, model):
+    """What fairseq-generate prints, three hypotheses each."""
+    return run_generate(data, model, *L2R, "--nbest", 3)
+
+
+def test_generate_writes_what_fairseq_writes(output):
+    for kind in "STHDP":
+        assert sorted(lines(output, kind)) == list(range(SIZES["test"]))
+    for i, rows in lines(output, "H").items():
+        assert len(rows) == 3
+        values = [float(row[0]) for row in rows]
+        assert values == sorted(values, reverse=True)
+        for (_, text), (scores,) in zip(rows, lines(output, "P")[i]):
+            assert len(scores.split()) == len(text.split()) + 1
+
+
+def test_batch_size_does_not_matter(data, model):
+    one, many = (
+        best(run_generate(data, model, *L2R, "--batch-size", size)) for size in (1, 32)
+    )
+    for i, (score, text) in one.items():
+        assert text == many[i][1]
+        assert float(score) == pytest.approx(float(many[i][0]), abs=1e-4)
+
+
+def test_python_interactive_and_generate_translate_alike(family, data, model, output):
+    texts = [text for _, (_, text) in sorted(best(output).items())]
+    sources = [rows[0][0] for _, rows in sorted(lines(output, "S").items())]
+    hub = family.kind.from_pretrained(
+        str(model.parent), model.name, str(data), num_workers=0
+    )
+    assert hub.translate(sources, max_len_a=1, max_len_b=3) == texts
+    typed = best(run_interactive(data, model, "\n".join([*sources, ""]), *L2R))
+    assert [typed[i][1] for i in range(len(texts))] == texts
+
+
+def test_an_ensemble_is_searched_together(data, model, output, tmp_path):
+    """With itself it is the model; an average of checkpoints is another."""
+    twice = best(run_generate(data, f"{model}:{model}", *L2R))
+    assert {i: row[1] for i, row in twice.items()} == {
+        i: row[1] for i, row in best(output).items()
+    }
+    mean = tmp_path / "mean.pt"
+    call(average, "--output", mean, "--last", 2, model.parent)
+    pair = best(run_generate(data, f"{model}:{mean}", *L2R))
+    assert pair != twice
+
+
+def test_a_prefix_binds_and_records_are_written(data, model, tmp_path):
+    path = tmp_path / "records.jsonl"
+    output = run_generate(data, model, *L2R, "--prefix-size", 2, "--sb-records", path)
+    for i, (_, text) in best(output).items():
+        reference = lines(output, "T")[i][0][0].split()
+        assert text.split()[:2] == reference[:2]
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {record["winner"] for record in records} == {"l2r"}
+
+
+def test_decoding_in_bfloat16_changes_little(data, model, output):
+    """Nine texts of ten, and scores within 0.1."""
+    wide, narrow = best(output), best(run_generate(data, model, *L2R, "--sb-bf16"))
+    assert sum(wide[i][1] == narrow[i][1] for i in wide) >= 0.9 * len(wide)
+    gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in wide]
+    assert 0 < max(gaps) < 0.1
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_trains_and_has_finite_scores(family, dtype):
+    """What --fp16 and --bf16 do to a model."""
+    model = family.make().to(dtype).train()
+    prev = target()
+    asked = {name: live_of(prev) for name in family.asks}
+    logits, extra = model(**source(model), prev_output_tokens=prev, **asked)
+    assert logits.dtype == dtype
+    back = extra["back"][0] if family.asks else logits
+    sum(x.float().log_softmax(-1).sum() for x in (logits, back)).backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_one_and_one_epochs_equal_two(family, data, tmp_path):
+    words = [*family.words, "--dropout", 0.2, "--update-freq", 2]
+    whole = run_train(data, tmp_path / "two", *words, "--max-epoch", 2)
+    run_train(data, tmp_path / "one", *words, "--max-epoch", 1)
+    resumed = run_train(data, tmp_path / "one", *words, "--max-epoch", 2)
+    left, right = load(whole)["model"], load(resumed)["model"]
+    assert left.keys() == right.keys()
+    assert all(left[name].equal(right[name]) for name in left)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "trained with --sb-direction l2r"),
+        (["--sb-direction", "r2l"], "trained with --sb-direction l2r"),
+        ([*L2R, "--sb-answer", "r2l"], "--sb-answer"),
+        ([*L2R, "--sb-pairing", "best"], "--sb-pairing"),
+        ([*L2R, "--sb-rescore", 1], "--sb-rescore"),
+    ],
+    ids=str,
+)
+def test_what_one_direction_cannot_do_is_refused(data, model, options, message):
+    with pytest.raises(ValueError, match=message):
+        run_generate(data, model, *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--sb-direction", "both"], "--sb-direction both needs an sb_transformer"),
+        (["--sb-partner", "own"], "--sb-partner"),
+        (["--sb-probe", 5], "--sb-probe"),
+    ],
+    ids=str,
+)
+def test_what_training_cannot_do_is_refused(family, data, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        run_train(data, tmp_path, *family.words, *options, "--max-epoch", 1)
+
+
+def test_fairseqs_own_task_is_refused(family, data, model, tmp_path):
+    with pytest.raises(Exception, match="sb_translation"):
+        run_generate(data, model, task=False)
+    words = ["--task", "translation", "--criterion", "cross_entropy"]
+    with pytest.raises(ValueError, match="needs the tags"):
+        run_train(data, tmp_path, *family.words[:2], *words, "--max-epoch", 1)

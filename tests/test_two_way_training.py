@@ -1,0 +1,195 @@
+"""The two-way model's loss, its sizes, which parameters learn, and what is refused."""
+
+from argparse import Namespace
+
+import pytest
+import torch
+from fairseq.logging import metrics
+from fairseq.models import ARCH_CONFIG_REGISTRY
+from helpers import fake_task, live_of, rnn_model, source, target, two_way_model
+from test_two_way import EXACT, LENGTHS, STEPS, both, net, sentences
+
+from sbnmt_plugin.network import two_way
+from sbnmt_plugin.network.two_way import TwoWayModel
+from sbnmt_plugin.training.two_way_criterion import TwoWayCrossEntropy
+
+pytestmark = pytest.mark.usefixtures("float64_fairseq")
+PAD, EOS = (getattr(fake_task().target_dictionary, name)() for name in ("pad", "eos"))
+EPSILON = 0.1
+
+
+def built(architecture, words=9, sources=9, **options):
+    args = Namespace(**options)
+    ARCH_CONFIG_REGISTRY[architecture](args)
+    return TwoWayModel.build_model(args, fake_task(words, sources=sources))
+
+
+def batch(model):
+    """What the task hands to a criterion."""
+    prev = target(STEPS)
+    labels = torch.cat([prev[:, 1:], prev.new_full((3, 1), PAD)], 1)
+    for row, steps in zip(labels, STEPS):
+        row[steps - 1] = EOS
+    net_input = {**source(model), "prev_output_tokens": prev}
+    return {
+        "net_input": net_input,
+        "target": labels,
+        "live": live_of(prev),
+        "stream_lengths": list(STEPS),
+        "ntokens": sum(STEPS),
+        "nsentences": 3,
+    }
+
+
+def criterion(sentence_avg=False, kind=TwoWayCrossEntropy):
+    task = fake_task()
+    task.directions = (0,)
+    return kind(task, sentence_avg, EPSILON, 0, True)
+
+
+def slow_losses(model):
+    """The formula, label by label: -log p smoothed, of e and of f."""
+    sums = [0, 0]
+    for _, words, prev in sentences():
+        sides = both(model, net(words[None]), prev[None])
+        texts = torch.cat([prev[1:], torch.tensor([EOS])]), words
+        for place, (lprobs, text) in enumerate(zip(sides, texts)):
+            for row, label in zip(lprobs[0], text):
+                each = EPSILON / (len(row) - 1)
+                loss = -(1 - EPSILON - each) * row[label] - each * row.sum()
+                sums[place] = sums[place] + loss
+    return sums
+
+
+def assert_the_loss_is_of_both_texts():
+    """Property 6: the sum of both, and so is the gradient of all parameters."""
+    model = two_way_model()
+    loss, size, log = criterion()(model, batch(model))
+    assert size == log["ntokens"] == sum(LENGTHS) + sum(STEPS)
+    forth, back = slow_losses(model)
+    torch.testing.assert_close(loss, forth + back, **EXACT)
+    torch.testing.assert_close(log["loss_forth"], forth.detach(), **EXACT)
+    torch.testing.assert_close(log["loss_back"], back.detach(), **EXACT)
+    names, parameters = zip(*model.named_parameters())
+    ours, *parts = (
+        torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True)
+        for value in (loss, forth, back)
+    )
+    for name, found, *sides in zip(names, ours, *parts):
+        assert found is not None, f"{name} is idle"
+        expected = sum(side for side in sides if side is not None)
+        torch.testing.assert_close(found, expected, **EXACT)
+
+
+def test_the_loss_is_the_sum_over_both_texts():
+    assert_the_loss_is_of_both_texts()
+
+
+def test_a_readout_that_is_left_out_is_noticed(monkeypatch):
+    right = TwoWayCrossEntropy.placed
+
+    def forth_alone(self, scores, *places):
+        back = scores.size(-1) == len(two_way_model().encoder.dictionary)
+        return right(self, scores.detach() if back else scores, *places)
+
+    monkeypatch.setattr(TwoWayCrossEntropy, "placed", forth_alone)
+    with pytest.raises(AssertionError):
+        assert_the_loss_is_of_both_texts()
+
+
+def test_what_is_logged_adds_up():
+    model = two_way_model()
+    _, _, log = criterion()(model, batch(model))
+    with metrics.aggregate(new_root=True) as values:
+        TwoWayCrossEntropy.reduce_metrics([log, log])
+    found = values.get_smoothed_values()
+    assert log["labels_forth"] == sum(STEPS) and log["labels_back"] == sum(LENGTHS)
+    mean = found["loss_forth"] * sum(STEPS) + found["loss_back"] * sum(LENGTHS)
+    assert mean / (sum(STEPS) + sum(LENGTHS)) == pytest.approx(found["loss"], abs=2e-3)
+    assert {"ppl_forth", "ppl_back", "accuracy_back"} <= set(found)
+    assert not any("l2r" in name for name in found)
+
+
+def test_sentences_may_be_the_unit_and_labels_come_one_by_one():
+    model = two_way_model()
+    whole, size, _ = criterion(sentence_avg=True)(model, batch(model))
+    assert size == 3
+    rows, _, _ = criterion()(model, batch(model), reduce=False)
+    torch.testing.assert_close(rows.sum(), whole, **EXACT)
+    assert rows.numel() == 2 * 3 * max(LENGTHS)
+
+
+def test_each_criterion_is_for_its_own_models():
+    model = rnn_model()
+    with pytest.raises(ValueError, match="two_way_cross_entropy is for --arch two_way"):
+        criterion()(model, batch(model))
+    model = two_way_model().train()
+    with pytest.raises(ValueError, match="train it with --criterion two_way_cross"):
+        model(**batch(model)["net_input"])
+    with pytest.raises(ValueError, match="two_way_cross_entropy needs the streams"):
+        TwoWayCrossEntropy(fake_task(), False, 0.0, 0, False)
+
+
+# sizes
+
+
+def test_the_papers_sizes_have_the_parameters_of_their_formulas():
+    """Property 8: 5Z (2C + 2Z + 1) of the grid, and readouts of Z."""
+    channels, units, words, sources = 512, 750, 40, 50
+    with torch.device("meta"):
+        model = built("two_way", words - 6, sources - 6)
+    grid = sum(p.numel() for p in model.decoder.grid.parameters())
+    assert grid == 9_468_750 == 5 * units * (2 * channels + 2 * units + 1)
+    layer = 4 * (channels + 1) * channels + 4 * channels  # attention, norms
+    layer += (channels + 1) * 2048 + (2048 + 1) * channels
+    axes = 2 * 4 * layer + (words + sources) * channels
+    readouts = (units + 1) * (words + sources)
+    assert sum(p.numel() for p in model.parameters()) == axes + grid + readouts
+
+
+def test_the_forget_gate_begins_open():
+    model = built("two_way_tiny")
+    biases = model.decoder.grid.source.bias.unflatten(0, (5, 64))
+    assert biases[1].eq(1).all() and not biases[[0, 2, 3, 4]].any()
+    assert model.decoder.axis.dropout_module.p == 0.3
+    assert not model.encoder.axis.embed_tokens.weight[PAD].any()
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"two_way_units": 0}, "--two-way-units must be ≥ 1, but is 0"),
+        ({"decoder_layers": 0}, "--decoder-layers must be ≥ 1"),
+        ({"decoder_attention_heads": 3}, "must be a multiple of --decoder-attention-h"),
+        ({"sb_direction": "r2l"}, "--sb-direction r2l is not for two_way"),
+        ({"two_way_languages": ["en", "fr"]}, "those of its training, en and fr"),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        built("two_way_tiny", **options)
+
+
+def test_another_task_is_refused():
+    with pytest.raises(ValueError, match="an two_way needs the tags <l2r> and"):
+        TwoWayModel.build_model(Namespace(), fake_task(tags=False))
+
+
+def test_attention_that_is_not_there_is_refused():
+    model = two_way_model()
+    encoder_out = model.encoder(source(model)["src_tokens"])
+    with pytest.raises(ValueError, match="--print-alignment, as sbnmt aer, needs"):
+        model.decoder.start(encoder_out, two_way.Layout(directions=1), weights=True)
+
+
+@pytest.mark.parametrize("saved", [["de", "en"], ["en", "de"]])
+def test_a_model_says_whether_its_languages_are_exchanged(saved):
+    model = built("two_way_tiny", two_way_languages=saved)
+    assert model.exchanged == (saved == ["de", "en"])
+    args = Namespace()
+    TwoWayModel.build_model(args, fake_task())
+    assert args.two_way_languages == ["en", "de"]  # what is saved of a training
