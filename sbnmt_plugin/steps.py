@@ -19,6 +19,7 @@ STEPS = {
     "average": ("average_checkpoints.py", "average the parameters of checkpoints"),
     "translate": ("translate.py", "pseudo targets with a teacher, shard by shard"),
     "triples": ("make_triples.py", "training triples of gold text and pseudo targets"),
+    "both-ways": (None, "a bitext in both translation directions, tagged"),
     "rerank": ("rerank.py", "Rerank-NMT: both teachers propose and choose"),
     "score": ("score.py", "BLEU and chrF with signatures"),
     "evaluate": (None, "a decoded test set to a row of a recipe's results"),

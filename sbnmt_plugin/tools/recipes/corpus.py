@@ -126,11 +126,17 @@ class Corpus:
             purpose = f"Split the words of {language} by them"
             self.step(f"bpe/{name}", purpose, output, *words)
 
-    def binarise(self, folder: Path, purpose: str, train: Path, *words: Any) -> None:
-        """fairseq's binary form of a training text with the common held-out ones."""
-        prefixes = ["--trainpref", train]
-        for split in ("valid", "test"):
-            prefixes += [f"--{split}pref", self.bpe() / split]
+    def held_out(self) -> dict[str, Path]:
+        """Prefixes of the common validation and test set."""
+        return {split: self.bpe() / split for split in ("valid", "test")}
+
+    def binarise(
+        self, folder: Path, purpose: str, texts: dict[str, Path], *words: Any
+    ) -> None:
+        """fairseq's binary form of some texts, prefixes by their splits."""
+        prefixes = [
+            word for split, text in texts.items() for word in (f"--{split}pref", text)
+        ]
         pair = ["-s", self.source, "-t", self.target, "--destdir", folder]
         words = (*pair, *prefixes, "--workers", 2, *words)
         self.step(folder.name, purpose, folder, "sbnmt", "binarise", *words)
@@ -141,6 +147,6 @@ class Corpus:
         folder = self.work / "data"
         if not self.bench.has(folder):
             purpose = "Binarise the gold text; its dictionaries are everyone's"
-            train = self.bpe() / "train"
-            self.binarise(folder, purpose, train, *self.settings["preprocess"])
+            texts = {"train": self.bpe() / "train", **self.held_out()}
+            self.binarise(folder, purpose, texts, *self.settings["preprocess"])
         return folder

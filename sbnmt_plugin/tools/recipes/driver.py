@@ -12,12 +12,14 @@ from sbnmt_plugin.tools.recipes.results import references
 from sbnmt_plugin.tools.recipes.settings import (
     DIRECTIONS,
     needs_pseudo,
+    references_of,
     scoring_options,
     search_options,
     searching,
 )
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
+    MULTILINGUAL,
     SYSTEMS,
     has_links,
     interacts,
@@ -44,7 +46,7 @@ class Recipe(Training):
         else:
             decoded = self.generate(name, records)
         words = ["sbnmt", "evaluate", decoded, "--text", self.work / "text"]
-        words += ["--target", self.target, *scoring_options(self.settings)]
+        words += scoring_options(references_of(self.settings, name))
         if side_by_side(base):
             words += ["--records", records]
         words += ["--output", output]
@@ -65,8 +67,8 @@ class Recipe(Training):
         """The test set by fairseq-generate."""
         path, asks = self.searched(name)
         output = records.with_suffix(".generate")
-        words: list[Any] = [self.gold_data(), "--path", path, *asks]
-        words += ["--gen-subset", "test"]
+        data, subset = self.test_data(split_name(name)[0])
+        words: list[Any] = [data, "--path", path, *asks, *subset]
         words += search_options(self.settings)
         if is_rescored(name):
             words += ["--sb-rescore", self.settings["rescore"]]
@@ -77,6 +79,16 @@ class Recipe(Training):
         words = ["fairseq-generate", *words]
         self.step(f"generate/{name}", purpose, output, *words, gpus=self.gpus())
         return output
+
+    def test_data(self, base: str) -> tuple[Path, list[str]]:
+        """The folder of a row's test set, and the options that choose it there."""
+        system, subset = SYSTEMS[base], ["--gen-subset", "test"]
+        if SYSTEMS[system.decodes or base].data == MULTILINGUAL:
+            if system.back:
+                return self.way_back(), subset
+            return self.training_data(MULTILINGUAL), subset
+        languages = ["--source-lang", self.target, "--target-lang", self.source]
+        return self.gold_data(), [*languages * system.back, *subset]
 
     def rerank(self, output: Path) -> Path:
         """The test set by both teachers together."""

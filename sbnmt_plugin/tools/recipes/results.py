@@ -58,9 +58,9 @@ def needs(settings: dict[str, Any], base: str) -> list[str]:
         used = set(teachers.values())
     if system.starts_from:
         used.add(teachers[system.starts_from.removeprefix("teacher-")])
-    return [f"train-teacher-{d}" for d in sorted(used)] + [
-        f"pseudo-{d}" for d in pseudo
-    ]
+    partner = [f"train-{system.decodes}"] if system.decodes else []
+    trained = [f"train-teacher-{d}" for d in sorted(used)]
+    return partner + trained + [f"pseudo-{d}" for d in pseudo]
 
 
 def log_name(stage: Stage) -> str:
@@ -166,11 +166,12 @@ def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None
     outputs = {
         row["name"]: read_lines(work / "results" / f"{row['name']}.{suffix}")
         for row in rows
+        if not SYSTEMS[split_name(row["name"])[0]].back  # of another text
     }
-    if len(rows) > 1:
+    if len(outputs) > 1:
         found, _ = bootstrap(outputs, given, best["name"], {key: metric})
         for row in rows:
-            if row is not best:
+            if row is not best and row["name"] in found:
                 row["p"] = found[row["name"]][key].p
     return best["name"]
 

@@ -11,6 +11,7 @@ import yaml
 from sbnmt_plugin.steps import HOME, PLUGIN
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
+    MULTILINGUAL,
     PAPER,
     SYSTEMS,
     Options,
@@ -52,13 +53,13 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "jobs": (int, 1),  # steps side by side
     "environment": (dict, {}),
 }
-TRAINING_SETS = ("gold", "pl", "pl-pr", "one", "two", "three", "six")
+TRAINING_SETS = ("gold", "pl", "pl-pr", "one", "two", "three", "six", MULTILINGUAL)
 DIRECTIONS = ("l2r", "r2l")
 # whose pseudo targets a training set is made of; y_g + y_pl, too, of both: it is to
 # have the sentences that both teachers translate
 PSEUDO: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(TRAINING_SETS, DIRECTIONS),
-    **{"": (), "gold": (), "one": ("r2l",)},
+    **{"": (), "gold": (), MULTILINGUAL: (), "one": ("r2l",)},
 }
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 
@@ -214,9 +215,18 @@ def search_options(recipe: dict[str, Any]) -> list[str]:
     return [str(word) for word in words]
 
 
+def references_of(recipe: dict[str, Any], name: str) -> dict[str, Any]:
+    """The recipe as a row is scored by it: back, by the one source text."""
+    if not SYSTEMS[split_name(name)[0]].back:
+        return recipe
+    source = recipe["source"]
+    changes = {"target": source, "detokenise": recipe["detokenise"] and source}
+    return {**recipe, **changes, "score": {**recipe["score"], "references": 1}}
+
+
 def scoring_options(recipe: dict[str, Any]) -> list[str]:
     """Options by which every row's hypotheses are scored."""
-    words = []
+    words = ["--target", recipe["target"]]
     if recipe["score"]["references"] != 1:
         words += ["--references", str(recipe["score"]["references"])]
     if recipe["score"]["lowercase"]:
@@ -245,6 +255,9 @@ def training_options(recipe: dict[str, Any], name: str) -> Options:
         options |= {"--sb-fusion": "tanh", "--sb-lambda": 0.1}
     else:
         options |= {"--sb-direction": system.direction}
+    if system.back:
+        options |= {"--source-lang": recipe["target"]}
+        options |= {"--target-lang": recipe["source"]}
     options |= recipe["train"]
     if "--arch" not in system.options:
         options |= recipe["model"]

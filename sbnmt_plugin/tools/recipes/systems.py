@@ -34,7 +34,8 @@ class System:
     Attributes:
         title: in the table; {fusion} and {lambda} are filled in.
         data: training set: gold, pl (y_g + y_pl), pl-pr (y_g + y_pl + y_pr), one, two
-            or six (triples a sentence); "" where nothing is trained.
+            or six (triples a sentence), both-ways (either language into the other); ""
+            where nothing is trained.
         direction: of the model.
         family: what stands before the recipe's ``teacher_arch``; none: its
             ``teacher_arch``, or for both directions ``sb_arch``.
@@ -42,6 +43,8 @@ class System:
         starts_from: the row whose weights initialise this one.
         stages: training sets one after the other, the last being ``data``, where a
             recipe does not say otherwise; none: ``data`` alone.
+        back: whether the target is translated into the source.
+        decodes: the row whose model this one decodes with, where it trains none.
     """
 
     title: str
@@ -51,6 +54,8 @@ class System:
     options: Options = field(default_factory=dict)
     starts_from: str = ""
     stages: tuple[str, ...] = ()
+    back: bool = False
+    decodes: str = ""
 
 
 def sweep() -> dict[str, System]:
@@ -148,10 +153,29 @@ HISTORIES = {
     "ba-target": System("TA-NMT", "gold", options=recurrent("ta_nmt")),
     "ba": System("BA-NMT", "gold", options=recurrent("ba_nmt")),
 }
+TWO_WAY_OPTIONS = {
+    "--arch": "two_way",
+    "--criterion": "two_way_cross_entropy",
+    "--label-smoothing": False,  # the paper has none
+    "--share-all-embeddings": False,
+}
+MULTILINGUAL = "both-ways"
+# both translation directions: two Transformers, or one model; each row of the exchanged
+# languages stands after its partner
+TWO_WAY = {
+    "teacher-back": System("Transformer, back", "gold", back=True),
+    "two-way": System("Two-way", "gold", options=TWO_WAY_OPTIONS),
+    "two-way-back": System("Two-way, back", back=True, decodes="two-way"),
+    "multilingual": System("Multilingual Transformer", MULTILINGUAL),
+    "multilingual-back": System(
+        "Multilingual Transformer, back", back=True, decodes="multilingual"
+    ),
+}
 SWEEP = sweep()
 SYSTEMS = {
     **PAPER,
     **HISTORIES,
+    **TWO_WAY,
     **READING,
     **SWEEP,
     # one model for both directions, where the recipe says ``teachers: one``; without
@@ -162,6 +186,7 @@ OPPONENTS = ("transformer-pl", "transformer-pl-pr")  # with the same pseudo data
 GROUPS = {
     "paper": list(PAPER),
     "histories": list(HISTORIES),
+    MULTILINGUAL: ["teacher-l2r", *TWO_WAY],
     "reading": list(READING),
     "sweep": list(SWEEP),
 }
@@ -231,8 +256,9 @@ def interacts(name: str) -> bool:
 
 def has_links(name: str) -> bool:
     """Whether the row has a model of its own whose attention links L2R text."""
-    system = SYSTEMS[split_name(name)[0]]
-    return bool(system.data) and system.direction != "r2l" and not is_rescored(name)
+    base, _ = split_name(name)
+    other = is_rescored(name) or base in TWO_WAY
+    return bool(SYSTEMS[base].data) and SYSTEMS[base].direction != "r2l" and not other
 
 
 def describe(name: str, options: Options) -> str:

@@ -19,7 +19,12 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, words_of
-from sbnmt_plugin.tools.recipes.systems import SYSTEMS, describe, split_name
+from sbnmt_plugin.tools.recipes.systems import (
+    MULTILINGUAL,
+    SYSTEMS,
+    describe,
+    split_name,
+)
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 TRIPLES = ("one", "two", "three", "six")
@@ -62,14 +67,20 @@ class Training(Corpus):
         if kind == "gold":
             return gold
         folder = self.work / f"data-{kind}"
-        if not self.bench.has(folder):
+        if kind == MULTILINGUAL and not self.bench.has(folder):
+            text = self.both_ways()
+            texts = {split: text / split for split in ("train", "valid", "test")}
+            purpose = "Binarise them, with one dictionary, which has the tags"
+            self.binarise(folder, purpose, texts, "--joined-dictionary")
+        elif not self.bench.has(folder):
             words = ["--srcdict", gold / f"dict.{self.source}.txt"]
             if "--joined-dictionary" in self.settings["preprocess"]:
                 words += ["--joined-dictionary"]
             else:
                 words += ["--tgtdict", gold / f"dict.{self.target}.txt"]
             purpose = "Binarise them, with the gold text's dictionaries"
-            self.binarise(folder, purpose, self.examples(kind), *words)
+            texts = {"train": self.examples(kind), **self.held_out()}
+            self.binarise(folder, purpose, texts, *words)
         return folder
 
     @exclusive
@@ -92,8 +103,32 @@ class Training(Corpus):
             self.step(f"examples/{kind}", purpose, last, *words)
         return output
 
+    @exclusive
+    def both_ways(self) -> Path:
+        """The gold text in both translation directions, tagged."""
+        folder = self.work / "examples" / MULTILINGUAL
+        if not self.bench.has(folder):
+            words = ["--text", self.bpe(), "-s", self.source, "-t", self.target]
+            purpose = "Write every pair both ways, a tag before the source"
+            words = ["sbnmt", "both-ways", *words, "--output", folder]
+            self.step("examples/both-ways", purpose, folder, *words)
+        return folder
+
+    @exclusive
+    def way_back(self) -> Path:
+        """The test set the other way round, for a model of :meth:`both_ways`."""
+        folder = self.work / f"data-{MULTILINGUAL}-back"
+        if not self.bench.has(folder):
+            known = self.training_data(MULTILINGUAL) / f"dict.{self.source}.txt"
+            words = ["--srcdict", known, "--joined-dictionary"]
+            purpose = "Binarise the test set the other way round, by its dictionary"
+            self.binarise(folder, purpose, {"test": self.both_ways() / "back"}, *words)
+        return folder
+
     def model(self, name: str) -> Path:
-        """Train a row, or continue where it was interrupted; its checkpoint."""
+        """Train a row, or continue where it was interrupted; its checkpoint, or that of
+        the row with whose it decodes."""
+        name = SYSTEMS[split_name(name)[0]].decodes or name
         return self.trained(same_training(self.settings, name))
 
     @exclusive

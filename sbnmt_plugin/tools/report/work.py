@@ -27,9 +27,10 @@ def languages(work: Path) -> tuple[str, str]:
 
 
 def is_row(text: Path) -> bool:
-    """Whether a text in ``results`` is a row's, and scored."""
-    base = text.stem.partition("@")[0]
-    return base in SYSTEMS and text.with_suffix(".json").is_file()
+    """Whether a text in ``results`` is a row's, scored, and of the target language."""
+    system = SYSTEMS.get(text.stem.partition("@")[0])
+    scored = text.with_suffix(".json").is_file()
+    return system is not None and not system.back and scored
 
 
 def rank(name: str) -> tuple[int, int]:

@@ -1,0 +1,75 @@
+"""Write a bitext in both translation directions, for one Transformer of both.
+
+    sbnmt both-ways --text bpe -s en -t de --output both
+    sbnmt binarise -s en -t de --trainpref both/train --validpref both/valid \\
+        --testpref both/test --destdir data-both --joined-dictionary
+
+TEXT holds train, valid and test of both languages.  In OUTPUT the sources of train and
+valid are every pair's source and then every pair's target, each after a tag that says
+into what it is to be translated (<2de>); test is the test set with its tags, and back
+the same the other way round, whose source text has the source language's ending, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.text import each_parallel, write_lines
+from sbnmt_plugin.tools.unfinished import new_folder
+
+# split -> the text it is made of, and which ways
+SPLITS = {
+    "train": ("train", (0, 1)),
+    "valid": ("valid", (0, 1)),
+    "test": ("test", (0,)),
+    "back": ("test", (1,)),
+}
+
+
+def tag(language: str) -> str:
+    """What stands before a text that is to be translated into a language."""
+    return f"<2{language}>"
+
+
+def write_both_ways(text: Path, output: Path, languages: tuple[str, str]) -> None:
+    """All splits of a text, tagged.
+
+    Raises:
+        FileNotFoundError, ValueError: a text is missing, or the two of a split are of
+            different lengths.
+    """
+    for split, (origin, ways) in SPLITS.items():
+        files = [text / f"{origin}.{language}" for language in languages]
+        for side, language in enumerate(languages):
+            path = output / f"{split}.{language}"
+            write_lines(
+                path,
+                (
+                    pair[1 - way] if side else f"{tag(languages[1 - way])} {pair[way]}"
+                    for way in ways
+                    for pair in each_parallel(*files)
+                ),
+            )
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    parser.add_argument("--text", required=True, help="folder of the texts", type=Path)
+    parser.add_argument("-s", "--source-lang", required=True)
+    parser.add_argument("-t", "--target-lang", required=True)
+    parser.add_argument("--output", required=True, help="new folder", type=Path)
+    args = parser.parse_args()
+    languages = args.source_lang, args.target_lang
+    if languages[0] == languages[1]:
+        raise ValueError(
+            f"--source-lang and --target-lang must be two languages, but both are "
+            f"{languages[0]}"
+        )
+    if args.output.exists():
+        raise FileExistsError(
+            f"--output {args.output} must be a new folder, but exists: remove it or "
+            "choose another"
+        )
+    with new_folder(args.output) as folder:
+        write_both_ways(args.text, folder, languages)

@@ -1,0 +1,192 @@
+"""Rows of both translation directions: trained, decoded, scored the right way round."""
+
+import json
+import runpy
+import sys
+from pathlib import Path
+from unittest import mock
+
+import in_process
+import pytest
+import yaml
+from commands import ROOT
+from test_scripts import call
+
+from sbnmt_plugin.tools.commands import both_ways
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import results, runner, systems
+from sbnmt_plugin.tools.recipes import settings as recipes
+from sbnmt_plugin.tools.text import read_lines, write_lines
+
+FOLDER = ROOT / "examples" / "toy_swap"
+CHECK = runpy.run_path(str(FOLDER / "check.py"))
+
+
+def small_recipe(folder, **changes):
+    """The recipe with almost no data and one epoch."""
+    settings = yaml.safe_load((FOLDER / "recipe.yaml").read_text())
+    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1}
+    settings |= {"average": 0, "jobs": 1, **changes}
+    folder.mkdir(parents=True)
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
+    script = (FOLDER / "prepare.py").read_text()
+    sizes = '"train": 6000, "valid": 200, "test": 300'
+    assert sizes in script
+    (folder / "prepare.py").write_text(script.replace(sizes, in_process.SMALL))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """A run of all rows."""
+    folder = tmp_path_factory.mktemp("both-ways")
+    with mock.patch.object(runner.Runner, "run", in_process.run):
+        call(run_recipe, small_recipe(folder / "recipe"), "--work", folder / "work")
+    return folder / "work"
+
+
+def test_every_row_is_scored_against_the_language_that_it_writes(work):
+    made = json.loads((work / "table.json").read_text())
+    names = [row["name"] for row in made["rows"]]
+    assert names == ["teacher-l2r", *systems.TWO_WAY]
+    for name in names:
+        side = "src" if name.endswith("back") else "tgt"
+        printed = (
+            work / "results" / f"{name}.generate" / "generate-test.txt"
+        ).read_text()
+        gold = [x.split("\t", 1) for x in printed.splitlines() if x.startswith("T-")]
+        texts = {int(key[2:]): text for key, text in gold}
+        lines = read_lines(work / "text" / f"test.{side}")
+        assert [texts[i] for i in range(len(lines))] == lines, name
+        assert len(read_lines(work / "results" / f"{name}.tok")) == len(lines)
+
+
+def test_rows_that_go_back_train_nothing_or_the_other_way_round(work):
+    for name in "two-way-back", "multilingual-back":
+        assert not (work / name).exists()
+        assert not (work / "logs" / f"train-{name}.log").exists()
+    options = json.loads((work / "teacher-back" / "options.json").read_text())
+    assert (options["--source-lang"], options["--target-lang"]) == ("tgt", "src")
+    rows = {r["name"]: r for r in json.loads((work / "table.json").read_text())["rows"]}
+    assert "updates" not in rows["two-way-back"]
+    assert rows["two-way-back"]["total seconds"] == rows["two-way"]["total seconds"]
+
+
+def test_the_multilingual_text_is_every_pair_both_ways(work):
+    plain, both = work / "text", work / "examples" / "both-ways"
+    sides = {end: read_lines(plain / f"train.{end}") for end in ("src", "tgt")}
+    found = {end: read_lines(both / f"train.{end}") for end in ("src", "tgt")}
+    forth = [f"<2tgt> {line}" for line in sides["src"]]
+    assert found["src"] == forth + [f"<2src> {line}" for line in sides["tgt"]]
+    assert found["tgt"] == sides["tgt"] + sides["src"]
+    back = read_lines(both / "back.src")
+    assert back == [f"<2src> {line}" for line in read_lines(plain / "test.tgt")]
+    assert read_lines(both / "back.tgt") == read_lines(plain / "test.src")
+    one, other = (
+        (work / f"data-both-ways{end}" / "dict.src.txt").read_bytes()
+        for end in ("", "-back")
+    )
+    assert one == other and b"<2src> " in one and b"<2tgt> " in one
+
+
+def test_texts_that_do_not_fit_are_refused(tmp_path):
+    for split in "train", "valid", "test":
+        write_lines(tmp_path / f"{split}.a", ["x"])
+        write_lines(tmp_path / f"{split}.b", ["y", "z"])
+    words = ["--text", tmp_path, "-s", "a", "--output", tmp_path / "made"]
+    with pytest.raises(ValueError, match="lines"):
+        call(both_ways, *words, "-t", "b")
+    assert not (tmp_path / "made").exists()
+    with pytest.raises(ValueError, match="must be two languages, but both are a"):
+        call(both_ways, *words, "-t", "a")
+    (tmp_path / "made").mkdir()
+    with pytest.raises(FileExistsError, match="must be a new folder"):
+        call(both_ways, *words, "-t", "b")
+
+
+def test_a_row_of_both_ways_is_trained_as_it_says():
+    multi30k = recipes.load_recipe(ROOT / "examples" / "multi30k", small=True)
+    options = recipes.training_options(multi30k, "two-way")
+    assert options["--criterion"] == "two_way_cross_entropy"
+    assert not {"--label-smoothing", "--share-all-embeddings"} & set(options)
+    assert not [name for name in options if name.startswith("--encoder-")]
+    back = recipes.training_options(multi30k, "teacher-back")
+    assert (back["--source-lang"], back["--target-lang"]) == ("de", "en")
+    scored = recipes.references_of(
+        {**multi30k, "score": {"references": 4}}, "two-way-back"
+    )
+    assert (scored["target"], scored["detokenise"]) == ("en", "en")
+    assert scored["score"]["references"] == 1
+    assert recipes.references_of(multi30k, "two-way") is multi30k
+    assert results.needs(multi30k, "two-way-back") == ["train-two-way"]
+    assert systems.rows(["two-way"]) == ["two-way"]
+    assert systems.rows(["both-ways"]) == ["teacher-l2r", *systems.TWO_WAY]
+    with pytest.raises(ValueError, match="two-way-back trains nothing"):
+        systems.rows(["two-way-back@2"])
+
+
+# the toy
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """Pairs of lines of the test set."""
+    folder = tmp_path_factory.mktemp("text")
+    with mock.patch.object(sys, "argv", ["prepare.py", "--output", str(folder)]):
+        runpy.run_path(str(FOLDER / "prepare.py"), run_name="__main__")
+    return list(zip(*(read_lines(Path(folder, f"test.{x}")) for x in ("src", "tgt"))))
+
+
+def assert_says_all_of_the_other(pairs):
+    """Each word of the one belongs to one of the other, and its ending to its noun."""
+    meaning, classes = {}, {}
+    for source, target in pairs:
+        ours, theirs = source.split(), target.split()
+        assert len(ours) == len(theirs) and len(ours) % 2 == 0
+        for place in range(0, len(ours), 2):
+            adjective, noun = ours[place : place + 2]
+            other, inflected = theirs[place : place + 2]
+            stem, ending = inflected[:3], inflected[3:]
+            assert meaning.setdefault(noun, other) == other
+            assert meaning.setdefault(adjective, stem) == stem
+            assert classes.setdefault(noun, ending) == ending
+    assert len(set(meaning.values())) == len(meaning) == 40
+    assert set(classes.values()) == {"o", "in", "u"}
+
+
+def test_each_text_says_all_of_the_other(text):
+    assert len(text) == 300
+    assert_says_all_of_the_other(text)
+
+
+def test_an_ending_that_nobody_could_know_is_noticed(text):
+    source, target = text[0]
+    words = target.split()
+    words[1] = words[1][:3] + "x"
+    with pytest.raises(AssertionError):
+        assert_says_all_of_the_other([(source, " ".join(words)), *text])
+
+
+def test_another_end_is_another_word(text):
+    lines = [source for source, _ in text]
+    for before, after in zip(lines, CHECK["with_another_end"](lines)):
+        assert before.split()[:-1] == after.split()[:-1]
+        assert before.split()[-1] != after.split()[-1]
+
+
+def test_the_verdicts_can_fail():
+    good = {
+        "teacher-l2r": {"parameters": 60},
+        "two-way": {"BLEU": 95.0, "parameters": 100},
+        "two-way-back": {"BLEU": 91.0},
+    }
+    assert all(holds for _, holds in CHECK["verdicts"](good, [99.0, 98.0]))
+    broken = [
+        ({"two-way": {"BLEU": 89.9, "parameters": 100}}, [99.0, 99.0]),
+        ({"two-way-back": {"BLEU": 20.0}}, [99.0, 99.0]),
+        ({"teacher-l2r": {"parameters": 50}}, [99.0, 99.0]),
+        ({}, [94.0, 99.0]),
+        ({}, [99.0, 94.0]),
+    ]
+    for place, (changes, changed) in enumerate(broken):
+        assert not CHECK["verdicts"]({**good, **changes}, changed)[place][1]
