@@ -44,9 +44,9 @@ def crippled(**options):
     return sb_model(sb_lambda=0.9, **options), sb_model(sb_lambda=0.0, **options)
 
 
-def assert_rescored(models, twins, weight, temperature=1.0):
+def assert_rescored(models, twins, weight, temperature=1.0, **more):
     inputs = source(models[0], LENGTHS)
-    options = {**OPTIONS, "temperature": temperature}
+    options = {**OPTIONS, "temperature": temperature, **more}
     plain = generate(models, inputs, **options)
     found = generate(models, inputs, rescore=weight, **options)
     for b, (before, after) in enumerate(zip(plain, found)):
@@ -71,6 +71,52 @@ def assert_rescored(models, twins, weight, temperature=1.0):
 def test_rescoring_equals_the_reference(weight):
     model, twin = crippled()
     assert_rescored([model], [twin], weight)
+
+
+def rows_forced(monkeypatch, model, **options):
+    """How many streams are scored once more, and how many were asked about."""
+    streams = []
+    score = rescoring.alone
+
+    def counted(scorers, asked, *others):
+        streams.extend(len(own) for own in asked)
+        return score(scorers, asked, *others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rescoring, "alone", counted)
+        inputs = source(model, LENGTHS)
+        found = generate([model], inputs, rescore=1.0, **{**OPTIONS, **options})
+    texts = [{tuple(h["tokens"].tolist()) for h in own} for own in found]
+    return sum(streams), 2 * sum(map(len, texts))
+
+
+@pytest.mark.parametrize("unkpen", [0.0, 0.7])
+def test_without_interaction_the_searchs_scores_are_enough(monkeypatch, unkpen):
+    """Of the own direction, to 1e-10; a penalty is in them that is not the model's."""
+    model, twin = crippled()
+    assert_rescored([twin], [twin], 0.5, unkpen=unkpen)
+    forced, all_of_them = rows_forced(monkeypatch, twin, unkpen=unkpen)
+    assert forced == all_of_them if unkpen else forced <= all_of_them // 2
+    forced, all_of_them = rows_forced(monkeypatch, model)
+    assert forced == all_of_them
+
+
+def test_scores_that_depend_on_the_other_stream_are_not_taken(monkeypatch):
+    model, twin = crippled()
+    monkeypatch.setattr(type(model.decoder), "interacts", False)
+    with pytest.raises(AssertionError):
+        assert_rescored([model], [twin], 0.5)
+
+
+@pytest.mark.parametrize("fusion", ["tanh", "relu", "linear", "gate"])
+def test_a_decoder_knows_whether_it_interacts(fusion):
+    if fusion == "gate":
+        assert sb_model(sb_fusion=fusion).decoder.interacts
+        return
+    for weight, learned in (0.1, False), (0.0, True):
+        options = {"sb_lambda": weight, "sb_learn_lambda": learned}
+        assert sb_model(sb_fusion=fusion, **options).decoder.interacts
+    assert not sb_model(sb_fusion=fusion, sb_lambda=0.0).decoder.interacts
 
 
 def test_rescoring_by_an_ensemble_with_a_temperature_equals_the_reference():

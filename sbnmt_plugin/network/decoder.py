@@ -53,6 +53,11 @@ class SBTransformerDecoder(TransformerDecoderBase):
         wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
         return fsdp_wrap(layer, min_num_params=wrap)
 
+    @property
+    def interacts(self) -> bool:
+        """Whether any layer adds of the future what is not nothing."""
+        return any(layer.self_attn.fusion.adds for layer in self.layers)
+
     def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> KVCache:
         """An empty cache: see :meth:`protocol.Decoder.start`."""
         return KVCache(layout, encoder_out, weights)

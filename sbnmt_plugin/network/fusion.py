@@ -38,6 +38,11 @@ class Interpolation(nn.Module):
             del self.weight
             self.weight = nn.Parameter(torch.full((channels,), float(weight)))
 
+    @property
+    def adds(self) -> bool:
+        """Whether anything is added of the future: not with a fixed λ of 0."""
+        return isinstance(self.weight, Tensor) or self.weight != 0
+
     def parts(self, history: Tensor, future: Tensor) -> tuple[Tensor, Tensor]:
         """What history and what future contribute; their sum is the fusion.
 
@@ -73,6 +78,8 @@ class Gate(nn.Module):
         head_dim: C/H.
         dropout: as in :class:`Interpolation`.
     """
+
+    adds = True
 
     def __init__(self, head_dim: int, dropout: float = 0.0) -> None:
         super().__init__()

@@ -72,7 +72,13 @@ class Decoder(Protocol[State]):
 
 @runtime_checkable
 class Forced(Protocol):
-    """A decoder of both directions that scores given texts, too: for rescoring."""
+    """A decoder of both directions that scores given texts, too: for rescoring.
+
+    Attributes:
+        interacts: whether what a stream may write next depends on the other stream.
+    """
+
+    interacts: bool
 
     def log_probabilities(
         self,
