@@ -117,6 +117,24 @@ def test_a_preempted_job_is_queued_again_and_ends_well(tmp_path):
     assert lines.count("5 sentences, done") == 1
 
 
+@pytest.mark.parametrize("whom", ["the command", "its job"])
+def test_a_terminated_job_has_not_ended_by_itself(tmp_path, whom):
+    """Slurm tells all processes; some commands then exit with a status of their own."""
+    name = tmp_path / "a"
+    follower = follows(name, *patient(name, status=1))
+    wait_for(lambda: begun(name))
+    job = begun(name)[0]
+    if whom == "its job":
+        os.kill(job, signal.SIGTERM)
+        put(Path(f"{name}.go"))
+    else:
+        (child,) = Path(f"/proc/{job}/task/{job}/children").read_text().split()
+        os.kill(int(child), signal.SIGTERM)
+    _, said = follower.communicate(timeout=60)
+    assert "must leave its exit status, but the cluster knows" in said
+    assert not (tmp_path / "a.jobs" / "0.status").exists()
+
+
 def test_a_job_that_is_gone_is_an_error(tmp_path):
     name = tmp_path / "a"
     follower = follows(name)

@@ -828,12 +828,19 @@ def committed():
     ]
 
 
+EARLIER = ROOT / "examples" / "multi30k" / "release-0.1.0-small.json"
+
+
 def test_toy_and_small_tables_are_committed():
     names = {f"{path.parent.name}/{path.name}" for path, _ in committed()}
     assert names >= {"toy/results.json", "multi30k/results-small.json"}
 
 
-@pytest.mark.parametrize(("path", "page"), committed(), ids=lambda p: p.parent.name)
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [*committed(), (EARLIER, EARLIER.parent / "README.md")],
+    ids=lambda p: p.parent.name,
+)
 def test_pages_show_the_committed_numbers(path, page, capsys):
     call(show_table, path)
     text = page.read_text(encoding="utf-8")

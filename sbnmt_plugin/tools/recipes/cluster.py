@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 EXECUTORS = ("slurm", "local")
 DEFAULTS = {"timeout_min": 1440, "stderr_to_stdout": True}
 TIMEOUTS = 1000  # each continues where it was
-LOOK, ASK = (
-    0.5,
-    15.0,
-)  # seconds between looks at files, between questions to the cluster
+LOOK = 0.5  # seconds between looks at files
+ASK = 15.0  # seconds between questions to the cluster
 BOOKS = "jobs.json"
 Telling = Callable[[int, str], None]  # takes which command it is, and a line of its log
 
@@ -57,8 +55,10 @@ class Job:
     status: Path
 
     def __call__(self) -> None:
+        told: list[int] = []
+        signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
         status = self.command.run(lambda line: None)
-        if status in (-signal.SIGTERM, 128 + signal.SIGTERM):
+        if told or status in (-signal.SIGTERM, 128 + signal.SIGTERM):
             # cancelled, or preempted and soon queued again: this was not its end
             os._exit(128 + signal.SIGTERM)
         with new_file(self.status) as file:

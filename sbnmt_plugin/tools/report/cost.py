@@ -47,9 +47,7 @@ def cost(points: Points, metric: str, less_is_better: bool = False) -> Figure:
             colour, marker = looks[name]
             axis.plot(minutes, score, marker, color=colour, label=name)
         axis.set_xlim(left=0)
-        axis.set_xlabel(
-            "minutes of the whole chain: teachers, pseudo targets, training"
-        )
+        axis.set_xlabel("minutes of the whole chain")
         axis.set_ylabel(metric)
         canvas.legend(loc="outside right upper")
     caption = (
