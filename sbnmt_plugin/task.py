@@ -228,7 +228,7 @@ class SBTranslationTask(TranslationTask):
             saved = getattr(cfg, "sb_dictionaries", None) or ()
             two_way = getattr(cfg, "two_way_languages", None)
             if two_way and exchanged_languages(two_way, *languages):
-                saved = saved[::-1]
+                saved = list(saved)[::-1]
             if not saved and not self._warned:
                 self._warned = True
                 logger.warning(

@@ -931,6 +931,9 @@ def test_multi30k_is_prepared_from_raw_files(tmp_path):
         "zwei hunde !",
     ]
     assert texts.read_lines(tmp_path / "text" / "test.ref.de")[1] == "zwei hunde!"
+    english = texts.read_lines(tmp_path / "test2016.en")  # for rows that go back
+    lowered = [line.lower() for line in english]
+    assert texts.read_lines(tmp_path / "text" / "test.ref.en") == lowered
 
 
 def test_writing_texts_is_seeded(tmp_path):

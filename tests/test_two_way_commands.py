@@ -160,7 +160,10 @@ def test_its_criterion_is_for_no_other_model(gold_data, tmp_path):
         run_train(gold_data, tmp_path, *words)
 
 
-def test_alignments_are_refused(gold_data, tmp_path):
-    path = run_train(gold_data, tmp_path, *TWO_WAY, "--max-epoch", 1)
+def test_bleu_validates_but_alignments_are_refused(gold_data, tmp_path):
+    words = ["--eval-bleu", "--eval-bleu-args", '{"beam": 2}', "--sb-autocast"]
+    words += ["--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
+    path = run_train(gold_data, tmp_path, *TWO_WAY, *words, "--max-epoch", 1)
+    assert 0 <= load(path)["extra_state"]["val_loss"] < 100
     with pytest.raises(ValueError, match="--print-alignment, as sbnmt aer, needs"):
         run_generate(gold_data, path, *L2R, "--print-alignment", "hard")

@@ -32,10 +32,12 @@ def main() -> None:
     for split, name in FILES.items():
         texts = read_parallel(data / f"{name}.en", data / f"{name}.de")
         if split != "train":
-            reference = texts[1]
-            if args.lowercase:
-                reference = [line.lower() for line in reference]
-            write_lines(output / f"{split}.ref.de", reference)
+            for language, reference in zip(
+                ("en", "de"), texts
+            ):  # either may be written
+                if args.lowercase:
+                    reference = [line.lower() for line in reference]
+                write_lines(output / f"{split}.ref.{language}", reference)
         for language, lines in zip(("en", "de"), texts):
             tokens = tokenise(lines, language, args.lowercase)
             write_lines(output / f"{split}.{language}", tokens)
