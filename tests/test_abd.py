@@ -57,14 +57,6 @@ def silence(model):
 # each half is a Transformer
 
 
-@pytest.fixture
-def float64_fairseq(monkeypatch):
-    """fairseq's cross-attention casts its softmax to float32; keep float64."""
-    monkeypatch.setattr(
-        "fairseq.utils.softmax", lambda x, dim, onnx_trace=False: x.softmax(dim)
-    )
-
-
 def assert_is_a_transformer(model, direction, **options):
     """Property 1: fairseq's decoder with the same weights."""
     own, other = ("decoder.", "backward_decoder.")[:: 1 if direction == L2R else -1]

@@ -42,8 +42,8 @@ def best(output):
     return {i: rows[0] for i, rows in lines(output, "H").items()}
 
 
-def test_generate_writes_what_fairseq_writes(data, model):
-    output = run_generate(data, model, "--nbest", 3)
+def assert_prints_three_hypotheses(output):
+    """All lines that fairseq writes, and in their order."""
     count = SIZES["test"]  # 21 is no multiple of 8: the last batch is there too
     for kind in "STHDP":
         assert sorted(lines(output, kind)) == list(range(count))
@@ -56,6 +56,10 @@ def test_generate_writes_what_fairseq_writes(data, model):
             assert "<" not in text
     assert f"Translated {count} sentences" not in output  # that is logged, not printed
     assert "Generate test with beam=4: BLEU4 = " in output
+
+
+def test_generate_writes_what_fairseq_writes(data, model):
+    assert_prints_three_hypotheses(run_generate(data, model, "--nbest", 3))
 
 
 def test_it_has_learned_something(data, trained):

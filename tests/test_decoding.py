@@ -408,17 +408,6 @@ TEACHERS = [
 ]
 
 
-@pytest.fixture
-def float64_fairseq(monkeypatch):
-    """fairseq casts its softmaxes to float32; keep float64."""
-    monkeypatch.setattr(
-        "fairseq.utils.softmax", lambda x, dim, onnx_trace=False: x.softmax(dim)
-    )
-    monkeypatch.setattr(
-        "fairseq.utils.log_softmax", lambda x, dim, onnx_trace=False: x.log_softmax(dim)
-    )
-
-
 def both_ways(monkeypatch, model, **options):
     """A teacher's results with our attention and with fairseq's, in our search."""
     ours = generate([model], directions=(L2R,), **options)

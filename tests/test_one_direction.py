@@ -6,9 +6,8 @@ from argparse import Namespace
 import pytest
 import torch
 from commands import BA, TWO_WAY, lines, load, run_generate, run_interactive, run_train
-from conftest import SIZES
 from helpers import live_of, rnn_model, source, target, two_way_model
-from test_commands import best
+from test_commands import assert_prints_three_hypotheses, best
 from test_scripts import call
 
 from sbnmt_plugin.network.rnnsearch import RNNSearchModel
@@ -43,14 +42,7 @@ def output(data, model):
 
 
 def test_generate_writes_what_fairseq_writes(output):
-    for kind in "STHDP":
-        assert sorted(lines(output, kind)) == list(range(SIZES["test"]))
-    for i, rows in lines(output, "H").items():
-        assert len(rows) == 3
-        values = [float(row[0]) for row in rows]
-        assert values == sorted(values, reverse=True)
-        for (_, text), (scores,) in zip(rows, lines(output, "P")[i]):
-            assert len(scores.split()) == len(text.split()) + 1
+    assert_prints_three_hypotheses(output)
 
 
 def test_batch_size_does_not_matter(data, model):

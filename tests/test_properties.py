@@ -88,14 +88,6 @@ def assert_is_a_transformer(model, plain):
         torch.testing.assert_close(ours[direction::2][shown], expected[shown], **EXACT)
 
 
-@pytest.fixture
-def float64_fairseq(monkeypatch):
-    """fairseq's cross-attention casts its softmax to float32; keep float64."""
-    monkeypatch.setattr(
-        "fairseq.utils.softmax", lambda x, dim, onnx_trace=False: x.softmax(dim)
-    )
-
-
 @pytest.mark.usefixtures("float64_fairseq")
 @pytest.mark.parametrize("fusion", ["tanh", "linear", "relu"])
 @pytest.mark.parametrize("before", [False, True])
