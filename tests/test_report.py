@@ -431,6 +431,18 @@ def test_a_section_without_input_says_why(given):
     assert not list(folder.glob(".out*"))
 
 
+@pytest.mark.parametrize("rate", [None, 12.5])
+def test_without_the_aligner_section_7_says_so(given, rate):
+    folder, command = given
+    put(folder / "aer", json.dumps({"AER": {"score": rate}}))
+    more = [] if rate is None else ["--aer", f"one={folder / 'aer'}"]
+    call(report, *command, *more, "--aligner-runs", 0)
+    html = (folder / "out" / "report.html").read_text()
+    assert "Asked for: --aligner-runs 0." in html
+    numbers = json.loads((folder / "out" / "numbers.json").read_text())
+    assert ("aer" in numbers["alignment"]) == (rate is not None)
+
+
 @pytest.mark.parametrize(
     "words, message",
     [
@@ -499,7 +511,10 @@ def test_one_system_has_no_paired_test():
 @pytest.mark.parametrize("detokenised", [False, True])
 def test_a_recipes_folder_fills_everything_in(given, detokenised):
     folder, _ = given
-    work, names = folder / "work", ("teacher-l2r", "rerank", "sb")
+    work, names = (
+        folder / "work",
+        ("teacher-l2r", "rerank", "sb@2", "sb+rescored", "sb"),
+    )
     put(work / "data" / "test.en-de.en.idx")
     lines = inputs.read_lines(folder / "src")
     put(work / "text" / "test.en", *lines)
@@ -517,7 +532,9 @@ def test_a_recipes_folder_fills_everything_in(given, detokenised):
     args = report.parser().parse_args(["--work", str(work), "--output", "x"])
     bitext = work_module.from_work(args)
     found, _ = build.read_inputs(args)
-    assert list(found.systems) == ["teacher-l2r", "rerank", "sb"]  # as in the table
+    # as in the table
+    order = ["teacher-l2r", "rerank", "sb", "sb@2", "sb+rescored"]
+    assert list(found.systems) == order
     assert list(found.races) == list(found.train_logs) == ["sb"] and bitext == ()
     assert found.tokenised[1] == [GOLDS[0]]
     assert found.tokenised[0]["sb"] == OUTPUTS["one"]

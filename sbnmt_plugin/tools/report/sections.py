@@ -146,6 +146,8 @@ def source_lengths(given: Inputs, uppers: list[int] | None) -> Section:
 def translation_errors(given: Inputs, runs: int) -> Section:
     """7: over- and under-translation, estimated; and AER, where it is known."""
     title = "Over- and under-translation (estimate)"
+    if not runs:
+        return without_aligner(given, title, "Asked for: --aligner-runs 0.")
     try:
         found, plain = alignment.estimate(
             given.source_tokens,
@@ -159,9 +161,7 @@ def translation_errors(given: Inputs, runs: int) -> Section:
             "The word aligner is not installed: pip install 'sbnmt-plugin[report]' "
             "(eflomal, needs a C compiler)."
         )
-        if not given.error_rates:
-            return Section("alignment", title, missing=reason)
-        return Section("alignment", title, reason, error_rates(given))
+        return without_aligner(given, title, reason)
 
     def mean(values: list[float]) -> float:
         return sum(values) / len(values)
@@ -197,6 +197,13 @@ def translation_errors(given: Inputs, runs: int) -> Section:
         [figures.translation_errors(over, under)],
         [alignment.DEFINITION],
     )
+
+
+def without_aligner(given: Inputs, title: str, reason: str) -> Section:
+    """What is left of section 7, and why the rest is not there."""
+    if given.error_rates:
+        return Section("alignment", title, reason, error_rates(given))
+    return Section("alignment", title, missing=reason)
 
 
 def error_rates(given: Inputs) -> list[Table]:

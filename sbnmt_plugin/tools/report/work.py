@@ -6,7 +6,12 @@ import argparse
 from pathlib import Path
 
 from sbnmt_plugin.steps import command_of
-from sbnmt_plugin.tools.recipes.systems import SYSTEMS, split_name
+from sbnmt_plugin.tools.recipes.systems import (
+    SYSTEMS,
+    is_rescored,
+    split_name,
+    trained_as,
+)
 from sbnmt_plugin.tools.text import read_lines
 
 
@@ -28,15 +33,15 @@ def languages(work: Path) -> tuple[str, str]:
 
 def is_row(text: Path) -> bool:
     """Whether a text in ``results`` is a row's, scored, and of the target language."""
-    system = SYSTEMS.get(text.stem.partition("@")[0])
+    system = SYSTEMS.get(trained_as(text.stem).partition("@")[0])
     scored = text.with_suffix(".json").is_file()
     return system is not None and not system.back and scored
 
 
-def rank(name: str) -> tuple[int, int]:
+def rank(name: str) -> tuple[int, bool, int]:
     """The order of the comparison's table."""
     base, seed = split_name(name)
-    return list(SYSTEMS).index(base), seed
+    return list(SYSTEMS).index(base), is_rescored(name), seed
 
 
 def from_work(args: argparse.Namespace) -> tuple[Path, ...]:
