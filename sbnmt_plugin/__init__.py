@@ -15,7 +15,11 @@ __version__ = "0.2.0"
 
 
 def _is_command() -> bool:
-    """Whether this process is ``sbnmt``, or ``python -m sbnmt_plugin``."""
+    """Whether this process is ``sbnmt``, or ``python -m sbnmt_plugin``; or a job on a
+    cluster that only starts a command (see :mod:`tools.recipes.cluster`).
+    """
+    if "SBNMT_JOB" in os.environ and "submitit.core._submit" in sys.orig_argv:
+        return True
     called = sys.argv[0] if sys.argv else ""
     if called == "-m":  # what it is while Python looks for the module
         words = sys.orig_argv

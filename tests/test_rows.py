@@ -58,7 +58,9 @@ def test_a_row_is_trained_as_it_says():
     assert teacher["--sb-direction"] == "r2l"
     assert "--sb-lambda" not in teacher
     assert recipes.training_options(recipe, "sb-lambda0")["--sb-lambda"] == 0
-    rnmt = recipes.training_options(recipe, "rnmt")
+    assert recipes.training_options(recipe, "rnmt")["--arch"] == "lstm"
+    others = recipes.load_recipe(ROOT / "examples" / "multi30k", small=False)
+    rnmt = recipes.training_options(others, "rnmt")
     assert rnmt["--arch"] == "lstm_luong_wmt_en_de"
     for name, arch in zip(systems.rows(["histories"]), ("rnnsearch", "sa", "ta", "ba")):
         histories = recipes.training_options(recipe, name)

@@ -305,12 +305,13 @@ def clean_environment() -> Iterator[None]:
     from submitit.helpers import clean_env
 
     before = dict(os.environ)
+    own = {**child_environment(), "SBNMT_JOB": "1"}
     with clean_env():
-        os.environ.update(child_environment())
+        os.environ.update(own)
         try:
             yield
         finally:
-            for name in child_environment():
+            for name in own:
                 os.environ.pop(name)
                 if name in before:
                     os.environ[name] = before[name]
