@@ -16,7 +16,7 @@ import pytest
 from test_reliability import environment
 from test_scripts import call, put
 
-from sbnmt_plugin.tools.commands import translate
+from sbnmt_plugin.tools.commands import recipe, translate
 from sbnmt_plugin.tools.recipes import cluster, costs, runner
 from sbnmt_plugin.tools.recipes.cluster import Cluster
 from sbnmt_plugin.tools.recipes.logged import Logged
@@ -233,6 +233,20 @@ def test_what_is_asked_of_a_cluster_is_checked(tmp_path, monkeypatch):
         Cluster("local").made(tmp_path / "jobs", None)
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--launcher", "torchrun"], "--launcher and --executor exclude each other"),
+        (["--print"], "--executor is for a run"),
+    ],
+)
+def test_a_recipe_has_one_way_to_run(tmp_path, words, reason):
+    work = [] if "--print" in words else ["--work", tmp_path / "work"]
+    with refused(reason):
+        call(recipe, "toy", *work, "--executor", "local", *words)
+    assert not (tmp_path / "work").exists()
+
+
 def test_slurms_answers_are_understood(tmp_path, monkeypatch):
     squeue = put(tmp_path / "squeue", "#!/bin/sh", 'cat "$ANSWER.out"', "exit $STATUS")
     squeue.chmod(0o755)
@@ -262,6 +276,8 @@ def test_an_array_of_jobs_translates_as_one_command_does(data, teacher, tmp_path
     assert all(path.exists() for path in logs)
     with refused("--executor starts all workers: leave --worker out"):
         call(translate, *words, "--output", two, *asked, "--worker", 1)
+    with refused("--of must be ≥ 1, but is 0"):
+        call(translate, *words, "--output", two, *asked, "--of", 0)
     with refused(r"sbnmt translate .* failed, .*0.log ends with"):
         words[2] = tmp_path / "no.pt"
         asked[-1] = 1

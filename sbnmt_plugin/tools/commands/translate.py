@@ -48,10 +48,12 @@ def spread(cluster: Cluster, args: argparse.Namespace, others: list[str]) -> Non
     """Have an array of --of jobs translate what is missing.
 
     Raises:
-        ValueError: one of them fails.
+        ValueError: one of them fails, or --of and --worker do not fit.
     """
     if args.worker:
         raise ValueError("--executor starts all workers: leave --worker out")
+    if args.of < 1:
+        raise ValueError(f"--of must be ≥ 1, but is {args.of}")
     output = Path(args.output).resolve()
     if output.exists():
         return
