@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from pathlib import Path
+
+from sbnmt_plugin.tools.word_links import Links, found_by_eflomal, grow_diag
 
 DEFINITION = (
     "An estimate by machine, not the paper's count by four people. eflomal aligns the "
@@ -18,43 +18,6 @@ DEFINITION = (
     "number. Words that the aligner leaves alone even in the reference are no errors; "
     "their share is given to show what it cannot see."
 )
-NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
-Link = tuple[int, int]  # place in the source, place in the target
-Links = set[Link]
-
-
-def parse_links(line: str) -> Links:
-    """``0-0 2-1`` as pairs."""
-    found = set()
-    for word in line.split():
-        source, _, target = word.partition("-")
-        found.add((int(source), int(target)))
-    return found
-
-
-def grow_diag(forward: Links, reverse: Links) -> Links:
-    """Join both directions' links (Och and Ney 2003; Koehn's grow-diag).
-
-    Starts from the links that both have and adds a neighbouring one that either has
-    while it links a word that is still alone.
-    """
-    links = forward & reverse
-    either = forward | reverse
-    grown = True
-    while grown:
-        grown = False
-        sources = {i for i, _ in links}
-        targets = {j for _, j in links}
-        for i, j in sorted(links):
-            for di, dj in NEIGHBOURS:
-                new = (i + di, j + dj)
-                alone = new[0] not in sources or new[1] not in targets
-                if new in either and new not in links and alone:
-                    links.add(new)
-                    sources.add(new[0])
-                    targets.add(new[1])
-                    grown = True
-    return links
 
 
 def linked_words(links: Links, target: list[str]) -> dict[int, Counter[str]]:
@@ -114,21 +77,8 @@ def align(sources: list[list[str]], targets: list[list[str]]) -> list[Links]:
     Raises:
         ImportError: eflomal is not installed.
     """
-    import eflomal
-
-    with tempfile.TemporaryDirectory() as folder:
-        names = [str(Path(folder) / name) for name in ("forward", "reverse")]
-        eflomal.Aligner().align(
-            [" ".join(words) for words in sources],
-            [" ".join(words) for words in targets],
-            links_filename_fwd=names[0],
-            links_filename_rev=names[1],
-        )
-        pairs = [
-            [parse_links(line) for line in Path(name).read_text().splitlines()]
-            for name in names
-        ]
-    return [grow_diag(a, b) for a, b in zip(*pairs)]
+    pairs = found_by_eflomal(map(" ".join, sources), map(" ".join, targets))
+    return [grow_diag(forward, reverse) for forward, reverse in pairs]
 
 
 def estimate(
