@@ -19,6 +19,8 @@ STEPS = {
     "average": ("average_checkpoints.py", "average the parameters of checkpoints"),
     "translate": ("translate.py", "pseudo targets with a teacher, shard by shard"),
     "triples": ("make_triples.py", "training triples of gold text and pseudo targets"),
+    "phrase-table": (None, "a phrase table of a bitext"),
+    "lookup": (None, "a text's rough translation by a phrase table"),
     "both-ways": (None, "a bitext in both translation directions, tagged"),
     "rerank": ("rerank.py", "Rerank-NMT: both teachers propose and choose"),
     "score": ("score.py", "BLEU and chrF with signatures"),

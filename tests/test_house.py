@@ -58,6 +58,7 @@ TORCH_ONLY = {
             *("penalties", "pool", "registry", "top_k"),
         )
     ),
+    "training.phrases",
 }
 # import what a user, or the process that started them, names
 BY_NAME = {"__main__", "tools.commands.prepare", "tools.benchmark.workers"}
@@ -518,6 +519,7 @@ def test_steps_that_handle_texts_need_no_torch(tmp_path):
             ("table", table),
             ("prepare", "toy", "--output", tmp_path / "toy"),
             *((step, "--help") for step in ("recipe", "triples", "report", "train")),
+            *((step, "--help") for step in ("phrase-table", "lookup")),
             *((step, "--help") for step in ("sweep-beam", "trace-page", "benchmark")),
         ]
     )

@@ -1,0 +1,25 @@
+"""A text's rough translation by a phrase table.
+
+    sbnmt lookup --table table --input bpe/test.en --output lookup.de
+
+From the left, always the longest phrase that the table has; tokens that begin none are
+skipped.  A line a line, empty where nothing is found.
+"""
+
+from __future__ import annotations
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.text import each_line, refuse_overwriting, write_lines
+from sbnmt_plugin.training.phrases import PhraseTable
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    parser.add_argument("--table", required=True, help="from sbnmt phrase-table")
+    parser.add_argument("--input", required=True, help="source text, in its tokens")
+    parser.add_argument("--output", required=True, help="file to write to")
+    args = parser.parse_args()
+    refuse_overwriting(args.output, args.table, args.input)
+    table = PhraseTable.load(args.table)
+    lines = each_line(args.input)
+    write_lines(args.output, (" ".join(table.lookup(line.split())) for line in lines))

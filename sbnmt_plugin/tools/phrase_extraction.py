@@ -1,0 +1,212 @@
+"""A phrase table from a bitext and its links, as Moses makes one (Koehn et al. 2003).
+
+A phrase pair is consistent with the links of a sentence pair if it has a link, and none
+of its words is linked to a word outside.  nltk's ``phrase_based.phrase_extraction``
+(3.10.4) is not used: without a limit it gives these pairs, but where a limit is smaller
+than the sentences, it cuts a target phrase that is longer instead of leaving the pair
+out, and what it gives then is not consistent; and it lets words without a link make
+target phrases longer than the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+
+from sbnmt_plugin.tools.scoring import tokenised_bleu
+from sbnmt_plugin.tools.text import each_parallel, remove_bpe
+from sbnmt_plugin.tools.word_links import Links, parse_links
+from sbnmt_plugin.training.phrases import SEPARATOR, PhraseTable, entry_line
+
+# begin and end of a source phrase, begin and end of its target phrase
+Span = tuple[int, int, int, int]
+Sentence = tuple[list[str], list[str], Links]  # source, target
+NOTHING = ""  # what a target word without a link is linked to
+
+
+def consistent_spans(source: int, target: int, links: Links, longest: int) -> set[Span]:
+    """All consistent phrase pairs of a sentence pair.
+
+    Args:
+        source, target: how many tokens each side has.
+        longest: tokens of a phrase, on either side.
+    """
+    ours: dict[int, list[int]] = defaultdict(list)  # places linked to one of the source
+    theirs: dict[int, list[int]] = defaultdict(list)
+    for i, j in links:
+        ours[i].append(j)
+        theirs[j].append(i)
+    found = set()
+    for start in range(source):
+        places: list[int] = []
+        for end in range(start + 1, min(start + longest, source) + 1):
+            places += ours[end - 1]
+            if not places:
+                continue
+            low, high = min(places), max(places) + 1
+            if high - low > longest:
+                break  # and so would be every longer source phrase
+            inside = (start <= i < end for j in range(low, high) for i in theirs[j])
+            if all(inside):
+                for begin, behind in with_unlinked(low, high, target, theirs):
+                    if behind - begin <= longest:
+                        found.add((start, end, begin, behind))
+    return found
+
+
+def with_unlinked(
+    low: int, high: int, length: int, linked: dict[int, list[int]]
+) -> Iterator[tuple[int, int]]:
+    """A span and all that have words without a link beside it."""
+    first, last = low, high
+    while first > 0 and not linked[first - 1]:
+        first -= 1
+    while last < length and not linked[last]:
+        last += 1
+    for begin in range(first, low + 1):
+        for end in range(high, last + 1):
+            yield begin, end
+
+
+def single_links(links: Links) -> set[Span]:
+    """Pairs of words that are linked to each other and to no others."""
+    sources = Counter(i for i, _ in links)
+    targets = Counter(j for _, j in links)
+    return {
+        (i, i + 1, j, j + 1) for i, j in links if sources[i] == 1 and targets[j] == 1
+    }
+
+
+class PhraseCounts:
+    """How often phrases, and linked words, are translated to what.
+
+    In memory are the different pairs of both, nothing of the sentences.
+
+    Attributes:
+        pairs: source phrase -> target phrase -> count.
+        words: source word -> target word linked to it -> count; ``NOTHING`` stands for
+            the source of a target word without a link.
+    """
+
+    def __init__(self) -> None:
+        self.pairs: dict[str, Counter[str]] = defaultdict(Counter)
+        self.words: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, sentence: Sentence, spans: Iterable[Span]) -> None:
+        """Count what the links of a sentence pair say.
+
+        A phrase that has the file's separator for a word is left out.
+        """
+        source, target, links = sentence
+        for i, j in links:
+            self.words[source[i]][target[j]] += 1
+        for j in set(range(len(target))) - {j for _, j in links}:
+            self.words[NOTHING][target[j]] += 1
+        for start, end, begin, behind in spans:
+            ours, theirs = source[start:end], target[begin:behind]
+            if SEPARATOR not in ours and SEPARATOR not in theirs:
+                self.pairs[" ".join(ours)][" ".join(theirs)] += 1
+
+    def lexical_probability(self, source: str, target: str) -> Fraction:
+        """IBM model 1's: Π over target words of the mean w(e|f) over source words f.
+
+        One more of these is ``NOTHING``; w(e|f) is the share of e among the target
+        words that were linked to f.
+        """
+        places = [NOTHING, *source.split()]
+        rows = [self.words[word] for word in places if word in self.words]
+        found = [(row, row.total()) for row in rows]
+        return math.prod(
+            (
+                sum((Fraction(row[word], n) for row, n in found), Fraction())
+                / len(places)
+                for word in target.split()
+            ),
+            start=Fraction(1),
+        )
+
+    def best(self, source: str) -> str:
+        """The target phrase that was counted most often for a source phrase.
+
+        Of several: that with the higher lexical probability, with fewer tokens, first
+        in the alphabet.
+        """
+        counts = self.pairs[source]
+        most = max(counts.values())
+        equal = [target for target, count in counts.items() if count == most]
+        if len(equal) == 1:
+            return equal[0]
+        return min(
+            equal,
+            key=lambda target: (
+                -self.lexical_probability(source, target),
+                len(target.split()),
+                target,
+            ),
+        )
+
+    def table_lines(self, least: int) -> Iterator[str]:
+        """The phrase table's lines, in order.
+
+        Args:
+            least: how often a source phrase of several tokens must have been seen with
+                its target phrase; for one token once is enough.
+        """
+        for source in sorted(self.pairs):
+            counts = self.pairs[source]
+            most = max(counts.values())
+            if most >= least or len(source.split()) == 1:
+                share = most / counts.total()
+                yield entry_line(source, self.best(source), share, most)
+
+
+def counted(
+    sentences: Iterable[Sentence], spans: Callable[[Sentence], Iterable[Span]]
+) -> PhraseCounts:
+    """The counts of a bitext, read once."""
+    counts = PhraseCounts()
+    for sentence in sentences:
+        counts.add(sentence, spans(sentence))
+    return counts
+
+
+def linked_sentences(source: str, target: str, links: str) -> Iterator[Sentence]:
+    """Sentence pairs of three line-aligned files.
+
+    Raises:
+        ValueError: a line of the links has what is no link, or one beyond the sentence;
+            a file has another number of lines.
+    """
+    rows = each_parallel(source, target, links)
+    for number, (one, other, line) in enumerate(rows, start=1):
+        words = one.split(), other.split()
+        try:
+            found = parse_links(line)
+        except ValueError as error:
+            raise ValueError(f"{links}, line {number}, {error}") from error
+        for i, j in sorted(found):
+            if i >= len(words[0]) or j >= len(words[1]):
+                raise ValueError(
+                    f"{links}, line {number}, must link tokens counted from 0, of "
+                    f"which the source has {len(words[0])} and the target "
+                    f"{len(words[1])}, but has {i}-{j}: align these very files"
+                )
+        yield *words, found
+
+
+def lookup_bleu(
+    table: PhraseTable[str, str], pairs: Iterable[tuple[str, ...]]
+) -> tuple[float, str]:
+    """Tokenised BLEU of the table's own text, subwords joined, and its signature.
+
+    Args:
+        pairs: lines of source and target.
+    """
+    hypotheses, references = [], []
+    for source, target in pairs:
+        hypotheses.append(remove_bpe(" ".join(table.lookup(source.split()))))
+        references.append(remove_bpe(target))
+    result = tokenised_bleu(hypotheses, [references])
+    return result["score"], result["signature"]
