@@ -11,6 +11,7 @@ from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.arguments import ANSWERS
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
+from sbnmt_plugin.search.registry import DEFAULT
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.training.partners import PARTNERS
 
@@ -96,6 +97,20 @@ class SBTranslationConfig(TranslationConfig):
             "help": "train with products in bfloat16 and weights in float32 "
             "(torch.autocast), faster on CPUs that have bfloat16 instructions, from "
             "some 500 channels on. Not beside --fp16, --bf16 and --amp"
+        },
+    )
+    enat_table: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": f"phrase table of {command_of('phrase-table')}, by which the "
+            "sources are looked up for an enat_transformer of --enat-input phrase"
+        },
+    )
+    nat_teacher: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "checkpoint of a Transformer of --sb-direction l2r that chooses "
+            "among the lengths which an enat_transformer has written"
         },
     )
     sb_bf16: bool = field(
@@ -213,3 +228,61 @@ def check_partners(cfg: SBTranslationConfig) -> None:
             )
         if given and cfg.sb_path is not None:
             raise ValueError(f"{flag} is for training, not for decoding: leave it out")
+
+
+def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
+    """Refuse a model that does not fit the task's options.
+
+    Args:
+        settings: of the model.
+
+    Raises:
+        ValueError: a one-directional architecture for two streams or the other way
+            round; options for streams that read each other; a phrase table that is
+            missing.
+    """
+    wanted = str(cfg.sb_direction)
+    if getattr(model, "bidirectional", False) != (wanted == "both"):
+        both = "an sb_transformer* or abd_transformer*"
+        needed = both if wanted == "both" else "a one-directional"
+        name = getattr(settings, "arch", None) or getattr(settings, "_name", "?")
+        raise ValueError(
+            f"--sb-direction {wanted} needs {needed} --arch, but it is {name}"
+        )
+    asked = {
+        "--sb-partner own": str(cfg.sb_partner) == "own",
+        "--sb-probe": bool(cfg.sb_probe),
+    }
+    for flag, given in asked.items():
+        if given and getattr(model, "searched_by", DEFAULT) != DEFAULT:
+            raise ValueError(
+                f"{flag} needs two streams that read each other, as those of an "
+                "sb_transformer do: leave it out"
+            )
+    if getattr(model, "reads_lookup", False) and cfg.enat_table is None:
+        raise ValueError(
+            "--enat-input phrase reads what a phrase table gives, but there is none: "
+            f"add --enat-table with the file of {command_of('phrase-table')}"
+        )
+
+
+def check_parallel(cfg: SBTranslationConfig, models: list[Any]) -> None:
+    """Refuse options of ENAT's that none of the models would act on.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    if cfg.enat_table is not None and not any(
+        getattr(model, "reads_lookup", False) for model in models
+    ):
+        raise ValueError(
+            "--enat-table is for an enat_transformer of --enat-input phrase, and "
+            "nothing here reads it: leave it out"
+        )
+    if cfg.nat_teacher is not None and any(
+        getattr(model, "searched_by", DEFAULT) != "parallel" for model in models
+    ):
+        raise ValueError(
+            "--nat-teacher is for an enat_transformer, whose words are written at "
+            "once: leave it out"
+        )

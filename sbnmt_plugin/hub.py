@@ -145,6 +145,8 @@ def load(
             different directions; two kinds of narrow numbers.
     """
     kwargs.setdefault("max_tokens", MAX_TOKENS)
+    for name in ("enat_table", "nat_teacher"):  # files are the caller's to name
+        kwargs.setdefault(name, None)
     if kwargs.get("sb_bf16") and kwargs.get("fp16"):
         raise ValueError(BOTH_NARROW)
     given = {"model_name_or_path": model_name_or_path}

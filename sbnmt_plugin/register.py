@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from sbnmt_plugin import checkpoints, task
-from sbnmt_plugin.network import abd, model, rnnsearch, two_way
-from sbnmt_plugin.search import asynchronous, generator
-from sbnmt_plugin.training import criterion, two_way_criterion
+from sbnmt_plugin.network import abd, enat, model, rnnsearch, two_way
+from sbnmt_plugin.search import asynchronous, generator, parallel
+from sbnmt_plugin.training import criterion, enat_criterion, two_way_criterion
 
 # by importing them
 REGISTERED = (
-    *(task, model, abd, rnnsearch, two_way),
-    *(criterion, two_way_criterion, generator, asynchronous),
+    *(task, model, abd, rnnsearch, two_way, enat),
+    *(criterion, two_way_criterion, enat_criterion),
+    *(generator, asynchronous, parallel),
 )
 
 

@@ -1,11 +1,12 @@
 """Task ``sb_translation``: data of two target streams, the search, validation."""
 
+import functools
 import itertools
 import logging
 import os
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,13 @@ from sbnmt_plugin.checkpoints import (
     fingerprint,
     forget_files,
 )
-from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig, refuse_options
+from sbnmt_plugin.config import (
+    DIRECTIONS,
+    SBTranslationConfig,
+    check_model,
+    check_parallel,
+    refuse_options,
+)
 from sbnmt_plugin.layout import DEFAULT_BEAM, R2L
 from sbnmt_plugin.network.precision import (
     bfloat16_products,
@@ -35,38 +42,30 @@ from sbnmt_plugin.network.precision import (
 from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import RecordWriter
-from sbnmt_plugin.search.registry import DEFAULT, Search, search_for
+from sbnmt_plugin.search.registry import Search, search_for
+from sbnmt_plugin.search.teacher import Teacher, load_teacher
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.steps import command_of
-from sbnmt_plugin.symbols import RESERVED, TAGS
+from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training.checksums import check_sums
-from sbnmt_plugin.training.data_files import check_split, load_opposite, warn_of_gold
-from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
+from sbnmt_plugin.training.data_files import (
+    check_split,
+    load_opposite,
+    refuse_reserved,
+    warn_of_gold,
+)
+from sbnmt_plugin.training.dataset import (
+    SBLanguagePairDataset,
+    with_lookup,
+    with_stream_labels,
+)
+from sbnmt_plugin.training.gradients import nan_is_named
 from sbnmt_plugin.training.partners import PartnerNoise, own_words
+from sbnmt_plugin.training.phrases import PhraseTable
 from sbnmt_plugin.training.reading import log_reading
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
-
-
-@contextmanager
-def nan_is_named() -> Iterator[None]:
-    """What fairseq wants to say of a gradient that is no number.
-
-    It looks for the module that gave it, by hooks that torch breaks off (StopIteration)
-    where a module, as every encoder does, gives a dict without tensors.
-
-    Raises:
-        FloatingPointError: in place of that.
-    """
-    try:
-        yield
-    except StopIteration as error:
-        raise FloatingPointError(
-            "the gradients of a batch must be numbers, but some are NaN or infinite: "
-            "lower --lr or --clip-norm, or look for the batch; nothing was written but "
-            "crash.pt, which is to be looked at"
-        ) from error
 
 
 @register_task("sb_translation", dataclass=SBTranslationConfig)
@@ -85,6 +84,7 @@ class SBTranslationTask(TranslationTask):
         self.directions = DIRECTIONS[str(cfg.sb_direction)]
         self._writer: RecordWriter | None = None
         self._trace: TraceWriter | None = None
+        self._teacher: Teacher | None = None
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
@@ -166,7 +166,16 @@ class SBTranslationTask(TranslationTask):
         if trained and self.cfg.sb_partner_noise and self.cfg.sb_partner == "text":
             noise = PartnerNoise(self.cfg.sb_partner_noise, self.cfg.sb_seed)
         return SBLanguagePairDataset(
-            pairs, opposite, self.starts, self.directions, noise
+            pairs, opposite, self.starts, self.directions, noise, self._table
+        )
+
+    @functools.cached_property
+    def _table(self) -> PhraseTable[int, int] | None:
+        if (path := self.cfg.enat_table) is None:
+            return None
+        return PhraseTable.load(path).with_ids(
+            *(self.src_dict.index, self.tgt_dict.index),
+            *(self.src_dict.unk(), self.tgt_dict.unk()),
         )
 
     @property
@@ -185,23 +194,12 @@ class SBTranslationTask(TranslationTask):
         self, src_tokens: Any, src_lengths: Any, constraints: Any = None
     ) -> Any:
         """fairseq's; refuses text that contains a reserved symbol."""
-        reserved = {self.src_dict.index(symbol): symbol for symbol in RESERVED}
-        end = self.src_dict.eos()
-        for number, tokens in enumerate(src_tokens, start=1):
-            words = tokens.tolist()
-            words = words[:-1] if words[-1:] == [end] else words
-            for word in words:
-                if word in reserved:
-                    raise ValueError(
-                        f"sentence {number} of the input must not contain "
-                        f"{reserved[word]}, which is reserved: remove it or write it "
-                        "in another way"
-                    )
+        refuse_reserved(self.src_dict, src_tokens)
         return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
-        """Whether the batches of a dataset are kept: only those of a split, which comes
-        again; fairseq-interactive would keep every line that it has read."""
+        """Whether a dataset's batches are kept, as a split's, which comes again;
+        fairseq-interactive would keep every line that it has read."""
         ours = any(dataset is split for split in self.datasets.values())
         return ours and super().can_reuse_epoch_itr(dataset)
 
@@ -244,23 +242,9 @@ class SBTranslationTask(TranslationTask):
             cfg.sb_direction = wanted
             cfg.sb_dictionaries = [fingerprint(words) for words in dictionaries]
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
-        if getattr(model, "bidirectional", False) != (wanted == "both"):
-            both = "an sb_transformer* or abd_transformer*"
-            needed = both if wanted == "both" else "a one-directional"
-            raise ValueError(
-                f"--sb-direction {wanted} needs {needed} --arch, but it is "
-                f"{getattr(cfg, 'arch', None) or getattr(cfg, '_name', '?')}"
-            )
-        asked = {
-            "--sb-partner own": str(self.cfg.sb_partner) == "own",
-            "--sb-probe": bool(self.cfg.sb_probe),
-        }
-        for flag, given in asked.items():
-            if given and getattr(model, "searched_by", DEFAULT) != DEFAULT:
-                raise ValueError(
-                    f"{flag} needs two streams that read each other, as those of an "
-                    "sb_transformer do: leave it out"
-                )
+        check_model(self.cfg, model, cfg)
+        if not from_checkpoint:
+            check_parallel(self.cfg, [model])
         if self.cfg.sb_autocast and not from_checkpoint:
             widen_attention(model)
         if self.cfg.eval_bleu:
@@ -308,6 +292,7 @@ class SBTranslationTask(TranslationTask):
         extra = extra_gen_cls_kwargs or {}
         if extra.get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")
+        check_parallel(self.cfg, models)
         search = search_for(models)
         options = search_options(args, self.cfg, self.directions, search.shares_beam)
         targets = [loaded.tgt for loaded in self.datasets.values()]
@@ -337,6 +322,9 @@ class SBTranslationTask(TranslationTask):
                     self.cfg.sb_trace, self.src_dict, self.tgt_dict
                 )
             tracer = Tracer(self._trace, models, options)
+        if self.cfg.nat_teacher is not None:
+            self._teacher = self._teacher or load_teacher(self.cfg.nat_teacher, self)
+            options = replace(options, teacher=self._teacher)
         return search(models, symbols, options, recorder, tracer)
 
     @nan_is_named()
@@ -376,6 +364,22 @@ class SBTranslationTask(TranslationTask):
                 update_num,
                 ignore_grad,
             )
+
+    def inference_step(
+        self,
+        generator: Any,
+        models: list[Any],
+        sample: dict[str, Any],
+        prefix_tokens: Any = None,
+        constraints: Any = None,
+    ) -> Any:
+        """fairseq's; where a caller has made the batch itself, looked up here."""
+        if self._table is not None and "lookup_tokens" not in sample["net_input"]:
+            net_input = with_lookup(sample["net_input"], self._table, self.src_dict)
+            sample = {**sample, "net_input": net_input}
+        return super().inference_step(
+            generator, models, sample, prefix_tokens, constraints
+        )
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
         """Loss on the streams' labels, BLEU on the natural-order target."""

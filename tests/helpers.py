@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import Layout, live_places
 from sbnmt_plugin.network.abd import ABDTransformerModel
+from sbnmt_plugin.network.enat import ENATModel
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.packed_batch import PackedBatch
 from sbnmt_plugin.network.rnnsearch import RNNSearchModel
@@ -105,6 +106,20 @@ def two_way_model(
     args = Namespace(**{**TWO_WAY_SIZES, "dropout": 0.0, **options})
     task = fake_task(words, sources=sources)
     return enlarge(TwoWayModel.build_model(args, task)).double().eval()
+
+
+def enat_model(
+    given: str = "phrase", seed: int = 1, words: int = 9, **options: Any
+) -> ENATModel:
+    """An ENAT model with this input, in the same way; it has counted two lengths."""
+    torch.manual_seed(seed)
+    args = Namespace(
+        **{**SIZES, "share_all_embeddings": True, "enat_input": given, **options}
+    )
+    model = enlarge(ENATModel.build_model(args, fake_task(words))).double().eval()
+    model.tokens_written += 6
+    model.tokens_read += 5
+    return model
 
 
 def transformer(seed: int = 1, words: int = 9, **options: Any) -> TransformerModel:

@@ -1,4 +1,4 @@
-"""What fairseq's Transformers that write two target streams have in common."""
+"""What the families that are fairseq's Transformers have in common."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ REFUSED = {
 }
 
 
-class BidirectionalTransformer(hub.Pretrained, TransformerModel):
-    """A Transformer of both directions; train and decode it with ``sb_translation``.
+class FamilyTransformer(hub.Pretrained, TransformerModel):
+    """A family's Transformer; train and decode it with ``sb_translation``.
 
     Attributes:
         family: name of its architecture, for messages.
         config: its options.
     """
 
-    bidirectional = True
     family: str
     config: type[TransformerConfig] = TransformerConfig
 
@@ -62,6 +61,12 @@ class BidirectionalTransformer(hub.Pretrained, TransformerModel):
             Namespace(**args) if OmegaConf.is_config(args) else args
         )
         return super().build_model(config, task)
+
+
+class BidirectionalTransformer(FamilyTransformer):
+    """Of both directions."""
+
+    bidirectional = True
 
 
 def tag_indices(dictionary: Any, family: str) -> list[int]:

@@ -107,6 +107,8 @@ class Gate(nn.Module):
 class HistoryAlone(nn.Module):
     """In place of a fusion where there is one direction."""
 
+    adds = False
+
     def forward(self, history: Tensor) -> Tensor:
         """(B, H, Q, C/H), as it is."""
         return history

@@ -28,6 +28,7 @@ from sbnmt_plugin.search.answers import answers_of
 from sbnmt_plugin.search.batch import Batch
 from sbnmt_plugin.search.beam import Candidates, endings, expand, survivors
 from sbnmt_plugin.search.history import History, Step
+from sbnmt_plugin.search.lengths import longest_outputs
 from sbnmt_plugin.search.logits_processing import admit, restrict
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, answer_at, finished
@@ -173,18 +174,8 @@ class Generator:
                 "partners are another sentence's of the batch, but one has a single "
                 "sentence: raise --batch-size or --max-tokens, or give more lines"
             )
-        # int(a · source length with </s> + b) per sentence, as fairseq's per batch
-        longest = min(model.max_decoder_positions() for model in self.models) - 1
-        lengths = source.ne(symbols.pad).sum(1).to(torch.float64)
-        max_len = (options.max_len_a * lengths + options.max_len_b).long()
-        max_len = max_len.clamp(max=longest)
+        max_len = longest_outputs(self.models, source, symbols, options)
         first_end = int(max_len.min()) if count else 0
-        if count and first_end < options.min_len:
-            raise ValueError(
-                f"--min-len must be ≤ the longest output allowed, but is "
-                f"{options.min_len} where --max-len-a, --max-len-b and the decoder's "
-                f"positions allow {first_end}: lower it or raise those"
-            )
         if prefix is None:
             prefix = source.new_empty(count, 0)
         prefix = prefix.masked_fill(prefix == symbols.eos, symbols.pad)

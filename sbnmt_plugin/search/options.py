@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from torch import Tensor
 
 from sbnmt_plugin.layout import DEFAULT_BEAM, L2R, NAMES, R2L, RANK, Layout, Pairing
 from sbnmt_plugin.search.penalties import Gnmt, LengthPenalty
@@ -42,6 +45,8 @@ class SearchOptions:
             :mod:`rescoring`; 0: the search's score alone.
         answers: how many of the best hypotheses are asked for: fairseq's ``--nbest``;
             None: all k.
+        teacher: for a search that writes all words at once: log-probabilities (BK, T)
+            of what it has written, from fairseq's ``net_input`` and tokens (BK, T).
     """
 
     beam: int = DEFAULT_BEAM
@@ -59,6 +64,7 @@ class SearchOptions:
     temperature: float = 1.0
     no_repeat_ngram_size: int = 0
     print_alignment: str | None = None
+    teacher: Callable[[dict[str, Tensor], Tensor], Tensor] | None = None
 
     @property
     def layout(self) -> Layout:

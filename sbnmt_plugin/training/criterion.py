@@ -18,9 +18,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from sbnmt_plugin.layout import NAMES
+from sbnmt_plugin.network.enat_decoder import ENATDecoder
 from sbnmt_plugin.network.onedirectional import DECODERS
 from sbnmt_plugin.network.rnnsearch import RNNSearchDecoder
 from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time
+
+Values = tuple[Tensor, Tensor, Tensor]  # loss, -log p, whether the best token is right
 
 
 @dataclass
@@ -91,7 +94,7 @@ def smoothed_loss(
 def projects_rows(model: Any) -> bool:
     """Whether a model's logits are one linear layer on a decoder that is known."""
     decoder: Any = getattr(model, "decoder", None)
-    known = (*DECODERS, RNNSearchDecoder)
+    known = (*DECODERS, RNNSearchDecoder, ENATDecoder)
     return type(decoder) in known and decoder.adaptive_softmax is None
 
 
@@ -175,7 +178,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             sample_size: labels, or sentences with ``--sentence-avg``.
             logging outputs, sums that may be added up over processes.
         """
-        loss, nll, correct = self._by_label(model, sample)
+        (loss, nll, correct), beside = self._by_label(model, sample)
         sentences = sample["nsentences"]
         sample_size = sentences if self.sentence_avg else sample["ntokens"]
         log: dict[str, Any] = {
@@ -184,6 +187,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             "ntokens": sample["ntokens"],
             "nsentences": sentences,
             "sample_size": sample_size,
+            **beside,
         }
         values = {"loss": loss.data, "nll_loss": nll}
         # counts of labels come from the collater: reading them from the device waits
@@ -201,7 +205,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
 
     def _by_label(
         self, model: Any, sample: dict[str, Any]
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Values, dict[str, Any]]:
         """Loss, -log p and whether the best token is right.
 
         An SB-NMT model gives logits of live positions alone, and so do fairseq's own
@@ -210,7 +214,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
 
         Returns:
             (BD, T) each, 0 where no label counts: at padding, and in
-            ``--ignore-prefix-size``.
+            ``--ignore-prefix-size``; what else is to be logged, as sums.
         """
         live = sample["live"]
         if getattr(model, "bidirectional", False):
@@ -222,11 +226,9 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             output = model(**sample["net_input"])
             lprobs = model.get_normalized_probs(output, log_probs=True)
             scores = lprobs.transpose(0, 1).flatten(0, 1).index_select(0, live)
-        return self.placed(scores, sample["target"], live)
+        return self.placed(scores, sample["target"], live), {}
 
-    def placed(
-        self, scores: Tensor, labels: Tensor, live: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def placed(self, scores: Tensor, labels: Tensor, live: Tensor) -> Values:
         """Loss, -log p and whether the best token is right, each at its label's place.
 
         Args:
@@ -235,7 +237,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             live: (n,) places of the scores, in the time-major grid (T, BD).
 
         Returns:
-            As :meth:`_by_label`.
+            As :data:`Values`: see :meth:`_by_label`.
         """
         target = labels.t()  # (T, BD), as rows are
         labels = target.flatten().index_select(0, live)

@@ -12,6 +12,7 @@ from fairseq.data import ConcatDataset, data_utils
 from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 
 from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.training.checksums import check_sums
 
 logger = logging.getLogger(__name__)
@@ -158,3 +159,27 @@ def warn_of_gold(missing: str) -> None:
         missing,
         command_of("triples"),
     )
+
+
+def refuse_reserved(dictionary: Any, sentences: Any) -> None:
+    """Refuse text that contains a reserved symbol.
+
+    Args:
+        dictionary: of the source.
+        sentences: ids of each, ``</s>`` last.
+
+    Raises:
+        ValueError: with the sentence and the symbol.
+    """
+    reserved = {dictionary.index(symbol): symbol for symbol in RESERVED}
+    end = dictionary.eos()
+    for number, tokens in enumerate(sentences, start=1):
+        words = tokens.tolist()
+        words = words[:-1] if words[-1:] == [end] else words
+        for word in words:
+            if word in reserved:
+                raise ValueError(
+                    f"sentence {number} of the input must not contain "
+                    f"{reserved[word]}, which is reserved: remove it or write it "
+                    "in another way"
+                )

@@ -11,9 +11,8 @@ from torch import Tensor
 from sbnmt_plugin.training.criterion import (
     SBCriterionConfig,
     SBLabelSmoothedCrossEntropy,
+    Values,
 )
-
-Values = tuple[Tensor, Tensor, Tensor]
 
 
 @dataclass
@@ -60,14 +59,16 @@ class TwoWayCrossEntropy(SBLabelSmoothedCrossEntropy):
         both = {**sample, "stream_lengths": lengths, "ntokens": sum(lengths)}
         return super().forward(model, both, reduce)
 
-    def _by_label(self, model: Any, sample: dict[str, Any]) -> Values:
+    def _by_label(
+        self, model: Any, sample: dict[str, Any]
+    ) -> tuple[Values, dict[str, Any]]:
         """(2B, T) each, a sentence's target before its source, T the longest of all."""
         live = sample["live"]
         scores, extra = model(**sample["net_input"], live=live)
         forth = self.placed(scores, sample["target"], live)
         back = self.placed(*extra["back"])
         loss, nll, correct = map(side_by_side, forth, back)
-        return loss, nll, correct
+        return (loss, nll, correct), {}
 
 
 def side_by_side(forth: Tensor, back: Tensor) -> Tensor:

@@ -1,0 +1,255 @@
+"""ENAT: non-autoregressive translation whose decoder reads a rough translation.
+
+Guo, Tan, He, Qin, Xu, Liu: Non-Autoregressive Neural Machine Translation with Enhanced
+Decoder Input, AAAI 2019.  All words are predicted at once (eq. 3, 4), by
+:mod:`enat_decoder`, whose input is a sequence stretched to their number by
+:mod:`soft_copy`: what ``--enat-input`` says, of
+
+* ``copy``: the source's embeddings, which is NART without fertilities;
+* ``map``: those, mapped among the target's by :mod:`mapping` (eq. 6);
+* ``phrase``: the embeddings of a translation looked up in a phrase table, which the
+  data brings as ``lookup_tokens``.
+
+One dictionary and one matrix of embeddings serve both languages.  How many words there
+are is a multiple of the input's: α, of all that was trained on, is counted in training.
+
+Departs from the paper, which sets α by hand, to 1.1 from English and 0.9 into it.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from fairseq.dataclass import ChoiceEnum
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.transformer import TransformerConfig
+from fairseq.models.transformer.transformer_legacy import (
+    base_architecture,
+    tiny_architecture,
+    transformer_iwslt_de_en,
+    transformer_wmt_en_de,
+)
+from torch import Tensor
+
+from sbnmt_plugin.network.bidirectional import FamilyTransformer
+from sbnmt_plugin.network.enat_decoder import ENATDecoder, Reading
+from sbnmt_plugin.network.mapping import Mapping
+
+COPY, MAP, PHRASE = INPUTS = "copy", "map", "phrase"
+ALIGN_WEIGHT, ADVERSARY_WEIGHT = 0.1, 1.0  # μ, λ
+
+
+@dataclass
+class ENATConfig(TransformerConfig):
+    """fairseq's Transformer options and ours; defaults are the paper's."""
+
+    enat_input: ChoiceEnum(INPUTS) = field(  # type: ignore[valid-type]
+        default=PHRASE,
+        metadata={
+            "help": "what the decoder reads: the source's embeddings (copy), those "
+            "mapped among the target's (map), or what a phrase table gives (phrase)"
+        },
+    )
+    enat_align_weight: float = field(
+        default=ALIGN_WEIGHT,
+        metadata={"help": "μ, of the sentence-level alignment (eq. 7), for map"},
+    )
+    enat_adversary_weight: float = field(
+        default=ADVERSARY_WEIGHT,
+        metadata={"help": "λ, of the word-level adversary (eq. 8, 9), for map"},
+    )
+    enat_raw_weights: bool = field(
+        default=False,
+        metadata={
+            "help": "stretch the input with the paper's weights, which do not sum to 1"
+        },
+    )
+
+
+@register_model("enat_transformer")
+class ENATModel(FamilyTransformer):
+    """fairseq's Transformer with a decoder that writes all words at once.
+
+    Train and decode with ``--task sb_translation --sb-direction l2r``, on what a
+    teacher has translated.
+
+    Attributes:
+        reads_lookup: whether it wants ``lookup_tokens``.
+    """
+
+    searched_by = "parallel"
+    bidirectional = False
+    family = "enat_transformer"
+    config = ENATConfig
+
+    def __init__(self, args: Any, encoder: Any, decoder: ENATDecoder) -> None:
+        super().__init__(args, encoder, decoder)
+        self.reads_lookup = str(args.enat_input) == PHRASE
+        self.mapping: Mapping | None = None
+        if str(args.enat_input) == MAP:
+            weights = args.enat_align_weight, args.enat_adversary_weight
+            self.mapping = Mapping(decoder.embed_dim, *weights)
+        # tokens of all training so far, with </s>; whole numbers survive half()
+        self.register_buffer("tokens_written", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("tokens_read", torch.zeros((), dtype=torch.int64))
+
+    @classmethod
+    def build_model(cls, args: Any, task: Any) -> "ENATModel":
+        """Build from a namespace, on which resolved values are left to be saved.
+
+        Raises:
+            ValueError: see :meth:`FamilyTransformer.build_model`; weights < 0; R2L.
+        """
+        architecture(args)
+        check_options(args)
+        model: ENATModel = super().build_model(args, task)
+        return model
+
+    @classmethod
+    def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> ENATDecoder:
+        return ENATDecoder(args, tgt_dict, embed_tokens)
+
+    def read(self, src_tokens: Tensor, lookup_tokens: Tensor | None = None) -> Reading:
+        """Encode B sentences, and make the decoder's input of them.
+
+        Args:
+            src_tokens: (B, S).
+            lookup_tokens: (B, Z) their rough translations, ``</s>`` last, for phrase.
+
+        Raises:
+            ValueError: there are none.
+        """
+        padding = self.encoder.padding_idx
+        tokens = src_tokens
+        if self.reads_lookup:
+            if lookup_tokens is None:
+                raise ValueError(
+                    "--enat-input phrase needs rough translations in its batches: add "
+                    "--enat-table to the command"
+                )
+            tokens = lookup_tokens
+        rough = self.decoder.embed(tokens)
+        if self.mapping is not None:
+            rough = self.mapping(rough)
+        lengths = src_tokens.ne(padding).sum(1)
+        return Reading(
+            states=self.encoder(src_tokens, lengths)["encoder_out"][0],
+            padding=src_tokens.eq(padding),
+            rough=rough,
+            real=tokens.ne(padding),
+        )
+
+    def expected(self, real: Tensor) -> Tensor:
+        """T₀ = round(α Z), (B,), of inputs ``real`` (B, Z); α is 1 before training."""
+        written, read = self.tokens_written.double(), self.tokens_read.double()
+        alpha = torch.where(read > 0, written / read.clamp(min=1), 1.0)
+        return (alpha * real.sum(1) + 0.5).floor().long()
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Any,
+        prev_output_tokens: Tensor,
+        lookup_tokens: Tensor | None = None,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Logits of all places.  Of the text they know its length alone.
+
+        Args:
+            prev_output_tokens: (B, T) start symbol and text, padded on the right.
+
+        Returns:
+            (B, T, V); for map ``terms``, :class:`mapping.Terms`, of the text's words.
+        """
+        padding, end = self.decoder.padding_idx, self.decoder.dictionary.eos()
+        written = prev_output_tokens.ne(padding)
+        reading = self.read(src_tokens, lookup_tokens)
+        if self.training:
+            self.tokens_written += written.sum()
+            self.tokens_read += reading.real.sum()
+        extra: dict[str, Any] = {}
+        if self.mapping is not None:
+            target = prev_output_tokens[:, 1:]
+            extra["terms"] = self.mapping.terms(
+                self.decoder.embed(src_tokens),
+                src_tokens.ne(padding) & src_tokens.ne(end),
+                self.decoder.embed(target),
+                target.ne(padding),
+            )
+        return self.decoder(reading, written), extra
+
+    def upgrade_state_dict_named(
+        self, state_dict: dict[str, Tensor], name: str
+    ) -> None:
+        """Refuse the weights of other models.
+
+        Raises:
+            ValueError: they have counted no lengths.
+        """
+        super().upgrade_state_dict_named(state_dict, name)
+        if "tokens_written" not in state_dict:
+            raise ValueError(
+                "an enat_transformer starts from the weights of another, but this "
+                "checkpoint is no enat_transformer's: leave --finetune-from-model out"
+            )
+
+
+def check_options(args: Any) -> None:
+    """Refuse what the family cannot be.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    for name in ("enat_align_weight", "enat_adversary_weight"):
+        if not 0 <= getattr(args, name) < float("inf"):
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(
+                f"{flag} must be ≥ 0 and finite, but is {getattr(args, name)}"
+            )
+    if not args.share_all_embeddings:
+        raise ValueError(
+            "an enat_transformer has one matrix of embeddings for both languages: add "
+            "--share-all-embeddings, on data binarised with --joined-dictionary"
+        )
+    if args.no_token_positional_embeddings:
+        raise ValueError(
+            "--no-token-positional-embeddings is not for an enat_transformer, which "
+            "tells its words apart by their positions: leave it out"
+        )
+    if str(getattr(args, "sb_direction", "l2r")) == "r2l":
+        raise ValueError(
+            "--sb-direction r2l is not for an enat_transformer, which writes all words "
+            "at once: use --sb-direction l2r"
+        )
+
+
+def architecture(args: Any, sizes: Any = base_architecture) -> None:
+    """Defaults of :class:`ENATConfig`, with one of fairseq's sizes."""
+    args.enat_input = getattr(args, "enat_input", PHRASE)
+    args.enat_align_weight = getattr(args, "enat_align_weight", ALIGN_WEIGHT)
+    args.enat_adversary_weight = getattr(
+        args, "enat_adversary_weight", ADVERSARY_WEIGHT
+    )
+    args.enat_raw_weights = getattr(args, "enat_raw_weights", False)
+    sizes(args)
+
+
+def small(args: Any) -> None:
+    """The paper's for IWSLT: 5 + 5 layers, 256 channels, 4 heads."""
+    for side in ("encoder", "decoder"):
+        for name, value in (("embed_dim", 256), ("layers", 5), ("attention_heads", 4)):
+            key = f"{side}_{name}"
+            setattr(args, key, getattr(args, key, value))
+    transformer_iwslt_de_en(args)
+
+
+ARCHITECTURES = {
+    "enat_transformer": base_architecture,
+    "enat_transformer_tiny": tiny_architecture,
+    "enat_transformer_iwslt_de_en": small,
+    "enat_transformer_wmt_en_de": transformer_wmt_en_de,
+}
+for name, sizes in ARCHITECTURES.items():
+    register_model_architecture("enat_transformer", name)(
+        partial(architecture, sizes=sizes)
+    )

@@ -1,0 +1,131 @@
+"""ENAT's decoder: every word at once, from a rough translation of the source.
+
+Guo, Tan, He, Qin, Xu, Liu: Non-Autoregressive Neural Machine Translation with Enhanced
+Decoder Input, AAAI 2019.  Before the layers of a Transformer, in which self-attention
+has no causal mask, stands attention by position alone (of NART: queries and keys are
+the positions' encodings)::
+
+    x ← x + Attention(p, p, x)
+    x ← x + Attention(x, x, x) ;  x ← x + Attention(x, h, h) ;  x ← x + FFN(x)
+
+each with dropout and norm.  The paper does not say which comes first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fairseq.models.transformer import TransformerDecoderBase
+from fairseq.modules import LayerNorm, MultiheadAttention
+from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
+from torch import Tensor
+
+from sbnmt_plugin.network.soft_copy import stretch
+
+
+@dataclass
+class Reading:
+    """What the decoder reads of B sentences.
+
+    Attributes:
+        states: of the encoder, (S, B, C').
+        padding: (B, S).
+        rough: z̃, (B, Z, C).
+        real: (B, Z) True at its tokens.
+    """
+
+    states: Tensor
+    padding: Tensor
+    rough: Tensor
+    real: Tensor
+
+    def select(self, sentences: Tensor) -> Reading:
+        """Of these sentences (N,), in this order."""
+        return Reading(
+            states=self.states.index_select(1, sentences),
+            padding=self.padding[sentences],
+            rough=self.rough[sentences],
+            real=self.real[sentences],
+        )
+
+
+class ENATDecoderLayer(TransformerDecoderLayerBase):
+    """fairseq's layer behind positional attention."""
+
+    def __init__(self, cfg: Any, no_encoder_attn: bool = False) -> None:
+        super().__init__(cfg, no_encoder_attn)
+        self.need_attn = False  # nobody asks for its weights
+        self.positional_attn = MultiheadAttention(
+            self.embed_dim,
+            cfg.decoder.attention_heads,
+            dropout=cfg.attention_dropout,
+        )
+        self.positional_attn_layer_norm = LayerNorm(self.embed_dim, export=cfg.export)
+
+    def forward(
+        self, x: Tensor, reading: Reading, padding: Tensor, positions: Tensor
+    ) -> Tensor:
+        """One layer.
+
+        Args:
+            x: (T, B, C).
+            padding: (B, T).
+            positions: p, (T, B, C).
+        """
+        value = self.positional_attn_layer_norm(x) if self.normalize_before else x
+        found, _ = self.positional_attn(
+            positions, positions, value, key_padding_mask=padding, need_weights=False
+        )
+        x = x + self.dropout_module(found)
+        if not self.normalize_before:
+            x = self.positional_attn_layer_norm(x)
+        x, _, _ = super().forward(
+            x, reading.states, reading.padding, self_attn_padding_mask=padding
+        )
+        return x
+
+
+class ENATDecoder(TransformerDecoderBase):
+    """fairseq's decoder without a causal mask; see the module.
+
+    Args:
+        cfg: fairseq's options, and ``enat_raw_weights``.
+    """
+
+    def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any) -> None:
+        super().__init__(cfg, dictionary, embed_tokens)
+        self.raw_weights = bool(cfg.enat_raw_weights)
+
+    def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> Any:
+        return ENATDecoderLayer(cfg, no_encoder_attn)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """e(·) as a network reads it: (…,) -> (…, C)."""
+        embedded: Tensor = self.embed_scale * self.embed_tokens(tokens)
+        return embedded
+
+    def extract_features(self, reading: Reading, written: Tensor) -> Tensor:
+        """States from which the words are predicted, (B, T, C).
+
+        Args:
+            written: (B, T) True at the words that there are to be, ``</s>`` among
+                them, padded on the right: all that is known of the text.
+        """
+        words = written.long() + self.padding_idx  # positions ask for padding alone
+        positions = self.embed_positions(words)
+        x = stretch(reading.rough, reading.real, written, self.raw_weights)
+        x = x + positions
+        if self.layernorm_embedding is not None:
+            x = self.layernorm_embedding(x)
+        x, places = (a.transpose(0, 1) for a in (self.dropout_module(x), positions))
+        for layer in self.layers:
+            x = layer(x, reading, ~written, places)
+        if self.layer_norm is not None:
+            x = self.layer_norm(x)
+        return x.transpose(0, 1)
+
+    def forward(self, reading: Reading, written: Tensor) -> Tensor:
+        """Logits (B, T, V): see :meth:`extract_features`."""
+        logits: Tensor = self.output_layer(self.extract_features(reading, written))
+        return logits

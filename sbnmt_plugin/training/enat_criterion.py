@@ -1,0 +1,90 @@
+"""ENAT's loss: the teacher's words, and where they are mapped both terms of the map."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fairseq.criterions import register_criterion
+from fairseq.logging import metrics
+from torch import Tensor
+
+from sbnmt_plugin.training.criterion import (
+    SBCriterionConfig,
+    SBLabelSmoothedCrossEntropy,
+    Values,
+    live_rows_alone,
+)
+
+
+@dataclass
+class ENATCriterionConfig(SBCriterionConfig):
+    """The same options."""
+
+
+@register_criterion("enat_cross_entropy", dataclass=ENATCriterionConfig)
+class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
+    """L_neg + μ L_align + λ L_adv (eq. 10), of a model of ``--enat-input map``.
+
+    L_neg is a mean over labels, and the others are sentences': every label carries
+    those of its sentence, so that the sum does not depend on how batches are divided
+    among processes and ``--update-freq``.  Another model's loss is L_neg alone.
+
+    Logged beside: ``align`` and ``adversary``, means over sentences, and ``fooled``,
+    how many of 100 words the discriminator takes for the other language's (50: it
+    cannot tell).
+
+    Departs from the paper, which does not say how its terms are summed.
+    """
+
+    flag = "enat_cross_entropy"
+
+    def forward(
+        self, model: Any, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, int, dict[str, Any]]:
+        """As the parent's.
+
+        Raises:
+            ValueError: a model of another family.
+        """
+        if not hasattr(getattr(model, "module", model), "reads_lookup"):
+            raise ValueError(
+                f"--criterion {self.flag} is for --arch enat_transformer: for another "
+                "leave it to sb_label_smoothed_cross_entropy"
+            )
+        return super().forward(model, sample, reduce)
+
+    def _by_label(
+        self, model: Any, sample: dict[str, Any]
+    ) -> tuple[Values, dict[str, Any]]:
+        live = sample["live"]
+        with live_rows_alone(model, live):
+            scores, extra = model(**sample["net_input"])
+        loss, nll, correct = self.placed(scores, sample["target"], live)
+        terms = extra.get("terms")
+        if terms is None:
+            return (loss, nll, correct), {}
+        counted = sample["target"].ne(self.padding_idx)
+        loss = loss + counted * terms.loss[:, None].to(loss.dtype)
+        beside = {
+            "align": terms.align.sum(),
+            "adversary": terms.adversary.sum(),
+            "judged": terms.judged,
+            "right": terms.right,
+        }
+        return (loss, nll, correct), beside
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
+        """The parent's, and both terms."""
+        super().reduce_metrics(logging_outputs)
+
+        def total(key: str) -> Any:
+            return sum(log.get(key, 0) for log in logging_outputs)
+
+        if not any("align" in log for log in logging_outputs):
+            return
+        sentences, judged = total("nsentences"), total("judged")
+        for key in ("align", "adversary"):
+            metrics.log_scalar(key, total(key) / sentences, sentences, round=3)
+        if judged:
+            fooled = 100 * (judged - total("right")) / judged
+            metrics.log_scalar("fooled", fooled, judged, round=1)

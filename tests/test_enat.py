@@ -1,0 +1,348 @@
+"""The ENAT model: what must hold of it, each with a twin that fails.
+
+The slow twin of the decoder is its formulas as loops over sentences and places.
+"""
+
+import math
+from argparse import Namespace
+
+import pytest
+import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY
+from helpers import dictionary, enat_model, fake_task, source, target, transformer
+from reference import attention_row, read
+
+from sbnmt_plugin.network import enat, enat_decoder, soft_copy
+from sbnmt_plugin.network.enat import INPUTS
+from sbnmt_plugin.network.soft_copy import stretch_weights
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+LENGTHS, STEPS, ROUGH = (7, 4, 6), (5, 3, 4), (3, 6, 2)  # S, T and Z, </s> counted
+PAD, EOS = dictionary().pad(), dictionary().eos()
+pytestmark = pytest.mark.usefixtures("float64_fairseq")
+
+
+@pytest.fixture(params=INPUTS)
+def given(request):
+    return request.param
+
+
+def lookup(lengths=ROUGH):
+    """Rough translations (B, Z), padded on the right."""
+    generator = torch.Generator().manual_seed(8)
+    rows = torch.full((len(lengths), max(lengths)), PAD)
+    for row, length in zip(rows, lengths):
+        row[: length - 1] = torch.randint(4, 13, (length - 1,), generator=generator)
+        row[length - 1] = EOS
+    return rows
+
+
+def batch(model, steps=STEPS):
+    net = {"src_tokens": source(model)["src_tokens"], "src_lengths": None}
+    if model.reads_lookup:
+        net["lookup_tokens"] = lookup()
+    return {**net, "prev_output_tokens": target(steps)}
+
+
+def logits(model, net):
+    return model(**net)[0]
+
+
+# the formulas
+
+
+def slow_weights(places, steps, raw):
+    """ω of one sentence, (T, Z), by the formula."""
+    rows = []
+    for t in range(1, steps + 1):
+        row = [
+            math.exp(-((t - i * steps / places) ** 2) / 0.3)
+            for i in range(1, places + 1)
+        ]
+        rows.append([x if raw else x / sum(row) for x in row])
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def positional(module, positions, values):
+    """Positional attention of every place, (T, C), head by head."""
+    q, k = module.q_proj(positions), module.k_proj(positions)
+    v = module.v_proj(values)
+    size = q.size(1) // module.num_heads
+    heads = []
+    for head in range(module.num_heads):
+        part = slice(head * size, (head + 1) * size)
+        rows = [
+            attention_row(row, list(k[:, part]), list(v[:, part])) for row in q[:, part]
+        ]
+        heads.append(torch.stack(rows))
+    return module.out_proj(torch.cat(heads, 1))
+
+
+def slow_sentence(model, words, rough, steps):
+    """Logits (T, V) of one sentence without padding."""
+    decoder = model.decoder
+    states = model.encoder(words[None], torch.tensor([len(words)]))["encoder_out"][0]
+    tokens = rough if model.reads_lookup else words
+    inputs = math.sqrt(decoder.embed_dim) * decoder.embed_tokens.weight[tokens]
+    if model.mapping is not None:
+        inputs = inputs @ model.mapping.map.weight.T
+    weights = slow_weights(len(tokens), steps, decoder.raw_weights)
+    x = torch.stack([sum(w * z for w, z in zip(row, inputs)) for row in weights])
+    places = decoder.embed_positions(torch.full((1, steps), EOS))[0].to(x)
+    x = x + places
+    for layer in decoder.layers:
+
+        def block(x, norm, inner, before=layer.normalize_before):
+            return x + inner(norm(x)) if before else norm(x + inner(x))
+
+        def own(x, layer=layer):
+            rows = list(x)
+            return torch.stack([read(layer.self_attn, row, rows) for row in x])
+
+        def other(x, layer=layer):
+            rows = list(states[:, 0])
+            return torch.stack([read(layer.encoder_attn, row, rows) for row in x])
+
+        def inner(x, layer=layer):
+            return layer.fc2(layer.fc1(x).relu())
+
+        x = block(
+            x,
+            layer.positional_attn_layer_norm,
+            lambda x, layer=layer: positional(layer.positional_attn, places, x),
+        )
+        x = block(x, layer.self_attn_layer_norm, own)
+        x = block(x, layer.encoder_attn_layer_norm, other)
+        x = block(x, layer.final_layer_norm, inner)
+    if decoder.layer_norm is not None:
+        x = decoder.layer_norm(x)
+    return decoder.output_projection(x)
+
+
+def assert_follows_the_formulas(model):
+    """Forward and gradient of a padded batch are those of single sentences."""
+    net = batch(model)
+    found = logits(model, net)
+    rough = lookup()
+    expected = [
+        slow_sentence(model, net["src_tokens"][b, -s:], rough[b, :z], t)
+        for b, (s, z, t) in enumerate(zip(LENGTHS, ROUGH, STEPS))
+    ]
+    for row, slow in zip(found, expected):
+        torch.testing.assert_close(row[: len(slow)], slow, **EXACT)
+    factor = torch.linspace(-1, 1, found.size(-1), dtype=torch.float64)
+    fast = sum((row[:t].tanh() * factor).sum() for row, t in zip(found, STEPS))
+    slow = sum((row.tanh() * factor).sum() for row in expected)
+    names, parameters = zip(*model.named_parameters())
+    pairs = (
+        torch.autograd.grad(loss, parameters, allow_unused=True)
+        for loss in (fast, slow)
+    )
+    for name, a, b in zip(names, *pairs):
+        assert (a is None) == (b is None), name
+        if a is not None:
+            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"decoder_normalize_before": True}, {"enat_raw_weights": True}]
+)
+def test_the_model_follows_the_formulas(given, options):
+    assert_follows_the_formulas(enat_model(given, **options))
+
+
+def test_inputs_that_are_counted_in_columns_are_noticed(monkeypatch):
+    """Sources are padded on the left: there i is no column."""
+
+    def columns(read, written, raw, dtype):
+        i, t = (torch.arange(1, x.size(1) + 1, dtype=dtype) for x in (read, written))
+        rate = written.sum(1, keepdim=True) / read.sum(1, keepdim=True)
+        distance = t[:, None] - (i * rate)[:, None]
+        return (-(distance**2) / 0.3).masked_fill(~read[:, None], -math.inf).softmax(-1)
+
+    monkeypatch.setattr(soft_copy, "stretch_weights", columns)
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(enat_model("copy"))
+
+
+def test_a_causal_mask_is_noticed(monkeypatch):
+    model = enat_model()
+    mask = torch.full((5, 5), float("-inf"), dtype=torch.float64).triu(1)
+    attention = model.decoder.layers[0].self_attn
+    right = attention.forward
+
+    def causal(**given):
+        return right(**{**given, "attn_mask": mask})
+
+    attention.forward = causal
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(model)
+
+
+# what depends on what
+
+
+def assert_reads_all_and_no_text(model):
+    """Every logit depends on every input and source word, and on no word of y."""
+    net = batch(model)
+    before = logits(model, net)
+    other = net["prev_output_tokens"].clone()
+    words = other.ne(PAD)
+    words[:, 0] = False
+    other[words] = (other[words] - 3) % 9 + 4
+    after = logits(model, {**net, "prev_output_tokens": other})
+    torch.testing.assert_close(before, after, rtol=0, atol=0)
+    keys = ["src_tokens", *(["lookup_tokens"] if model.reads_lookup else [])]
+    for key in keys:
+        for place in range(net[key].size(1)):
+            changed = net[key].clone()
+            real = changed[:, place].ne(PAD) & changed[:, place].ne(EOS)
+            changed[real, place] = (changed[real, place] - 3) % 9 + 4
+            after = logits(model, {**net, key: changed})
+            same = torch.isclose(before, after, **EXACT).all(-1)
+            for b, steps in enumerate(STEPS):
+                assert same[b, :steps].any() != bool(real[b]), (key, place, b)
+
+
+def test_every_logit_depends_on_all_input_and_on_no_text(given):
+    assert_reads_all_and_no_text(enat_model(given))
+
+
+def test_text_that_leaks_is_noticed(monkeypatch):
+    """Positions that are made from the text's own words."""
+    model = enat_model("copy")
+    right = model.forward
+
+    def leaking(**net):
+        found, extra = right(**net)
+        words = model.decoder.embed_tokens(net["prev_output_tokens"])
+        return found + 1e-6 * model.decoder.output_projection(words), extra
+
+    monkeypatch.setattr(model, "forward", leaking)
+    with pytest.raises(AssertionError):
+        assert_reads_all_and_no_text(model)
+
+
+def test_company_changes_nothing(given):
+    """Longer neighbours, another order, another batch."""
+    model = enat_model(given)
+    net = batch(model)
+    together = logits(model, net)
+    for order in ([2, 0, 1], [1], [2, 1]):
+        part = {k: v[order] for k, v in net.items() if v is not None}
+        alone = logits(model, {**part, "src_lengths": None})
+        for row, b in zip(alone, order):
+            steps = STEPS[b]
+            torch.testing.assert_close(row[:steps], together[b, :steps], **EXACT)
+
+
+# sums of weights
+
+
+def test_weights_of_an_output_sum_to_one():
+    read, written = torch.ones(1, 6).bool(), torch.ones(1, 13).bool()
+    weights = stretch_weights(read, written)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(1, 13))
+    raw = stretch_weights(read, written, raw=True)
+    assert raw.sum(-1).min() < 0.1  # the paper's: some outputs are all but empty
+
+
+# lengths
+
+
+def test_the_number_of_words_is_that_of_training():
+    """α is Σ T / Σ Z of what was trained on; validation does not count."""
+    model = enat_model("copy")
+    model.tokens_written.zero_()
+    model.tokens_read.zero_()
+    net = batch(model)
+    real = net["src_tokens"].ne(PAD)
+    assert model.expected(real).tolist() == list(LENGTHS)  # nothing is known
+    model(**net)
+    assert model.tokens_read == 0
+    model.train()
+    model(**net)
+    model(**{**net, "prev_output_tokens": target((4, 5, 5))})
+    alpha = (sum(STEPS) + 14) / (2 * sum(LENGTHS))
+    expected = [math.floor(alpha * length + 0.5) for length in LENGTHS]
+    assert model.expected(real).tolist() == expected
+    assert (model.half().tokens_written, model.tokens_read) == (26, 34)
+
+
+def test_a_table_is_counted_by_its_own_lengths():
+    model = enat_model("phrase").train()
+    before = int(model.tokens_read)
+    model(**batch(model))
+    assert model.tokens_read - before == sum(ROUGH)
+
+
+# sizes and parameters
+
+
+@pytest.mark.parametrize("given", INPUTS)
+def test_no_parameter_is_idle(given):
+    model = enat_model(given)
+    found, extra = model(**batch(model))
+    loss = found.sum() + sum(x.loss.sum() for x in extra.values())
+    loss.backward()
+    idle = [name for name, p in model.named_parameters() if p.grad is None]
+    assert not idle
+
+
+def test_no_discriminator_without_a_weight():
+    model = enat_model("map", enat_adversary_weight=0.0)
+    assert not [name for name, _ in model.named_parameters() if "judge" in name]
+
+
+def test_an_iwslt_model_has_the_papers_size():
+    args = enat_args()
+    ARCH_CONFIG_REGISTRY["enat_transformer_iwslt_de_en"](args)
+    for side in ("encoder", "decoder"):
+        layers, width = (getattr(args, f"{side}_{x}") for x in ("layers", "embed_dim"))
+        assert (layers, width, getattr(args, f"{side}_attention_heads")) == (5, 256, 4)
+
+
+def enat_args(**options):
+    return Namespace(share_all_embeddings=True, **options)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"share_all_embeddings": False}, "--share-all-embeddings"),
+        ({"enat_align_weight": -1.0}, "--enat-align-weight must be ≥ 0"),
+        ({"enat_adversary_weight": float("nan")}, "--enat-adversary-weight must be"),
+        ({"no_token_positional_embeddings": True}, "--no-token-positional-embeddings"),
+        ({"sb_direction": "r2l"}, "--sb-direction l2r"),
+    ],
+)
+def test_what_the_family_cannot_be_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        enat_model(**options)
+
+
+def test_another_task_and_other_weights_are_refused():
+    with pytest.raises(ValueError, match="tags"):
+        enat.ENATModel.build_model(enat_args(), fake_task(tags=False))
+    with pytest.raises(ValueError, match="is no enat_transformer's"):
+        enat_model().load_state_dict(transformer().state_dict())
+
+
+def test_a_missing_rough_translation_is_named():
+    with pytest.raises(ValueError, match="--enat-table"):
+        net = batch(enat_model("copy"))
+        enat_model("phrase")(**net)
+
+
+def test_the_layer_is_fairseqs_behind_positional_attention(monkeypatch):
+    """The twin: without it the formulas do not hold."""
+
+    def nothing(self, x, reading, padding, positions):
+        parent = super(enat_decoder.ENATDecoderLayer, self)
+        return parent.forward(
+            x, reading.states, reading.padding, self_attn_padding_mask=padding
+        )[0]
+
+    monkeypatch.setattr(enat_decoder.ENATDecoderLayer, "forward", nothing)
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(enat_model())

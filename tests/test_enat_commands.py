@@ -1,0 +1,238 @@
+"""ENAT by fairseq's own commands, as users type them."""
+
+import json
+
+import pytest
+import torch
+from commands import (
+    WORDS,
+    lines,
+    load,
+    run_generate,
+    run_interactive,
+    run_train,
+)
+from conftest import SIZES
+from helpers import enat_model, source, target
+from test_commands import best
+from test_enat import lookup
+from test_scripts import call
+
+from sbnmt_plugin.network.enat import ENATModel
+from sbnmt_plugin.tools.commands import average
+
+ENAT = [
+    *["--arch", "enat_transformer_tiny", "--sb-direction", "l2r"],
+    *["--criterion", "enat_cross_entropy", "--share-all-embeddings"],
+    *["--decoder-embed-dim", "32"],
+]
+L2R = ["--sb-direction", "l2r", "--max-len-a", 1, "--max-len-b", 5, "--beam", 5]
+INPUTS = "phrase", "map"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Half of the words, whose translation is the upper case."""
+    path = tmp_path_factory.mktemp("table") / "table"
+    rows = [f"{w} ||| {w.upper()} ||| 1.000000 9\n" for w in sorted(WORDS)[::2]]
+    path.write_text("".join(rows))
+    return path
+
+
+def words_of(given, table):
+    return ["--enat-table", table] if given == "phrase" else []
+
+
+@pytest.fixture(scope="module", params=INPUTS)
+def given(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def asked(given, table):
+    """What decoding says."""
+    return [*L2R, *words_of(given, table)]
+
+
+@pytest.fixture(scope="module")
+def model(given, gold_data, table, tmp_path_factory):
+    """A model that has learned something."""
+    words = [*ENAT, "--enat-input", given, *words_of(given, table), "--eval-bleu"]
+    words += ["--eval-bleu-args", '{"beam": 3}', "--max-epoch", 6]
+    folder = tmp_path_factory.mktemp("enat")
+    return run_train(gold_data, folder, *words, "--keep-last-epochs", 2)
+
+
+@pytest.fixture(scope="module")
+def teacher(gold_data, tmp_path_factory):
+    """A Transformer that writes L2R, and one that writes R2L."""
+    found = {}
+    for direction in "l2r", "r2l":
+        words = ["--arch", "transformer_tiny", "--sb-direction", direction]
+        folder = tmp_path_factory.mktemp(direction)
+        found[direction] = run_train(gold_data, folder, *words, "--max-epoch", 4)
+    return found
+
+
+@pytest.fixture(scope="module")
+def output(gold_data, model, asked):
+    return run_generate(gold_data, model, *asked, "--nbest", 3)
+
+
+def test_generate_prints_what_fairseq_prints(output):
+    hypotheses = lines(output, "H")
+    assert len(hypotheses) == SIZES["test"]
+    for rows in hypotheses.values():
+        scores = [float(score) for score, _ in rows]
+        assert 1 <= len(rows) <= 3
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_training_has_counted_lengths(gold_data, model, given):
+    weights = load(model)["model"]
+    alpha = float(weights["tokens_written"]) / float(weights["tokens_read"])
+    assert alpha == 1 if given == "map" else alpha > 1.2  # half the words are skipped
+
+
+def test_batch_size_does_not_matter(gold_data, model, asked):
+    one, many = (
+        best(run_generate(gold_data, model, *asked, "--batch-size", size))
+        for size in (1, 32)
+    )
+    for i, (score, text) in one.items():
+        assert text == many[i][1]
+        assert float(score) == pytest.approx(float(many[i][0]), abs=1e-4)
+
+
+def test_python_interactive_and_generate_translate_alike(
+    gold_data, model, asked, given, table, teacher
+):
+    """With the table, and with a teacher."""
+    chosen = [*asked, "--nat-teacher", teacher["l2r"]]
+    output = run_generate(gold_data, model, *chosen)
+    texts = [text for _, (_, text) in sorted(best(output).items())]
+    sources = [rows[0][0] for _, rows in sorted(lines(output, "S").items())]
+    files = {"enat_table": str(table)} if given == "phrase" else {}
+    hub = ENATModel.from_pretrained(
+        str(model.parent),
+        model.name,
+        str(gold_data),
+        num_workers=0,
+        nat_teacher=str(teacher["l2r"]),
+        **files,
+    )
+    assert hub.translate(sources, beam=5, max_len_a=1, max_len_b=5) == texts
+    typed = run_interactive(gold_data, model, "\n".join([*sources, ""]), *chosen)
+    found = best(typed)
+    assert [found[i][1] for i in range(len(texts))] == texts
+
+
+def test_a_teacher_chooses(gold_data, model, asked, teacher):
+    """Its scores are others, and records tell who has won."""
+    alone = best(run_generate(gold_data, model, *asked))
+    led = best(run_generate(gold_data, model, *asked, "--nat-teacher", teacher["l2r"]))
+    assert {i: row[0] for i, row in alone.items()} != {
+        i: row[0] for i, row in led.items()
+    }
+
+
+def test_records_are_written(gold_data, model, asked, tmp_path):
+    path = tmp_path / "records.jsonl"
+    run_generate(gold_data, model, *asked, "--sb-records", path)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {record["winner"] for record in records} == {"l2r"}
+    assert all(record["r2l"] is None for record in records)
+
+
+def test_an_average_is_a_model(gold_data, model, asked, tmp_path):
+    mean = tmp_path / "mean.pt"
+    call(average, "--output", mean, "--last", 2, model.parent)
+    assert len(best(run_generate(gold_data, mean, *asked))) == SIZES["test"]
+
+
+def test_decoding_in_bfloat16_changes_little(gold_data, model, asked):
+    wide, narrow = (
+        best(run_generate(gold_data, model, *asked, *more))
+        for more in ([], ["--sb-bf16"])
+    )
+    assert sum(wide[i][1] == narrow[i][1] for i in wide) >= 0.8 * len(wide)
+    gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in wide]
+    assert 0 < max(gaps) < 0.2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["copy", *INPUTS])
+def test_half_precision_trains_and_has_finite_scores(name, dtype):
+    model = enat_model(name).to(dtype).train()
+    more = {"lookup_tokens": lookup()} if name == "phrase" else {}
+    logits, extra = model(**source(model), prev_output_tokens=target(), **more)
+    assert logits.dtype == dtype
+    loss = logits.float().log_softmax(-1).sum()
+    (loss + sum(x.loss.sum() for x in extra.values())).backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_one_and_one_epochs_equal_two(gold_data, given, table, tmp_path):
+    words = [*ENAT, "--enat-input", given, *words_of(given, table)]
+    words += ["--dropout", 0.2, "--update-freq", 2]
+    whole = run_train(gold_data, tmp_path / "two", *words, "--max-epoch", 2)
+    run_train(gold_data, tmp_path / "one", *words, "--max-epoch", 1)
+    resumed = run_train(gold_data, tmp_path / "one", *words, "--max-epoch", 2)
+    left, right = load(whole)["model"], load(resumed)["model"]
+    assert left.keys() == right.keys()
+    assert all(left[name].equal(right[name]) for name in left)
+
+
+def test_what_decoding_cannot_do_is_refused(
+    gold_data, model, asked, teacher, given, table
+):
+    refused = {
+        "trained with --sb-direction l2r": asked[2:],
+        "an ensemble is not supported": [*asked, "--path", f"{model}:{model}"],
+        "--prefix-size is not supported": [*asked, "--prefix-size", 1],
+        "--no-repeat-ngram-size is not": [*asked, "--no-repeat-ngram-size", 2],
+        "--print-alignment is not": [*asked, "--print-alignment", "hard"],
+        "must be a model of --sb-direction l2r, but is one of r2l": [
+            *asked,
+            *["--nat-teacher", teacher["r2l"]],
+        ],
+        "--nat-teacher must be a Transformer": [*asked, "--nat-teacher", model],
+    }
+    if given == "phrase":
+        refused["add --enat-table"] = L2R
+        del refused["--nat-teacher must be a Transformer"]
+    else:
+        refused["--enat-table is for"] = [*L2R, "--enat-table", table]
+    for message, words in refused.items():
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            run_generate(gold_data, model, *words)
+
+
+def test_what_training_cannot_do_is_refused(gold_data, data, table, tmp_path):
+    phrase = [*ENAT, "--enat-table", table]
+    refused = {
+        "add --enat-table": ENAT,
+        "--enat-table is for": [*phrase, "--enat-input", "copy"],
+        "--share-all-embeddings": [w for w in phrase if w != "--share-all-embeddings"],
+        "--sb-direction r2l is not": [*phrase, "--sb-direction", "r2l"],
+        "--sb-direction both needs": [*phrase, "--sb-direction", "both"],
+        "there is no such file": [*ENAT, "--enat-table", tmp_path / "none"],
+    }
+    for message, words in refused.items():
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            run_train(gold_data, tmp_path / "save", *words, "--max-epoch", 1)
+
+
+def test_other_models_refuse_its_options(gold_data, teacher, table):
+    for option, value in ("--enat-table", table), ("--nat-teacher", teacher["l2r"]):
+        with pytest.raises(ValueError, match=f"{option} is for an enat_transformer"):
+            run_generate(gold_data, teacher["l2r"], *L2R, option, value)
+
+
+def test_a_checkpoint_does_not_choose_files(gold_data, model, given):
+    """The table of its training is read again where the caller names it alone."""
+    if given == "phrase":
+        with pytest.raises(ValueError, match="add --enat-table"):
+            ENATModel.from_pretrained(
+                str(model.parent), model.name, str(gold_data), num_workers=0
+            )

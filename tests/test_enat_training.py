@@ -1,0 +1,181 @@
+"""ENAT's loss: min-max in one update, written out; what is logged and refused."""
+
+import pytest
+import torch
+from fairseq.logging import metrics
+from helpers import dictionary, enat_model, fake_task, live_of, sb_model
+from test_enat import EXACT, LENGTHS, STEPS, batch
+
+from sbnmt_plugin.network import mapping
+from sbnmt_plugin.training.enat_criterion import ENATCrossEntropy
+
+pytestmark = pytest.mark.usefixtures("float64_fairseq")
+PAD, EOS = dictionary().pad(), dictionary().eos()
+MU, LAMBDA, EPSILON = 0.3, 0.7, 0.1
+
+
+def map_model(**options):
+    weights = {"enat_align_weight": MU, "enat_adversary_weight": LAMBDA}
+    return enat_model("map", **{**weights, **options})
+
+
+def sample(model):
+    """What the task hands to a criterion."""
+    net = batch(model)
+    prev = net["prev_output_tokens"]
+    labels = torch.cat([prev[:, 1:], prev.new_full((3, 1), PAD)], 1)
+    for row, steps in zip(labels, STEPS):
+        row[steps - 1] = EOS
+    return {
+        "net_input": net,
+        "target": labels,
+        "live": live_of(prev),
+        "stream_lengths": list(STEPS),
+        "ntokens": sum(STEPS),
+        "nsentences": 3,
+    }
+
+
+def criterion(sentence_avg=False):
+    task = fake_task()
+    task.directions = (0,)
+    return ENATCrossEntropy(task, sentence_avg, EPSILON, 0, True)
+
+
+def slow_terms(model, net):
+    """L_align, L_adv and how often f is right, sentence by sentence, word by word.
+
+    Embeddings are plain numbers; W and f are the model's own parameters.
+    """
+    table = model.decoder.embed_scale * model.decoder.embed_tokens.weight.detach()
+    weight, judge = model.mapping.map.weight, model.mapping.judge
+    found = []
+    for b, (places, steps) in enumerate(zip(LENGTHS, STEPS)):
+        x = [weight @ table[i] for i in net["src_tokens"][b, -places:-1]]
+        y = [table[i] for i in net["prev_output_tokens"][b, 1:steps]]
+        gap = sum(x) / len(x) - sum(y) / len(y)
+        align = (gap**2).sum().sqrt()
+        f = [judge(v).sigmoid() for v in y], [judge(v).sigmoid() for v in x]
+        adversary = sum(p.log() for p in f[0]) / len(y)
+        adversary = adversary + sum((1 - p).log() for p in f[1]) / len(x)
+        right = sum(p > 0.5 for p in f[0]) + sum(p < 0.5 for p in f[1])
+        found.append((align, adversary[0], int(right), len(x) + len(y)))
+    return found
+
+
+def parameters(model):
+    """Names of W, of f, and of all others."""
+    names = [name for name, _ in model.named_parameters()]
+    w = [name for name in names if name == "mapping.map.weight"]
+    f = [name for name in names if "judge" in name]
+    return w, f, [name for name in names if name not in (*w, *f)]
+
+
+def gradients(loss, model, names):
+    own = dict(model.named_parameters())
+    values = torch.autograd.grad(
+        loss, [own[name] for name in names], retain_graph=True, allow_unused=True
+    )
+    return dict(zip(names, values))
+
+
+def assert_terms_are_min_max(model):
+    """W goes down μ L_align + λ L_adv, f goes up L_adv, and nothing else moves."""
+    net = batch(model)
+    terms = model(**net)[1]["terms"]
+    slow = slow_terms(model, net)
+    for place, (align, adversary, _, _) in enumerate(slow):
+        torch.testing.assert_close(terms.align[place], align.detach(), **EXACT)
+        torch.testing.assert_close(terms.adversary[place], adversary.detach(), **EXACT)
+    assert int(terms.right) == sum(row[2] for row in slow)
+    assert int(terms.judged) == sum(row[3] for row in slow)
+    factors = [1.0, -2.0, 0.5]  # sentences apart
+    w, f, others = parameters(model)
+    down = sum(k * (MU * a + LAMBDA * b) for k, (a, b, _, _) in zip(factors, slow))
+    up = sum(-k * b for k, (_, b, _, _) in zip(factors, slow))
+    loss = (terms.loss * torch.tensor(factors, dtype=torch.float64)).sum()
+    found = gradients(loss, model, [*w, *f, *others])
+    expected = {**gradients(down, model, w), **gradients(up, model, f)}
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value, **EXACT)
+    assert not [name for name in others if found[name] is not None]
+
+
+def test_one_update_is_min_max():
+    assert_terms_are_min_max(map_model())
+
+
+@pytest.mark.parametrize("cut", ["detach", "turn"])
+def test_the_check_of_min_max_can_fail(cut, monkeypatch):
+    """Embeddings that move, or a gradient that is not turned round."""
+    model = map_model()
+    if cut == "turn":
+
+        class Straight:
+            apply = staticmethod(lambda x, factor: x)
+
+        monkeypatch.setattr(mapping, "GradMultiply", Straight)
+    else:
+        monkeypatch.setattr(torch.Tensor, "detach", lambda self: self)
+    with pytest.raises(AssertionError):
+        assert_terms_are_min_max(model)
+
+
+def test_the_loss_is_the_sum_of_equation_10():
+    """Each label carries its sentence's terms; without them it is cross-entropy."""
+    model = map_model()
+    given = sample(model)
+    loss, size, log = criterion()(model, given)
+    scores, extra = model(**given["net_input"])
+    lprobs, plain = scores.log_softmax(-1), 0
+    for b, steps in enumerate(STEPS):
+        for row, label in zip(lprobs[b, :steps], given["target"][b]):
+            each = EPSILON / (len(row) - 1)
+            plain = plain - (1 - EPSILON - each) * row[label] - each * row.sum()
+    terms = sum(steps * x for steps, x in zip(STEPS, extra["terms"].loss))
+    torch.testing.assert_close(loss, plain + terms, **EXACT)
+    assert size == sum(STEPS)
+    torch.testing.assert_close(log["align"], extra["terms"].align.sum())
+    copy = enat_model("copy")
+    other = sample(copy)
+    _, _, log = criterion()(copy, other)
+    assert "align" not in log
+
+
+def test_the_loss_does_not_depend_on_how_batches_are_divided():
+    model = map_model()
+    given = sample(model)
+    whole = criterion()(model, given)[0]
+    parts = 0
+    for b in range(3):
+        net = {k: v if v is None else v[[b]] for k, v in given["net_input"].items()}
+        net["prev_output_tokens"] = net["prev_output_tokens"][:, : STEPS[b]]
+        one = {
+            "net_input": net,
+            "target": given["target"][[b], : STEPS[b]],
+            "live": live_of(net["prev_output_tokens"]),
+            "stream_lengths": [STEPS[b]],
+            "ntokens": STEPS[b],
+            "nsentences": 1,
+        }
+        parts = parts + criterion()(model, one)[0]
+    torch.testing.assert_close(whole, parts, **EXACT)
+
+
+def test_what_is_logged():
+    model = map_model()
+    log = criterion()(model, sample(model))[2]
+    with metrics.aggregate() as found:
+        ENATCrossEntropy.reduce_metrics([log, log])
+    values = found.get_smoothed_values()
+    slow = slow_terms(model, batch(model))
+    assert values["align"] == pytest.approx(
+        float(sum(row[0] for row in slow)) / 3, abs=1e-3
+    )
+    wrong = 1 - sum(row[2] for row in slow) / sum(row[3] for row in slow)
+    assert values["fooled"] == pytest.approx(100 * wrong, abs=0.1)
+
+
+def test_another_family_is_refused():
+    with pytest.raises(ValueError, match="--criterion enat_cross_entropy is for"):
+        criterion()(sb_model(), {})
