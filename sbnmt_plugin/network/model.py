@@ -67,7 +67,7 @@ class SBTransformerModel(BidirectionalTransformer):
         """Build from a namespace, on which resolved values are left to be saved.
 
         Raises:
-            ValueError: see :meth:`FamilyTransformer.build_model`.
+            ValueError: see :meth:`bidirectional.FamilyTransformer.build_model`.
         """
         sb_architecture(args)
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():

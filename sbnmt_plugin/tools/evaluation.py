@@ -70,7 +70,7 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
     Args:
         path: fairseq-generate's output, file or folder, which must be whole; or
             ``sbnmt rerank``'s .tsv, where a source that is over-long has no line and
-            gets an empty hypothesis.
+            gets an empty hypothesis; or a .txt, a line a sentence.
 
     Raises:
         ValueError: sentences are missing, or are not of this test set.
@@ -79,6 +79,13 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
     count = len(read_lines(reference))
     if path.suffix == ".tsv":
         found = read_translations(path, count)
+    elif path.suffix == ".txt":
+        found = dict(enumerate(read_lines(path)))
+        if len(found) != count:
+            raise ValueError(
+                f"{path} must have {count} lines, as {reference} has, but has "
+                f"{len(found)}: give the translation of the whole of this test set"
+            )
     else:
         found = read_generated(path)
         wrong = sorted(set(range(count)).symmetric_difference(found))

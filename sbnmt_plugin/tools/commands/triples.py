@@ -2,7 +2,8 @@ r"""Build training examples from a bitext and pseudo targets: triples, or pairs.
 
     sbnmt triples --source text/train.en --target text/train.de \
         --pseudo-l2r pseudo/l2r.tsv --pseudo-r2l pseudo/r2l.tsv \
-        --output triples/train --triples two  (or one, three, six; --pairs pl, pl-pr)
+        --output triples/train --triples two
+    (or --triples one, three, six; --pairs pl, pl-pr, kd)
 
 With y_g the target, y_pl and y_pr the L2R and R2L teachers' translations (what
 sbnmt translate wrote), a sentence gives (paper, section 3.4)
@@ -19,7 +20,11 @@ natural word order.  For a Transformer with the same data,
     pl:     y_g, y_pl
     pl-pr:  y_g, y_pl, y_pr
 
-are written to OUTPUT.SRC and OUTPUT.TGT.  A sentence that a teacher has not translated
+are written to OUTPUT.SRC and OUTPUT.TGT, and for a model that writes all words at once
+
+    kd:     y_pl alone; wants no y_pr
+
+A sentence that a teacher has not translated
 gives no example of any kind.  Where both texts of a triple are identical each stream
 sees through the other what it has to predict: such triples are counted, and left out
 with --drop-identical.
@@ -39,7 +44,9 @@ from sbnmt_plugin.tools.text import Lines, check_parallel, refuse_overwriting
 from sbnmt_plugin.tools.translations import Translations
 from sbnmt_plugin.tools.unfinished import new_file
 
-TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pl-pr")
+TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pl-pr", "kd")
+# whose pseudo targets a kind has; all others have both teachers'
+ALONE = {"one": "r2l", "kd": "l2r"}
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
 
 
@@ -52,6 +59,7 @@ def examples_of(
         "two": [(left, gold), (gold, right)],
         "three": [(left, gold), (gold, right), (gold, gold)],
         "six": list(itertools.permutations((gold, left, right), 2)),
+        "kd": [(left,)],
         "pl": [(gold,), (left,)],
         "pl-pr": [(gold,), (left,), (right,)],
     }
@@ -77,10 +85,10 @@ class Corpus:
     def __init__(self, kind: str, args: argparse.Namespace) -> None:
         self.kind = kind
         self.source, self.gold = Lines(args.source), Lines(args.target)
-        self.right = Translations(args.pseudo_r2l, len(self.source))
-        self.left = self.right
-        if args.pseudo_l2r:
-            self.left = Translations(args.pseudo_l2r, len(self.source))
+        both = args.pseudo_l2r, args.pseudo_r2l
+        paths = [path for path in both if path]
+        read = [Translations(path, len(self.source)) for path in paths]
+        self.left, self.right = read[0], read[-1]  # one and the same, if there is one
         self.each = len(examples_of(kind, "", "", "", ""))
         self.last: tuple[int, list[Example]] = -1, []
 
@@ -97,7 +105,7 @@ class Corpus:
         return self.of_sentence(index)[place]
 
     def chosen(self, drop_identical: bool) -> tuple[array[int], int]:
-        """The examples of all sentences that both teachers have translated.
+        """The examples of all sentences that the teachers have translated.
 
         Returns:
             numbers: those to be written, in the order of the text.
@@ -119,7 +127,7 @@ def parser() -> argparse.ArgumentParser:
     add("--source", required=True, help="source text, as binarised")
     add("--target", required=True, help="gold target text")
     add("--pseudo-l2r", help="L2R teacher's, TSV; not with --triples one")
-    add("--pseudo-r2l", required=True, help="R2L teacher's, TSV")
+    add("--pseudo-r2l", help="R2L teacher's, TSV; not with --pairs kd")
     add("--output", required=True, help="prefix of the files written")
     kinds = made.add_mutually_exclusive_group()
     kinds.add_argument("--triples", choices=TRIPLES, help="default: two")
@@ -144,11 +152,14 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
             "--drop-identical would leave out the third of --triples three, which is "
             "gold text twice: use --triples two"
         )
-    if (args.triples == "one") != (args.pseudo_l2r is None):
-        raise ValueError(
-            "--pseudo-l2r must be given, but for --triples one, which has none of the "
-            "L2R teacher's: add it, or leave it out"
-        )
+    only = ALONE.get(args.pairs or args.triples)
+    for direction, kind in ("l2r", "--triples one"), ("r2l", "--pairs kd"):
+        wanted = only in (None, direction)
+        if wanted != (getattr(args, f"pseudo_{direction}") is not None):
+            raise ValueError(
+                f"--pseudo-{direction} must be given, but for {kind}, which has none "
+                f"of the {direction.upper()} teacher's: add it, or leave it out"
+            )
     suffixes = (Path(args.source).suffix, Path(args.target).suffix, ".r2l")
     if len(set(suffixes)) < 3 or "" in suffixes:
         raise ValueError(

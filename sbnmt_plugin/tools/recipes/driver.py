@@ -19,6 +19,7 @@ from sbnmt_plugin.tools.recipes.settings import (
 )
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
+    LOOKUP,
     MULTILINGUAL,
     SYSTEMS,
     has_links,
@@ -43,6 +44,8 @@ class Recipe(Training):
         records = output.with_suffix(".jsonl")
         if base == "rerank":
             decoded = self.rerank(output.with_suffix(".tsv"))
+        elif base == LOOKUP:
+            decoded = self.lookup(output.with_name("lookup.bpe.txt"))
         else:
             decoded = self.generate(name, records)
         words = ["sbnmt", "evaluate", decoded, "--text", self.work / "text"]
@@ -69,7 +72,7 @@ class Recipe(Training):
         output = records.with_suffix(".generate")
         data, subset = self.test_data(split_name(name)[0])
         words: list[Any] = [data, "--path", path, *asks, *subset]
-        words += search_options(self.settings)
+        words += [*search_options(self.settings), *self.parallel(split_name(name)[0])]
         if is_rescored(name):
             words += ["--sb-rescore", self.settings["rescore"]]
         words += ["--user-dir", PLUGIN, "--task", "sb_translation"]
@@ -78,6 +81,21 @@ class Recipe(Training):
         purpose = f"Translate the test set with {name}"
         words = ["fairseq-generate", *words]
         self.step(f"generate/{name}", purpose, output, *words, gpus=self.gpus())
+        return output
+
+    def parallel(self, base: str) -> list[Any]:
+        """Options of decoding that are a system's own."""
+        words = [*SYSTEMS[base].decode, *self.reads(base)]
+        if SYSTEMS[base].led:
+            words += ["--nat-teacher", self.model("teacher-l2r")]
+        return words
+
+    def lookup(self, output: Path) -> Path:
+        """What the phrase table gives for the test set."""
+        words = ["sbnmt", "lookup", "--table", self.phrases(), "--output", output]
+        words += ["--input", self.bpe() / f"test.{self.source}"]
+        purpose = "Look the test set up in the phrase table"
+        self.step("generate/lookup", purpose, output, *words)
         return output
 
     def test_data(self, base: str) -> tuple[Path, list[str]]:

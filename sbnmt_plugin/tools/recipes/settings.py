@@ -11,6 +11,7 @@ import yaml
 from sbnmt_plugin.steps import HOME, PLUGIN
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
+    KD,
     MULTILINGUAL,
     PAPER,
     SYSTEMS,
@@ -53,13 +54,16 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "jobs": (int, 1),  # steps side by side
     "environment": (dict, {}),
 }
-TRAINING_SETS = ("gold", "pl", "pl-pr", "one", "two", "three", "six", MULTILINGUAL)
+TRAINING_SETS = (
+    *("gold", "pl", "pl-pr", "one", "two", "three", "six"),
+    *(MULTILINGUAL, KD),
+)
 DIRECTIONS = ("l2r", "r2l")
 # whose pseudo targets a training set is made of; y_g + y_pl, too, of both: it is to
 # have the sentences that both teachers translate
 PSEUDO: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(TRAINING_SETS, DIRECTIONS),
-    **{"": (), "gold": (), MULTILINGUAL: (), "one": ("r2l",)},
+    **{"": (), "gold": (), MULTILINGUAL: (), "one": ("r2l",), KD: ("l2r",)},
 }
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Options = dict[str, Any]
@@ -45,6 +45,8 @@ class System:
             recipe does not say otherwise; none: ``data`` alone.
         back: whether the target is translated into the source.
         decodes: the row whose model this one decodes with, where it trains none.
+        decode: words of decoding, over the recipe's.
+        led: whether the L2R teacher chooses among what is written.
     """
 
     title: str
@@ -56,6 +58,8 @@ class System:
     stages: tuple[str, ...] = ()
     back: bool = False
     decodes: str = ""
+    decode: tuple[str, ...] = ()
+    led: bool = False
 
 
 def sweep() -> dict[str, System]:
@@ -171,11 +175,52 @@ TWO_WAY = {
         "Multilingual Transformer, back", back=True, decodes="multilingual"
     ),
 }
+KD = "kd"
+LOOKUP = "lookup"
+
+
+def parallel(title: str, given: str, **options: Any) -> dict[str, System]:
+    """ENAT with one of its inputs: one length, and nine, of which the teacher chooses.
+
+    Args:
+        title: of its row.
+        given: its input, ``--enat-input``.
+    """
+    asks = {"--criterion": "enat_cross_entropy", "--enat-input": given, **options}
+    return {
+        "": System(title, KD, L2R, "enat_", asks, decode=("--beam", "1")),
+        "-9": System(f"{title}, 9 lengths", decode=("--beam", "9"), led=True),
+    }
+
+
+def parallel_rows() -> dict[str, System]:
+    """ENAT's rows: what the decoder reads, and what its table alone gives."""
+    kinds = {
+        "nart": ("NART, copied source", COPY, {}),
+        "enat-phrase": ("ENAT, phrase table", PHRASE, {}),
+        "enat-map": ("ENAT, mapped source", MAP, {}),
+        "enat-word": ("ENAT, word table", PHRASE, {}),
+        "enat-map-align": ("ENAT, mapped, aligned alone", MAP, NO_ADVERSARY),
+        "enat-map-adversary": ("ENAT, mapped, adversary alone", MAP, NO_ALIGN),
+    }
+    found = {LOOKUP: System("Phrase table alone")}
+    for name, (title, given, options) in kinds.items():
+        for end, system in parallel(title, given, **options).items():
+            decodes = name if end else ""
+            found[name + end] = replace(system, decodes=decodes)
+    return found
+
+
+COPY, MAP, PHRASE = "copy", "map", "phrase"
+NO_ADVERSARY = {"--enat-adversary-weight": 0}
+NO_ALIGN = {"--enat-align-weight": 0}
+PARALLEL = parallel_rows()
 SWEEP = sweep()
 SYSTEMS = {
     **PAPER,
     **HISTORIES,
     **TWO_WAY,
+    **PARALLEL,
     **READING,
     **SWEEP,
     # one model for both directions, where the recipe says ``teachers: one``; without
@@ -187,6 +232,11 @@ GROUPS = {
     "paper": list(PAPER),
     "histories": list(HISTORIES),
     MULTILINGUAL: ["teacher-l2r", *TWO_WAY],
+    # those of the paper's main table; the others are asked for by name
+    "parallel": [
+        *("teacher-l2r", LOOKUP),
+        *(x + end for x in ("nart", "enat-phrase", "enat-map") for end in ("", "-9")),
+    ],
     "reading": list(READING),
     "sweep": list(SWEEP),
 }
@@ -257,8 +307,14 @@ def interacts(name: str) -> bool:
 def has_links(name: str) -> bool:
     """Whether the row has a model of its own whose attention links L2R text."""
     base, _ = split_name(name)
-    other = is_rescored(name) or base in TWO_WAY
+    other = is_rescored(name) or base in TWO_WAY or base in PARALLEL
     return bool(SYSTEMS[base].data) and SYSTEMS[base].direction != "r2l" and not other
+
+
+def reads_table(base: str) -> bool:
+    """Whether a system looks its sources up in a phrase table."""
+    system = SYSTEMS[SYSTEMS[base].decodes or base]
+    return system.options.get("--enat-input") == PHRASE
 
 
 def describe(name: str, options: Options) -> str:

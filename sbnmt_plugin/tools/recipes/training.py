@@ -23,12 +23,14 @@ from sbnmt_plugin.tools.recipes.systems import (
     MULTILINGUAL,
     SYSTEMS,
     describe,
+    reads_table,
     split_name,
 )
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 TRIPLES = ("one", "two", "three", "six")
 EXAMPLES = {
+    "kd": "y_pl alone, a pair a sentence",
     "pl": "y_g and y_pl, a pair each",
     "pl-pr": "y_g, y_pl and y_pr, a pair each",
     "one": "y_g and y_pr, a triple a sentence",
@@ -115,6 +117,28 @@ class Training(Corpus):
         return folder
 
     @exclusive
+    def phrases(self, words: bool = False) -> Path:
+        """The phrase table of the gold text, or the one of its words."""
+        name = "words" if words else "phrases"
+        output = self.work / "phrases" / name
+        if not self.bench.has(output):
+            command: list[Any] = ["sbnmt", "phrase-table", "--output", output]
+            for side, end in ("source", self.source), ("target", self.target):
+                command += [f"--{side}", self.bpe() / f"train.{end}"]
+                command += [f"--held-out-{side}", self.bpe() / f"valid.{end}"]
+            command += ["--keep-alignments", output.with_suffix(".links")]
+            command += ["--words"] if words else []
+            purpose = f"The table of {name} that the gold text has"
+            self.step(f"phrases/{name}", purpose, output, *command)
+        return output
+
+    def reads(self, base: str) -> list[Any]:
+        """Options by which a system's batches hold what its model reads."""
+        if not reads_table(base):
+            return []
+        return ["--enat-table", self.phrases(base.startswith("enat-word"))]
+
+    @exclusive
     def way_back(self) -> Path:
         """The test set the other way round, for a model of :meth:`both_ways`."""
         folder = self.work / f"data-{MULTILINGUAL}-back"
@@ -133,7 +157,8 @@ class Training(Corpus):
 
     @exclusive
     def trained(self, name: str) -> Path:
-        folder, system = self.work / name, SYSTEMS[split_name(name)[0]]
+        base, _ = split_name(name)
+        folder, system = self.work / name, SYSTEMS[base]
         stages = training_stages(self.settings, name)
         before: list[Any] = []
         if system.starts_from:
@@ -143,7 +168,7 @@ class Training(Corpus):
             own = self.work / stage.name
             if self.bench.begin(own, stage.options):
                 words = [self.training_data(stage.data), "--user-dir", PLUGIN]
-                words += ["--save-dir", own, *before]
+                words += ["--save-dir", own, *before, *self.reads(base)]
                 self.train(stage, *words, *flags(stage.options))
                 if own == folder:
                     self.average(name)
