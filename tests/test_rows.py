@@ -79,6 +79,20 @@ def test_a_row_is_trained_as_it_says():
         assert stage.data == data
 
 
+@pytest.mark.parametrize(
+    "folder", sorted(ROOT.glob("examples/*/")), ids=lambda p: p.name
+)
+def test_no_recipe_gives_abd_what_it_refuses(folder):
+    for small in False, True:
+        try:
+            recipe = recipes.load_recipe(folder, small)
+        except (FileNotFoundError, ValueError):  # no recipe; none of this size
+            continue
+        for name in "abd", "abd-two":
+            options = recipes.training_options(recipe, name)
+            assert not [flag for flag in options if flag.startswith("--sb-")]
+
+
 def test_pseudo_targets_are_made_of_the_teachers_that_a_row_needs():
     recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
     assert recipes.needs_pseudo(recipe, ["teacher-l2r", "rerank"]) == []

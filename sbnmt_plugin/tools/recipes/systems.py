@@ -84,6 +84,7 @@ NO_SB_OPTIONS = {
     "--sb-lambda": False,
     "--sb-learn-lambda": False,
     "--sb-future-dropout": False,
+    "--sb-probe": False,
 }
 NO_INTERACTION = {
     "--sb-fusion": "tanh",
