@@ -24,6 +24,7 @@ from pages import code_of, rows_of, section_of, text_of
 from shell import called
 
 from sbnmt_plugin.config import SBTranslationConfig
+from sbnmt_plugin.network.enat import ENATConfig
 from sbnmt_plugin.network.model import SBTransformerConfig, SBTransformerModel
 from sbnmt_plugin.network.rnnsearch import RNNSearchConfig, RNNSearchModel
 from sbnmt_plugin.network.two_way import TwoWayConfig, TwoWayModel
@@ -83,12 +84,15 @@ def test_the_check_of_equations_can_fail(name):
 # options
 
 
+OURS = "sb_", "ba_", "two_way_", "enat_", "nat_"
+
+
 def our_options():
     """Flag, field: all options of ours, as fairseq's parser is made from them."""
-    models = SBTransformerConfig, RNNSearchConfig, TwoWayConfig
+    models = SBTransformerConfig, RNNSearchConfig, TwoWayConfig, ENATConfig
     for config in (*models, SBTranslationConfig):
         for option in dataclasses.fields(config):
-            ours = option.name.startswith(("sb_", "ba_", "two_way_"))
+            ours = option.name.startswith(OURS)
             if ours and "help" in option.metadata:
                 yield "--" + option.name.replace("_", "-"), option
 
@@ -117,7 +121,7 @@ def test_the_table_of_options_is_what_the_parsers_know():
 def test_every_flag_of_ours_that_a_page_names_exists(page):
     known = dict(our_options())
     text = page.read_text(encoding="utf-8")
-    for flag in re.findall(r"--(?:sb|ba|two-way)-[a-z0-9-]*[a-z0-9]", text):
+    for flag in re.findall(r"--(?:sb|ba|two-way|enat|nat)-[a-z0-9-]*[a-z0-9]", text):
         assert flag in known, flag
 
 
