@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from fairseq.distributed import ModuleProxyWrapper
 from fairseq.logging import metrics
 from helpers import dictionary, enat_model, fake_task, live_of, sb_model
 from test_enat import EXACT, LENGTHS, STEPS, batch
@@ -179,3 +180,22 @@ def test_what_is_logged():
 def test_another_family_is_refused():
     with pytest.raises(ValueError, match="--criterion enat_cross_entropy is for"):
         criterion()(sb_model(), {})
+
+
+class Distributed(torch.nn.Module):
+    """What fairseq puts around a model for several processes."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, **given):
+        return self.module(**given)
+
+
+def test_a_model_of_several_processes_is_known_through_its_wrappers():
+    model = map_model()
+    wrapped = ModuleProxyWrapper(Distributed(model))
+    given = sample(model)
+    losses = [criterion()(each, given)[0] for each in (model, wrapped)]
+    torch.testing.assert_close(*losses, rtol=0, atol=0)

@@ -45,7 +45,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
         Raises:
             ValueError: a model of another family.
         """
-        if not hasattr(getattr(model, "module", model), "reads_lookup"):
+        if not hasattr(model, "reads_lookup"):
             raise ValueError(
                 f"--criterion {self.flag} is for --arch enat_transformer: for another "
                 "leave it to sb_label_smoothed_cross_entropy"
