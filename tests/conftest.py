@@ -1,10 +1,15 @@
 import logging
 import os
+import runpy
 import sys
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two processes on two cores
 ROOT = Path(__file__).resolve().parent.parent
+LEAN = ROOT / "tests" / "lean"
+paths = [str(LEAN), *filter(None, [os.environ.get("PYTHONPATH")])]
+os.environ["PYTHONPATH"] = os.pathsep.join(paths)  # of the processes that tests start
+runpy.run_path(str(LEAN / "sitecustomize.py"))  # in this one
 sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402

@@ -464,7 +464,7 @@ def test_two_and_two_epochs_equal_four(data, tmp_path, family):
 
 
 def run_process(*words, rank=None, port=None):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if rank is not None:
         environment |= {
             "RANK": str(rank),
