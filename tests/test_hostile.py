@@ -16,6 +16,7 @@ from test_scripts import call
 
 from sbnmt_plugin import checkpoints
 from sbnmt_plugin.model import SBTransformerModel
+from sbnmt_plugin.search.teacher import load_teacher
 from sbnmt_plugin.tools.commands import average
 from sbnmt_plugin.tools.translator import Translator
 
@@ -192,7 +193,20 @@ def continues(data, path):
     run_train(data, path.parent / "new", *words)
 
 
+def leads(data, path):
+    """--nat-teacher; that the whole one is of another direction is said last."""
+    cfg = argparse.Namespace(data=str(data), source_lang="en", target_lang="de")
+    try:
+        load_teacher(str(path), argparse.Namespace(cfg=cfg))
+    except ValueError as error:
+        if "must be a model of --sb-direction l2r, but is one of both" not in str(
+            error
+        ):
+            raise
+
+
 DOORS = {
+    "teacher": leads,
     "generate": run_generate,
     "interactive": lambda data, path: run_interactive(data, path, "w1\n"),
     "resume": lambda data, path: run_train(

@@ -6,6 +6,7 @@ hundreds.  Here they are modules whose functions say that they are not there.
 """
 
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 UNUSED = {
@@ -21,5 +22,6 @@ def absent(*words, **options):
 
 for name, members in UNUSED.items():
     module = sys.modules.setdefault(name, ModuleType(name))
+    module.__spec__ = ModuleSpec(name, None)  # torch's compiler asks for it
     for member in members:
         setattr(module, member, absent)
