@@ -82,7 +82,7 @@ def test_distilled_pairs_are_the_teachers_texts(tmp_path):
 def test_plain_lines_are_hypotheses(tmp_path):
     (tmp_path / "test.de").write_text("eins zwei\ndrei\n")
     references = References(tmp_path, "de")
-    path = tmp_path / "lookup.txt"
+    path = tmp_path / "lookup.bpe"
     path.write_text("ei@@ ns\n\n")
     assert read_hypotheses(path, references) == ["eins", ""]
     path.write_text("eins\n")

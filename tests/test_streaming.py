@@ -43,8 +43,9 @@ def corpus(tmp_path_factory):
 def slowly(corpus, kind, shuffle, drop):
     """The same with everything in memory: what is written, and what is shown."""
     source, gold = texts.read_parallel(corpus / "t.en", corpus / "t.de")
-    right = read_translations(corpus / "r2l.tsv", SENTENCES)
-    left = right if kind == "one" else read_translations(corpus / "l2r.tsv", SENTENCES)
+    names = teachers_of(kind)
+    read = [read_translations(corpus / f"{name}.tsv", SENTENCES) for name in names]
+    left, right = read[0], read[-1]
     examples = []
     for i in range(SENTENCES):
         if i in left and i in right:
@@ -56,11 +57,16 @@ def slowly(corpus, kind, shuffle, drop):
     return examples, random.Random(0).sample(examples, 5)
 
 
+def teachers_of(kind):
+    return {"one": ["r2l"], "kd": ["l2r"]}.get(kind, ["l2r", "r2l"])
+
+
 def made(corpus, folder, flag, kind, shuffle, drop):
     """What the step writes."""
     words = ["--source", corpus / "t.en", "--target", corpus / "t.de", flag, kind]
-    words += ["--pseudo-r2l", corpus / "r2l.tsv", "--output", folder / "out"]
-    words += [] if kind == "one" else ["--pseudo-l2r", corpus / "l2r.tsv"]
+    words += ["--output", folder / "out"]
+    for name in teachers_of(kind):
+        words += [f"--pseudo-{name}", corpus / f"{name}.tsv"]
     words += [] if shuffle is None else ["--shuffle", shuffle]
     call(triples, *words, *(["--drop-identical"] if drop else []))
     ends = ["en", "de", "r2l"][: 2 if flag == "--pairs" else 3]
@@ -80,9 +86,9 @@ def test_examples_are_those_of_a_program_that_holds_all(
         labels = itertools.cycle(("source", "   l2r", "   r2l")[: len(shown[0])])
         lines = [f"  {name} {x}" for name, x in zip(labels, itertools.chain(*shown))]
         assert printed.endswith("\n".join(lines) + "\n")
-        usable = {i for i, _ in slow_ids(corpus, "r2l.tsv")}
-        if kind != "one":
-            usable &= {i for i, _ in slow_ids(corpus, "l2r.tsv")}
+        usable = set(range(SENTENCES))
+        for name in teachers_of(kind):
+            usable &= {i for i, _ in slow_ids(corpus, f"{name}.tsv")}
         gone = SENTENCES - len(usable)
         assert printed.startswith(f"{SENTENCES} sentences, {gone} not translated\n")
 

@@ -70,7 +70,7 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
     Args:
         path: fairseq-generate's output, file or folder, which must be whole; or
             ``sbnmt rerank``'s .tsv, where a source that is over-long has no line and
-            gets an empty hypothesis; or a .txt, a line a sentence.
+            gets an empty hypothesis; or a .bpe, a line a sentence.
 
     Raises:
         ValueError: sentences are missing, or are not of this test set.
@@ -79,7 +79,7 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
     count = len(read_lines(reference))
     if path.suffix == ".tsv":
         found = read_translations(path, count)
-    elif path.suffix == ".txt":
+    elif path.suffix == ".bpe":
         found = dict(enumerate(read_lines(path)))
         if len(found) != count:
             raise ValueError(

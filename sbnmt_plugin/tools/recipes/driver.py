@@ -45,7 +45,7 @@ class Recipe(Training):
         if base == "rerank":
             decoded = self.rerank(output.with_suffix(".tsv"))
         elif base == LOOKUP:
-            decoded = self.lookup(output.with_name("lookup.bpe.txt"))
+            decoded = self.lookup(output.with_name("lookup.bpe"))
         else:
             decoded = self.generate(name, records)
         words = ["sbnmt", "evaluate", decoded, "--text", self.work / "text"]
