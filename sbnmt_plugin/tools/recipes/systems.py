@@ -209,7 +209,8 @@ def parallel_rows() -> dict[str, System]:
         for end, system in parallel(title, given, **options).items():
             decodes = name if end else ""
             found[name + end] = replace(system, decodes=decodes)
-    return found
+    title = f"{found['nart'].title}, gold"
+    return found | {"nart-gold": replace(found["nart"], title=title, data="gold")}
 
 
 COPY, MAP, PHRASE = "copy", "map", "phrase"
