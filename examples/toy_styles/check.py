@@ -4,8 +4,8 @@
     check.py --work work/toy_styles [--json FILE]
 
 Of every row that the run has: sentences of one style throughout, in percent; sentences
-that are one of the two references, word for word, in percent; words too many or too
-few, a sentence; tokenised BLEU with both references.
+that are one of the references, word for word, in percent; words too many or too
+few, a sentence; tokenised BLEU with all references.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.settings import load_recipe
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.table import aligned
 from sbnmt_plugin.tools.synthetic import parser_of
 from sbnmt_plugin.tools.text import read_lines
 
-STYLES = ("ei", "ou")  # prepare.py's
+STYLES = ("e", "io", "iu", "iy")  # prepare.py's
 Row = dict[str, float]
 COLUMNS = {
     "one style, %": "one style",
@@ -62,7 +63,7 @@ def described(outputs: list[str], references: list[list[str]]) -> Row:
 def measured(work: Path) -> dict[str, Row]:
     """All columns of every row of the run."""
     recipe = load_recipe(Path(__file__).resolve().parent, small=False)
-    references = [read_lines(work / "text" / f"test.{end}") for end in ("tgt", "tgt.2")]
+    references = References(work / "text", "tgt", len(STYLES)).read()
     found = {}
     for name in recipe["rows"]:
         path = work / "results" / f"{name}.json"

@@ -1,54 +1,61 @@
 #!/usr/bin/env python3
-"""Write a synthetic language pair that can be said in two styles.
+"""Write a synthetic language pair that can be said in four styles.
 
     prepare.py --output TEXT [--seed 1]
 
-A source sentence is six to ten of 300 words.  Every word has two translations of one or
-two words, one a style, and a coin, which the source does not show, picks the style of a
-whole sentence.  A word of the one hidden class that stands before a word of the other
-changes places with it.  The test set has a second reference: the other style.
+A source sentence is four to eight of 200 words, and does not show a style.  Each is
+translated five times: twice in the first style, once in each of the others.  A word has
+a phrase of one or two words for every style; of half of the words the last three styles
+have the same.  So the first style is the most frequent of all sentences, but not of
+these words: who chooses word by word mixes styles.  Besides, a word of the one hidden
+class that stands before one of the other changes places with it.
 
-A style can be read off a target word's last letter, which no model sees: its tokens are
+Validation and test set have every sentence once; the test set has a reference a style.
+The styles can be read off the words' last letters, which no model sees: its tokens are
 whole words.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sbnmt_plugin.tools.command import run
 from sbnmt_plugin.tools.synthetic import invented_stems, write_corpus
 
-STYLES = ("ei", "ou")  # how target words of each end
-WORDS = 300
-LENGTHS = range(6, 11)  # words of a source sentence
-SIZES = {"train": 3000, "valid": 100, "test": 500}
+STYLES = ("e", "io", "iu", "iy")  # how their words end; "i" are those in common
+TIMES = (2, 1, 1, 1)  # each is there, of every training sentence
+WORDS = 200
+LENGTHS = range(4, 9)  # words of a source sentence
+SIZES = {"train": 4000, "valid": 100, "test": 300}
 
 
 class Word(NamedTuple):
     """What there is to know of a source word."""
 
     text: str
-    phrases: tuple[str, str]  # one a style
+    phrases: tuple[str, ...]  # one a style
     trails: bool  # its hidden class
 
 
 def invent_words(generator: random.Random) -> list[Word]:
     """The language."""
     stems = invented_stems(generator)
-    forms = []
-    for endings in STYLES:
-        own = [stem + ending for stem in stems for ending in endings]
-        generator.shuffle(own)
-        forms.append(iter(own))
+    forms = {
+        ending: iter([stem + ending for stem in generator.sample(stems, len(stems))])
+        for ending in "eiouy"
+    }
+
+    def phrase(ending: str) -> str:
+        return " ".join(next(forms[ending]) for _ in range(generator.choice((1, 2))))
+
     words = []
-    for stem in stems[:WORDS]:
-        one, other = (
-            " ".join(next(form) for _ in range(generator.choice((1, 2))))
-            for form in forms
-        )
-        words.append(Word(stem + "a", (one, other), generator.random() < 0.5))
+    for number, stem in enumerate(stems[:WORDS]):
+        common = phrase("i")
+        own = [phrase(style[-1]) for style in STYLES]
+        phrases = (own[0], common, common, common) if number % 2 else tuple(own)
+        words.append(Word(stem + "a", phrases, generator.random() < 0.5))
     return words
 
 
@@ -63,19 +70,25 @@ def reordered(words: list[Word]) -> list[Word]:
     return found
 
 
-def sentence(generator: random.Random, language: list[Word]) -> tuple[str, str, str]:
-    """A source sentence, its translation, and that in the other style."""
+def sentence(generator: random.Random, language: list[Word]) -> list[str]:
+    """A source sentence and its translations, one a style."""
     words = generator.choices(language, k=generator.choice(LENGTHS))
-    style = generator.randrange(len(STYLES))
     texts = [
-        " ".join(word.phrases[each] for word in reordered(words))
-        for each in (style, 1 - style)
+        " ".join(word.phrases[style] for word in reordered(words))
+        for style in range(len(STYLES))
     ]
-    return " ".join(word.text for word in words), texts[0], texts[1]
+    return [" ".join(word.text for word in words), *texts]
+
+
+def pairs(row: Sequence[str]) -> list[Sequence[str]]:
+    """A sentence's training pairs."""
+    source, *texts = row
+    return [(source, t) for t, many in zip(texts, TIMES) for _ in range(many)]
 
 
 def main() -> None:
-    write_corpus(__doc__, SIZES, invent_words, sentence, beside=("tgt.2",))
+    further = [f"tgt.{number}" for number in range(2, len(STYLES) + 1)]
+    write_corpus(__doc__, SIZES, invent_words, sentence, further, pairs)
 
 
 if __name__ == "__main__":

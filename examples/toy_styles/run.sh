@@ -21,21 +21,20 @@ train=(
   --user-dir sbnmt_plugin --task sb_translation --log-format simple --seed 1
   --sb-direction l2r --share-all-embeddings --optimizer adam --adam-betas '(0.9, 0.98)'
   --clip-norm 1.0 --lr 0.003 --lr-scheduler inverse_sqrt --warmup-updates 200
-  --dropout 0.0 --max-tokens 1000 --num-workers 0 --keep-last-epochs 3 --cpu
-  --distributed-world-size 1
+  --dropout 0.1 --max-tokens 1000 --max-epoch 14 --num-workers 0 --keep-last-epochs 3
+  --cpu --distributed-world-size 1
 )
 
 # and those of enat_transformer_tiny
 enat_transformer_tiny=(
   "${train[@]}" --criterion enat_cross_entropy --arch enat_transformer_tiny
-  --max-epoch 30
 )
 
 # what all searches share
 search=(--sb-direction l2r --cpu --beam 4 --lenpen 0.6 --max-len-a 2 --max-len-b 5)
 
 # how every row is scored
-score=(--text "$work/text" --target tgt --references 2)
+score=(--text "$work/text" --target tgt --references 4)
 
 # A new folder: nothing of another run shall be taken for this one's
 mkdir -p "$(dirname "$work")"
@@ -51,7 +50,7 @@ sbnmt binarise -s src -t tgt --destdir "$work/data" --trainpref "$work/text/trai
 
 # Train teacher-l2r: Transformer, L2R
 fairseq-train "$work/data" "${train[@]}" --save-dir "$work/teacher-l2r" \
-  --criterion sb_label_smoothed_cross_entropy --arch transformer_tiny --max-epoch 16
+  --criterion sb_label_smoothed_cross_entropy --arch transformer_tiny
 
 # The average of its last 3 checkpoints is the model
 sbnmt average --output "$work/teacher-l2r/model.pt" --last 3 \

@@ -35,17 +35,19 @@ def write_corpus(
     invent: Callable[[random.Random], Language],
     sentence: Callable[[random.Random, Language], Sequence[str]],
     beside: Sequence[str] = (),
+    pairs: Callable[[Sequence[str]], list[Sequence[str]]] = lambda row: [row],
 ) -> None:
     """What a toy's prepare.py does: training, validation and test set, in a folder.
 
-    No source sentence stands there twice.
+    No two of a split, or of two splits, have the same source, but for ``pairs``.
 
     Args:
         doc: the script's, for --help.
-        sizes: sentences, by split.
+        sizes: lines, by split.
         invent: a language, by --seed.
         sentence: its texts: source, target, and what stands beside them.
         beside: endings of what stands beside the test set's texts.
+        pairs: a sentence's training lines, where it is translated several times.
     """
     parser = parser_of(doc)
     parser.add_argument("--output", required=True, help="folder to write")
@@ -60,7 +62,7 @@ def write_corpus(
             row = sentence(generator, language)
             if row[0] not in seen:
                 seen.add(row[0])
-                rows.append(row)
+                rows += pairs(row) if split == "train" else [row]
         extra = beside if split == "test" else ()
         names = (*LANGUAGES, *extra)
         for name in (*extra, *LANGUAGES):  # the target last: with it a split is whole
