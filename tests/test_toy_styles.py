@@ -1,10 +1,9 @@
-"""The toy of two styles: its text, what is counted, and its rows."""
+"""The toy of four styles: its text, what is counted, and its rows."""
 
-import math
 import random
 import runpy
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from unittest import mock
 
 import pytest
@@ -18,11 +17,12 @@ FOLDER = ROOT / "examples" / "toy_styles"
 CHECK = runpy.run_path(str(FOLDER / "check.py"))
 PREPARE = runpy.run_path(str(FOLDER / "prepare.py"))
 STYLES = PREPARE["STYLES"]
+MANY = range(len(STYLES))
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """(source, target) of the training text; (source, target, other) of the test's."""
+    """Pairs of the training text; of the test set a source and its references."""
     folder = tmp_path_factory.mktemp("text")
     with mock.patch.object(sys, "argv", ["prepare.py", "--output", str(folder)]):
         runpy.run_path(str(FOLDER / "prepare.py"), run_name="__main__")
@@ -32,114 +32,111 @@ def text(tmp_path_factory):
 
     return {
         "train": rows("train", "src", "tgt"),
-        "test": rows("test", "src", "tgt", "tgt.2"),
+        "valid": rows("valid", "src", "tgt"),
+        "test": rows("test", "src", "tgt", "tgt.2", "tgt.3", "tgt.4"),
     }
 
 
-def style_of(target):
-    """Which style a text is in; its words are of one."""
-    (style,) = {i for i, s in enumerate(STYLES) for w in target.split() if w[-1] in s}
-    return style
+def styles_of(target):
+    """All styles that a text may be in; words of "i" are those of several."""
+    ends = {word[-1] for word in target.split()}
+    return {style for style in MANY if ends <= set(STYLES[style])}
+
+
+# the sentences
+
+
+def assert_every_style_of_every_source(pairs):
+    """Twice in the first style, once in each other: no source shows a style."""
+    texts = defaultdict(Counter)
+    for source, target in pairs:
+        texts[source][target] += 1
+    for found in texts.values():
+        assert found.total() == 5
+        first = [target for target in found if styles_of(target) == {0}]
+        assert [found[target] for target in first] == [2]
+        others = [styles_of(target) for target in found if target not in first]
+        assert set().union(*others) == {1, 2, 3}
+    return set(texts)
+
+
+def test_the_source_does_not_show_the_style(text):
+    assert len(assert_every_style_of_every_source(text["train"])) == 800
+
+
+def test_a_source_without_one_of_the_styles_is_noticed(text):
+    with pytest.raises(AssertionError):
+        assert_every_style_of_every_source(text["train"][1:])
+    moved = [text["train"][5], *text["train"][1:]]
+    with pytest.raises(AssertionError):
+        assert_every_style_of_every_source(moved)
+
+
+def test_no_test_sentence_is_trained_on(text):
+    sources = [{row[0] for row in text[split]} for split in ("train", "valid", "test")]
+    assert [len(found) for found in sources] == [800, 100, 300]
+    assert len(set.union(*sources)) == 1200
+
+
+def test_a_reference_is_of_its_style(text):
+    for row in text["test"]:
+        assert len(row) == 1 + len(STYLES)
+        for style, target in enumerate(row[1:]):
+            assert style in styles_of(target)
 
 
 # the words
 
 
-def assert_two_phrases_each(pairs):
-    """Every source word has a phrase of one or two words in each style.
-
-    Those are the words that all sentences of the style have which have the source word.
-    """
+def phrases_found(pairs):
+    """(source word, style) -> its phrase: the words that all such sentences have."""
     having = {}
     for source, target in pairs:
-        style = style_of(target)
         for word in set(source.split()):
-            known = having.setdefault((word, style), Counter())
-            known.update(set(target.split()))
-            known[None] += 1
+            for style in styles_of(target):
+                known = having.setdefault((word, style), set(target.split()))
+                known &= set(target.split())
+    return having
+
+
+def assert_phrases_are_as_said(having):
+    """One or two words for every style; of half of the words, three styles agree."""
     words = {word for word, _ in having}
-    owners = {}
-    for (word, style), known in having.items():
-        count = known.pop(None)
-        assert count > 15, (word, style)
-        own = [form for form, seen in known.items() if seen == count]
-        assert 1 <= len(own) <= 2, (word, own)
-        for form in own:
-            assert owners.setdefault(form, word) == word
-    assert len(having) == 2 * len(words)
-    return words
+    assert len(words) == PREPARE["WORDS"] and len(having) == 4 * len(words)
+    assert all(1 <= len(phrase) <= 2 for phrase in having.values())
+    kinds = Counter(
+        len({frozenset(having[word, style]) for style in MANY}) for word in words
+    )
+    assert kinds == {2: len(words) / 2, 4: len(words) / 2}
 
 
 def test_every_word_has_a_phrase_of_each_style(text):
-    words = assert_two_phrases_each(text["train"])
-    assert len(words) == PREPARE["WORDS"]
-    often = sum(len(source.split()) for source, _ in text["train"]) / len(words)
-    assert 70 < often < 90
+    assert_phrases_are_as_said(phrases_found(text["train"]))
 
 
-def test_a_word_without_a_phrase_of_its_own_is_noticed(text):
-    word = text["train"][0][0].split()[0]
-    pairs = [
-        (source, target)
-        for source, target in text["train"]
-        if word not in source.split() or style_of(target) == 0
-    ]
+@pytest.mark.parametrize("phrase", [set(), {"baba", "dada", "gaga"}])
+def test_a_word_without_a_phrase_of_its_own_is_noticed(text, phrase):
+    having = phrases_found(text["train"])
+    having[text["train"][0][0].split()[0], 2] = phrase
     with pytest.raises(AssertionError):
-        assert_two_phrases_each(pairs)
+        assert_phrases_are_as_said(having)
 
 
-def test_a_sentence_is_of_one_style_and_its_partner_of_the_other(text):
-    for _, target, other in text["test"]:
-        assert {style_of(target), style_of(other)} == {0, 1}
-    counts = Counter(style_of(target) for _, target in text["train"])
-    assert abs(counts[0] - counts[1]) < 4 * math.sqrt(len(text["train"]))
-
-
-# the coin
-
-
-def share_guessed(pairs, tests):
-    """How often naive Bayes guesses a style by the source's words."""
-    seen = [Counter(), Counter()]
-    for source, target in pairs:
-        seen[style_of(target)].update(source.split())
-    right = 0
-    for source, target, *_ in tests:
-        words = source.split()
-        one, other = (sum(math.log(1 + s[w]) for w in words) for s in seen)
-        right += (other > one) == style_of(target)
-    return right / len(tests)
-
-
-def test_the_source_does_not_show_the_style(text):
-    deviation = 0.5 / math.sqrt(len(text["test"]))
-    assert abs(share_guessed(text["train"], text["test"]) - 0.5) < 4 * deviation
-
-
-def test_a_style_that_the_source_shows_is_guessed(text):
-    """By its first letter, say; the other style's text stands in for it."""
-
-    def honest(source, target, other):
-        wanted = source[0] < "m"
-        return source, (target if style_of(target) == wanted else other)
-
-    told = [honest(*row) for row in text["test"]]
-    assert share_guessed(told[:400], told[400:]) > 0.6
-
-
-# the order
+def test_most_frequent_of_a_word_is_not_always_most_frequent_of_a_sentence(text):
+    """Whose own words would be chosen one by one, mixes."""
+    counts = defaultdict(Counter)
+    for (word, style), phrase in phrases_found(text["train"]).items():
+        counts[word][frozenset(phrase)] += PREPARE["TIMES"][style]
+    best = [counts[word].most_common(1)[0][0] for word in counts]
+    ends = Counter(next(iter(phrase))[-1] for phrase in best)
+    assert ends == {"e": 100, "i": 100}
 
 
 def test_neighbours_change_places_by_their_classes():
     word = PREPARE["Word"]
-    for trails, expected in [
-        ("10", "10"),
-        ("0110", "0132"),
-        ("110", "021"),
-        ("100", "102"),
-        ("01", "01"),
-    ]:
-        words = [word(str(i), ("", ""), c == "1") for i, c in enumerate(trails)]
+    cases = {"10": "10", "0110": "0132", "110": "021", "100": "102", "01": "01"}
+    for trails, expected in cases.items():
+        words = [word(str(i), (), c == "1") for i, c in enumerate(trails)]
         found = "".join(w.text for w in PREPARE["reordered"](words))
         assert found == expected, trails
 
@@ -147,37 +144,38 @@ def test_neighbours_change_places_by_their_classes():
 # what is counted
 
 
-def mixed(pairs):
-    """Outputs whose every phrase has a coin of its own, without a fault else."""
+def mixed(rows):
+    """Outputs whose every phrase is of any style, without a fault else."""
     generator = random.Random(1)
     language = {w.text: w for w in PREPARE["invent_words"](random.Random(1))}
     return [
         " ".join(
-            word.phrases[generator.randrange(2)]
+            generator.choice(word.phrases)
             for word in PREPARE["reordered"]([language[w] for w in source.split()])
         )
-        for source, *_ in pairs
+        for source, *_ in rows
     ]
 
 
 def test_a_text_of_one_style_is_right_whichever_it_is(text):
-    _, ours, others = zip(*text["test"])
-    for output in ours, others:
-        found = CHECK["described"](list(output), [list(ours), list(others)])
+    _, *references = map(list, zip(*text["test"]))
+    for output in references:
+        found = CHECK["described"](output, references)
         assert found == {"one style": 100, "right": 100, "words off": 0}
 
 
 def test_a_mixed_text_is_noticed(text):
-    _, ours, others = zip(*text["test"])
-    found = CHECK["described"](mixed(text["test"]), [list(ours), list(others)])
-    assert found["one style"] < 10 and found["right"] < 10
+    _, *references = map(list, zip(*text["test"]))
+    found = CHECK["described"](mixed(text["test"]), references)
+    assert found["one style"] < 20 and found["right"] < 20
 
 
 def test_what_is_of_one_style():
-    one, other = (f"bab{style[0]} dad{style[1]}" for style in STYLES)
-    assert CHECK["of_one_style"](one) and CHECK["of_one_style"](other)
-    for text in "", f"{one} {other}", f"{one} baba", "baba <unk>":
-        assert not CHECK["of_one_style"](text)
+    assert CHECK["STYLES"] == STYLES
+    for output in "babe", "babi", "babi babo", "babu babi":
+        assert CHECK["of_one_style"](output)
+    for output in "", "babe babi", "babo babu", "babi baba", "babe <unk>":
+        assert not CHECK["of_one_style"](output)
 
 
 def test_words_too_many_and_too_few_are_counted():
