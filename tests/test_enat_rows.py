@@ -1,5 +1,7 @@
 """ENAT's rows of a recipe, as its commands, and what they are scored by."""
 
+import json
+
 import pytest
 from commands import ROOT, captured
 from test_scripts import call
@@ -7,6 +9,8 @@ from test_scripts import call
 from sbnmt_plugin.tools.commands import recipe, triples
 from sbnmt_plugin.tools.evaluation import References, read_hypotheses
 from sbnmt_plugin.tools.recipes import systems
+from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 
 
 def printed(*words):
@@ -35,6 +39,21 @@ def test_a_row_is_trained_on_the_teachers_words(script):
     for line in trained:
         asks = "--enat-input phrase" in line
         assert ("--enat-table" in line) == asks, line
+
+
+def test_a_recipe_has_words_for_its_phrase_table(script):
+    (plain,) = commands(printed("multi30k", "--rows", "lookup"), "sbnmt phrase-table")
+    (own,) = commands(printed("toy_styles"), "sbnmt phrase-table")
+    assert "--least-count 6" in own and "--least-count" not in plain
+
+
+def test_a_folder_that_is_older_than_a_key_has_its_default(tmp_path):
+    settings = load_recipe(ROOT / "examples" / "toy_sort", small=False)
+    known = {key: v for key, v in settings.items() if key != "phrase_table"}
+    (tmp_path / "recipe.json").write_text(json.dumps(known))
+    check_recipe(tmp_path, settings)
+    with pytest.raises(ValueError, match=r"another recipe.*\(phrase_table differ\)"):
+        check_recipe(tmp_path, {**settings, "phrase_table": ["--least-count", 6]})
 
 
 def test_nine_lengths_are_chosen_by_the_teacher(script):

@@ -74,7 +74,7 @@ sbnmt evaluate "$work/results/teacher-l2r.generate" "${score[@]}" \
 sbnmt phrase-table --output "$work/phrases/phrases" --source "$work/text/train.src" \
   --held-out-source "$work/text/valid.src" --target "$work/text/train.tgt" \
   --held-out-target "$work/text/valid.tgt" \
-  --keep-alignments "$work/phrases/phrases.links"
+  --keep-alignments "$work/phrases/phrases.links" --least-count 6
 
 # Look the test set up in the phrase table
 sbnmt lookup --table "$work/phrases/phrases" --output "$work/results/lookup.bpe.txt" \

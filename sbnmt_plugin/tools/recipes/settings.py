@@ -45,6 +45,7 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "teachers": (str, "two"),
     "pseudo": (list, []),  # words for translate.py
     "make_triples": (list, []),
+    "phrase_table": (list, []),
     "rerank": (list, ["--beam", 10]),
     "generate": (list, ["--max-tokens", 4000]),
     "detokenise": (str, ""),  # language for sacremoses; tokens are scored without

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.settings import SCORE
+from sbnmt_plugin.tools.recipes.settings import KEYS, SCORE
 from sbnmt_plugin.tools.recipes.systems import Options
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
@@ -21,7 +21,8 @@ from sbnmt_plugin.tools.unfinished import new_file
 # what every row depends on; a work folder keeps one value of each
 SHARED = (
     *("source", "target", "prepare", "bpe", "preprocess", "teachers", "decode"),
-    *("pseudo", "make_triples", "average", "generate", "rerank", "detokenise", "score"),
+    *("pseudo", "make_triples", "phrase_table", "average", "generate", "rerank"),
+    *("detokenise", "score"),
 )
 DONE = "done"  # in a model's folder: it is complete
 PATIENCE = 10.0  # seconds; processes that load data look for theirs every 5
@@ -74,7 +75,9 @@ def check_recipe(work: Path, settings: dict[str, Any]) -> None:
         return
     with as_written(path, "remove it if the folder belongs to this recipe"):
         known = json.loads(path.read_text("utf-8"))
-        known["score"] = {**SCORE, **known.get("score", {})}  # may have newer keys
+        # there may be newer keys
+        known = {**{key: default for key, (_, default) in KEYS.items()}, **known}
+        known["score"] = {**SCORE, **known["score"]}
     changed = [key for key in SHARED if known.get(key) != settings[key]]
     if changed:
         raise ValueError(
