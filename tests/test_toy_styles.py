@@ -1,15 +1,20 @@
 """The toy of four styles: its text, what is counted, and its rows."""
 
+import json
 import random
 import runpy
 import sys
 from collections import Counter, defaultdict
 from unittest import mock
 
+import in_process
 import pytest
+import yaml
 from commands import ROOT
+from test_scripts import call, put
 
-from sbnmt_plugin.tools.recipes import systems
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import runner, systems
 from sbnmt_plugin.tools.recipes.settings import load_recipe, training_options
 from sbnmt_plugin.tools.text import read_lines
 
@@ -184,7 +189,62 @@ def test_words_too_many_and_too_few_are_counted():
     assert found["words off"] == 1.5  # from the nearer reference
 
 
+def test_the_verdicts_can_fail():
+    good = {
+        "nart-gold": {"one style": 10.0, "BLEU": 20.0},
+        "nart": {"one style": 40.0, "BLEU": 30.0},
+        "enat-phrase": {"one style": 40.0, "BLEU": 33.0},
+    }
+    assert all(holds for _, holds in CHECK["verdicts"](good))
+    broken = {
+        "nart-gold": {"one style": 30.0, "BLEU": 20.0},
+        "enat-phrase": {"one style": 40.0, "BLEU": 32.9},
+    }
+    for place, (name, row) in enumerate(broken.items()):
+        assert not CHECK["verdicts"]({**good, name: row})[place][1]
+
+
 # the rows
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """A run of two rows, of one epoch."""
+    folder = tmp_path_factory.mktemp("styles")
+    names = ["teacher-l2r", "nart-gold", "nart", "enat-phrase"]
+    settings = yaml.safe_load((FOLDER / "recipe.yaml").read_text())
+    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1}
+    settings |= {"average": 0, "jobs": 1, "rows": names}
+    put(folder / "recipe" / "recipe.yaml", yaml.safe_dump(settings))
+    script = (FOLDER / "prepare.py").read_text()
+    sizes = '"train": 4000, "valid": 100, "test": 300'
+    assert sizes in script
+    put(folder / "recipe" / "prepare.py", script.replace(sizes, in_process.SMALL))
+    with mock.patch.object(runner.Runner, "run", in_process.run):
+        call(run_recipe, folder / "recipe", "--work", folder / "work")
+    return folder / "work"
+
+
+def test_the_rows_are_trained_scored_and_counted(work, capsys):
+    found = CHECK["measured"](work)
+    assert list(found) == ["teacher-l2r", "nart-gold", "nart", "enat-phrase"]
+    words = mock.patch.object(sys, "argv", ["check.py", "--work", str(work)])
+    with words, pytest.raises(SystemExit) as stopped:
+        CHECK["main"]()
+    assert stopped.value.code == 1  # one epoch of twelve sentences
+    assert "FAIL" in capsys.readouterr().out
+
+
+def test_every_case_is_timed(work, tmp_path, capsys):
+    speed = runpy.run_path(str(FOLDER / "speed.py"))
+    words = ["speed.py", "--work", work, "--rounds", "2", "--json", tmp_path / "s"]
+    with mock.patch.object(sys, "argv", list(map(str, words))):
+        speed["main"]()
+    found = json.loads((tmp_path / "s").read_text())
+    assert list(found) == list(speed["CASES"])
+    for row in found.values():
+        for value in row.values():
+            assert 0 < value["least"] <= value["median"] <= value["most"]
 
 
 def test_gold_is_all_that_nart_gold_has_of_its_own():

@@ -5,22 +5,26 @@
 
 Of every row that the run has: sentences of one style throughout, in percent; sentences
 that are one of the references, word for word, in percent; words too many or too
-few, a sentence; tokenised BLEU with all references.
+few, a sentence; tokenised BLEU with all references.  Expected is that NART mixes styles
+less on the teacher's text than on gold text, and that the phrase table is worth BLEU.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.settings import load_recipe
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.table import aligned
-from sbnmt_plugin.tools.synthetic import parser_of
+from sbnmt_plugin.tools.synthetic import parser_of, shown
 from sbnmt_plugin.tools.text import read_lines
 
 STYLES = ("e", "io", "iu", "iy")  # prepare.py's
+MORE_OF_ONE_STYLE = 20.0  # sentences in a hundred
+MORE_BLEU = 3.0
 Row = dict[str, float]
 COLUMNS = {
     "one style, %": "one style",
@@ -74,6 +78,23 @@ def measured(work: Path) -> dict[str, Row]:
     return found
 
 
+def verdicts(rows: dict[str, Row]) -> list[tuple[str, bool]]:
+    """What is expected, and whether it holds."""
+    gold, nart, phrase = (rows[name] for name in ("nart-gold", "nart", "enat-phrase"))
+    return [
+        (
+            f"in one style: {nart['one style']:.2f} % ≥ {MORE_OF_ONE_STYLE:.0f} more "
+            f"than without distillation, {gold['one style']:.2f} %",
+            nart["one style"] >= gold["one style"] + MORE_OF_ONE_STYLE,
+        ),
+        (
+            f"BLEU with the phrase table: {phrase['BLEU']:.2f} ≥ {MORE_BLEU:.0f} more "
+            f"than with copies, {nart['BLEU']:.2f}",
+            phrase["BLEU"] >= nart["BLEU"] + MORE_BLEU,
+        ),
+    ]
+
+
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--work", required=True, help="folder of the run", type=Path)
@@ -87,6 +108,9 @@ def main() -> None:
     print("\n".join(["", *aligned(["system", *COLUMNS], cells), ""]))
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    expected = verdicts(found)
+    print(shown(expected))
+    sys.exit(not all(holds for _, holds in expected))
 
 
 if __name__ == "__main__":
