@@ -77,11 +77,11 @@ sbnmt phrase-table --output "$work/phrases/phrases" --source "$work/text/train.s
   --keep-alignments "$work/phrases/phrases.links" --least-count 6
 
 # Look the test set up in the phrase table
-sbnmt lookup --table "$work/phrases/phrases" --output "$work/results/lookup.bpe.txt" \
+sbnmt lookup --table "$work/phrases/phrases" --output "$work/results/lookup.bpe" \
   --input "$work/text/test.src"
 
 # Score lookup
-sbnmt evaluate "$work/results/lookup.bpe.txt" "${score[@]}" \
+sbnmt evaluate "$work/results/lookup.bpe" "${score[@]}" \
   --output "$work/results/lookup.json"
 
 # Train nart-gold: NART, copied source, gold
