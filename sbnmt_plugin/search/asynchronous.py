@@ -30,7 +30,7 @@ from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.records import Hypothesis, Record, RecordWriter
-from sbnmt_plugin.search.registry import register_search
+from sbnmt_plugin.search.registry import refuse_given, register_search
 from sbnmt_plugin.search.trace import Tracer
 
 
@@ -97,12 +97,9 @@ class AsynchronousGenerator:
             "--sb-rescore": bool(options.rescore),
             "--sb-trace": tracer is not None,
         }
-        for flag, given in refused.items():
-            if given:
-                raise ValueError(
-                    f"{flag} is not supported by an abd_transformer, whose directions "
-                    "write one after the other: leave it out"
-                )
+        refuse_given(
+            refused, "an abd_transformer, whose directions write one after the other"
+        )
         self.models = models
         self.symbols = symbols
         self.options = options

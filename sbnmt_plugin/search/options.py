@@ -46,7 +46,8 @@ class SearchOptions:
         answers: how many of the best hypotheses are asked for: fairseq's ``--nbest``;
             None: all k.
         teacher: for a search that writes all words at once: log-probabilities (BK, T)
-            of what it has written, from fairseq's ``net_input`` and tokens (BK, T).
+            of what it has written, from fairseq's ``net_input``, tokens (BK, T) and
+            ``temperature``.
     """
 
     beam: int = DEFAULT_BEAM
@@ -64,7 +65,7 @@ class SearchOptions:
     temperature: float = 1.0
     no_repeat_ngram_size: int = 0
     print_alignment: str | None = None
-    teacher: Callable[[dict[str, Tensor], Tensor], Tensor] | None = None
+    teacher: Callable[[dict[str, Tensor], Tensor, float], Tensor] | None = None
 
     @property
     def layout(self) -> Layout:

@@ -27,10 +27,11 @@ from sbnmt_plugin.search.answers import refuse
 from sbnmt_plugin.search.lengths import longest_outputs
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.records import Hypothesis, RecordWriter
-from sbnmt_plugin.search.registry import register_search
+from sbnmt_plugin.search.registry import refuse_given, register_search
 from sbnmt_plugin.search.trace import Tracer
 
 logger = logging.getLogger(__name__)
+AT_ONCE = "an enat_transformer, which writes all words at once"
 
 
 @register_search("parallel")
@@ -68,12 +69,7 @@ class ParallelGenerator:
             "--print-alignment": options.print_alignment is not None,
             "--sb-trace": tracer is not None,
         }
-        for flag, given in refused.items():
-            if given:
-                raise ValueError(
-                    f"{flag} is not supported by an enat_transformer, which writes all "
-                    "words at once: leave it out"
-                )
+        refuse_given(refused, AT_ONCE)
         (self.model,) = models
         self.symbols = symbols
         self.options = options
@@ -111,12 +107,8 @@ class ParallelGenerator:
             FloatingPointError: a sentence for which no hypothesis has a score.
         """
         given = {"--constraints": constraints, "--prefix-size": prefix_tokens}
-        for flag, value in given.items():
-            if value is not None and value.numel():
-                raise ValueError(
-                    f"{flag} is not supported by an enat_transformer, which writes all "
-                    "words at once: leave it out"
-                )
+        there = {k: x is not None and x.numel() > 0 for k, x in given.items()}
+        refuse_given(there, AT_ONCE)
         self.model.eval()
         net_input = sample["net_input"]
         source = net_input["src_tokens"]
@@ -126,7 +118,7 @@ class ParallelGenerator:
         rows = rows.repeat_interleave(lengths.size(1))
         tokens, gained = self.write(reading.select(rows), lengths.flatten())
         if self.options.teacher is not None:
-            gained = self.options.teacher(net_input, tokens)
+            gained = self.options.teacher(net_input, tokens, self.options.temperature)
         answers = self.answers(tokens, gained, lengths, new)
         if self.recorder is not None:
             name = NAMES[L2R]

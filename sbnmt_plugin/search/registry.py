@@ -53,6 +53,21 @@ def register_search(name: str) -> Callable[[Kind], Kind]:
     return register
 
 
+def refuse_given(given: dict[str, bool], who: str) -> None:
+    """Refuse by name what a search cannot honour.
+
+    Args:
+        given: whether each flag, or what stands for one, is there.
+        who: a family, and why it cannot.
+
+    Raises:
+        ValueError: with the first that is there.
+    """
+    for flag, there in given.items():
+        if there:
+            raise ValueError(f"{flag} is not supported by {who}: leave it out")
+
+
 def search_for(models: list[Any]) -> type[Any]:
     """The class of searches that the models of an ensemble want.
 

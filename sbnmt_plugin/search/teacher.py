@@ -39,12 +39,15 @@ class Teacher:
                 f"whole text at once, but is {type(model).__name__}: choose another"
             )
 
-    def __call__(self, net_input: dict[str, Tensor], tokens: Tensor) -> Tensor:
+    def __call__(
+        self, net_input: dict[str, Tensor], tokens: Tensor, temperature: float = 1.0
+    ) -> Tensor:
         """Log-probabilities of all words, (BK, T); 0 at padding.
 
         Args:
             net_input: fairseq's, of B sentences.
             tokens: (BK, T) K texts a sentence, ``</s>`` last, padded on the right.
+            temperature: by which logits are divided.
         """
         source = net_input["src_tokens"]
         self.model.to(source.device)
@@ -61,6 +64,7 @@ class Teacher:
             live,
             Layout(directions=1, beam=len(tokens) // len(source)),
             self.model.encoder.forward_torchscript(own),
+            temperature,
         )
         grid: Tensor = found.new_zeros(tokens.numel()).index_copy(0, live, found)
         return grid.view(tokens.t().shape).t()
