@@ -48,6 +48,7 @@ from sbnmt_plugin.tools.word_links import (
 from sbnmt_plugin.training.phrases import PhraseTable
 
 MEASURED = 1000  # training lines
+LONGEST, LEAST_COUNT = 7, 2
 
 
 def write_links(source: str, target: str, path: str) -> None:
@@ -122,25 +123,29 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--alignments", help="links of another aligner, not eflomal's")
     parser.add_argument("--keep-alignments", help="file to write eflomal's links to")
     parser.add_argument(
-        "--longest", type=int, default=7, help="tokens of a phrase (default 7)"
+        "--longest", type=int, help=f"tokens of a phrase (default {LONGEST})"
     )
     parser.add_argument(
         "--least-count",
         type=int,
-        default=2,
         help="how often a source phrase of several tokens must have been seen with its "
-        "target phrase (default 2)",
+        f"target phrase (default {LEAST_COUNT})",
     )
     parser.add_argument("--words", action="store_true", help="only 1 : 1 links")
     parser.add_argument("--held-out-source", help="a text to measure the table on")
     parser.add_argument("--held-out-target", help="its translation")
     args = parser.parse_args()
-    for name in "longest", "least_count":
-        if getattr(args, name) < 1:
-            flag = "--" + name.replace("_", "-")
+    for name, default in ("longest", LONGEST), ("least_count", LEAST_COUNT):
+        flag, value = "--" + name.replace("_", "-"), getattr(args, name)
+        if value is None:
+            setattr(args, name, default)
+        elif args.words:
             raise ValueError(
-                f"{flag} must be ≥ 1, but is {getattr(args, name)} instead"
+                f"{flag} is of phrases of several tokens, and --words takes single "
+                "tokens alone: leave one out"
             )
+        elif value < 1:
+            raise ValueError(f"{flag} must be ≥ 1, but is {value} instead")
     if args.alignments and args.keep_alignments:
         raise ValueError(
             "--keep-alignments must not stand beside --alignments, whose links are "

@@ -127,7 +127,7 @@ class Training(Corpus):
                 command += [f"--{side}", self.bpe() / f"train.{end}"]
                 command += [f"--held-out-{side}", self.bpe() / f"valid.{end}"]
             command += ["--keep-alignments", output.with_suffix(".links")]
-            command += [*self.settings["phrase_table"], *["--words"] * words]
+            command += ["--words"] if words else self.settings["phrase_table"]
             purpose = f"The table of {name} that the gold text has"
             self.step(f"phrases/{name}", purpose, output, *command)
         return output
