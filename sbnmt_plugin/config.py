@@ -266,7 +266,9 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         )
 
 
-def check_parallel(cfg: SBTranslationConfig, models: list[Any]) -> None:
+def check_parallel(
+    cfg: SBTranslationConfig, models: list[Any], training: bool = False
+) -> None:
     """Refuse options of ENAT's that none of the models would act on.
 
     Raises:
@@ -285,4 +287,9 @@ def check_parallel(cfg: SBTranslationConfig, models: list[Any]) -> None:
         raise ValueError(
             "--nat-teacher is for an enat_transformer, whose words are written at "
             "once: leave it out"
+        )
+    if cfg.nat_teacher is not None and training and not cfg.eval_bleu:
+        raise ValueError(
+            "--nat-teacher scores translations, and training makes none without "
+            "--eval-bleu: add it, or leave --nat-teacher out"
         )

@@ -244,7 +244,7 @@ class SBTranslationTask(TranslationTask):
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
         check_model(self.cfg, model, cfg)
         if not from_checkpoint:
-            check_parallel(self.cfg, [model])
+            check_parallel(self.cfg, [model], training=True)
         if self.cfg.sb_autocast and not from_checkpoint:
             widen_attention(model)
         if self.cfg.eval_bleu:

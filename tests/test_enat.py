@@ -280,13 +280,44 @@ def test_a_table_is_counted_by_its_own_lengths():
 
 
 @pytest.mark.parametrize("given", INPUTS)
-def test_no_parameter_is_idle(given):
-    model = enat_model(given)
-    found, extra = model(**batch(model))
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_no_parameter_is_idle(given, noise):
+    """fairseq's quantisation noise has a layer behind the embeddings."""
+    model = enat_model(given, quant_noise_pq=noise, quant_noise_pq_block_size=1)
+    found, extra = model(**batch(model), with_terms=True)
     loss = found.sum() + sum(x.loss.sum() for x in extra.values())
     loss.backward()
     idle = [name for name, p in model.named_parameters() if p.grad is None]
     assert not idle
+
+
+@pytest.mark.parametrize("given", INPUTS)
+def test_activation_checkpoints_change_no_gradient(given):
+    plain, saving = enat_model(given), enat_model(given, checkpoint_activations=True)
+    saving.load_state_dict(plain.state_dict())
+    for model in plain, saving:
+        model.train()(**batch(model), with_terms=True)[0].square().sum().backward()
+    for mine, theirs in zip(plain.parameters(), saving.parameters(), strict=True):
+        assert (mine.grad is None) == (theirs.grad is None)
+        if mine.grad is not None:
+            torch.testing.assert_close(mine.grad, theirs.grad, **EXACT)
+
+
+def test_activation_checkpoints_keep_no_states(monkeypatch):
+    """A layer is computed once more for the gradients, and else once."""
+    calls = []
+    right = enat_decoder.ENATDecoderLayer.forward
+
+    def counted(self, *given):
+        calls.append(self)
+        return right(self, *given)
+
+    monkeypatch.setattr(enat_decoder.ENATDecoderLayer, "forward", counted)
+    for saves, expected in (True, 2), (False, 1):
+        model = enat_model("copy", checkpoint_activations=saves).train()
+        calls.clear()
+        model(**batch(model))[0].sum().backward()
+        assert len(calls) == expected * len(model.decoder.layers)
 
 
 def test_no_discriminator_without_a_weight():
@@ -312,6 +343,8 @@ def enat_args(**options):
         ({"share_all_embeddings": False}, "--share-all-embeddings"),
         ({"enat_align_weight": -1.0}, "--enat-align-weight must be ≥ 0"),
         ({"enat_adversary_weight": float("nan")}, "--enat-adversary-weight must be"),
+        ({"enat_align_weight": 0.0}, "--enat-align-weight 0 is for --enat-input map"),
+        ({"enat_adversary_weight": 2.0}, "--enat-adversary-weight 2 is for --enat-inp"),
         ({"no_token_positional_embeddings": True}, "--no-token-positional-embeddings"),
         ({"sb_direction": "r2l"}, "--sb-direction l2r"),
     ],
@@ -324,7 +357,7 @@ def test_what_the_family_cannot_be_is_refused(options, words):
 def test_another_task_and_other_weights_are_refused():
     with pytest.raises(ValueError, match="tags"):
         enat.ENATModel.build_model(enat_args(), fake_task(tags=False))
-    with pytest.raises(ValueError, match="is no enat_transformer's"):
+    with pytest.raises(ValueError, match="has no tokens_written: leave --finetune"):
         enat_model().load_state_dict(transformer().state_dict())
 
 
@@ -337,10 +370,10 @@ def test_a_missing_rough_translation_is_named():
 def test_the_layer_is_fairseqs_behind_positional_attention(monkeypatch):
     """The twin: without it the formulas do not hold."""
 
-    def nothing(self, x, reading, padding, positions):
+    def nothing(self, x, states, source_padding, padding, positions):
         parent = super(enat_decoder.ENATDecoderLayer, self)
         return parent.forward(
-            x, reading.states, reading.padding, self_attn_padding_mask=padding
+            x, states, source_padding, self_attn_padding_mask=padding
         )[0]
 
     monkeypatch.setattr(enat_decoder.ENATDecoderLayer, "forward", nothing)

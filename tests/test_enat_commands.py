@@ -1,6 +1,7 @@
 """ENAT by fairseq's own commands, as users type them."""
 
 import json
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -165,6 +166,7 @@ def test_decoding_in_bfloat16_changes_little(gold_data, model, asked):
 def test_half_precision_trains_and_has_finite_scores(name, dtype):
     model = enat_model(name).to(dtype).train()
     more = {"lookup_tokens": lookup()} if name == "phrase" else {}
+    more["with_terms"] = True
     logits, extra = model(**source(model), prev_output_tokens=target(), **more)
     assert logits.dtype == dtype
     loss = logits.float().log_softmax(-1).sum()
@@ -216,6 +218,7 @@ def test_what_training_cannot_do_is_refused(gold_data, data, table, tmp_path):
         "--share-all-embeddings": [w for w in phrase if w != "--share-all-embeddings"],
         "--sb-direction r2l is not": [*phrase, "--sb-direction", "r2l"],
         "--sb-direction both needs": [*phrase, "--sb-direction", "both"],
+        "without --eval-bleu": [*phrase, "--nat-teacher", tmp_path / "none"],
         "there is no such file": [*ENAT, "--enat-table", tmp_path / "none"],
     }
     for message, words in refused.items():
@@ -229,10 +232,14 @@ def test_other_models_refuse_its_options(gold_data, teacher, table):
             run_generate(gold_data, teacher["l2r"], *L2R, option, value)
 
 
-def test_a_checkpoint_does_not_choose_files(gold_data, model, given):
+def test_a_checkpoint_does_not_choose_files(gold_data, model, given, tmp_path):
     """The table of its training is read again where the caller names it alone."""
-    if given == "phrase":
-        with pytest.raises(ValueError, match="add --enat-table"):
-            ENATModel.from_pretrained(
-                str(model.parent), model.name, str(gold_data), num_workers=0
-            )
+    checkpoint = load(model)
+    for name in "enat_table", "nat_teacher":
+        checkpoint["cfg"]["task"][name] = str(tmp_path / "none")
+    torch.save(checkpoint, tmp_path / "model.pt")
+    words = str(tmp_path), "model.pt", str(gold_data)
+    refused = pytest.raises(ValueError, match="add --enat-table")
+    with refused if given == "phrase" else nullcontext():
+        hub = ENATModel.from_pretrained(*words, num_workers=0)
+        assert len(hub.translate([sorted(WORDS)[0]], beam=2)) == 1

@@ -83,7 +83,7 @@ def gradients(loss, model, names):
 def assert_terms_are_min_max(model):
     """W goes down μ L_align + λ L_adv, f goes up L_adv, and nothing else moves."""
     net = batch(model)
-    terms = model(**net)[1]["terms"]
+    terms = model(**net, with_terms=True)[1]["terms"]
     slow = slow_terms(model, net)
     for place, (align, adversary, _, _) in enumerate(slow):
         torch.testing.assert_close(terms.align[place], align.detach(), **EXACT)
@@ -127,7 +127,7 @@ def test_the_loss_is_the_sum_of_equation_10():
     model = map_model()
     given = sample(model)
     loss, size, log = criterion()(model, given)
-    scores, extra = model(**given["net_input"])
+    scores, extra = model(**given["net_input"], with_terms=True)
     lprobs, plain = scores.log_softmax(-1), 0
     for b, steps in enumerate(STEPS):
         for row, label in zip(lprobs[b, :steps], given["target"][b]):
@@ -175,6 +175,15 @@ def test_what_is_logged():
     )
     wrong = 1 - sum(row[2] for row in slow) / sum(row[3] for row in slow)
     assert values["fooled"] == pytest.approx(100 * wrong, abs=0.1)
+
+
+def test_a_map_without_its_terms_is_refused():
+    """By another criterion; it may still be validated by one."""
+    model = map_model()
+    logits, extra = model.eval()(**batch(model))
+    assert logits.isfinite().all() and not extra
+    with pytest.raises(ValueError, match="add it"):
+        model.train()(**batch(model))
 
 
 def test_another_family_is_refused():

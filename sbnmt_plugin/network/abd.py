@@ -48,6 +48,7 @@ class ABDTransformerModel(BidirectionalTransformer):
 
     searched_by = "asynchronous"
     family = "abd_transformer"
+    own = "backward_decoder.sb_version"
 
     def __init__(self, args: Any, encoder: Any, decoder: ForwardDecoder) -> None:
         super().__init__(args, encoder, decoder)
@@ -122,21 +123,6 @@ class ABDTransformerModel(BidirectionalTransformer):
         names = "encoder_out", "encoder_padding_mask"
         added = packed.queries(rows), packed.padding
         return {name: [encoder_out[name][0], x] for name, x in zip(names, added)}
-
-    def upgrade_state_dict_named(
-        self, state_dict: dict[str, Tensor], name: str
-    ) -> None:
-        """Refuse the weights of other models.
-
-        Raises:
-            ValueError: they have no backward decoder.
-        """
-        super().upgrade_state_dict_named(state_dict, name)
-        if "backward_decoder.sb_version" not in state_dict:
-            raise ValueError(
-                "an abd_transformer starts from the weights of another, but this "
-                "checkpoint has no backward decoder: leave --finetune-from-model out"
-            )
 
 
 def wmt_en_de_big(args: Any) -> None:

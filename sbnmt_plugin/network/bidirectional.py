@@ -9,6 +9,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models.transformer import TransformerConfig, TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from omegaconf import OmegaConf
+from torch import Tensor
 
 from sbnmt_plugin import hub
 from sbnmt_plugin.symbols import TAGS
@@ -34,9 +35,11 @@ class FamilyTransformer(hub.Pretrained, TransformerModel):
     Attributes:
         family: name of its architecture, for messages.
         config: its options.
+        own: what its checkpoints have, and no other's; "": it starts from others, too.
     """
 
     family: str
+    own: str = ""
     config: type[TransformerConfig] = TransformerConfig
 
     @classmethod
@@ -61,6 +64,21 @@ class FamilyTransformer(hub.Pretrained, TransformerModel):
             Namespace(**args) if OmegaConf.is_config(args) else args
         )
         return super().build_model(config, task)
+
+    def upgrade_state_dict_named(
+        self, state_dict: dict[str, Tensor], name: str
+    ) -> None:
+        """Refuse the weights of other models.
+
+        Raises:
+            ValueError: they lack what the family's have.
+        """
+        super().upgrade_state_dict_named(state_dict, name)
+        if self.own and self.own not in state_dict:
+            raise ValueError(
+                f"an {self.family} starts from the weights of another, but this "
+                f"checkpoint has no {self.own}: leave --finetune-from-model out"
+            )
 
 
 class BidirectionalTransformer(FamilyTransformer):

@@ -8,13 +8,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from fairseq.distributed import fsdp_wrap
 from fairseq.models.transformer import TransformerDecoderBase
-from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout, live_places
-from sbnmt_plugin.network.decoder_layer import SBDecoderLayer
+from sbnmt_plugin.network.decoder_layer import SBDecoderLayer, wrapped
 from sbnmt_plugin.network.grid import AttentionGrid
 from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.next_tokens import NextTokens
@@ -47,11 +45,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
         """As the parent's, which names its layer class."""
-        layer = self.layer_class(cfg, no_encoder_attn)
-        if cfg.checkpoint_activations:
-            layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
-        wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
-        return fsdp_wrap(layer, min_num_params=wrap)
+        return wrapped(self.layer_class(cfg, no_encoder_attn), cfg)
 
     @property
     def interacts(self) -> bool:

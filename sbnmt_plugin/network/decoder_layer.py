@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairseq.distributed import fsdp_wrap
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import nn
 
 from sbnmt_plugin.network.attention import GroupedCrossAttention, SBSelfAttention
 from sbnmt_plugin.network.fusion import build_fusion
+
+
+def wrapped(layer: nn.Module, cfg: Any) -> nn.Module:
+    """A layer as fairseq's decoders keep it: for ``--checkpoint-activations``, FSDP."""
+    if cfg.checkpoint_activations:
+        layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+    least = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
+    made: nn.Module = fsdp_wrap(layer, min_num_params=least)
+    return made
 
 
 class SBDecoderLayer(TransformerDecoderLayerBase):

@@ -81,6 +81,7 @@ class ENATModel(FamilyTransformer):
     searched_by = "parallel"
     bidirectional = False
     family = "enat_transformer"
+    own = "tokens_written"
     config = ENATConfig
 
     def __init__(self, args: Any, encoder: Any, decoder: ENATDecoder) -> None:
@@ -152,14 +153,19 @@ class ENATModel(FamilyTransformer):
         src_lengths: Any,
         prev_output_tokens: Tensor,
         lookup_tokens: Tensor | None = None,
+        with_terms: bool = False,
     ) -> tuple[Tensor, dict[str, Any]]:
         """Logits of all places.  Of the text they know its length alone.
 
         Args:
             prev_output_tokens: (B, T) start symbol and text, padded on the right.
+            with_terms: whether the criterion adds the terms of map.
 
         Returns:
             (B, T, V); for map ``terms``, :class:`mapping.Terms`, of the text's words.
+
+        Raises:
+            ValueError: in training, nobody adds them.
         """
         padding, end = self.decoder.padding_idx, self.decoder.dictionary.eos()
         written = prev_output_tokens.ne(padding)
@@ -168,7 +174,12 @@ class ENATModel(FamilyTransformer):
             self.tokens_written += written.sum()
             self.tokens_read += reading.real.sum()
         extra: dict[str, Any] = {}
-        if self.mapping is not None:
+        if self.mapping is not None and self.training and not with_terms:
+            raise ValueError(
+                "--enat-input map must be trained with --criterion enat_cross_entropy, "
+                "which adds both terms of the map, but is trained with another: add it"
+            )
+        if self.mapping is not None and with_terms:
             target = prev_output_tokens[:, 1:]
             extra["terms"] = self.mapping.terms(
                 self.decoder.embed(src_tokens),
@@ -178,21 +189,6 @@ class ENATModel(FamilyTransformer):
             )
         return self.decoder(reading, written), extra
 
-    def upgrade_state_dict_named(
-        self, state_dict: dict[str, Tensor], name: str
-    ) -> None:
-        """Refuse the weights of other models.
-
-        Raises:
-            ValueError: they have counted no lengths.
-        """
-        super().upgrade_state_dict_named(state_dict, name)
-        if "tokens_written" not in state_dict:
-            raise ValueError(
-                "an enat_transformer starts from the weights of another, but this "
-                "checkpoint is no enat_transformer's: leave --finetune-from-model out"
-            )
-
 
 def check_options(args: Any) -> None:
     """Refuse what the family cannot be.
@@ -200,11 +196,18 @@ def check_options(args: Any) -> None:
     Raises:
         ValueError: with the flag.
     """
-    for name in ("enat_align_weight", "enat_adversary_weight"):
-        if not 0 <= getattr(args, name) < float("inf"):
-            flag = "--" + name.replace("_", "-")
+    weights = {
+        "enat_align_weight": ALIGN_WEIGHT,
+        "enat_adversary_weight": ADVERSARY_WEIGHT,
+    }
+    for name, default in weights.items():
+        flag, value = "--" + name.replace("_", "-"), getattr(args, name)
+        if not 0 <= value < float("inf"):
+            raise ValueError(f"{flag} must be ≥ 0 and finite, but is {value}")
+        if value != default and str(args.enat_input) != MAP:
             raise ValueError(
-                f"{flag} must be ≥ 0 and finite, but is {getattr(args, name)}"
+                f"{flag} {value:g} is for --enat-input map, but it is "
+                f"{args.enat_input}, which has no such term: leave it out"
             )
     if not args.share_all_embeddings:
         raise ValueError(

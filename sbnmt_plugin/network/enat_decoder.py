@@ -21,6 +21,7 @@ from fairseq.modules import LayerNorm, MultiheadAttention
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
+from sbnmt_plugin.network.decoder_layer import wrapped
 from sbnmt_plugin.network.soft_copy import stretch
 
 
@@ -64,12 +65,18 @@ class ENATDecoderLayer(TransformerDecoderLayerBase):
         self.positional_attn_layer_norm = LayerNorm(self.embed_dim, export=cfg.export)
 
     def forward(
-        self, x: Tensor, reading: Reading, padding: Tensor, positions: Tensor
+        self,
+        x: Tensor,
+        states: Tensor,
+        source_padding: Tensor,
+        padding: Tensor,
+        positions: Tensor,
     ) -> Tensor:
         """One layer.
 
         Args:
             x: (T, B, C).
+            states, source_padding: see :class:`Reading`.
             padding: (B, T).
             positions: p, (T, B, C).
         """
@@ -81,7 +88,7 @@ class ENATDecoderLayer(TransformerDecoderLayerBase):
         if not self.normalize_before:
             x = self.positional_attn_layer_norm(x)
         x, _, _ = super().forward(
-            x, reading.states, reading.padding, self_attn_padding_mask=padding
+            x, states, source_padding, self_attn_padding_mask=padding
         )
         return x
 
@@ -98,12 +105,12 @@ class ENATDecoder(TransformerDecoderBase):
         self.raw_weights = bool(cfg.enat_raw_weights)
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> Any:
-        return ENATDecoderLayer(cfg, no_encoder_attn)
+        return wrapped(ENATDecoderLayer(cfg, no_encoder_attn), cfg)
 
     def embed(self, tokens: Tensor) -> Tensor:
         """e(·) as a network reads it: (…,) -> (…, C)."""
         embedded: Tensor = self.embed_scale * self.embed_tokens(tokens)
-        return embedded
+        return embedded if self.quant_noise is None else self.quant_noise(embedded)
 
     def extract_features(self, reading: Reading, written: Tensor) -> Tensor:
         """States from which the words are predicted, (B, T, C).
@@ -120,7 +127,7 @@ class ENATDecoder(TransformerDecoderBase):
             x = self.layernorm_embedding(x)
         x, places = (a.transpose(0, 1) for a in (self.dropout_module(x), positions))
         for layer in self.layers:
-            x = layer(x, reading, ~written, places)
+            x = layer(x, reading.states, reading.padding, ~written, places)
         if self.layer_norm is not None:
             x = self.layer_norm(x)
         return x.transpose(0, 1)

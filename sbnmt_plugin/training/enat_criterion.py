@@ -57,7 +57,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     ) -> tuple[Values, dict[str, Any]]:
         live = sample["live"]
         with live_rows_alone(model, live):
-            scores, extra = model(**sample["net_input"])
+            scores, extra = model(**sample["net_input"], with_terms=True)
         loss, nll, correct = self.placed(scores, sample["target"], live)
         terms = extra.get("terms")
         if terms is None:
