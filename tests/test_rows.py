@@ -4,12 +4,14 @@ import contextlib
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import commands
 import in_process
@@ -125,6 +127,17 @@ def test_a_model_that_two_rows_share_is_trained_once():
     assert recipes.same_training(toy, "sb-tanh-0.1") == "sb-tanh-0.1"
     multi30k = recipes.load_recipe(ROOT / "examples" / "multi30k", small=True)
     assert recipes.same_training(multi30k, "sb-tanh-0.1") == "sb"
+
+
+def test_rows_with_the_model_of_another_come_last(capsys):
+    """Else one of two jobs would wait for the other's training."""
+    order = ["sb", "sb+rescored", "two-way", "two-way-back", "nart", "nart-9", "sb@2"]
+    call(run_recipe, "toy", "--rows", *order, "--print")
+    found = re.findall("# Translate the test set with (.+)", capsys.readouterr().out)
+    assert found == [
+        *("sb", "two-way", "nart", "sb@2"),
+        *("sb+rescored", "two-way-back", "nart-9"),
+    ]
 
 
 def test_a_row_has_one_name():
@@ -389,7 +402,7 @@ def wait_for(work):
         time.sleep(0.05)
 
 
-def test_a_killed_driver_goes_on_where_it_was(tmp_path):
+def test_a_killed_driver_goes_on_where_it_was(tmp_path, monkeypatch):
     """Killed within the teacher's training, with processes of its own."""
     changes = {"rows": ["teacher-l2r"]}
     folder = in_process.write_recipe(tmp_path / "recipe", **changes)
@@ -397,6 +410,11 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path):
     settings["train"] |= {"--max-epoch": 12}
     (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
     work = tmp_path / "work"
+    with monkeypatch.context() as patch:  # what comes before, at once
+        patch.setattr(driver.Recipe, "model", mock.Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(runner.Runner, "run", in_process.run)
+        with pytest.raises(KeyboardInterrupt):
+            call(run_recipe, folder, "--work", work)
     script = ROOT / "scripts" / "run_recipe.py"
     command = [sys.executable, script, folder, "--work", work]
     process = subprocess.Popen(
@@ -500,20 +518,22 @@ def test_the_batch_stays_the_same_among_processes():
 
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory):
-    """The same recipe by one process and by two."""
-    folders = []
-    for processes in (1, 2):
-        root = tmp_path_factory.mktemp(f"by{processes}")
-        folder = in_process.write_recipe(
-            root / "recipe",
-            rows=["teacher-l2r"],
-            teacher_train={"--update-freq": 2, "--max-tokens": 300},
-        )
-        words = [folder, "--work", root / "work", "--processes", processes]
-        command = [sys.executable, ROOT / "scripts" / "run_recipe.py", *words]
-        subprocess.run([*map(str, command)], check=True, stdout=subprocess.DEVNULL)
-        folders.append(root / "work")
-    return folders
+    """The same recipe by one process and by two, which begin with the same text."""
+    root = tmp_path_factory.mktemp("processes")
+    folder = in_process.write_recipe(
+        root / "recipe",
+        rows=["teacher-l2r"],
+        teacher_train={"--update-freq": 2, "--max-tokens": 300},
+    )
+    one, two = root / "by1", root / "by2"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.Runner, "run", in_process.run)
+        call(run_recipe, folder, "--work", one, "--processes", 1)
+    shutil.copytree(one, two, ignore=lambda *_: {"teacher-l2r", "results", "logs"})
+    command = [sys.executable, ROOT / "scripts" / "run_recipe.py", folder]
+    words = [*command, "--work", two, "--processes", 2]
+    subprocess.run([*map(str, words)], check=True, stdout=subprocess.DEVNULL)
+    return one, two
 
 
 def test_two_processes_train_what_one_does(two_runs):
@@ -532,14 +552,15 @@ def test_two_processes_train_what_one_does(two_runs):
 
 
 def test_two_workers_translate_what_one_does(two_runs, tmp_path):
-    settings = recipes.load_recipe(two_runs[0].parent / "recipe", small=False)
+    folder = two_runs[0].parent / "recipe"
+    settings = recipes.load_recipe(folder, small=False)
     settings["pseudo"] = ["--shard-size", 7]
     found = []
     for processes in (1, 2):
         work = tmp_path / str(processes)
         shutil.copytree(two_runs[0], work)
         recipe = driver.Recipe(
-            *(runner.Runner(work, {}), two_runs[0].parent / "recipe", settings),
+            *(runner.Runner(work, {}), folder, settings),
             processes=processes,
         )
         found.append(recipe.pseudo("l2r").read_text())

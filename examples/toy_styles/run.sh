@@ -129,17 +129,6 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/nart/model.pt" \
 sbnmt evaluate "$work/results/nart.generate" "${score[@]}" \
   --output "$work/results/nart.json"
 
-# Translate the test set with nart-9
-fairseq-generate "$work/data" "${search[@]}" --path "$work/nart/model.pt" \
-  --gen-subset test --max-tokens 4000 --beam 9 \
-  --nat-teacher "$work/teacher-l2r/model.pt" --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/nart-9.jsonl" \
-  --results-path "$work/results/nart-9.generate"
-
-# Score nart-9
-sbnmt evaluate "$work/results/nart-9.generate" "${score[@]}" \
-  --output "$work/results/nart-9.json"
-
 # Train enat-phrase: ENAT, phrase table
 fairseq-train "$work/data-kd" "${enat_transformer_tiny[@]}" \
   --save-dir "$work/enat-phrase" --enat-table "$work/phrases/phrases" \
@@ -160,17 +149,6 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/enat-phrase/model.pt"
 sbnmt evaluate "$work/results/enat-phrase.generate" "${score[@]}" \
   --output "$work/results/enat-phrase.json"
 
-# Translate the test set with enat-phrase-9
-fairseq-generate "$work/data" "${search[@]}" --path "$work/enat-phrase/model.pt" \
-  --gen-subset test --max-tokens 4000 --beam 9 --enat-table "$work/phrases/phrases" \
-  --nat-teacher "$work/teacher-l2r/model.pt" --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/enat-phrase-9.jsonl" \
-  --results-path "$work/results/enat-phrase-9.generate"
-
-# Score enat-phrase-9
-sbnmt evaluate "$work/results/enat-phrase-9.generate" "${score[@]}" \
-  --output "$work/results/enat-phrase-9.json"
-
 # Train enat-map: ENAT, mapped source
 fairseq-train "$work/data-kd" "${enat_transformer_tiny[@]}" \
   --save-dir "$work/enat-map" --enat-input map
@@ -187,6 +165,28 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/enat-map/model.pt" \
 # Score enat-map
 sbnmt evaluate "$work/results/enat-map.generate" "${score[@]}" \
   --output "$work/results/enat-map.json"
+
+# Translate the test set with nart-9
+fairseq-generate "$work/data" "${search[@]}" --path "$work/nart/model.pt" \
+  --gen-subset test --max-tokens 4000 --beam 9 \
+  --nat-teacher "$work/teacher-l2r/model.pt" --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/nart-9.jsonl" \
+  --results-path "$work/results/nart-9.generate"
+
+# Score nart-9
+sbnmt evaluate "$work/results/nart-9.generate" "${score[@]}" \
+  --output "$work/results/nart-9.json"
+
+# Translate the test set with enat-phrase-9
+fairseq-generate "$work/data" "${search[@]}" --path "$work/enat-phrase/model.pt" \
+  --gen-subset test --max-tokens 4000 --beam 9 --enat-table "$work/phrases/phrases" \
+  --nat-teacher "$work/teacher-l2r/model.pt" --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/enat-phrase-9.jsonl" \
+  --results-path "$work/results/enat-phrase-9.generate"
+
+# Score enat-phrase-9
+sbnmt evaluate "$work/results/enat-phrase-9.generate" "${score[@]}" \
+  --output "$work/results/enat-phrase-9.json"
 
 # Translate the test set with enat-map-9
 fairseq-generate "$work/data" "${search[@]}" --path "$work/enat-map/model.pt" \

@@ -99,15 +99,6 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/two-way/model.pt" \
 sbnmt evaluate "$work/results/two-way.generate" "${score[@]}" --target tgt \
   --output "$work/results/two-way.json"
 
-# Translate the test set with two-way-back
-fairseq-generate "$work/data" "${search[@]}" --path "$work/two-way/model.pt" \
-  --source-lang tgt --target-lang src --sb-records "$work/results/two-way-back.jsonl" \
-  --results-path "$work/results/two-way-back.generate"
-
-# Score two-way-back
-sbnmt evaluate "$work/results/two-way-back.generate" "${score[@]}" --target src \
-  --output "$work/results/two-way-back.json"
-
 # Write every pair both ways, a tag before the source
 sbnmt both-ways --text "$work/text" -s src -t tgt --output "$work/examples/both-ways"
 
@@ -133,6 +124,15 @@ fairseq-generate "$work/data-both-ways" "${search[@]}" \
 # Score multilingual
 sbnmt evaluate "$work/results/multilingual.generate" "${score[@]}" --target tgt \
   --output "$work/results/multilingual.json"
+
+# Translate the test set with two-way-back
+fairseq-generate "$work/data" "${search[@]}" --path "$work/two-way/model.pt" \
+  --source-lang tgt --target-lang src --sb-records "$work/results/two-way-back.jsonl" \
+  --results-path "$work/results/two-way-back.generate"
+
+# Score two-way-back
+sbnmt evaluate "$work/results/two-way-back.generate" "${score[@]}" --target src \
+  --output "$work/results/two-way-back.json"
 
 # Binarise the test set the other way round, by its dictionary
 sbnmt binarise -s src -t tgt --destdir "$work/data-both-ways-back" \

@@ -22,6 +22,7 @@ from sbnmt_plugin.tools.recipes.systems import (
     LOOKUP,
     MULTILINGUAL,
     SYSTEMS,
+    borrows,
     has_links,
     interacts,
     is_rescored,
@@ -180,7 +181,7 @@ class Recipe(Training):
         """
         steps = [(self.pseudo, d) for d in needs_pseudo(self.settings, names)]
         # last those that would wait for another row's model
-        steps += [(self.result, name) for name in sorted(names, key=is_rescored)]
+        steps += [(self.result, name) for name in sorted(names, key=borrows)]
         for name in filter(interacts, [n for n in names if not is_rescored(n)]):
             steps += [(self.probe, name)]
             if side_by_side(split_name(name)[0]):

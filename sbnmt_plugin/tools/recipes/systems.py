@@ -289,6 +289,11 @@ def is_rescored(name: str) -> bool:
     return name.partition("@")[0].endswith(RESCORED)
 
 
+def borrows(name: str) -> bool:
+    """Whether the row decodes with another row's model."""
+    return is_rescored(name) or bool(SYSTEMS[split_name(name)[0]].decodes)
+
+
 def trained_as(name: str) -> str:
     """The row whose model a rescored one decodes with, or itself."""
     return name.replace(RESCORED, "", 1)
