@@ -19,6 +19,7 @@ torch.set_num_threads(1)
 import commands  # noqa: E402
 import pretended  # noqa: E402, F401  (a device must be there before the first backward)
 import pytest  # noqa: E402
+import quick_hydra  # noqa: E402, F401
 
 SIZES = {"train": 300, "valid": 13, "test": 21}
 

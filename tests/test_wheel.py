@@ -17,11 +17,12 @@ from pathlib import Path
 import in_process
 import pytest
 from commands import ROOT, lines, run_generate
-from test_scripts import put, translate_command
+from test_scripts import call, put, translate_command
 
 import sbnmt_plugin
 from sbnmt_plugin.steps import STEPS
-from sbnmt_plugin.tools.recipes import costs
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.text import read_lines
 
 # what a checkout has; no tests, no git
@@ -148,15 +149,16 @@ def test_scripts_of_a_clone_run_beside_the_installed_package(
     assert read_lines(tmp_path / "clone") == read_lines(tmp_path / "installed")
 
 
-def test_recipes_run_in_a_clone_and_outside_any(environment, tmp_path):
-    """Begun by the clone's script, continued by the command: a work folder is both's.
+def test_recipes_run_in_a_clone_and_outside_any(environment, tmp_path, monkeypatch):
+    """Begun by the clone, continued by the command: a work folder is both's.
 
     The toy recipe by its name, with all its data: its text alone.
     """
     folder = in_process.write_recipe(tmp_path / "small")
     words = [folder, "--work", tmp_path / "work", "--rows"]
-    clone = [environment / "python", ROOT / "scripts" / "run_recipe.py"]
-    run(*clone, *words, "teacher-l2r", folder=tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(runner.Runner, "run", in_process.run)
+        call(run_recipe, *words, "teacher-l2r")
     sbnmt = environment / "sbnmt"
     said = run(sbnmt, "recipe", *words, "teacher-both", folder=tmp_path).stdout
     assert "| Transformer, L2R " in said
