@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.phonemes import WordErrorRate
+from sbnmt_plugin.tools.recipes.verdicts import conclusion
 from sbnmt_plugin.tools.significance import bootstrap
 from sbnmt_plugin.tools.text import read_lines
 
@@ -84,11 +85,11 @@ def main() -> None:
     }
     paths = sorted((work / "text").glob("test.phonemes*"))
     print()
-    passed = True
-    for sentence, holds in verdicts(args.row, systems, [read_lines(p) for p in paths]):
-        print(f"{'ok  ' if holds else 'FAIL'}  {sentence}")
-        passed &= holds
-    sys.exit(not passed)
+    text, status = conclusion(
+        verdicts(args.row, systems, [read_lines(p) for p in paths])
+    )
+    print(text)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

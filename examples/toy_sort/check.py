@@ -13,7 +13,6 @@ histories.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
@@ -23,7 +22,7 @@ from pathlib import Path
 from sbnmt_plugin.tools.probes import without_histories
 from sbnmt_plugin.tools.recipes.settings import load_recipe, search_options
 from sbnmt_plugin.tools.recipes.systems import HISTORIES
-from sbnmt_plugin.tools.recipes.table import aligned
+from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.tools.word_alignment import Links, parse_gold
@@ -120,26 +119,17 @@ def verdicts(plain: Row, ba: Row) -> list[tuple[str, bool]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--work", required=True, help="folder of the run", type=Path)
-    parser.add_argument("--json", help="file to write the numbers to", type=Path)
-    args = parser.parse_args()
+    args = measuring_parser(__doc__).parse_args()
     there = [n for n in HISTORIES if (args.work / "results" / f"{n}.json").exists()]
     found = {name: measured(args.work, name) for name in there}
     cells = [
         [HISTORIES[name].title, *(f"{row[key]:.2f}" for key in COLUMNS.values())]
         for name, row in found.items()
     ]
-    print("\n".join(["", *aligned(["system", *COLUMNS], cells), ""]))
-    if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    passed = True
-    for sentence, holds in verdicts(found["rnnsearch"], found["ba"]):
-        print(f"{'ok  ' if holds else 'FAIL'}  {sentence}")
-        passed &= holds
-    sys.exit(not passed)
+    print(table_text(["system", *COLUMNS], cells, found, args.json))
+    text, status = conclusion(verdicts(found["rnnsearch"], found["ba"]))
+    print(text)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ from pathlib import Path
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.settings import load_recipe
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.table import aligned
-from sbnmt_plugin.tools.synthetic import parser_of, shown
+from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import read_lines
 
 STYLES = ("e", "io", "iu", "iy")  # prepare.py's
@@ -96,21 +95,16 @@ def verdicts(rows: dict[str, Row]) -> list[tuple[str, bool]]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--work", required=True, help="folder of the run", type=Path)
-    parser.add_argument("--json", help="file to write the numbers to", type=Path)
-    args = parser.parse_args()
+    args = measuring_parser(__doc__).parse_args()
     found = measured(args.work)
     cells = [
         [SYSTEMS[name].title, *(f"{row[key]:.2f}" for key in COLUMNS.values())]
         for name, row in found.items()
     ]
-    print("\n".join(["", *aligned(["system", *COLUMNS], cells), ""]))
-    if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    expected = verdicts(found)
-    print(shown(expected))
-    sys.exit(not all(holds for _, holds in expected))
+    print(table_text(["system", *COLUMNS], cells, found, args.json))
+    text, status = conclusion(verdicts(found))
+    print(text)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

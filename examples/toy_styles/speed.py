@@ -2,6 +2,7 @@
 """Time the decoding of trained rows: one call of a decoder, and one a word.
 
     speed.py --work work/toy_styles [--rounds 5] [--json FILE]
+    speed.py --work work/multi30k-small --recipe examples/multi30k --small
 
 Milliseconds a sentence alone, and sentences a second, 50 in a batch, of similar length;
 the whole test set, medians of rounds in which the cases take turns, with the least and
@@ -10,19 +11,21 @@ the most.  Timed is all from token numbers to hypotheses: looking up, batching, 
 
 from __future__ import annotations
 
-import json
 import time
+import warnings
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 
+from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.recipes.settings import load_recipe, search_options
-from sbnmt_plugin.tools.recipes.table import aligned
-from sbnmt_plugin.tools.synthetic import parser_of
+from sbnmt_plugin.tools.recipes.verdicts import measuring_parser, table_text
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 
+HERE = Path(__file__).resolve().parent
 SIZES = {1: "ms a sentence, alone", 50: "sentences/s, 50 in a batch"}
 CASES = {  # title: row, options over the recipe's
     "Transformer, beam 4": ("teacher-l2r", ["--beam", "4"]),
@@ -32,9 +35,8 @@ CASES = {  # title: row, options over the recipe's
 }
 
 
-def translators(work: Path) -> dict[str, Translator]:
+def translators(work: Path, recipe: dict[str, Any]) -> dict[str, Translator]:
     """Models and searches of all cases."""
-    recipe = load_recipe(Path(__file__).resolve().parent, small=False)
     found = {}
     for title, (row, options) in CASES.items():
         words = [str(work / "data"), "--path", str(work / row / "model.pt")]
@@ -68,14 +70,22 @@ def described(size: int, count: int, times: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--work", required=True, help="folder of the run", type=Path)
+    parser = measuring_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="file to write the numbers to", type=Path)
+    parser.add_argument(
+        "--recipe", help="of the run; default: this folder's", default=HERE, type=Path
+    )
+    parser.add_argument("--small", action="store_true", help="its small setting")
     args = parser.parse_args()
+    quiet.only_warnings("fairseq", "hydra", "sbnmt_plugin")
     torch.set_num_threads(1)
-    lines = read_lines(args.work / "text" / "test.src")
-    cases = translators(args.work)
+    recipe = load_recipe(args.recipe, args.small)
+    split = args.work / "bpe"
+    texts = split if split.exists() else args.work / "text"
+    lines = read_lines(texts / f"test.{recipe['source']}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Hydra's, of fairseq's calls
+        cases = translators(args.work, recipe)
     keys = [(title, size) for size in SIZES for title in cases]
     for title, size in keys:
         seconds(cases[title], lines[:50], size)  # warm
@@ -100,9 +110,7 @@ def main() -> None:
         ]
         for title, row in found.items()
     ]
-    print("\n".join(aligned(["decoding", *SIZES.values()], cells)))
-    if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(table_text(["decoding", *SIZES.values()], cells, found, args.json))
 
 
 if __name__ == "__main__":

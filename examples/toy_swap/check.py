@@ -18,9 +18,9 @@ from pathlib import Path
 from sbnmt_plugin.checkpoints import read_checkpoint
 from sbnmt_plugin.tools.recipes.settings import load_recipe, search_options
 from sbnmt_plugin.tools.recipes.systems import TWO_WAY
-from sbnmt_plugin.tools.recipes.table import aligned
+from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.report.sizes import count_parameters
-from sbnmt_plugin.tools.synthetic import LANGUAGES, parser_of, shown
+from sbnmt_plugin.tools.synthetic import LANGUAGES
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 
@@ -90,25 +90,20 @@ def verdicts(
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("--work", required=True, help="folder of the run", type=Path)
-    parser.add_argument("--json", help="file to write the numbers to", type=Path)
-    args = parser.parse_args()
+    args = measuring_parser(__doc__).parse_args()
     found = measured(args.work)
     cells = [
         [name, f"{row['BLEU']:.2f}", f"{row.get('parameters', 0):,}"]
         for name, row in found.items()
     ]
-    print("\n".join(["", *aligned(["row", "tok. BLEU", "parameters"], cells), ""]))
     changed = [
         changed_by_the_end(args.work, *pair) for pair in (LANGUAGES, LANGUAGES[::-1])
     ]
-    if args.json:
-        numbers = {"rows": found, "changed by the last word": changed}
-        args.json.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
-    expected = verdicts(found, changed)
-    print(shown(expected))
-    sys.exit(not all(holds for _, holds in expected))
+    numbers = {"rows": found, "changed by the last word": changed}
+    print(table_text(["row", "tok. BLEU", "parameters"], cells, numbers, args.json))
+    text, status = conclusion(verdicts(found, changed))
+    print(text)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -68,9 +68,3 @@ def write_corpus(
         for name in (*extra, *LANGUAGES):  # the target last: with it a split is whole
             path, place = Path(args.output, f"{split}.{name}"), names.index(name)
             write_lines(path, (row[place] for row in rows))
-
-
-def shown(verdicts: Iterable[tuple[str, bool]]) -> str:
-    """What a toy's check.py prints at its end."""
-    lines = [f"{'ok  ' if holds else 'FAIL'}  {words}" for words, holds in verdicts]
-    return "\n".join(lines)
