@@ -16,6 +16,7 @@ from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.onedirectional import adopt
+from sbnmt_plugin.numerics import additive
 from sbnmt_plugin.search import scorer as ensemble
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
@@ -148,12 +149,66 @@ def run_with_replay(monkeypatch, beam, pairing):
 
 @pytest.mark.parametrize("pairing", ["rank", "best"])
 @pytest.mark.parametrize("beam", [4, 6])
-def test_cached_decoding_equals_a_replay_on_lists(monkeypatch, beam, pairing):
+@pytest.mark.parametrize("least", [1, attention.LEAST_HEADS])
+def test_cached_decoding_equals_a_replay_on_lists(monkeypatch, beam, pairing, least):
     """Property 4, second half, while ranks, partners and the batch change."""
+    monkeypatch.setattr(attention, "LEAST_HEADS", least)
     replay, steps = run_with_replay(monkeypatch, beam, pairing)
     straight = tuple(range(beam // 2))
     assert any(order[: beam // 2] != straight for order in replay.partners)
     assert len(set(steps)) > 1 or steps[0] == B * beam
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_attention_to_few_queries_is_torchs(hidden):
+    generator = torch.Generator().manual_seed(2)
+    assert_products_are_attention(generator, hidden)
+
+
+def assert_products_are_attention(generator, hidden):
+    """Of keys as they lie in the cache, slots first."""
+    streams, heads, queries, slots, size = 8, 9, 3, 7, 5
+
+    def random(*shape):
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    query = random(streams, heads, queries, size)
+    key, value = (
+        random(slots, streams, heads, size).permute(1, 2, 0, 3) for _ in range(2)
+    )
+    mask = None
+    if hidden:
+        mask = additive(random(streams, 1, queries, slots) > 1, query.dtype)
+        mask[..., 0] = 0
+    with torch.no_grad():
+        assert attention.few_queries(query)
+        found = attention.attend(query, key, value, mask)
+        expected = attention.attend_at_once(query, key, value, mask)
+    torch.testing.assert_close(found, expected, **EXACT)
+
+
+def test_the_check_of_few_queries_can_fail(monkeypatch):
+    right = attention.attend_by_products
+
+    def unmasked(query, key, value, mask):
+        return right(query, key, value, None)
+
+    monkeypatch.setattr(attention, "attend_by_products", unmasked)
+    with pytest.raises(AssertionError):
+        assert_products_are_attention(torch.Generator().manual_seed(2), True)
+
+
+def test_products_are_for_a_search_of_many_sentences():
+    """Else torch's attention is as fast, or the only one that knows dropout or AMP."""
+    query = torch.zeros(8, 8, 2, 5)
+    with torch.no_grad():
+        assert attention.few_queries(query)
+        assert not attention.few_queries(query[:1])
+        assert not attention.few_queries(query.half())
+        assert not attention.few_queries(query.expand(-1, -1, -1, 5).repeat(1, 1, 9, 1))
+        with torch.autocast("cpu"):
+            assert not attention.few_queries(query)
+    assert not attention.few_queries(query)
 
 
 def test_the_replay_check_can_fail(monkeypatch):
@@ -207,8 +262,9 @@ def test_the_score_check_can_fail(monkeypatch):
 
 @pytest.mark.parametrize("beam", [2, 4])
 @pytest.mark.parametrize("options", [{}, {"sb_fusion": "gate"}], ids=str)
-def test_a_batch_of_one_gives_the_same(beam, options):
+def test_a_batch_of_one_gives_the_same(monkeypatch, beam, options):
     """Property 5 in search: company changes nothing."""
+    monkeypatch.setattr(attention, "LEAST_HEADS", 12)  # of some sentences, not of one
     model = sb_model(**options)
     lengths = (7, 4, 6, 2, 5, 3, 7)
     net_input = source(model, lengths)

@@ -29,7 +29,7 @@ class KVCache(AttentionGrid):
     descendants.  Cached steps stay as computed with the partner of their time, also
     after re-pairing (algorithm, section 6).
 
-    Numbers are kept by attention module: buffers (BD, capacity · K, C) for
+    Numbers are kept by attention module: buffers (capacity · K, BD, C) for
     self-attention, which grow by doubling, and the encoder's keys and values
     (B, H, S, C/H), one copy a sentence, for cross-attention.
 
@@ -100,15 +100,15 @@ class KVCache(AttentionGrid):
         buffers = self._steps.get(owner)
         if buffers is None:
             streams = new[0].size(0) // beam
-            shape = streams, FIRST_CAPACITY * beam, new[0].size(1)
+            shape = FIRST_CAPACITY * beam, streams, new[0].size(1)
             buffers = [x.new_empty(shape, dtype=attention_dtype(x)) for x in new]
-        elif buffers[0].size(1) < self.length * beam:
-            buffers = [torch.cat([x, torch.empty_like(x)], dim=1) for x in buffers]
+        elif buffers[0].size(0) < self.length * beam:
+            buffers = [torch.cat([x, torch.empty_like(x)]) for x in buffers]
         self._steps[owner] = buffers
         end = self.length * beam
         for buffer, x in zip(buffers, new):
-            buffer[:, end - beam : end] = x.unflatten(0, (-1, beam))
-        return [buffer[:, :end].transpose(0, 1) for buffer in buffers]
+            buffer[end - beam : end] = x.unflatten(0, (-1, beam)).transpose(0, 1)
+        return [buffer[:end] for buffer in buffers]
 
     def hidden(self) -> Tensor | None:
         """Row (d, k) sees its ancestors; the opposite's row k sees what (d, k) sees, or
@@ -149,9 +149,12 @@ class KVCache(AttentionGrid):
         self._memories.clear()
         beam, group = self.layout.beam, self.layout.group
         streams, sentences = rows[::beam] // beam, rows[::group] // group
+        used = self.length * beam
         for buffers in self._steps.values():
             for i, buffer in enumerate(buffers):
-                buffers[i] = buffer.index_select(0, streams)
+                slots, _, channels = buffer.shape
+                buffers[i] = buffer.new_empty(slots, len(streams), channels)
+                torch.index_select(buffer[:used], 1, streams, out=buffers[i][:used])
         for owner, pair in self._encoder.items():
             keys, values = (x.index_select(0, sentences) for x in pair)
             self._encoder[owner] = (keys, values)

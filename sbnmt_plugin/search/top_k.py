@@ -65,14 +65,14 @@ def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     blocks, rest = divmod(size, BLOCK)
     if blocks <= count:
         return top_in_order(logits, count)
-    best = logits[..., : blocks * BLOCK].unflatten(-1, (blocks, BLOCK)).amax(-1)
-    if rest:
-        best = torch.cat([best, logits[..., -rest:].amax(-1, keepdim=True)], dim=-1)
-    _, chosen = top_in_order(best, count)
+    whole = logits[..., : blocks * BLOCK].unflatten(-1, (blocks, BLOCK))
+    _, chosen = top_in_order(whole.amax(-1), count)
     chosen = chosen.sort(dim=-1).values  # lower ids first, as ties want it
-    within = torch.arange(BLOCK, device=logits.device)
-    tokens = (chosen[..., None] * BLOCK + within).flatten(-2)  # (..., count * BLOCK)
-    found = logits.gather(-1, tokens.clamp(max=size - 1))
-    found = found.masked_fill_(tokens >= size, DEAD)
+    looked_into = chosen[..., None].expand(*chosen.shape, BLOCK)
+    found = whole.gather(-2, looked_into).flatten(-2)
+    if rest:  # the last tokens are no block: they are always looked into
+        found = torch.cat([found, logits[..., -rest:]], dim=-1)
+        chosen = torch.cat([chosen, torch.full_like(chosen[..., :1], blocks)], dim=-1)
     values, index = top_in_order(found, count)
-    return values, tokens.gather(-1, index)
+    block = chosen.gather(-1, index.div(BLOCK, rounding_mode="floor"))
+    return values, block * BLOCK + index % BLOCK
