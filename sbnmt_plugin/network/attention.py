@@ -59,13 +59,14 @@ def attend_by_products(
 ) -> Tensor:
     """As :func:`attend_at_once`, by one small product of each head, twice."""
     heads = query.shape[:2]
-    query = query * query.size(-1) ** -0.5
     queries, keys, values = (x.flatten(0, 1) for x in (query, key, value))
-    logits = torch.bmm(queries, keys.transpose(1, 2)).unflatten(0, heads)
-    if mask is not None:
-        logits += mask
-    weights = logits.softmax(-1).flatten(0, 1)
-    return torch.bmm(weights, values).unflatten(0, heads)
+    if mask is None:
+        mask = query.new_zeros(())
+    else:
+        mask = mask.expand(*heads, -1, -1).flatten(0, 1)
+    scale = query.size(-1) ** -0.5
+    logits = torch.baddbmm(mask, queries, keys.transpose(1, 2), alpha=scale)
+    return torch.bmm(logits.softmax(-1), values).unflatten(0, heads)
 
 
 def attend_at_once(
