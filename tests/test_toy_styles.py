@@ -238,8 +238,18 @@ def test_the_rows_are_trained_scored_and_counted(work, capsys):
 def test_every_case_is_timed(work, tmp_path, capsys):
     speed = runpy.run_path(str(FOLDER / "speed.py"))
     words = ["speed.py", "--work", work, "--rounds", "2", "--json", tmp_path / "s"]
+    words += ["--recipe", FOLDER, "--sentences", 3]
+    counts = set()
+
+    def noted(size, count, times):
+        counts.add(count)
+        return described(size, count, times)
+
+    described = speed["main"].__globals__["described"]
+    speed["main"].__globals__["described"] = noted
     with mock.patch.object(sys, "argv", list(map(str, words))):
         speed["main"]()
+    assert counts == {3}
     found = json.loads((tmp_path / "s").read_text())
     assert list(found) == list(speed["CASES"])
     for row in found.values():

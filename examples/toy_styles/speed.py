@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Time the decoding of trained rows: one call of a decoder, and one a word.
 
-    speed.py --work work/toy_styles [--rounds 5] [--json FILE]
+    speed.py --work work/toy_styles [--rounds 5] [--sentences 300] [--json FILE]
     speed.py --work work/multi30k-small --recipe examples/multi30k --small
 
 Milliseconds a sentence alone, and sentences a second, 50 in a batch, of similar length;
-the whole test set, medians of rounds in which the cases take turns, with the least and
+the test set, medians of rounds in which the cases take turns, with the least and
 the most.  Timed is all from token numbers to hypotheses: looking up, batching, search.
 """
 
@@ -75,6 +75,9 @@ def main() -> None:
     parser.add_argument(
         "--recipe", help="of the run; default: this folder's", default=HERE, type=Path
     )
+    parser.add_argument(
+        "--sentences", type=int, help="the first of the test set; default: all"
+    )
     parser.add_argument("--small", action="store_true", help="its small setting")
     args = parser.parse_args()
     quiet.only_warnings("fairseq", "hydra", "sbnmt_plugin")
@@ -82,7 +85,7 @@ def main() -> None:
     recipe = load_recipe(args.recipe, args.small)
     split = args.work / "bpe"
     texts = split if split.exists() else args.work / "text"
-    lines = read_lines(texts / f"test.{recipe['source']}")
+    lines = read_lines(texts / f"test.{recipe['source']}")[: args.sentences]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Hydra's, of fairseq's calls
         cases = translators(args.work, recipe)
