@@ -35,7 +35,7 @@ def attend(
     """Attention in the numbers of what it is given: (R, H, Q, C/H) of as many queries.
 
     torch's own is made for many queries; where a search has few of each of many heads
-    two products take two thirds of its time on a CPU.
+    two products are mostly faster on a CPU (examples/benchmark/few_queries.py).
     """
     if few_queries(query) and not dropout:
         return attend_by_products(query, key, value, mask)
