@@ -1,10 +1,10 @@
 """From bitext to triples: the scripts, their refusals, and that they can be resumed."""
 
 import errno
-import importlib.util
 import json
 import logging
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -907,16 +907,60 @@ def test_scores_are_sacrebleus(tmp_path, capsys):
         call(score, *words, *tok[:2])
 
 
+SCRIPTS_OF_EXAMPLES = sorted(
+    str(path.relative_to(ROOT)) for path in (ROOT / "examples").glob("*/*.py")
+)
+
+
+@pytest.mark.parametrize("script", SCRIPTS_OF_EXAMPLES)
+def test_scripts_of_examples_show_their_help(script, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [script, "--help"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_path(str(ROOT / script), run_name="__main__")
+    assert not stopped.value.code
+    assert "usage: " in capsys.readouterr().out
+
+
 def test_the_toy_language_is_what_it_says():
-    spec = importlib.util.spec_from_file_location(
-        "toy_prepare", ROOT / "examples" / "toy" / "prepare.py"
-    )
-    toy = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(toy)
+    toy = in_process.load(ROOT / "examples" / "toy" / "prepare.py")
     classes = [1, 2, 0, 1, 2]
     assert toy.endings(classes, "left") == [1, 0, 0, 1, 0]
     assert toy.endings(classes, "right") == toy.endings(classes[::-1], "left")[::-1]
     assert toy.endings(classes, "both") == [1, 0, 0, 0, 2]
+
+
+def toys_verdict(work, monkeypatch, capsys, bleu, wins, alone, shuffled):
+    """Exit status and lines of the toy's check.py, of a run with these results."""
+    sb = {"tokenised BLEU": {"score": bleu}, "L2R wins": {"score": wins}}
+    scores = {"λ = 0": alone, "partners shuffled": shuffled}
+    interaction = {name: {"score": score} for name, score in scores.items()}
+    put(work / "results" / "sb.json", json.dumps(sb))
+    put(work / "results" / "interaction" / "sb.json", json.dumps(interaction))
+    monkeypatch.setattr(sys, "argv", ["check.py", "--work", str(work)])
+    with pytest.raises(SystemExit) as stopped:
+        in_process.load(ROOT / "examples" / "toy" / "check.py").main()
+    return int(stopped.value.code), capsys.readouterr().out.split("\n")[1:-1]
+
+
+GOOD_TOY = {"bleu": 90.0, "wins": 50.0, "alone": 89.0, "shuffled": 80.0}
+
+
+def test_the_toy_passes_its_check(tmp_path, monkeypatch, capsys):
+    status, lines = toys_verdict(tmp_path, monkeypatch, capsys, **GOOD_TOY)
+    assert status == 0
+    assert [line[:4] for line in lines] == ["ok  "] * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("bleu", 89.99), ("wins", 0.0), ("wins", 100.0), ("alone", 89.5),
+     ("shuffled", 89.5)],
+)  # fmt: skip
+def test_a_toy_that_misses_a_mark_fails(name, value, tmp_path, monkeypatch, capsys):
+    found = GOOD_TOY | {name: value}
+    status, lines = toys_verdict(tmp_path, monkeypatch, capsys, **found)
+    assert status == 1
+    assert any(line.startswith("FAIL") and f"{value:.1f}" in line for line in lines)
 
 
 def test_multi30k_is_prepared_from_raw_files(tmp_path):

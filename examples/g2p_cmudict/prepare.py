@@ -86,7 +86,9 @@ def splits(words: list[str]) -> dict[str, list[str]]:
     }
 
 
-def write_split(output: Path, split: str, words: list[str], all_of: Pronunciations):
+def write_split(
+    output: Path, split: str, words: list[str], all_of: Pronunciations
+) -> None:
     """Training text has a line per pronunciation, the others a line per word."""
     if split == "train":
         pairs = [(word, phonemes) for word in words for phonemes in all_of[word]]

@@ -12,14 +12,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
-from sbnmt_plugin.tools.synthetic import parser_of, shown
+from sbnmt_plugin.tools.recipes.verdicts import conclusion
+from sbnmt_plugin.tools.synthetic import parser_of
 
 LEAST_BLEU = 90.0
 LEAST_DROP = 1.0
 
 
-def verdicts(sb: dict, interaction: dict) -> list[tuple[str, bool]]:
+def verdicts(sb: dict[str, Any], interaction: dict[str, Any]) -> list[tuple[str, bool]]:
     """What is expected, and whether it holds."""
     bleu = sb["tokenised BLEU"]["score"]
     wins = sb["L2R wins"]["score"]
@@ -41,10 +43,10 @@ def main() -> None:
         json.loads((results / name).read_text(encoding="utf-8"))
         for name in ("sb.json", "interaction/sb.json")
     ]
+    text, status = conclusion(verdicts(*found))
     print()
-    expected = verdicts(*found)
-    print(shown(expected))
-    sys.exit(not all(holds for _, holds in expected))
+    print(text)
+    sys.exit(status)
 
 
 if __name__ == "__main__":
