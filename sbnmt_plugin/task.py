@@ -36,6 +36,7 @@ from sbnmt_plugin.config import (
 from sbnmt_plugin.layout import DEFAULT_BEAM, R2L
 from sbnmt_plugin.network.precision import (
     bfloat16_products,
+    pack,
     to_bfloat16,
     widen_attention,
 )
@@ -287,10 +288,9 @@ class SBTranslationTask(TranslationTask):
                 "sb_translation has a search of its own: seq_gen_cls and "
                 "prefix_allowed_tokens_fn must be None"
             )
-        if self.cfg.sb_bf16:
-            models = [to_bfloat16(model) for model in models]  # in place
-        extra = extra_gen_cls_kwargs or {}
-        if extra.get("lm_model") is not None:
+        prepared = to_bfloat16 if self.cfg.sb_bf16 else pack
+        models = [prepared(model) for model in models]  # in place
+        if (extra_gen_cls_kwargs or {}).get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")
         check_parallel(self.cfg, models)
         search = search_for(models)

@@ -1,4 +1,7 @@
-"""Decoding with bfloat16 weights: close to float32, packed or not, anywhere."""
+"""Decoding with bfloat16 weights: close to float32, packed or not, anywhere.
+
+And with large ones of float32, which are packed for few rows.
+"""
 
 import copy
 
@@ -18,7 +21,7 @@ from sbnmt_plugin.tools.translator import Translator
 
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number
 needs_packing = pytest.mark.skipif(
-    not can_pack(), reason="no packed bfloat16 products here"
+    not can_pack(torch.bfloat16), reason="no packed bfloat16 products here"
 )
 FUSIONS = [
     {"sb_fusion": "tanh", "sb_lambda": 0.7},
@@ -38,7 +41,7 @@ def lprobs(model, prev):
 def assert_close_to_float32(monkeypatch, packed, fusion):
     """Stated tolerance: 30 roundings of the largest log-probability."""
     if not packed:
-        monkeypatch.setattr(precision, "can_pack", lambda: False)
+        monkeypatch.setattr(precision, "can_pack", lambda dtype: False)
     model = sb_model(**fusion).float()
     prev = streams(model)
     expected = lprobs(model, prev)
@@ -53,7 +56,7 @@ def assert_close_to_float32(monkeypatch, packed, fusion):
 @pytest.mark.parametrize("fusion", FUSIONS, ids=str)
 @pytest.mark.parametrize("packed", [False, True])
 def test_bfloat16_is_close_to_float32(monkeypatch, packed, fusion):
-    if packed and not can_pack():
+    if packed and not can_pack(torch.bfloat16):
         pytest.skip("no packed bfloat16 products here")
     assert_close_to_float32(monkeypatch, packed, fusion)
 
@@ -62,7 +65,7 @@ def test_the_precision_check_can_fail(monkeypatch):
     def halved(self, x):
         return torch.nn.functional.linear(x, self.weight / 2, self.bias)
 
-    monkeypatch.setattr(precision, "can_pack", lambda: True)
+    monkeypatch.setattr(precision, "can_pack", lambda dtype: True)
     monkeypatch.setattr(PackedLinear, "forward", halved)
     with pytest.raises(AssertionError):
         assert_close_to_float32(monkeypatch, True, FUSIONS[0])
@@ -187,10 +190,94 @@ def test_a_packed_layer_may_go_anywhere():
         assert_same_product(layer.to(dtype), packed.to(dtype), INPUTS.to(dtype))
         assert packed._packed is None  # nothing of the CPU's is kept
     packed = packed_layer()[1]
-    packed(INPUTS)
+    with torch.no_grad():
+        packed(INPUTS)
+    assert packed._packed is not None
     twin = copy.deepcopy(packed)
     assert_same_product(packed, twin, INPUTS)
     assert packed.to("meta")(INPUTS.to("meta")).device.type == "meta"
+
+
+def large_layer():
+    """Of float32, with as few numbers as are packed."""
+    torch.manual_seed(4)
+    layer = torch.nn.Linear(1024, precision.LARGE // 1024)
+    packed = copy.deepcopy(layer)
+    packed.__class__ = PackedLinear
+    return layer, packed
+
+
+def rows_of(count):
+    generator = torch.Generator().manual_seed(5)
+    return torch.randn(count, 1024, generator=generator)
+
+
+needs_float32 = pytest.mark.skipif(
+    not can_pack(torch.float32), reason="no packed products here"
+)
+
+
+@needs_float32
+def test_a_large_float32_weight_is_packed_for_few_rows(copies):
+    layer, packed = large_layer()
+    with torch.no_grad():
+        for count in (1, 4, precision.FEW_ROWS):
+            rows = rows_of(count)
+            torch.testing.assert_close(packed(rows), layer(rows), rtol=0, atol=1e-5)
+        assert len(copies) == 1
+        many = rows_of(precision.FEW_ROWS + 1)
+        assert torch.equal(packed(many), layer(many))  # torch's own product
+        assert packed._packed is not None  # few rows will come again
+    assert len(copies) == 1
+
+
+def test_a_small_float32_weight_is_not_packed(copies):
+    layer = torch.nn.Linear(1024, precision.LARGE // 1024 - 1)
+    layer.__class__ = PackedLinear
+    with torch.no_grad():
+        layer(rows_of(1))
+    assert not copies
+
+
+@needs_float32
+def test_training_goes_on_as_ever_after_a_search(copies):
+    """Validation with a search, an update that torch cannot see, and validation."""
+    layer, packed = large_layer()
+    rows = rows_of(2)
+    with torch.no_grad():
+        packed(rows)
+    assert len(copies) == 1
+    for module in (layer, packed):
+        module(rows).sum().backward()
+        module.weight.data.sub_(module.weight.grad)  # fairseq's optimisers do so
+    assert torch.equal(packed.weight.grad, layer.weight.grad)
+    assert packed._packed is None
+    with torch.no_grad():
+        torch.testing.assert_close(packed(rows), layer(rows), rtol=1e-5, atol=1e-4)
+    assert len(copies) == 2
+
+
+@needs_float32
+def test_the_check_of_training_can_fail():
+    """Without the update's own forward pass the copy would be an old one."""
+    layer, packed = large_layer()
+    rows = rows_of(2)
+    with torch.no_grad():
+        packed(rows)
+        for module in (layer, packed):
+            module.weight.data.mul_(2)
+        with pytest.raises(AssertionError):
+            torch.testing.assert_close(packed(rows), layer(rows), rtol=1e-5, atol=1e-4)
+
+
+def test_every_search_packs(monkeypatch, data, trained):
+    """Of float32 too: the layers are ours as soon as there is a search."""
+    hub = SBTransformerModel.from_pretrained(
+        str(trained.parent), trained.name, str(data), num_workers=0
+    )
+    hub.translate(["w1 w2"])
+    kinds = {type(m) for m in hub.modules() if isinstance(m, torch.nn.Linear)}
+    assert kinds == {PackedLinear}
 
 
 @needs_packing

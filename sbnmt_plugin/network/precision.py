@@ -1,7 +1,8 @@
-"""bfloat16: weights in decoding, products of float32 weights in training."""
+"""Products on a CPU: in bfloat16, and by weights that are packed for decoding."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -9,7 +10,10 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from sbnmt_plugin.network.attention import EncoderSelfAttention
-from sbnmt_plugin.numerics import BOTH_NARROW
+from sbnmt_plugin.numerics import BOTH_NARROW, narrow_products
+
+LARGE = 2**22  # numbers of a float32 weight from which packing it pays, and
+FEW_ROWS = 64  # for how many rows
 
 
 def to_bfloat16(model: Any) -> Any:
@@ -26,10 +30,18 @@ def to_bfloat16(model: Any) -> Any:
         raise ValueError(BOTH_NARROW)
     model.bfloat16()
     widen_attention(model)
-    if can_pack():
-        for module in model.modules():
-            if type(module) is nn.Linear:
-                module.__class__ = PackedLinear
+    return pack(model)
+
+
+def pack(model: Any) -> Any:
+    """Let a model's linear layers multiply by packed weights, in place, for decoding.
+
+    Where that is faster, see :class:`PackedLinear`; elsewhere, and as soon as the model
+    is trained, they do what they did.
+    """
+    for module in model.modules():
+        if type(module) is nn.Linear:
+            module.__class__ = PackedLinear
     return model
 
 
@@ -51,29 +63,41 @@ def bfloat16_products(device: torch.device, wanted: bool = True) -> torch.autoca
     return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
 
 
-def can_pack() -> bool:
-    """Whether this torch and this processor multiply packed bfloat16 weights.
+@cache
+def can_pack(dtype: torch.dtype) -> bool:
+    """Whether this torch and this processor multiply packed weights of a type.
 
     The two operators are those of torch's own compiler; where a version has none,
     products are torch's ``linear``: slower, and otherwise the same.
     """
     operators = torch.ops.mkldnn
-    return (
+    if not (
         torch.backends.mkldnn.is_available()
         and hasattr(operators, "_reorder_linear_weight")
         and hasattr(operators, "_linear_pointwise")
-        and operators._is_mkldnn_bf16_supported()
-    )
+    ):
+        return False
+    if dtype == torch.bfloat16:
+        return bool(operators._is_mkldnn_bf16_supported())
+    return dtype == torch.float32
+
+
+def may_pay(weight: Tensor) -> bool:
+    """Whether a packed copy of a weight is faster for some number of rows at least."""
+    large = weight.dtype == torch.bfloat16 or weight.numel() >= LARGE
+    return weight.is_cpu and large and can_pack(weight.dtype)
 
 
 class PackedLinear(nn.Linear):
     """A linear layer that multiplies by a copy of its weight in oneDNN's own order.
 
-    torch's ``linear`` brings a weight into that order at every call, which takes as
-    long as the product itself while there are few rows.  The copy is made at the first
-    call and belongs to that very weight: another one, one that has been changed or one
-    that is elsewhere now gets its own.  What is not bfloat16 on a CPU is multiplied as
-    ever.
+    torch's ``linear`` brings a bfloat16 weight into that order at every call, which
+    takes as long as the product itself while there are few rows.  For float32 it calls
+    MKL, which reads large weights for few rows (one sentence at a time) at half the
+    speed; elsewhere a copy would not be worth its memory.  The copy is made at the
+    first call and belongs to that very weight: another one, one that has been changed
+    or one that is elsewhere now gets its own.  What may need a gradient, and what is no
+    such weight on a CPU, is multiplied as ever, and the copy dropped.
     """
 
     _packed: tuple[Tensor, int, Tensor] | None = None  # weight, its version, the copy
@@ -81,8 +105,11 @@ class PackedLinear(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
         """(…, inputs) -> (…, outputs)."""
         weight = self.weight
-        if not weight.is_cpu or weight.dtype != torch.bfloat16:
+        if torch.is_grad_enabled() or narrow_products(x) or not may_pay(weight):
             self._packed = None
+            return super().forward(x)
+        rows = x.numel() // self.in_features
+        if weight.dtype == torch.float32 and rows > FEW_ROWS:
             return super().forward(x)
         result: Tensor = torch.ops.mkldnn._linear_pointwise(
             x, self._copy_of(weight), self.bias, "none", [], ""

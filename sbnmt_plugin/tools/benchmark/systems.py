@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.layout import L2R, NAMES, R2L
-from sbnmt_plugin.network.precision import to_bfloat16
+from sbnmt_plugin.network.precision import pack, to_bfloat16
 from sbnmt_plugin.search.asynchronous import AsynchronousGenerator
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
@@ -117,6 +117,7 @@ class Synchronous(Fairseq):
         super().__init__(spec, dtype)
         if dtype == "bfloat16":
             to_bfloat16(self.loaded.model)  # --sb-bf16
+        pack(self.loaded.model)
 
     def build(self, loaded: Loaded, setting: Setting) -> Any:
         words = loaded.words
