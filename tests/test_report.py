@@ -237,6 +237,27 @@ def test_scores_are_sacrebleus(lowercase):
     assert f"case:{'lc' if lowercase else 'mixed'}" in signatures["BLEU"]
 
 
+@pytest.mark.parametrize("chosen", [["one"], ["one", "two"]])
+def test_the_table_scores_every_text_once(chosen, monkeypatch):
+    """TER above all takes its time; the paired test gives the scores, too."""
+    texts, seen = {name: OUTPUTS[name] for name in chosen}, []
+    extract = sacrebleu.metrics.TER._extract_corpus_statistics
+
+    def noted(self, hypotheses, references):
+        seen.append(hypotheses)
+        return extract(self, hypotheses, references)
+
+    monkeypatch.setattr(sacrebleu.metrics.TER, "_extract_corpus_statistics", noted)
+    found, *tests = scores.tables(texts, GOLDS, None, False, "13a", chosen[-1], 20)
+    assert seen == list(reversed(texts.values()))  # the baseline first
+    expected, signatures = scores.score_table(texts, GOLDS, False, "13a")
+    assert found.rows == [[name, *expected[name].values()] for name in chosen]
+    assert found.notes == [f"{key}: {value}" for key, value in signatures.items()]
+    assert len(tests) == len(chosen) - 1
+    for table in tests:
+        assert [row[0] for row in table.rows] == ["one", "two (baseline)"]
+
+
 def test_the_comparison_with_sacrebleu_can_fail():
     made, _ = scores.score_table(OUTPUTS, GOLDS[:1], False, "13a")
     with pytest.raises(AssertionError):

@@ -7,7 +7,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from sbnmt_plugin.tools.report.content import Column, Table
-from sbnmt_plugin.tools.significance import SAMPLES, bootstrap
+from sbnmt_plugin.tools.significance import SAMPLES, Outcome, bootstrap
 
 WITHOUT_BLANKS = ("zh", "ja-mecab", "char")  # TER needs words, too
 Texts = list[str]
@@ -57,7 +57,12 @@ def score_table(
         }
         for name, text in systems.items()
     }
-    return scores, {key: str(metric.get_signature()) for key, metric in made.items()}
+    return scores, signatures_of(made)
+
+
+def signatures_of(made: dict[str, Any]) -> dict[str, str]:
+    """How metrics that have scored something were made."""
+    return {key: str(metric.get_signature()) for key, metric in made.items()}
 
 
 def tokenised_table(
@@ -92,7 +97,21 @@ def tables(
     samples: int = SAMPLES,
 ) -> list[Table]:
     """The tables of section 1."""
-    scores, signatures = score_table(systems, references, lowercase, tokenize)
+    tests: list[Table] = []
+    if len(systems) > 1:
+        # which scores every system, so that nothing is scored twice
+        metric = metrics(lowercase, tokenize)
+        found, tested = bootstrap(systems, references, baseline, metric, samples)
+        found = {name: found[name] for name in systems}  # as they were given
+        sentences = len(references[0])
+        tests = [bootstrap_table(found, baseline, tested, samples, sentences)]
+        scores = {
+            name: {key: outcome.score for key, outcome in outcomes.items()}
+            for name, outcomes in found.items()
+        }
+        signatures = signatures_of(metric)
+    else:
+        scores, signatures = score_table(systems, references, lowercase, tokenize)
     columns = [
         Column("BLEU", "", ".2f", "high"),
         Column("chrF", "", ".2f", "high"),
@@ -109,51 +128,43 @@ def tables(
         for name in systems
     ]
     notes = [f"{key}: {signature}" for key, signature in signatures.items()]
-    made = [
-        Table(
-            "scores",
-            "Scores on the whole test set.",
-            [Column("system"), *columns],
-            rows,
-            notes,
-            text="BLEU and chrF: higher is better; TER: lower. The best is bold.",
-        )
-    ]
-    if len(systems) > 1:
-        made.append(
-            bootstrap_table(
-                systems, references, baseline, metrics(lowercase, tokenize), samples
-            )
-        )
-    return made
+    first = Table(
+        "scores",
+        "Scores on the whole test set.",
+        [Column("system"), *columns],
+        rows,
+        notes,
+        text="BLEU and chrF: higher is better; TER: lower. The best is bold.",
+    )
+    return [first, *tests]
 
 
 def bootstrap_table(
-    systems: dict[str, Texts],
-    references: list[Texts],
+    results: dict[str, dict[str, Outcome]],
     baseline: str,
-    made: dict[str, Any],
+    signatures: list[str],
     samples: int,
+    sentences: int,
 ) -> Table:
     """Means, 95 % intervals and p-values against the baseline."""
-    results, signatures = bootstrap(systems, references, baseline, made, samples)
+    keys = list(results[baseline])
     columns = [Column("system")]
-    for key in made:
+    for key in keys:
         columns += [
             Column(f"{key}, mean", "", ".2f"),
             Column(f"± {key}", "95 %", ".2f"),
             Column(f"p, {key}", "", ".4f"),
         ]
     rows = []
-    for name in systems:
+    for name, outcomes in results.items():
         row: list[Any] = [f"{name} (baseline)" if name == baseline else name]
-        for key in made:
-            found = results[name][key]
+        for key in keys:
+            found = outcomes[key]
             row += [found.mean, found.interval, found.p]
         rows.append(row)
     caption = f"Paired bootstrap test against {baseline}."
     text = (
-        f"{samples:,} resamplings of the {len(references[0]):,} sentences. p is the "
+        f"{samples:,} resamplings of the {sentences:,} sentences. p is the "
         "probability of a difference as large as the observed one if both systems were "
         "equally good; below 0.05 is commonly called significant."
     )
