@@ -929,8 +929,10 @@ def test_the_toy_language_is_what_it_says():
     assert toy.endings(classes, "both") == [1, 0, 0, 0, 2]
 
 
-def toys_verdict(work, monkeypatch, capsys, bleu, wins, alone, shuffled):
+def toys_verdict(work, monkeypatch, capsys, rescored, bleu, wins, alone, shuffled):
     """Exit status and lines of the toy's check.py, of a run with these results."""
+    best = {"tokenised BLEU": {"score": rescored}}
+    put(work / "results" / "sb+rescored.json", json.dumps(best))
     sb = {"tokenised BLEU": {"score": bleu}, "L2R wins": {"score": wins}}
     scores = {"λ = 0": alone, "partners shuffled": shuffled}
     interaction = {name: {"score": score} for name, score in scores.items()}
@@ -942,7 +944,13 @@ def toys_verdict(work, monkeypatch, capsys, bleu, wins, alone, shuffled):
     return int(stopped.value.code), capsys.readouterr().out.split("\n")[1:-1]
 
 
-GOOD_TOY = {"bleu": 90.0, "wins": 50.0, "alone": 89.0, "shuffled": 80.0}
+GOOD_TOY = {
+    "rescored": 93.0,
+    "bleu": 90.0,
+    "wins": 50.0,
+    "alone": 89.0,
+    "shuffled": 80.0,
+}
 
 
 def test_the_toy_passes_its_check(tmp_path, monkeypatch, capsys):
@@ -953,7 +961,7 @@ def test_the_toy_passes_its_check(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("bleu", 89.99), ("wins", 0.0), ("wins", 100.0), ("alone", 89.5),
+    [("rescored", 92.9), ("wins", 0.0), ("wins", 100.0), ("alone", 89.5),
      ("shuffled", 89.5)],
 )  # fmt: skip
 def test_a_toy_that_misses_a_mark_fails(name, value, tmp_path, monkeypatch, capsys):

@@ -3,8 +3,8 @@
 
     check.py --work work/toy
 
-BLEU ≥ 90, both directions win some sentences, and without the interaction, or with
-that of another sentence, BLEU falls by at least a point.
+Rescored, BLEU ≥ 93; both directions win some sentences; and without the interaction, or
+with that of another sentence, BLEU as trained falls by at least a point.
 """
 
 from __future__ import annotations
@@ -17,21 +17,24 @@ from typing import Any
 from sbnmt_plugin.tools.recipes.verdicts import conclusion
 from sbnmt_plugin.tools.synthetic import parser_of
 
-LEAST_BLEU = 90.0
+LEAST_BLEU = 93.0
 LEAST_DROP = 1.0
 
 
-def verdicts(sb: dict[str, Any], interaction: dict[str, Any]) -> list[tuple[str, bool]]:
+def verdicts(
+    rescored: dict[str, Any], sb: dict[str, Any], interaction: dict[str, Any]
+) -> list[tuple[str, bool]]:
     """What is expected, and whether it holds."""
+    best = rescored["tokenised BLEU"]["score"]
     bleu = sb["tokenised BLEU"]["score"]
     wins = sb["L2R wins"]["score"]
     alone = interaction["λ = 0"]["score"]
     shuffled = interaction["partners shuffled"]["score"]
     return [
-        (f"BLEU {bleu:.2f} ≥ {LEAST_BLEU}", bleu >= LEAST_BLEU),
+        (f"BLEU, rescored, {best:.2f} ≥ {LEAST_BLEU}", best >= LEAST_BLEU),
         (f"both directions win: L2R {wins:.1f} % of the sentences", 0 < wins < 100),
-        (f"λ = 0 falls to {alone:.2f}", alone <= bleu - LEAST_DROP),
-        (f"shuffled partners fall to {shuffled:.2f}", shuffled <= bleu - LEAST_DROP),
+        (f"BLEU {bleu:.2f}, at λ = 0 {alone:.2f}", alone <= bleu - LEAST_DROP),
+        (f"with shuffled partners {shuffled:.2f}", shuffled <= bleu - LEAST_DROP),
     ]
 
 
@@ -41,7 +44,7 @@ def main() -> None:
     results = Path(parser.parse_args().work, "results")
     found = [
         json.loads((results / name).read_text(encoding="utf-8"))
-        for name in ("sb.json", "interaction/sb.json")
+        for name in ("sb+rescored.json", "sb.json", "interaction/sb.json")
     ]
     text, status = conclusion(verdicts(*found))
     print()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make the results table of toy from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, sb.
+# Its rows: teacher-l2r, teacher-r2l, sb, sb+rescored.
 #
 # usage: examples/toy/run.sh [WORK]
 #   WORK: a new folder (default: work/toy)
@@ -139,6 +139,17 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
 # Score sb
 sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
   --records "$work/results/sb.jsonl" --output "$work/results/sb.json"
+
+# Translate the test set with sb+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --gen-subset test --sb-rescore 2 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb+rescored.jsonl" \
+  --results-path "$work/results/sb+rescored.generate"
+
+# Score sb+rescored
+sbnmt evaluate "$work/results/sb+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb+rescored.jsonl" \
+  --output "$work/results/sb+rescored.json"
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \

@@ -124,6 +124,13 @@ READING = {
         options=READS,
         stages=("gold", "two"),
     ),
+    "sb-staged-lambda0": System(
+        "SB-NMT, λ = 0, gold, then two triples",
+        "two",
+        BOTH,
+        options=NO_INTERACTION,
+        stages=("gold", "two"),
+    ),
     "sb-noise": System(
         "SB-NMT, λ = {lambda}, three triples, noise",
         "three",
