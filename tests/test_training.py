@@ -222,34 +222,65 @@ def test_the_check_of_waiting_can_fail(monkeypatch):
         assert_waits_no_more_than_fairseqs(False)
 
 
-def assert_smoothed(epsilon):
-    """fairseq's formula on log-probabilities, forward and gradient."""
+def assert_smoothed(epsilon, computed=False):
+    """fairseq's formula on log-probabilities, forward and gradient.
+
+    Args:
+        computed: whether the logits are some layer's, as a model's are.
+    """
     torch.manual_seed(8)
-    logits = torch.randn(7, 11, dtype=torch.float64, requires_grad=True)
+    made = torch.randn(7, 11, dtype=torch.float64, requires_grad=True)
+    logits = made * 1 if computed else made
     labels = torch.tensor([4, 10, 0, 4, 7, 1, 2])
     weight = torch.randn(7, dtype=torch.float64)
     ours, nll = smoothed_loss(logits, labels, 0.1)
     theirs, expected = label_smoothed_nll_loss(
-        logits.log_softmax(-1), labels, epsilon, reduce=False
+        made.log_softmax(-1), labels, epsilon, reduce=False
     )
     exact = {"rtol": 0, "atol": 1e-12}
     torch.testing.assert_close(nll, expected, **exact)
     torch.testing.assert_close(ours, theirs, **exact)
     gradients = [
-        torch.autograd.grad((x * weight).sum(), logits)[0] for x in (ours, theirs)
+        torch.autograd.grad((x * weight).sum(), made)[0] for x in (ours, theirs)
     ]
     torch.testing.assert_close(*gradients, **exact)
 
 
+@pytest.mark.parametrize("computed", [False, True])
 @pytest.mark.parametrize("size", [1, 24, 10**6])
-def test_the_smoothed_loss_is_fairseqs(monkeypatch, size):
+def test_the_smoothed_loss_is_fairseqs(monkeypatch, size, computed):
     monkeypatch.setattr("sbnmt_plugin.numerics.AT_A_TIME", size)  # 1, 2, 7 rows
-    assert_smoothed(0.1)
+    assert_smoothed(0.1, computed)
 
 
-def test_the_check_of_the_smoothed_loss_can_fail():
+@pytest.mark.parametrize("computed", [False, True])
+def test_the_check_of_the_smoothed_loss_can_fail(computed):
     with pytest.raises(AssertionError):
-        assert_smoothed(0.11)
+        assert_smoothed(0.11, computed)
+
+
+def test_the_gradient_takes_the_place_of_a_models_logits():
+    """One matrix of the vocabulary's size, not two; so there is no second pass."""
+    made = torch.randn(7, 11, requires_grad=True)
+    logits, given = made * 1, []
+    logits.register_hook(given.append)
+    loss = smoothed_loss(logits, torch.arange(7), 0.1)[0].sum()
+    loss.backward(retain_graph=True)
+    assert given[0].data_ptr() == logits.data_ptr()
+    assert torch.equal(made.grad, logits)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_logits_that_nothing_computed_stay_as_they_are():
+    logits = torch.randn(7, 11, requires_grad=True)
+    before = logits.detach().clone()
+    loss = smoothed_loss(logits, torch.arange(7), 0.1)[0].sum()
+    loss.backward(retain_graph=True)
+    first = logits.grad.clone()
+    loss.backward()
+    assert torch.equal(logits, before)
+    assert torch.equal(logits.grad, 2 * first)
 
 
 def test_the_smoothed_loss_of_half_precision_is_float32():

@@ -41,13 +41,15 @@ class SmoothedLoss(torch.autograd.Function):
 
         loss = (1 - ε - ε') · -log p(y) + ε' · Σ_v -log p(v),   ε' = ε / (V - 1)
 
-    whose gradient is p - ε' - (1 - ε - ε') · [v = y].  Beside the logits only this
-    gradient has their size; log-probabilities are never written down.
+    whose gradient is p - ε' - (1 - ε - ε') · [v = y].  Log-probabilities are never
+    written down, and the gradient takes the place of the logits, so that they are the
+    only matrix of their size: torch refuses a second backward pass.  Logits that a
+    caller has made, and nothing computed, are left alone.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, logits: Tensor, labels: Tensor, epsilon: float
+        ctx: Any, logits: Tensor, labels: Tensor, epsilon: float, spend: bool
     ) -> tuple[Tensor, Tensor]:
         norms, sums = [], []
         for part in logits.split(rows_at_a_time(logits)):
@@ -58,16 +60,18 @@ class SmoothedLoss(torch.autograd.Function):
         each = epsilon / (vocabulary - 1)
         smooth = vocabulary * norm - torch.cat(sums)
         ctx.save_for_backward(logits, labels, norm)
-        ctx.epsilon = epsilon
+        ctx.epsilon, ctx.spend = epsilon, spend
         ctx.mark_non_differentiable(nll)
         return (1 - epsilon - each) * nll + each * smooth, nll
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+    def backward(
+        ctx: Any, gradient: Tensor, _: Tensor
+    ) -> tuple[Tensor, None, None, None]:
         logits, labels, norm = ctx.saved_tensors
         each = ctx.epsilon / (logits.size(-1) - 1)
-        result = torch.empty_like(logits)
+        result = logits.detach() if ctx.spend else torch.empty_like(logits)
         size = rows_at_a_time(logits)
         parts = (x.split(size) for x in (logits, labels, norm, gradient, result))
         for part, label, row_norm, row_gradient, out in zip(*parts):
@@ -75,7 +79,7 @@ class SmoothedLoss(torch.autograd.Function):
             right = torch.full_like(row_norm, each + ctx.epsilon - 1)
             p.scatter_add_(1, label[:, None], right[:, None])
             out.copy_(p.mul_(row_gradient[:, None]))
-        return result, None, None
+        return result, None, None, None
 
 
 def smoothed_loss(
@@ -87,7 +91,8 @@ def smoothed_loss(
         logits: (n, V).
         labels: (n,).
     """
-    loss, nll = SmoothedLoss.apply(logits, labels, epsilon)
+    spend = not logits.is_leaf
+    loss, nll = SmoothedLoss.apply(logits, labels, epsilon, spend)
     return loss, nll
 
 
