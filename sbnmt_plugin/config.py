@@ -123,6 +123,14 @@ class SBTranslationConfig(TranslationConfig):
             "from float32's. Not beside --fp16"
         },
     )
+    sb_int8: bool = field(
+        default=False,
+        metadata={
+            "help": "decode on a CPU with 8-bit weights of the decoder's linear "
+            "layers; the rest stays float32. Faster where weights are large, with "
+            "bfloat16 instructions or not. Not beside --sb-bf16 or --fp16"
+        },
+    )
     sb_records: Optional[str] = field(
         default=None,
         metadata={
@@ -180,6 +188,17 @@ def refuse_options(cfg: SBTranslationConfig) -> None:
         )
     check_partners(cfg)
     check_autocast(cfg)
+
+
+def refuse_narrow_training(cfg: SBTranslationConfig) -> None:
+    """Raise ValueError where a flag of decoding stands beside a training."""
+    for name in ("sb_bf16", "sb_int8"):
+        if getattr(cfg, name):
+            raise ValueError(
+                f"--{name.replace('_', '-')} is for decoding, not for training: leave "
+                "it out (--sb-autocast trains in bfloat16 on a CPU, fairseq's --fp16 "
+                "or --amp on a GPU)"
+            )
 
 
 def check_autocast(cfg: SBTranslationConfig) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sbnmt_plugin.checkpoints import check_checkpoints, check_interface
 from sbnmt_plugin.layout import DEFAULT_BEAM
-from sbnmt_plugin.numerics import BOTH_NARROW
+from sbnmt_plugin.numerics import NARROW
 
 MAX_TOKENS = 12000  # of a batch, if nothing is said: fairseq-generate's
 FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
@@ -147,8 +147,8 @@ def load(
     kwargs.setdefault("max_tokens", MAX_TOKENS)
     for name in ("enat_table", "nat_teacher"):  # files are the caller's to name
         kwargs.setdefault(name, None)
-    if kwargs.get("sb_bf16") and kwargs.get("fp16"):
-        raise ValueError(BOTH_NARROW)
+    if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
+        raise ValueError(NARROW)
     given = {"model_name_or_path": model_name_or_path}
     if not data_name_or_path.startswith("."):
         given["data_name_or_path"] = data_name_or_path

@@ -11,9 +11,9 @@ from torch import Tensor
 DEAD = float("-inf")  # log-probability of what cannot be
 LOGITS_AT_A_TIME = 2**23  # of a matrix that is made in parts: 32 MiB in float32
 AT_A_TIME = 2**18  # logits whose exponentials are held at a time, in a CPU's cache
-BOTH_NARROW = (
-    "--sb-bf16 and --fp16 (half() in Python) each say in what numbers to decode, and "
-    "cannot both be given: leave one of them out"
+NARROW = (
+    "--sb-bf16, --sb-int8 and --fp16 (half() in Python) each say in what numbers to "
+    "decode, and only one of them can be given: leave the others out"
 )
 
 

@@ -31,13 +31,13 @@ from sbnmt_plugin.config import (
     SBTranslationConfig,
     check_model,
     check_parallel,
+    refuse_narrow_training,
     refuse_options,
 )
 from sbnmt_plugin.layout import DEFAULT_BEAM, R2L
 from sbnmt_plugin.network.precision import (
     bfloat16_products,
-    pack,
-    to_bfloat16,
+    for_decoding,
     widen_attention,
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
@@ -211,13 +211,9 @@ class SBTranslationTask(TranslationTask):
             ValueError: a one-directional architecture for two streams or the other
                 way round; a checkpoint of another direction, task or dictionary.
         """
-        if self.cfg.sb_bf16 and not from_checkpoint:
-            raise ValueError(
-                "--sb-bf16 is for decoding, not for training: leave it out "
-                "(--sb-autocast trains in bfloat16 on a CPU, fairseq's --fp16 or --amp "
-                "on a GPU)"
-            )
-        if not from_checkpoint:  # fairseq keeps there what the process trained before
+        if not from_checkpoint:
+            refuse_narrow_training(self.cfg)
+            # fairseq keeps there what the process trained before
             vars(checkpoint_utils.save_checkpoint).pop("best", None)
         wanted = str(self.cfg.sb_direction)
         check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)
@@ -288,8 +284,8 @@ class SBTranslationTask(TranslationTask):
                 "sb_translation has a search of its own: seq_gen_cls and "
                 "prefix_allowed_tokens_fn must be None"
             )
-        prepared = to_bfloat16 if self.cfg.sb_bf16 else pack
-        models = [prepared(model) for model in models]  # in place
+        bf16, int8 = self.cfg.sb_bf16, self.cfg.sb_int8
+        models = [for_decoding(model, bf16, int8) for model in models]  # in place
         if (extra_gen_cls_kwargs or {}).get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")
         check_parallel(self.cfg, models)

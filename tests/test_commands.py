@@ -90,14 +90,15 @@ def test_batch_size_does_not_matter(data, name, options, request):
         assert float(score) == pytest.approx(float(best(many)[i][0]), abs=1e-4)
 
 
+@pytest.mark.parametrize("flag", ["--sb-bf16", "--sb-int8"])
 @pytest.mark.parametrize(("name", "most"), [("trained", 0.1), ("trained_abd", 0.3)])
-def test_decoding_in_bfloat16_changes_little(data, name, most, request):
+def test_decoding_in_narrow_numbers_changes_little(data, name, most, flag, request):
     """Stated tolerance: scores within 0.1, and nine texts of ten; ABD-NMT may read
     another text by then."""
     path = request.getfixturevalue(name)
     wide, narrow = (
         best(run_generate(data, path)),
-        best(run_generate(data, path, "--sb-bf16")),
+        best(run_generate(data, path, flag)),
     )
     same = [wide[i][1] == narrow[i][1] for i in wide]
     assert sum(same) >= 0.9 * len(same)
@@ -105,17 +106,19 @@ def test_decoding_in_bfloat16_changes_little(data, name, most, request):
     assert 0 < max(gaps) < most  # other numbers, but close ones
 
 
-def test_a_teacher_decodes_in_bfloat16(data, teacher):
+@pytest.mark.parametrize("flag", ["--sb-bf16", "--sb-int8"])
+def test_a_teacher_decodes_in_narrow_numbers(data, teacher, flag):
     options = ["--sb-direction", "r2l"]
     wide = best(run_generate(data, teacher, *options))
-    narrow = best(run_generate(data, teacher, *options, "--sb-bf16"))
+    narrow = best(run_generate(data, teacher, *options, flag))
     assert sum(wide[i][1] == narrow[i][1] for i in wide) >= 0.9 * len(wide)
     assert any(wide[i][0] != narrow[i][0] for i in wide)
 
 
-def test_training_in_bfloat16_is_refused(data, tmp_path):
-    with pytest.raises(ValueError, match="--sb-bf16 is for decoding"):
-        run_train(data, tmp_path, *SB, "--sb-bf16", "--max-epoch", 1)
+@pytest.mark.parametrize("flag", ["--sb-bf16", "--sb-int8"])
+def test_training_in_narrow_numbers_is_refused(data, tmp_path, flag):
+    with pytest.raises(ValueError, match=f"{flag} is for decoding"):
+        run_train(data, tmp_path, *SB, flag, "--max-epoch", 1)
 
 
 def test_records_say_who_won(data, model, tmp_path):

@@ -151,10 +151,10 @@ def test_an_average_is_a_model(gold_data, model, asked, tmp_path):
     assert len(best(run_generate(gold_data, mean, *asked))) == SIZES["test"]
 
 
-def test_decoding_in_bfloat16_changes_little(gold_data, model, asked):
+@pytest.mark.parametrize("flag", ["--sb-bf16", "--sb-int8"])
+def test_decoding_in_narrow_numbers_changes_little(gold_data, model, asked, flag):
     wide, narrow = (
-        best(run_generate(gold_data, model, *asked, *more))
-        for more in ([], ["--sb-bf16"])
+        best(run_generate(gold_data, model, *asked, *more)) for more in ([], [flag])
     )
     assert sum(wide[i][1] == narrow[i][1] for i in wide) >= 0.8 * len(wide)
     gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in wide]

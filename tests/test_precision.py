@@ -1,6 +1,6 @@
 """Decoding with bfloat16 weights: close to float32, packed or not, anywhere.
 
-And with large ones of float32, which are packed for few rows.
+And with large ones of float32, which are packed for few rows, and with 8-bit ones.
 """
 
 import copy
@@ -16,7 +16,13 @@ from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.network import attention, precision
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.precision import PackedLinear, can_pack, to_bfloat16
+from sbnmt_plugin.network.precision import (
+    Int8Linear,
+    PackedLinear,
+    can_pack,
+    to_bfloat16,
+    to_int8,
+)
 from sbnmt_plugin.tools.translator import Translator
 
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number
@@ -299,11 +305,12 @@ def test_weights_keep_their_names():
     assert list(to_bfloat16(model).state_dict()) == names
 
 
-BOTH = r"--sb-bf16 and --fp16 .* cannot both be given"
+BOTH = r"--sb-bf16, --sb-int8 and --fp16 .* only one of them can be given"
+PAIRS = [["--sb-bf16", "--fp16"], ["--sb-int8", "--fp16"], ["--sb-bf16", "--sb-int8"]]
 
 
-def test_two_kinds_of_narrow_numbers_are_refused(data, trained):
-    flags = ["--sb-bf16", "--fp16"]
+@pytest.mark.parametrize("flags", PAIRS, ids=" ".join)
+def test_two_kinds_of_narrow_numbers_are_refused(flags, data, trained):
     with pytest.raises(ValueError, match=BOTH):
         run_generate(data, trained, *flags)
     with pytest.raises(ValueError, match=BOTH):
@@ -319,6 +326,100 @@ def test_two_kinds_of_narrow_numbers_are_refused_in_python(data, trained):
     hub = SBTransformerModel.from_pretrained(*words, num_workers=0, sb_bf16=True)
     with pytest.raises(ValueError, match=BOTH):
         hub.half().translate(["w1"])
+    for more in ({"fp16": True}, {"sb_bf16": True}):
+        with pytest.raises(ValueError, match=BOTH):
+            SBTransformerModel.from_pretrained(*words, sb_int8=True, **more)
+
+
+def rounded_product(layer, x):
+    """By the definition: both are rounded, then multiplied as real numbers."""
+    scales = layer.weight.abs().amax(1).double() / 127
+    weight = (layer.weight.double() / scales[:, None]).round() * scales[:, None]
+    low, high = min(0.0, float(x.min())), max(0.0, float(x.max()))
+    scale = (high - low) / 255
+    offset = round(-low / scale)
+    inputs = (x.double() / scale + offset).round().clamp(0, 255)
+    return ((inputs - offset) * scale @ weight.T + layer.bias.double()).float()
+
+
+def eight_bit_layer():
+    torch.manual_seed(6)
+    layer = torch.nn.Linear(40, 24)
+    layer.__class__ = Int8Linear
+    return layer, torch.randn(3, 5, 40)
+
+
+def assert_products_of_8_bits(layer, x, weight):
+    """Of the weights that are given, at most an input's last bit away."""
+    with torch.no_grad():
+        found = layer(x)
+        layer.weight.copy_(weight)
+        expected = rounded_product(layer, x)
+    step = (float(x.max()) - float(x.min())) / 255 * float(weight.abs().max())
+    assert float((found - expected).abs().max()) < 2 * step
+
+
+needs_vnni = pytest.mark.skipif(
+    not torch.cpu._is_vnni_supported(), reason="7 bits without VNNI"
+)
+
+
+@needs_vnni
+def test_8_bit_products_are_those_of_rounded_numbers():
+    layer, x = eight_bit_layer()
+    assert_products_of_8_bits(layer, x, layer.weight.detach().clone())
+
+
+@needs_vnni
+def test_the_check_of_8_bit_products_can_fail():
+    layer, x = eight_bit_layer()
+    with pytest.raises(AssertionError):
+        assert_products_of_8_bits(layer, x, layer.weight.detach() * 1.05)
+
+
+def test_8_bit_weights_are_made_once_and_anew_when_they_change(copies):
+    layer, x = eight_bit_layer()
+    with torch.no_grad():
+        first = layer(x)
+        assert torch.equal(layer(x), first)
+        assert len(copies) == 1
+        layer.weight.mul_(2)
+        torch.testing.assert_close(
+            layer(x) - layer.bias, 2 * (first - layer.bias), rtol=0, atol=1e-5
+        )
+        assert len(copies) == 2
+    layer(x).sum().backward()  # in training it is a layer as any
+    assert layer._packed is None
+    torch.testing.assert_close(layer.weight.grad[0], x.sum((0, 1)))
+
+
+@pytest.mark.parametrize("fusion", FUSIONS, ids=str)
+def test_8_bits_are_close_to_float32(fusion):
+    model = sb_model(**fusion).float()
+    prev = streams(model)
+    expected = lprobs(model, prev)
+    found = lprobs(to_int8(model), prev)
+    kinds = {type(m) for m in model.decoder.modules() if isinstance(m, torch.nn.Linear)}
+    assert kinds == {Int8Linear}
+    assert not any(isinstance(m, Int8Linear) for m in model.encoder.modules())
+    largest = float(expected.abs().max())
+    assert 0 < float((found - expected).abs().max()) < 0.1 * largest
+    assert len(generate([model], beam=4)) == 3
+
+
+def test_8_bits_are_for_a_cpu_and_for_float32():
+    with pytest.raises(ValueError, match=r"on a CPU, but the model is on meta: give"):
+        to_int8(sb_model().float().to("meta"))
+    with pytest.raises(ValueError, match=BOTH):
+        to_int8(sb_model().half())
+    with pytest.raises(ValueError, match=BOTH):
+        to_bfloat16(to_int8(sb_model().float()))
+
+
+def test_8_bits_need_products_of_them(monkeypatch):
+    monkeypatch.setattr(type(torch.backends.quantized), "engine", "none")
+    with pytest.raises(ValueError, match="--sb-int8 needs a torch with 8-bit products"):
+        to_int8(sb_model().float())
 
 
 def encoder_of(lengths, attention_of_ours=True):

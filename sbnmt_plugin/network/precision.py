@@ -1,4 +1,4 @@
-"""Products on a CPU: in bfloat16, and by weights that are packed for decoding."""
+"""Products on a CPU: in bfloat16 or 8 bits, by weights that are packed for decoding."""
 
 from __future__ import annotations
 
@@ -10,10 +10,23 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from sbnmt_plugin.network.attention import EncoderSelfAttention
-from sbnmt_plugin.numerics import BOTH_NARROW, narrow_products
+from sbnmt_plugin.numerics import NARROW, narrow_products
 
 LARGE = 2**22  # numbers of a float32 weight from which packing it pays, and
 FEW_ROWS = 64  # for how many rows
+
+
+def for_decoding(model: Any, bf16: bool = False, int8: bool = False) -> Any:
+    """A model as ``--sb-bf16`` or ``--sb-int8`` ask for it, or as it is; in place.
+
+    Raises:
+        ValueError: both of them, and as :func:`to_bfloat16`, :func:`to_int8`.
+    """
+    if bf16 and int8:
+        raise ValueError(NARROW)
+    if int8:
+        return to_int8(model)
+    return to_bfloat16(model) if bf16 else pack(model)
 
 
 def to_bfloat16(model: Any) -> Any:
@@ -24,13 +37,49 @@ def to_bfloat16(model: Any) -> Any:
     the model may be moved to another device at any time.
 
     Raises:
-        ValueError: a model of float16, which somebody has asked for too.
+        ValueError: a model of float16 or 8 bits, which somebody has asked for too.
     """
-    if any(p.dtype == torch.float16 for p in model.parameters()):
-        raise ValueError(BOTH_NARROW)
+    eight = any(isinstance(module, Int8Linear) for module in model.modules())
+    if eight or torch.float16 in types_of(model):
+        raise ValueError(NARROW)
     model.bfloat16()
     widen_attention(model)
     return pack(model)
+
+
+def to_int8(model: Any) -> Any:
+    """Let the decoder's linear layers multiply by 8-bit weights, in place, to decode.
+
+    Each output has a scale of its own, and so has every product's input, found anew
+    (:class:`Int8Linear`).  All the rest stays float32, and so does the encoder, which
+    is run once a sentence.  Calling it again changes nothing.
+
+    Raises:
+        ValueError: a model of other numbers than float32, which somebody has asked for
+            too; one that is not on a CPU; a torch without such products.
+    """
+    if types_of(model) & {torch.float16, torch.bfloat16}:
+        raise ValueError(NARROW)
+    places = {p.device.type for p in model.parameters()}
+    if places != {"cpu"}:
+        raise ValueError(
+            f"--sb-int8 multiplies on a CPU, but the model is on {', '.join(places)}: "
+            "give --cpu, or leave it out (--fp16 is for a GPU)"
+        )
+    if torch.backends.quantized.engine == "none":
+        raise ValueError(
+            "--sb-int8 needs a torch with 8-bit products, but this one has none: "
+            "leave it out"
+        )
+    for module in model.decoder.modules():
+        if type(module) in (nn.Linear, PackedLinear):
+            module.__class__ = Int8Linear
+    return pack(model)
+
+
+def types_of(model: Any) -> set[torch.dtype]:
+    """Of a model's weights."""
+    return {p.dtype for p in model.parameters()}
 
 
 def pack(model: Any) -> Any:
@@ -100,7 +149,7 @@ class PackedLinear(nn.Linear):
     such weight on a CPU, is multiplied as ever, and the copy dropped.
     """
 
-    _packed: tuple[Tensor, int, Tensor] | None = None  # weight, its version, the copy
+    _packed: tuple[Tensor, int, Any] | None = None  # weight, its version, the copy
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, inputs) -> (…, outputs)."""
@@ -116,7 +165,7 @@ class PackedLinear(nn.Linear):
         )
         return result
 
-    def _copy_of(self, weight: Tensor) -> Tensor:
+    def _copy_of(self, weight: Tensor) -> Any:
         """The copy of this weight as it is now."""
         if self._packed is not None:
             known, version, copy = self._packed
@@ -124,10 +173,43 @@ class PackedLinear(nn.Linear):
             if same and version == weight._version:
                 return copy
         known = weight.detach()
-        made: Tensor = torch.ops.mkldnn._reorder_linear_weight(known)
+        made = self._made_of(known)
         self._packed = known, weight._version, made
         return made
+
+    def _made_of(self, weight: Tensor) -> Any:
+        """Its copy."""
+        return torch.ops.mkldnn._reorder_linear_weight(weight)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the copy, which only oneDNN can read."""
         return {**vars(self), "_packed": None}
+
+
+class Int8Linear(PackedLinear):
+    """A linear layer that multiplies numbers of 8 bits, and adds them up in 32.
+
+    Weights are rounded once, with a scale for each output; inputs at every call, with
+    one scale and offset for all rows, so that a result depends a little on its company.
+    Processors without VNNI, whose sums of two products have 16 bits, get 7 of them.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, inputs) -> (…, outputs)."""
+        weight = self.weight
+        own = weight.is_cpu and weight.dtype == x.dtype == torch.float32
+        if torch.is_grad_enabled() or not own:
+            self._packed = None
+            return nn.Linear.forward(self, x)
+        narrow = not torch.cpu._is_vnni_supported()
+        copy = self._copy_of(weight)
+        result: Tensor = torch.ops.quantized.linear_dynamic(x, copy, narrow)
+        return result if self.bias is None else result.add_(self.bias)
+
+    def _made_of(self, weight: Tensor) -> Any:
+        largest = weight.abs().amax(1).double().clamp_min(1e-12)
+        zeros = torch.zeros(len(weight), dtype=torch.long)
+        rounded = torch.quantize_per_channel(
+            weight, largest / 127, zeros, 0, torch.qint8
+        )
+        return torch.ops.quantized.linear_prepack(rounded, None)

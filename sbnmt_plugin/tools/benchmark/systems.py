@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.layout import L2R, NAMES, R2L
-from sbnmt_plugin.network.precision import pack, to_bfloat16
+from sbnmt_plugin.network.precision import for_decoding
 from sbnmt_plugin.search.asynchronous import AsynchronousGenerator
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
@@ -68,7 +68,8 @@ class Fairseq:
 
     def __init__(self, spec: Spec, dtype: str) -> None:
         self.loaded = load(spec, self.kind)
-        self.loaded.model.to(getattr(torch, dtype)).eval()
+        weights = "float32" if dtype == "int8" else dtype
+        self.loaded.model.to(getattr(torch, weights)).eval()
         self.prepared = False
 
     def searcher(self, setting: Setting) -> Any:
@@ -115,9 +116,8 @@ class Synchronous(Fairseq):
 
     def __init__(self, spec: Spec, dtype: str) -> None:
         super().__init__(spec, dtype)
-        if dtype == "bfloat16":
-            to_bfloat16(self.loaded.model)  # --sb-bf16
-        pack(self.loaded.model)
+        # --sb-bf16, --sb-int8
+        for_decoding(self.loaded.model, dtype == "bfloat16", dtype == "int8")
 
     def build(self, loaded: Loaded, setting: Setting) -> Any:
         words = loaded.words
@@ -294,11 +294,14 @@ SYSTEMS: dict[str, Callable[[Spec, str], Fairseq]] = {
 def pairs(low: str) -> list[tuple[str, str]]:
     """Systems and the types of their numbers, fairseq's in float32 first.
 
-    Of CTranslate2 its 8-bit type on a CPU, for which it has no other small one.
+    On a CPU SB-NMT in 8 bits as well, and CTranslate2, which has no other small type
+    there.
     """
     found = [(name, "float32") for name in SYSTEMS]
     found += [("fairseq", low), ("SB-NMT", low), ("Transformer in our search", low)]
-    return [*found, ("CTranslate2", "int8" if low == "bfloat16" else low)]
+    if low != "bfloat16":
+        return [*found, ("CTranslate2", low)]
+    return [*found, ("SB-NMT", "int8"), ("CTranslate2", "int8")]
 
 
 class Counts(TorchDispatchMode):
