@@ -359,9 +359,7 @@ def assert_products_of_8_bits(layer, x, weight):
     assert float((found - expected).abs().max()) < 2 * step
 
 
-needs_vnni = pytest.mark.skipif(
-    not torch.cpu._is_vnni_supported(), reason="7 bits without VNNI"
-)
+needs_vnni = pytest.mark.skipif(precision.short_sums(), reason="7 bits without VNNI")
 
 
 @needs_vnni
@@ -414,6 +412,21 @@ def test_8_bits_are_for_a_cpu_and_for_float32():
         to_int8(sb_model().half())
     with pytest.raises(ValueError, match=BOTH):
         to_bfloat16(to_int8(sb_model().float()))
+
+
+@pytest.mark.parametrize("part", ["encoder", "decoder"])
+def test_weights_that_8_bits_would_hide_are_refused(part):
+    model = sb_model().float()
+    next(getattr(model, part).parameters()).data.flatten()[5] = torch.nan
+    with pytest.raises(ValueError, match="--sb-int8 needs a model whose weights are"):
+        to_int8(model)
+
+
+def test_8_bits_print_no_warning(recwarn):
+    layer, x = eight_bit_layer()
+    with torch.no_grad():
+        layer(x)
+    assert not recwarn.list
 
 
 def test_8_bits_need_products_of_them(monkeypatch):

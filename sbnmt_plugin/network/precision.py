@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
 import torch
 from fairseq.modules import MultiheadAttention
@@ -56,7 +57,8 @@ def to_int8(model: Any) -> Any:
 
     Raises:
         ValueError: a model of other numbers than float32, which somebody has asked for
-            too; one that is not on a CPU; a torch without such products.
+            too; one that is not on a CPU; weights that are not finite, which 8 bits
+            would hide; a torch without such products.
     """
     if types_of(model) & {torch.float16, torch.bfloat16}:
         raise ValueError(NARROW)
@@ -66,7 +68,13 @@ def to_int8(model: Any) -> Any:
             f"--sb-int8 multiplies on a CPU, but the model is on {', '.join(places)}: "
             "give --cpu, or leave it out (--fp16 is for a GPU)"
         )
-    if torch.backends.quantized.engine == "none":
+    if not all(p.isfinite().all() for p in model.parameters()):
+        raise ValueError(
+            "--sb-int8 needs a model whose weights are finite, but this one has some "
+            "that are not: its training has diverged, take an earlier checkpoint"
+        )
+    known = hasattr(torch, "quantize_per_channel")  # torch will drop it one day
+    if torch.backends.quantized.engine == "none" or not known:
         raise ValueError(
             "--sb-int8 needs a torch with 8-bit products, but this one has none: "
             "leave it out"
@@ -186,6 +194,13 @@ class PackedLinear(nn.Linear):
         return {**vars(self), "_packed": None}
 
 
+@cache
+def short_sums() -> bool:
+    """Whether the processor, as far as torch says, adds up products in 16 bits."""
+    asked = getattr(torch.cpu, "_is_vnni_supported", None)
+    return asked is None or not asked()
+
+
 class Int8Linear(PackedLinear):
     """A linear layer that multiplies numbers of 8 bits, and adds them up in 32.
 
@@ -201,15 +216,16 @@ class Int8Linear(PackedLinear):
         if torch.is_grad_enabled() or not own:
             self._packed = None
             return nn.Linear.forward(self, x)
-        narrow = not torch.cpu._is_vnni_supported()
         copy = self._copy_of(weight)
-        result: Tensor = torch.ops.quantized.linear_dynamic(x, copy, narrow)
+        result: Tensor = torch.ops.quantized.linear_dynamic(x, copy, short_sums())
         return result if self.bias is None else result.add_(self.bias)
 
     def _made_of(self, weight: Tensor) -> Any:
         largest = weight.abs().amax(1).double().clamp_min(1e-12)
         zeros = torch.zeros(len(weight), dtype=torch.long)
-        rounded = torch.quantize_per_channel(
-            weight, largest / 127, zeros, 0, torch.qint8
-        )
+        with catch_warnings():
+            filterwarnings("ignore", "torch.quantize_per_tensor", UserWarning)
+            rounded = torch.quantize_per_channel(
+                weight, largest / 127, zeros, 0, torch.qint8
+            )
         return torch.ops.quantized.linear_prepack(rounded, None)
