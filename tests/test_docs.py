@@ -345,7 +345,7 @@ def test_the_readmes_speed_is_that_of_the_benchmarks_page():
 def test_the_readmes_toy_is_that_of_its_page():
     page = text_of("examples/toy/README.md").split("toy output -->")[1]
     scores = re.findall(r"\b\d\d\.\d\d\b", section_of("Two commands"))
-    assert len(scores) == 3
+    assert len(scores) == 4
     for score in scores:
         assert f" {score} |" in page, score
 
