@@ -4,12 +4,14 @@ And with large ones of float32, which are packed for few rows, and with 8-bit on
 """
 
 import copy
+import subprocess
+import sys
 
 import pytest
 import torch
 from commands import run_generate, run_interactive
 from fairseq.modules import MultiheadAttention
-from helpers import live_of, sb_model, source, streams, transformer
+from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from test_decoding import generate
 
 from sbnmt_plugin.layout import L2R
@@ -392,7 +394,7 @@ def test_8_bit_weights_are_made_once_and_anew_when_they_change(copies):
 
 
 @pytest.mark.parametrize("fusion", FUSIONS, ids=str)
-def test_8_bits_are_close_to_float32(fusion):
+def test_8_bits_are_close_to_float32(monkeypatch, fusion):
     model = sb_model(**fusion).float()
     prev = streams(model)
     expected = lprobs(model, prev)
@@ -400,6 +402,9 @@ def test_8_bits_are_close_to_float32(fusion):
     kinds = {type(m) for m in model.decoder.modules() if isinstance(m, torch.nn.Linear)}
     assert kinds == {Int8Linear}
     assert not any(isinstance(m, Int8Linear) for m in model.encoder.modules())
+    with monkeypatch.context() as patched:  # a generator is made for every call
+        patched.setattr(torch.Tensor, "aminmax", None)
+        assert to_int8(model) is model
     largest = float(expected.abs().max())
     assert 0 < float((found - expected).abs().max()) < 0.1 * largest
     assert len(generate([model], beam=4)) == 3
@@ -422,11 +427,46 @@ def test_weights_that_8_bits_would_hide_are_refused(part):
         to_int8(model)
 
 
-def test_8_bits_print_no_warning(recwarn):
-    layer, x = eight_bit_layer()
-    with torch.no_grad():
-        layer(x)
-    assert not recwarn.list
+def test_8_bits_are_of_both_decoders_of_abd_nmt():
+    model = to_int8(abd_model().float())
+    for decoder in (model.decoder, model.backward_decoder):
+        layers = [m for m in decoder.modules() if isinstance(m, torch.nn.Linear)]
+        assert len(layers) > 8
+        assert {type(layer) for layer in layers} == {Int8Linear}
+
+
+FIRST_ONE = """
+import torch
+from sbnmt_plugin.network.precision import Int8Linear
+layer = torch.nn.Linear(8, 8)
+layer.__class__ = Int8Linear
+torch.set_grad_enabled(False)
+{first}
+layer(torch.randn(2, 8))
+"""
+DEPRECATED = "torch.quantize_per_channel(layer.weight, torch.ones(8).double(), "
+DEPRECATED += "torch.zeros(8).long(), 0, torch.qint8)"
+
+
+@pytest.mark.parametrize(("first", "printed"), [("", 0), (DEPRECATED, 1)])
+def test_torchs_announcement_is_not_the_users(first, printed):
+    """In a process of its own, for torch makes it once."""
+    words = [sys.executable, "-c", FIRST_ONE.format(first=first)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stderr.count("are deprecated") == printed
+
+
+@needs_float32
+@pytest.mark.parametrize("kind", [PackedLinear, Int8Linear])
+def test_weights_of_inference_mode_are_packed(kind, copies):
+    with torch.inference_mode():
+        layer = torch.nn.Linear(1024, precision.LARGE // 1024)
+        expected = layer(rows_of(2))
+        layer.__class__ = kind
+        found = layer(rows_of(2))
+        assert torch.equal(layer(rows_of(2)), found)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0.1)
+    assert len(copies) == 1
 
 
 def test_8_bits_need_products_of_them(monkeypatch):

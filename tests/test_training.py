@@ -272,10 +272,12 @@ def test_the_gradient_takes_the_place_of_a_models_logits():
         loss.backward()
 
 
-def test_logits_that_nothing_computed_stay_as_they_are():
-    logits = torch.randn(7, 11, requires_grad=True)
+@pytest.mark.parametrize("shape", [(7, 11), (1, 7, 11)])
+def test_logits_that_nothing_computed_stay_as_they_are(shape):
+    logits = torch.randn(shape, requires_grad=True)
     before = logits.detach().clone()
-    loss = smoothed_loss(logits, torch.arange(7), 0.1)[0].sum()
+    rows = logits if len(shape) == 2 else logits[0]  # a view of them
+    loss = smoothed_loss(rows, torch.arange(7), 0.1)[0].sum()
     loss.backward(retain_graph=True)
     first = logits.grad.clone()
     loss.backward()

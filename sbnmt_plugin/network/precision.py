@@ -40,8 +40,7 @@ def to_bfloat16(model: Any) -> Any:
     Raises:
         ValueError: a model of float16 or 8 bits, which somebody has asked for too.
     """
-    eight = any(isinstance(module, Int8Linear) for module in model.modules())
-    if eight or torch.float16 in types_of(model):
+    if has_8_bits(model) or torch.float16 in types_of(model):
         raise ValueError(NARROW)
     model.bfloat16()
     widen_attention(model)
@@ -49,11 +48,11 @@ def to_bfloat16(model: Any) -> Any:
 
 
 def to_int8(model: Any) -> Any:
-    """Let the decoder's linear layers multiply by 8-bit weights, in place, to decode.
+    """Let a decoder's linear layers multiply by 8-bit weights, in place, to decode.
 
     Each output has a scale of its own, and so has every product's input, found anew
     (:class:`Int8Linear`).  All the rest stays float32, and so does the encoder, which
-    is run once a sentence.  Calling it again changes nothing.
+    is run once a sentence.  Calling it again changes nothing and costs nothing.
 
     Raises:
         ValueError: a model of other numbers than float32, which somebody has asked for
@@ -68,7 +67,10 @@ def to_int8(model: Any) -> Any:
             f"--sb-int8 multiplies on a CPU, but the model is on {', '.join(places)}: "
             "give --cpu, or leave it out (--fp16 is for a GPU)"
         )
-    if not all(p.isfinite().all() for p in model.parameters()):
+    if has_8_bits(model):
+        return model
+    ends = [torch.stack(p.aminmax()) for p in model.parameters() if p.numel()]
+    if not torch.stack(ends).isfinite().all():
         raise ValueError(
             "--sb-int8 needs a model whose weights are finite, but this one has some "
             "that are not: its training has diverged, take an earlier checkpoint"
@@ -79,10 +81,16 @@ def to_int8(model: Any) -> Any:
             "--sb-int8 needs a torch with 8-bit products, but this one has none: "
             "leave it out"
         )
-    for module in model.decoder.modules():
+    encoder = set(model.encoder.modules())
+    for module in set(model.modules()) - encoder:
         if type(module) in (nn.Linear, PackedLinear):
             module.__class__ = Int8Linear
     return pack(model)
+
+
+def has_8_bits(model: Any) -> bool:
+    """Whether :func:`to_int8` has seen it."""
+    return any(isinstance(module, Int8Linear) for module in model.modules())
 
 
 def types_of(model: Any) -> set[torch.dtype]:
@@ -175,14 +183,15 @@ class PackedLinear(nn.Linear):
 
     def _copy_of(self, weight: Tensor) -> Any:
         """The copy of this weight as it is now."""
+        now = 0 if weight.is_inference() else weight._version  # such ones have none
         if self._packed is not None:
             known, version, copy = self._packed
             same = known.data_ptr() == weight.data_ptr()  # the known one still lives
-            if same and version == weight._version:
+            if same and version == now:
                 return copy
         known = weight.detach()
         made = self._made_of(known)
-        self._packed = known, weight._version, made
+        self._packed = known, now, made
         return made
 
     def _made_of(self, weight: Tensor) -> Any:
@@ -197,6 +206,8 @@ class PackedLinear(nn.Linear):
 @cache
 def short_sums() -> bool:
     """Whether the processor, as far as torch says, adds up products in 16 bits."""
+    if torch.backends.quantized.engine == "qnnpack":  # ARM's has sums of 32
+        return False
     asked = getattr(torch.cpu, "_is_vnni_supported", None)
     return asked is None or not asked()
 
@@ -206,7 +217,7 @@ class Int8Linear(PackedLinear):
 
     Weights are rounded once, with a scale for each output; inputs at every call, with
     one scale and offset for all rows, so that a result depends a little on its company.
-    Processors without VNNI, whose sums of two products have 16 bits, get 7 of them.
+    Where two products are added up in 16 bits, for want of VNNI, inputs have 7 bits.
     """
 
     def forward(self, x: Tensor) -> Tensor:

@@ -91,7 +91,8 @@ def smoothed_loss(
         logits: (n, V).
         labels: (n,).
     """
-    spend = not logits.is_leaf
+    owner = logits if logits._base is None else logits._base
+    spend = not owner.is_leaf
     loss, nll = SmoothedLoss.apply(logits, labels, epsilon, spend)
     return loss, nll
 
