@@ -413,8 +413,9 @@ def test_8_bits_are_close_to_float32(monkeypatch, fusion):
 def test_8_bits_are_for_a_cpu_and_for_float32():
     with pytest.raises(ValueError, match=r"on a CPU, but the model is on meta: give"):
         to_int8(sb_model().float().to("meta"))
-    with pytest.raises(ValueError, match=BOTH):
-        to_int8(sb_model().half())
+    for other in (torch.float16, torch.bfloat16, torch.float64):
+        with pytest.raises(ValueError, match=BOTH):
+            to_int8(sb_model().to(other))
     with pytest.raises(ValueError, match=BOTH):
         to_bfloat16(to_int8(sb_model().float()))
 

@@ -59,7 +59,7 @@ def to_int8(model: Any) -> Any:
             too; one that is not on a CPU; weights that are not finite, which 8 bits
             would hide; a torch without such products.
     """
-    if types_of(model) & {torch.float16, torch.bfloat16}:
+    if types_of(model) != {torch.float32}:
         raise ValueError(NARROW)
     places = {p.device.type for p in model.parameters()}
     if places != {"cpu"}:
