@@ -84,8 +84,7 @@ class Layout:
 
     def split(self, rows: Tensor) -> Tensor:
         """View rows (N, ...) as (B, D, K, ...)."""
-        split: Tensor = rows.unflatten(0, (-1, self.directions, self.beam))
-        return split
+        return rows.view(-1, self.directions, self.beam, *rows.shape[1:])
 
     def read_by(self, streams: Tensor) -> Tensor:
         """Give stream (b, d) what the stream holds that reads it across.

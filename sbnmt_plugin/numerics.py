@@ -5,6 +5,8 @@ Every rule that depends on the device or on the type of numbers stands here.
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -17,6 +19,7 @@ NARROW = (
 )
 
 
+@cache
 def wide(dtype: torch.dtype) -> torch.dtype:
     """The type for sums, softmax and scores: float32 at least."""
     return torch.promote_types(dtype, torch.float32)
@@ -30,10 +33,9 @@ def rows_at_a_time(logits: Tensor) -> int:
 
 
 def log_sum_exp(logits: Tensor) -> Tensor:
-    """(n, V) -> (n,) log Σ exp, in float32 at least; not finite if a logit is not."""
-    values = logits.to(wide(logits.dtype))
-    largest = values.amax(-1, keepdim=True)
-    return (values - largest).exp_().sum(-1).log_() + largest[:, 0]
+    """(n, V) -> (n,) log Σ exp, in float32 at least; not finite where a logit is +inf
+    or no number, or where all are -inf."""
+    return logits.to(wide(logits.dtype)).logsumexp(-1)
 
 
 def attention_dtype(x: Tensor) -> torch.dtype:

@@ -221,8 +221,8 @@ def test_the_check_of_company_can_fail(memory, monkeypatch):
     """Without a mask on either memory."""
     right = AttentionGrid.memory_mask
 
-    def blind(self, name, padding, dtype):
-        return None if name == memory else right(self, name, padding, dtype)
+    def blind(self, name, padding, dtype, heads):
+        return None if name == memory else right(self, name, padding, dtype, heads)
 
     monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
     with pytest.raises(AssertionError):

@@ -7,6 +7,7 @@ from argparse import Namespace
 import pytest
 import torch
 
+from sbnmt_plugin.search.penalties import Division
 from sbnmt_plugin.tools.benchmark import (
     choices,
     decoding,
@@ -51,6 +52,31 @@ def test_operators_are_counted_without_views():
     with Counts(model) as counts:
         model.decoder.layers[0](torch.ones(2, 3).t() + 1)
     assert (counts.steps, counts.operators) == (1, 2)  # ones, add
+
+
+def assert_few_operators(station):
+    """Of a step of two layers, encoder and answers shared out among all steps."""
+    for batch in (3, 12):
+        case = decoding.Case(batch=batch, length=24, beam=4)
+        assert station.prepare(case)["operators"] < 150
+
+
+def test_a_step_has_few_operators(stations):
+    assert_few_operators(stations["SB-NMT"])
+
+
+def test_the_count_of_operators_can_fail(stations, monkeypatch):
+    """Where every step asks ten times what a length is worth."""
+    score = Division.score
+
+    def anew(self, total, worth):
+        for _ in range(10):
+            self.worth(torch.full_like(total, 7).to(torch.long))
+        return score(self, total, worth)
+
+    monkeypatch.setattr(Division, "score", anew)
+    with pytest.raises(AssertionError):
+        assert_few_operators(stations["SB-NMT"])
 
 
 def test_the_same_transformer_gives_the_same_texts(stations):

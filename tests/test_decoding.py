@@ -302,12 +302,30 @@ def test_finished_sentences_that_stay_change_nothing(monkeypatch, options):
     options = {"max_len_a": 1, "max_len_b": 0, "beam": 4, **options}
     left = generate([model], source(model, LENGTHS), **options)
     leaving = Generator._leaving
-    shifted = Namespace(layout=Namespace(pairing=SHUFFLED))
+    shifted = Namespace(layout=Namespace(pairing=SHUFFLED), watched=False)
     monkeypatch.setattr(Generator, "_leaving", lambda _, done: leaving(shifted, done))
     stayed = generate([model], source(model, LENGTHS), **options)
     assert texts(stayed) == texts(left)
     for one, other in zip(left, stayed):
         assert [h["score"] for h in one] == [h["score"] for h in other]
+
+
+def leaving(done, of, **options):
+    """How many of a batch leave it, when so many are done."""
+    search = make_generator([sb_model()], **options)
+    return search._leaving(torch.arange(of) < done)
+
+
+def test_a_few_that_are_done_wait_for_company():
+    assert [leaving(n, 33) for n in (0, 2, 3, 33)] == [0, 0, 3, 33]
+    assert [leaving(n, 4) for n in (0, 1, 4)] == [0, 1, 4]
+
+
+def test_nobody_waits_where_steps_are_watched():
+    model = sb_model()
+    symbols, options = make_generator([model]).symbols, make_generator([model]).options
+    search = Generator([model], symbols, options, recorder=lambda *_: None)
+    assert search._leaving(torch.arange(33) < 1) == 1
 
 
 def partners_met(monkeypatch, model):
@@ -493,7 +511,7 @@ def test_a_teacher_decodes_as_with_fairseqs_attention(monkeypatch, options, beam
 
 @pytest.mark.usefixtures("float64_fairseq")
 def test_the_teacher_check_can_fail(monkeypatch):
-    monkeypatch.setattr(kv_cache.KVCache, "hidden", lambda self: None)
+    monkeypatch.setattr(kv_cache.KVCache, "mask", lambda *_: None)
     with pytest.raises(AssertionError):
         assert_same(*both_ways(monkeypatch, transformer(), beam=3))
 

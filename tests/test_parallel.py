@@ -78,7 +78,8 @@ def slow_search(model, asked, b):
             rows = (scores[0] / asked.temperature).log_softmax(-1)
             total = sum(float(row[v]) for row, v in zip(rows, tokens))
         penalty = asked.penalty.score(
-            torch.tensor(total, dtype=torch.float64), torch.tensor(length)
+            torch.tensor(total, dtype=torch.float64),
+            asked.penalty.worth(torch.tensor(length)),
         )
         found.append((tokens, float(penalty)))
     return sorted(found, key=lambda pair: -pair[1])

@@ -41,7 +41,7 @@ class Hump(Division):
     """Wrong: lp(n) is largest in the middle, and is looked at where it begins and
     ends."""
 
-    def divisor(self, length: Tensor) -> Tensor:
+    def worth(self, length: Tensor) -> Tensor:
         n = length.to(torch.float64)
         return 1 + abs(self.alpha) * (n * (10 - n)).clamp(min=0)
 
@@ -52,11 +52,14 @@ class Reward:
 
     alpha: float
 
-    def score(self, total: Tensor, length: Tensor) -> Tensor:
-        return total + self.alpha * length.to(torch.float64)
+    def worth(self, length: Tensor) -> Tensor:
+        return self.alpha * length.to(torch.float64)
+
+    def score(self, total: Tensor, worth: Tensor) -> Tensor:
+        return total + worth
 
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
-        return self.score(total, longest if self.alpha > 0 else now)
+        return self.score(total, torch.maximum(now, longest))
 
 
 WRONG = [EndsNow(2.5), EndsLast(-2.0), Hump(1.0)]
@@ -72,13 +75,12 @@ def assert_bound_holds(penalty):
         total = chance.choice([0.0, -1e-9, -chance.expovariate(0.1)])
         bound = penalty.best_reachable(
             torch.tensor([total], dtype=torch.float64),
-            torch.tensor([now]),
-            torch.tensor([longest]),
+            *(penalty.worth(torch.tensor([length])) for length in (now, longest)),
         )
         lengths = torch.arange(now, longest + 1)
         for loss in (0.0, chance.expovariate(10), chance.expovariate(0.1), -DEAD):
             final = torch.full(lengths.shape, total - loss, dtype=torch.float64)
-            scores = penalty.score(final, lengths)
+            scores = penalty.score(final, penalty.worth(lengths))
             slack = ROUNDING * bound.abs()
             assert bool((scores <= bound + slack).all()), (total, now, longest)
 
@@ -106,7 +108,8 @@ def test_the_check_of_what_is_within_reach_can_fail(penalty):
 def test_alpha_zero_leaves_sums_as_they_are(name):
     total = torch.tensor([-3.5, DEAD], dtype=torch.float64)
     for n in (1, 2, 77):
-        assert LENGTH_PENALTIES[name](0.0).score(total, torch.tensor(n)).equal(total)
+        penalty = LENGTH_PENALTIES[name](0.0)
+        assert penalty.score(total, penalty.worth(torch.tensor(n))).equal(total)
 
 
 @pytest.mark.parametrize("name", LENGTH_PENALTIES)
@@ -173,12 +176,12 @@ def test_the_check_of_what_is_asked_for_can_fail(monkeypatch):
 
 
 def lines_decoded(monkeypatch, recorder=None, **options):
-    """Per step, the sentences that were still in the batch."""
+    """Per step, the sentences that had no answer yet."""
     steps = []
     step = Generator._step
 
     def counted(self, batch, scorers, before):
-        steps.append(len(batch.index))
+        steps.append(int((~batch.done).sum()))
         return step(self, batch, scorers, before)
 
     with monkeypatch.context() as patch:

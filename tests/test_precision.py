@@ -279,7 +279,8 @@ def test_the_check_of_training_can_fail():
 
 
 def test_every_search_packs(monkeypatch, data, trained):
-    """Of float32 too: the layers are ours as soon as there is a search."""
+    """Of float32 too: large layers are ours as soon as there is a search."""
+    monkeypatch.setattr(precision, "LARGE", 1)
     hub = SBTransformerModel.from_pretrained(
         str(trained.parent), trained.name, str(data), num_workers=0
     )

@@ -170,7 +170,7 @@ def test_padding_and_company_change_nothing(model):
 
 
 def test_the_padding_check_can_fail(monkeypatch):
-    def blind(self, memory, padding, dtype):
+    def blind(self, memory, padding, dtype, heads):
         """Sees the padding of the source."""
 
     model = sb_model(sb_lambda=0.7)

@@ -54,7 +54,7 @@ def assert_rescored(models, twins, weight, temperature=1.0, **more):
         for h in before:
             tokens = h["tokens"].tolist()
             both = [alone(twins, tokens, b, d, temperature) for d in (0, 1)]
-            divisor = float(Gnmt(0.6).divisor(torch.tensor(len(tokens))))
+            divisor = float(Gnmt(0.6).worth(torch.tensor(len(tokens))))
             score = float(h["score"]) + weight * sum(both) / divisor
             expected.append((score, both, h))
         expected.sort(key=lambda entry: -entry[0])

@@ -209,7 +209,7 @@ BREAKS = {
     ),
     "length penalty": (
         Gnmt,
-        "divisor",
+        "worth",
         lambda self, n: (n.double() + 4) ** self.alpha,
     ),
     "un-reversal": (
@@ -421,17 +421,17 @@ def test_a_row_that_is_no_number_loses_against_any_other():
 
 def test_the_length_penalties_are_the_formulas():
     n = torch.tensor([1, 7])
-    gnmt = Gnmt(0.6).divisor(n)
+    gnmt = Gnmt(0.6).worth(n)
     assert gnmt.tolist() == pytest.approx([1.0, 2.0**0.6])
-    assert Power(2.0).divisor(n).tolist() == [1.0, 49.0]
-    assert Gnmt(0.0).divisor(n).tolist() == [1.0, 1.0]
+    assert Power(2.0).worth(n).tolist() == [1.0, 49.0]
+    assert Gnmt(0.0).worth(n).tolist() == [1.0, 1.0]
 
 
 def test_an_entry_of_the_pool_gives_way_only_to_a_better_one():
-    pool = Pool.empty(1, 1, 2, torch.zeros(1))
+    pool = Pool.empty(torch.zeros(1, 1, 1), 2)
     for length, values in ((1, [-1.0, -2.0]), (2, [-1.0, DEAD]), (3, [-0.5, -1.0])):
         score = torch.tensor([[values]], dtype=torch.float64)
-        pool = pool.add(score, score, length, torch.zeros_like(score).long())
+        pool = pool.add(score, length, torch.zeros_like(score).long())
     assert pool.score.tolist() == [[[-0.5, -1.0]]]
     assert pool.length.tolist() == [[[3, 1]]]  # the first -1.0 has stayed
 
@@ -440,8 +440,9 @@ def test_a_sentence_stops_when_nothing_can_enter_its_pool():
     penalty = Gnmt(1.0)
     worst = torch.tensor([-1.0, -1.0, DEAD, DEAD], dtype=torch.float64)
     live = torch.tensor([[[-1.9]], [[-2.1]], [[-9.0]], [[DEAD]]])
-    max_len = torch.tensor([6, 6, 6, 6])  # lp(7) = 2: bounds -0.95 and -1.05
-    done = finished(worst, live, 3, max_len, penalty)
+    longest = penalty.worth(torch.tensor([7, 7, 7, 7]))  # 2: bounds -0.95 and -1.05
+    now = penalty.worth(torch.tensor(4))
+    done = finished(worst, live, now, longest, penalty)
     assert done.tolist() == [False, True, False, True]
-    done = finished(worst, live, 3, max_len, penalty, stop="first")
+    done = finished(worst, live, now, longest, penalty, stop="first")
     assert done.tolist() == [True, True, False, True]

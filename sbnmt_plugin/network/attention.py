@@ -66,7 +66,7 @@ def attend_by_products(
         mask = mask.expand(*heads, -1, -1).flatten(0, 1)
     scale = query.size(-1) ** -0.5
     logits = torch.baddbmm(mask, queries, keys.transpose(1, 2), alpha=scale)
-    return torch.bmm(logits.softmax(-1), values).unflatten(0, heads)
+    return torch.bmm(logits.softmax(-1), values).view(query.shape)
 
 
 def attend_at_once(
@@ -109,8 +109,8 @@ def attend_both_ways(
         query: (BD, H, Q, C/H).
         key, value: (BD, H, T', C/H).
         layout: who reads whom.
-        mask: (BD or 1, 1, D · Q, T'), added to the logits of the queries that read
-            *this stream's* keys, its own first.
+        mask: (BD or 1, H or 1, D · Q, T'), added to the logits of the queries that
+            read *this stream's* keys, its own first.
         dropout: rate on the attention weights.
 
     Returns:
@@ -172,17 +172,17 @@ class SBSelfAttention(MultiheadAttention):
         k, v = grid.past(self, self.k_proj(query), self.v_proj(query))
         q, k, v = (self._heads(x.to(dtype)) for x in (q, k, v))
         dropout = self.dropout_module.p if self.training else 0.0
-        mask = grid.mask(dtype)
+        mask = grid.mask(dtype, self.num_heads)
         parts = attend_both_ways(q, k, v, grid.layout, mask, dropout)
         if self.watcher is not None:
             self.watcher(q, k, mask, *parts)
         fused = self.fusion(*parts)  # (BD, H, Q, C/H)
-        joined = grid.rows(fused.permute(2, 0, 1, 3).flatten(2))
+        joined = grid.joined(fused.unflatten(0, (-1, grid.layout.directions)))
         return self.out_proj(joined.to(query.dtype)), None
 
     def _heads(self, x: Tensor) -> Tensor:
         """(Q, BD, C) -> (BD, H, Q, C/H)."""
-        return x.unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
+        return x.view(*x.shape[:2], self.num_heads, -1).permute(1, 2, 0, 3)
 
 
 class EncoderSelfAttention(MultiheadAttention):
@@ -289,15 +289,14 @@ class GroupedCrossAttention(MultiheadAttention):
 
         k, v = grid.encoder(self, keys_and_values)
         queries = grid.queries(self.q_proj(query))  # (Q, BD, C)
-        steps, streams, _ = queries.shape
+        steps = len(queries)
         # (Q, BD, C) -> (Q, B, D, H, C/H) -> (B, H, DQ, C/H)
-        q = queries.unflatten(2, (self.num_heads, -1)).unflatten(1, (k.size(0), -1))
+        q = queries.view(steps, len(k), -1, self.num_heads, self.head_dim)
         q = q.permute(1, 3, 2, 0, 4).flatten(2, 3).to(dtype)
-        mask = grid.memory_mask(self.memory, key_padding_mask, dtype)
+        mask = grid.memory_mask(self.memory, key_padding_mask, dtype, self.num_heads)
         dropout = self.dropout_module.p if self.training else 0.0
         out = attend(q, k, v, mask, dropout)
-        out = out.unflatten(2, (-1, steps)).permute(3, 0, 2, 1, 4)  # (Q, B, D, H, C/H)
-        out = grid.rows(out.reshape(steps, streams, self.embed_dim))
+        out = grid.joined(out.unflatten(2, (-1, steps)).transpose(1, 2))
         out = self.out_proj(out.to(query.dtype))
         if not need_weights:
             return out, None

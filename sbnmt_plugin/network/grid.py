@@ -63,6 +63,11 @@ class AttentionGrid(dict[str, Any]):
         """Grid (Q, BD, C) -> rows (1, n, C)."""
         raise NotImplementedError
 
+    def joined(self, heads: Tensor) -> Tensor:
+        """What heads have found, (B, D, H, Q, C/H) -> rows (1, n, C)."""
+        grid = heads.permute(3, 0, 1, 2, 4).flatten(3)  # (Q, B, D, C)
+        return self.rows(grid.flatten(1, 2))
+
     def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
         """Keys or values of ``owner``, rows (1, n, C), -> grid (T', BD, C) of all that
         a stream may be asked for."""
@@ -72,22 +77,19 @@ class AttentionGrid(dict[str, Any]):
         """Cross-attention (H, BD, Q, S) -> (H, N, T, S), in search (H, N, 1, S)."""
         raise NotImplementedError
 
-    def hidden(self) -> Tensor | None:
-        """True where a query may not see a key: (BD or 1, 1, D · Q, T'), the stream's
-        own queries first, then those of the opposite stream that read its keys."""
+    def mask(self, dtype: torch.dtype, heads: int) -> Tensor | None:
+        """-inf where a query may not see a key, else 0, made once for all layers.
+
+        Returns:
+            (BD, H or 1, D · Q, T'), the stream's own queries first, then those of
+            the opposite stream that read its keys; None where nothing is hidden.
+        """
         raise NotImplementedError
 
-    def mask(self, dtype: torch.dtype) -> Tensor | None:
-        """:meth:`hidden` as 0 and -inf, made once for all layers."""
-        if self._mask is None or self._mask.dtype != dtype:
-            hidden = self.hidden()
-            self._mask = None if hidden is None else additive(hidden, dtype)
-        return self._mask
-
     def memory_mask(
-        self, memory: str, padding: Tensor | None, dtype: torch.dtype
+        self, memory: str, padding: Tensor | None, dtype: torch.dtype, heads: int
     ) -> Tensor | None:
-        """Padding (B, S) of what is read across, as (B, 1, 1, S), made once for all
+        """Padding (B, S) of what is read across, as (B, H, 1, S), made once for all
         layers, and in search for all steps of the same sentences.
 
         Args:
@@ -96,8 +98,9 @@ class AttentionGrid(dict[str, Any]):
         if padding is None:
             return None
         mask = self._memories.get(memory)
-        if mask is None or mask.dtype != dtype:
-            mask = self._memories[memory] = additive(padding[:, None, None], dtype)
+        if mask is None or mask.dtype != dtype or mask.size(1) != heads:
+            hidden = padding[:, None, None].expand(-1, heads, -1, -1)
+            mask = self._memories[memory] = additive(hidden, dtype)
         return mask
 
     def encoder(

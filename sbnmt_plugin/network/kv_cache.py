@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.network.grid import AttentionGrid
-from sbnmt_plugin.numerics import attention_dtype
+from sbnmt_plugin.numerics import additive, attention_dtype
 
 FIRST_CAPACITY = 32  # steps a cache holds before it doubles
 
@@ -19,15 +19,14 @@ class KVCache(AttentionGrid):
     """Keys and values of the steps so far, handed to fairseq as incremental state.
 
     Nothing is moved when hypotheses are re-paired.  At every step the K hypotheses
-    of a direction fill K slots; :attr:`ancestors` says which of them belong to whom.
+    of a direction fill K slots; :attr:`hides` says which of them belong to whom.
     With K = 2, after a step at which both continued hypothesis 1::
 
-        slots       1  2 | 1  2       ancestors of row 0: 1 1
-        step        0  0 | 1  1       ancestors of row 1: 1 2
+        step        0  0 | 1  1       row 0 sees   x  . | x  .
+        slots       1  2 | 1  2       row 1 sees   x  . | .  x
 
-    so row 0 sees slots 1, 1' and row 1 sees slots 1, 2', and slot 2 of step 0 has no
-    descendants.  Cached steps stay as computed with the partner of their time, also
-    after re-pairing (algorithm, section 6).
+    and slot 2 of step 0 has no descendants.  Cached steps stay as computed with the
+    partner of their time, also after re-pairing (algorithm, section 6).
 
     Numbers are kept by attention module: buffers (capacity · K, BD, C) for
     self-attention, which grow by doubling, and the encoder's keys and values
@@ -41,7 +40,8 @@ class KVCache(AttentionGrid):
     Attributes:
         encoder_out: of the sentences that are left.
         length: t, steps begun.
-        ancestors: (N, t) the rank, at each step, of the slot that is the row's past.
+        hides: (N, tK) what each row adds to its logits: 0 for the slots that are its
+            own past, one a step, else -inf; None before the first step.
     """
 
     def __init__(
@@ -51,17 +51,16 @@ class KVCache(AttentionGrid):
         self.encoder_out = encoder_out
         self.wants_weights = weights
         self.length = 0
-        self.ancestors: Tensor | None = None
+        self.hides: Tensor | None = None
+        self._rows, self._device = 0, torch.device("cpu")
+        self._new: Tensor | None = None
         self._positions: Tensor | None = None
         self._steps: dict[Any, list[Tensor]] = {}
         self._encoder: dict[Any, tuple[Tensor, Tensor]] = {}
 
     def begin(self, tokens: Tensor) -> None:
         """Begin a step."""
-        rank = torch.arange(len(tokens), device=tokens.device) % self.layout.beam
-        if self.ancestors is None:
-            self.ancestors = rank.new_empty(rank.size(0), 0)
-        self.ancestors = torch.cat([self.ancestors, rank[:, None]], dim=1)
+        self._rows, self._device = len(tokens), tokens.device
         self.length += 1
         self._mask = None
 
@@ -84,7 +83,7 @@ class KVCache(AttentionGrid):
 
     def queries(self, x: Tensor) -> Tensor:
         """The K hypotheses of each direction."""
-        columns: Tensor = x[0].unflatten(0, (-1, self.layout.beam))  # (BD, K, C)
+        columns = x.view(-1, self.layout.beam, x.size(2))  # (BD, K, C)
         return columns.transpose(0, 1)
 
     def rows(self, grid: Tensor) -> Tensor:
@@ -92,6 +91,10 @@ class KVCache(AttentionGrid):
 
     def weights(self, weights: Tensor) -> Tensor:
         return weights.flatten(1, 2).unsqueeze(2)
+
+    def joined(self, heads: Tensor) -> Tensor:
+        joined: Tensor = heads.transpose(2, 3).flatten(3).flatten(0, 2)  # (N, C)
+        return joined[None]
 
     def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
         """Write this step's rows, (1, N, C); the slots of all steps, (tK, BD, C)."""
@@ -107,23 +110,34 @@ class KVCache(AttentionGrid):
         self._steps[owner] = buffers
         end = self.length * beam
         for buffer, x in zip(buffers, new):
-            buffer[end - beam : end] = x.unflatten(0, (-1, beam)).transpose(0, 1)
+            buffer[end - beam : end] = x.view(-1, beam, x.size(1)).transpose(0, 1)
         return [buffer[:end] for buffer in buffers]
 
-    def hidden(self) -> Tensor | None:
-        """Row (d, k) sees its ancestors; the opposite's row k sees what (d, k) sees, or
+    def mask(self, dtype: torch.dtype, heads: int) -> Tensor | None:
+        """Row (d, k) sees its past; the opposite's row k sees what (d, k) sees, or
         with ``best`` pairing what (d, 0) sees.  With one hypothesis a direction nothing
         is hidden.
         """
-        layout = self.layout
-        if layout.beam == 1 or self.ancestors is None:
+        layout, beam = self.layout, self.layout.beam
+        if beam == 1:
             return None
-        ranks = torch.arange(layout.beam, device=self.ancestors.device)
-        own = self.ancestors[..., None] != ranks  # (N, t, K)
-        own = own.view(-1, 1, layout.beam, self.length * layout.beam)
-        if layout.directions == 1:
-            return own
-        return torch.cat([own, layout.pairing.partners(own, 2)], dim=2)
+        if self._mask is None:
+            new = self._new_slots(dtype)
+            past = new if self.hides is None else torch.cat([self.hides, new], dim=1)
+            self.hides = past
+            own = past.view(-1, 1, beam, past.size(1)).expand(-1, heads, -1, -1)
+            readers = [own, layout.pairing.partners(own, 2)]
+            # a copy for each head, which all layers share
+            self._mask = torch.cat(readers[: layout.directions], dim=2)
+        return self._mask
+
+    def _new_slots(self, dtype: torch.dtype) -> Tensor:
+        """(N, K) what a row sees of the K slots of this step: its own."""
+        if self._new is None:
+            device, beam = self._device, self.layout.beam
+            others = ~torch.eye(beam, dtype=torch.bool, device=device)
+            self._new = additive(others, dtype).repeat(self._rows // beam, 1)
+        return self._new[: self._rows]
 
     def encoder(
         self, owner: Any, compute: Callable[[], tuple[Tensor, Tensor]]
@@ -140,11 +154,9 @@ class KVCache(AttentionGrid):
             rows: (N',) row numbers, parents of the hypotheses that live on.  Fewer
                 than before where sentences have finished: whole ones are left out.
         """
-        if self.ancestors is None:
-            return
-        shrunk = rows.numel() != self.ancestors.size(0)
-        self.ancestors = self.ancestors[rows]
-        if not shrunk:
+        if self.hides is not None:
+            self.hides = self.hides[rows]
+        if rows.numel() == self._rows:
             return
         self._memories.clear()
         beam, group = self.layout.beam, self.layout.group

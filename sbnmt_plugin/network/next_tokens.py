@@ -42,7 +42,8 @@ class NextTokens:
         if temperature != 1:
             logits = logits / temperature
         parts = logits.split(rows_at_a_time(logits))
-        return cls(logits, torch.cat([log_sum_exp(part) for part in parts]))
+        norms = [log_sum_exp(part) for part in parts]
+        return cls(logits, norms[0] if len(norms) == 1 else torch.cat(norms))
 
     @classmethod
     def of_lprobs(cls, lprobs: Tensor) -> NextTokens:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import TRAINING, Layout
 from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.numerics import additive
 
 
 class PackedBatch(AttentionGrid):
@@ -65,8 +66,10 @@ class PackedBatch(AttentionGrid):
     def weights(self, weights: Tensor) -> Tensor:
         return weights
 
-    def hidden(self) -> Tensor:
-        return causal(self.padding, self.layout.directions)
+    def mask(self, dtype: torch.dtype, heads: int) -> Tensor:
+        if self._mask is None or self._mask.dtype != dtype:
+            self._mask = additive(causal(self.padding, self.layout.directions), dtype)
+        return self._mask
 
 
 def causal(padding: Tensor, directions: int = 2) -> Tensor:

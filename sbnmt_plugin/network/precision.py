@@ -105,7 +105,7 @@ def pack(model: Any) -> Any:
     is trained, they do what they did.
     """
     for module in model.modules():
-        if type(module) is nn.Linear:
+        if type(module) is nn.Linear and is_large(module.weight):
             module.__class__ = PackedLinear
     return model
 
@@ -147,10 +147,14 @@ def can_pack(dtype: torch.dtype) -> bool:
     return dtype == torch.float32
 
 
+def is_large(weight: Tensor) -> bool:
+    """Whether a packed copy of a weight pays where there can be one."""
+    return weight.dtype == torch.bfloat16 or weight.numel() >= LARGE
+
+
 def may_pay(weight: Tensor) -> bool:
     """Whether a packed copy of a weight is faster for some number of rows at least."""
-    large = weight.dtype == torch.bfloat16 or weight.numel() >= LARGE
-    return weight.is_cpu and large and can_pack(weight.dtype)
+    return weight.is_cpu and is_large(weight) and can_pack(weight.dtype)
 
 
 class PackedLinear(nn.Linear):

@@ -87,12 +87,11 @@ def hypotheses(
 
     Places are those of :func:`pool.ranking`, so a direction's best comes first.
     """
-    score, total, length, rank = (
-        x.cpu().numpy() for x in (pool.score, pool.total, pool.length, pool.rank)
-    )
+    score, ended = pool.score.cpu().numpy(), pool.ended.cpu().numpy()
     at = np.nonzero(score > DEAD)
     sentence, order, entry = at
-    lengths, ranks = length[at], rank[at]
+    lengths, ranks = np.divmod(ended[at], pool.beam)
+    totals = history.totals((sentence, order, ranks), lengths)
     paths = history.walk((sentence, order, ranks), lengths - 1)
     each = np.arange(len(lengths))
     tokens, gained = (np.pad(x, ((0, 0), (0, 1))) for x in (paths.tokens, paths.gained))
@@ -106,7 +105,7 @@ def hypotheses(
     columns: dict[str, Sequence[Any]] = {
         "tokens": texts,
         "score": torch.from_numpy(score[at]).to(device).unbind(),
-        "total": torch.from_numpy(total[at]).to(device).unbind(),
+        "total": torch.from_numpy(totals).to(device).unbind(),
         "attention": [None] * len(lengths),
         "alignment": [torch.empty(0)] * len(lengths),
         "positional_scores": apart(gained, lengths, device),

@@ -30,11 +30,12 @@ class Candidates:
     parent: Tensor
     token: Tensor
 
-    def take(self, index: Tensor) -> Candidates:
-        """Keep, per direction, the candidates at ``index`` (B, D, M')."""
-        return Candidates(
-            *(x.gather(2, index) for x in (self.score, self.parent, self.token))
+    def first(self, count: int) -> Candidates:
+        """The best of each direction."""
+        score, parent, token = (
+            x[..., :count] for x in (self.score, self.parent, self.token)
         )
+        return Candidates(score, parent, token)
 
 
 def expand(scores: Tensor, following: NextTokens) -> Candidates:
@@ -60,23 +61,9 @@ def expand(scores: Tensor, following: NextTokens) -> Candidates:
     return Candidates(score, index // each, tokens)
 
 
-def endings(candidates: Candidates, eos: int, among: int) -> Tensor:
-    """Which candidates are hypotheses that finish; dead ones do so with -inf.
-
-    Args:
-        candidates: M per direction, best first.
-        among: how many of the best of each direction may: see
-            :attr:`options.SearchOptions.finishing`.
-
-    Returns:
-        (B, D, M) bool.
-    """
-    ended = candidates.token == eos
-    ended[..., among:].fill_(False)
-    return ended
-
-
-def survivors(candidates: Candidates, beam: int, eos: int, last: Tensor) -> Candidates:
+def survivors(
+    candidates: Candidates, beam: int, going: Tensor, last: Tensor
+) -> Candidates:
     """The best K candidates of each direction that do not end: the next live beam.
 
     Where fewer can live, a dead slot stays at -inf and copies rank 1's tokens, so
@@ -84,18 +71,16 @@ def survivors(candidates: Candidates, beam: int, eos: int, last: Tensor) -> Cand
     hypothesis repeats its rank 1's last token, for the same reason.
 
     Args:
-        candidates: 2K per direction.
+        candidates: 2K per direction, at most K of which end.
+        going: (B, D, 2K) bool, which do not.
         last: (B, D, K) the live hypotheses' last tokens.
     """
-    ended = candidates.token == eos
     # stable: the candidates that do not end come first, in their order
-    order = ended.to(torch.uint8).sort(dim=2, stable=True).indices[..., :beam]
-    live = candidates.take(order)
-    live.score = live.score.masked_fill(live.token == eos, DEAD)
-    dead = live.score == DEAD
+    order = going.sort(dim=2, descending=True, stable=True).indices[..., :beam]
+    score = candidates.score.gather(2, order)
+    dead = score == DEAD
+    order = torch.where(dead, order[..., :1], order)
+    parent, token = (x.gather(2, order) for x in (candidates.parent, candidates.token))
     none_lives = dead[..., :1]
-    first_parent = live.parent[..., :1].masked_fill(none_lives, 0)
-    first_token = torch.where(none_lives, last[..., :1], live.token[..., :1])
-    live.parent = torch.where(dead, first_parent, live.parent)
-    live.token = torch.where(dead, first_token, live.token)
-    return live
+    parent = parent.masked_fill(none_lives, 0)
+    return Candidates(score, parent, torch.where(none_lives, last[..., :1], token))

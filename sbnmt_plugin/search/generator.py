@@ -26,7 +26,7 @@ from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.numerics import DEAD, wide
 from sbnmt_plugin.search.answers import answers_of
 from sbnmt_plugin.search.batch import Batch
-from sbnmt_plugin.search.beam import Candidates, endings, expand, survivors
+from sbnmt_plugin.search.beam import Candidates, expand, survivors
 from sbnmt_plugin.search.history import History, Step
 from sbnmt_plugin.search.lengths import longest_outputs
 from sbnmt_plugin.search.logits_processing import admit, restrict
@@ -37,6 +37,8 @@ from sbnmt_plugin.search.registry import DEFAULT, register_search
 from sbnmt_plugin.search.rescoring import rank_anew
 from sbnmt_plugin.search.scorer import Scorer, ensemble_step
 from sbnmt_plugin.search.trace import Tracer
+
+LEAVING = 16  # of a batch, one such part leaves it at least
 
 
 @register_search(DEFAULT)
@@ -72,8 +74,8 @@ class Generator:
         self.recorder = recorder
         self.tracer = tracer
         # who looks at more than the answers is shown pools that are final throughout
-        watched = recorder is not None or tracer is not None
-        self.final = options.beam if watched else options.final
+        self.watched = recorder is not None or tracer is not None
+        self.final = options.beam if self.watched else options.final
         # what fairseq-generate leaves out of the text that it prints
         self.eos = symbols.eos
         self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
@@ -153,7 +155,7 @@ class Generator:
             batch.done = batch.done | self._done(batch, len(steps))
             leaving = self._leaving(batch.done)
             if leaving:
-                order = batch.done.to(torch.uint8).sort(stable=True).indices
+                order = batch.done.sort(stable=True).indices
                 alive, gone = order[:-leaving], order[-leaving:]
                 left.append((batch.index[gone], batch.pool.select(gone)))
                 rows = self.layout.rows_of(alive)
@@ -175,7 +177,10 @@ class Generator:
                 "sentence: raise --batch-size or --max-tokens, or give more lines"
             )
         max_len = longest_outputs(self.models, source, symbols, options)
-        first_end = int(max_len.min()) if count else 0
+        ends = torch.stack(max_len.aminmax()).tolist() if count else (0, 0)
+        first_end, last_end = map(int, ends)
+        lengths = torch.arange(last_end + 3, device=device)
+        worth = options.penalty.worth(lengths)
         if prefix is None:
             prefix = source.new_empty(count, 0)
         prefix = prefix.masked_fill(prefix == symbols.eos, symbols.pad)
@@ -193,12 +198,17 @@ class Generator:
             index=torch.arange(count, device=device),
             max_len=max_len,
             first_end=first_end,
+            worth=worth,
+            longest=worth[max_len + 1],
             prefix=prefix,
             prefix_len=prefix.ne(symbols.pad).sum(1),
             never=torch.tensor(symbols.never, device=device),
             scores=scores,
+            first_rows=torch.arange(scores.numel(), device=device).view_as(scores)[
+                ..., :1
+            ],
             tokens=starts.repeat_interleave(layout.beam).repeat(count)[:, None],
-            pool=Pool.empty(count, layout.directions, options.beam, scores),
+            pool=Pool.empty(scores, options.beam),
             done=torch.zeros(count, dtype=torch.bool, device=device),
         )
 
@@ -215,13 +225,12 @@ class Generator:
         following, attention = ensemble_step(scorers, batch.tokens, options.temperature)
         restrict(following, batch, len(steps), self.symbols, options)
         candidates = expand(batch.scores, following)
+        going = candidates.token != eos
         last = layout.split(batch.tokens[:, -1])
-        live = survivors(candidates, layout.beam, eos, last)
-        self._finish(batch, candidates, len(steps) + 1)
+        live = survivors(candidates, layout.beam, going, last)
+        self._finish(batch, candidates, going, len(steps) + 1)
 
-        rows = torch.arange(live.parent.numel(), device=live.parent.device)
-        first_rows = rows.view_as(live.parent)[..., :1]
-        parents = (first_rows + live.parent).flatten()
+        parents = (batch.first_rows + live.parent).flatten()
         token = live.token.flatten()
         if options.print_alignment is None or attention is None:
             looked = None
@@ -232,7 +241,8 @@ class Generator:
                 index=batch.index,
                 parent=live.parent,
                 token=live.token,
-                gained=following.lprob(parents, token).view_as(live.score),
+                logit=following.logits[parents, token].view_as(live.score),
+                before=batch.scores,
                 ending=layout.split(following.logits[:, eos] - following.norm),
                 norm=layout.split(following.norm),
                 attention=looked,
@@ -242,16 +252,22 @@ class Generator:
         batch.tokens = torch.cat([batch.tokens[parents], token[:, None]], dim=1)
         return parents
 
-    def _finish(self, batch: Batch, candidates: Candidates, length: int) -> None:
-        """Put the candidates that end into the pool, at this length."""
+    def _finish(
+        self, batch: Batch, candidates: Candidates, going: Tensor, length: int
+    ) -> None:
+        """Put the candidates that end into the pool, at this length.
+
+        Args:
+            going: (B, D, M) bool, which of them do not end.
+        """
         options = self.options
-        ended = endings(candidates, self.symbols.eos, options.finishing)
-        ended = admit(ended, candidates.parent, batch, self.symbols.pad, options)
-        ended = ended & ~batch.done[:, None, None]
-        total = candidates.score.to(torch.float64).masked_fill_(~ended, DEAD)
-        lengths = torch.full_like(batch.max_len, length)
-        score = options.penalty.score(total, lengths[:, None, None])
-        batch.pool = batch.pool.add(score, total, length, candidates.parent)
+        best = candidates.first(options.finishing)
+        going = going[..., : options.finishing]
+        kept_out = admit(going, best.parent, batch, self.symbols.pad, options)
+        kept_out = kept_out | batch.done[:, None, None]
+        total = best.score.to(torch.float64).masked_fill(kept_out, DEAD)
+        score = options.penalty.score(total, batch.worth[length])
+        batch.pool = batch.pool.add(score, length, best.parent)
 
     def _done(self, batch: Batch, length: int) -> Tensor:
         """Which sentences have their answer; (B,) bool."""
@@ -260,17 +276,20 @@ class Generator:
         return finished(
             answer_at(batch.pool, self.final, place),
             live,
-            length,
-            batch.max_len,
+            batch.worth[length + 1],
+            batch.longest,
             options.penalty,
             options.stop,
         )
 
     def _leaving(self, done: Tensor) -> int:
-        """How many sentences leave the batch: all that are done.
+        """How many sentences leave the batch: all that are done, or as yet none.
 
-        Where partners are another sentence's, everybody waits for the last one.
+        All that is known of the others is copied then, so a few that are done wait
+        for company, unless somebody watches their steps.  Where partners are another
+        sentence's, everybody waits for the last one.
         """
         count = int(done.sum())
+        few = count * LEAVING < len(done) and not self.watched
         waits = self.layout.pairing.shift and count < len(done)
-        return 0 if waits else count
+        return 0 if few or waits else count

@@ -36,8 +36,10 @@ class Step:
         index: (B',) their places in the sample.
         parent: (B', D, K) rank, before the step, of what each hypothesis continues.
         token: (B', D, K) by which it does.
-        gained: (B', D, K) log-probability of that token.
-        ending: (B', D, K) that of ``</s>`` after what had this rank before the step.
+        logit: (B', D, K) that of this token; less the parent's ``norm`` it is
+            its log-probability.
+        before: (B', D, K) log-probability, before the step, of what had this rank.
+        ending: (B', D, K) that of ``</s>`` after it.
         norm: (B', D, K) the model's normaliser there; see
             :attr:`next_tokens.NextTokens.norm`.
         attention: (B', D, K, S) to the source there, or None where it is not wanted.
@@ -46,7 +48,8 @@ class Step:
     index: Tensor
     parent: Tensor
     token: Tensor
-    gained: Tensor
+    logit: Tensor
+    before: Tensor
     ending: Tensor
     norm: Tensor
     attention: Tensor | None = None
@@ -85,6 +88,8 @@ class History:
             if field.name != "index" and getattr(steps[0], field.name) is not None
         }
         self._columns = {name: self._whole(x) for name, x in columns.items()}
+        norms = np.take_along_axis(self["norm"], self["parent"], axis=-1)
+        self._columns["gained"] = self._columns.pop("logit") - norms
 
     def _whole(self, parts: list[Tensor]) -> Array:
         """(steps, B, D, K, …) of all sentences, 0 where one has left the batch."""
@@ -97,7 +102,8 @@ class History:
         return whole
 
     def __getitem__(self, name: str) -> Array:
-        """A column of :class:`Step`, (steps, B, D, K, …)."""
+        """A column of :class:`Step`, (steps, B, D, K, …); for ``logit``, ``gained``,
+        the log-probability of the token."""
         return self._columns[name]
 
     def get(self, name: str) -> Array | None:
@@ -107,6 +113,17 @@ class History:
     def broken(self, sentences: Array) -> bool:
         """Whether the model has ever given one of these what is not a number."""
         return not np.isfinite(self["norm"][:, sentences]).all()
+
+    def totals(self, ends: Sequence[Array], length: Array) -> Array:
+        """(E,) log-probabilities, in float64, of hypotheses that have finished.
+
+        Args:
+            ends: sentence, direction and rank before the step at which each ended.
+            length: (E,) L.
+        """
+        at = (length - 1, *ends)
+        total: Array = (self["before"][at] + self["ending"][at]).astype(np.float64)
+        return total
 
     def walk(self, ends: Sequence[Array], length: Array) -> Paths:
         """Read E paths back.

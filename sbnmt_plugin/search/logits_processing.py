@@ -73,23 +73,26 @@ def restrict(
 
 
 def admit(
-    ended: Tensor, parent: Tensor, batch: Batch, pad: int, options: SearchOptions
+    going: Tensor, parent: Tensor, batch: Batch, pad: int, options: SearchOptions
 ) -> Tensor:
     """Turn away R2L hypotheses whose text does not begin with the forced prefix.
 
     Args:
-        ended: (B, D, M) bool, which candidates are finished.
-        parent: (B, D, M) rank of the hypothesis that each ends.
+        going: (B, D, M) bool, which candidates have not finished.
+        parent: (B, D, M) rank of the hypothesis that each continues.
+
+    Returns:
+        (B, D, M) bool, which have not, or are turned away.
     """
     width = batch.prefix.size(1)
     if width == 0 or R2L not in options.directions:
-        return ended
+        return going
     place = options.directions.index(R2L)
     written = options.layout.split(batch.tokens)[:, place, :, 1:]  # (B, K, t)
     natural = written.flip(-1)[..., :width]
     natural = F.pad(natural, (0, width - natural.size(-1)), value=-1)
     free = batch.prefix == pad
     matches = ((natural == batch.prefix[:, None]) | free[:, None]).all(-1)  # (B, K)
-    admitted = torch.ones_like(ended)
-    admitted[:, place] = matches.gather(1, parent[:, place])
-    return ended & admitted
+    refused = torch.zeros_like(going)
+    refused[:, place] = ~matches.gather(1, parent[:, place])
+    return going | refused

@@ -22,24 +22,32 @@ class LengthPenalty(Protocol):
     def alpha(self) -> float:
         """``--lenpen``; 0 leaves sums as they are (``--unnormalized``)."""
 
-    def score(self, total: Tensor, length: Tensor) -> Tensor:
+    def worth(self, length: Tensor) -> Tensor:
+        """What the other methods want to know of lengths, in float64, element by
+        element: asked once a batch.
+
+        Args:
+            length: L, tokens with ``</s>``.
+        """
+
+    def score(self, total: Tensor, worth: Tensor) -> Tensor:
         """Scores of finished hypotheses.
 
         Args:
             total: log-probability, ≤ 0.
-            length: L, tokens with ``</s>``; of a shape that goes with ``total``.
+            worth: of their lengths; of a shape that goes with ``total``.
         """
 
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
         """The best score that live hypotheses can still get.
 
-        No hypothesis whose log-probability is ≤ ``total`` and whose length is in
-        ``now`` … ``longest`` may score better.
+        No hypothesis whose log-probability is ≤ ``total`` and whose length is between
+        the two may score better.
 
         Args:
             total: log-probability so far, ≤ 0.
-            now: L if it ended in the next step.
-            longest: L of the longest that is allowed, ≥ ``now``.
+            now: worth of the length if it ended in the next step.
+            longest: worth of the longest that is allowed, which is not shorter.
         """
 
 
@@ -49,25 +57,25 @@ class Division:
 
     alpha: float = 1.0
 
-    def divisor(self, length: Tensor) -> Tensor:
+    def worth(self, length: Tensor) -> Tensor:
         """lp(L), in float64."""
         raise NotImplementedError
 
-    def score(self, total: Tensor, length: Tensor) -> Tensor:
+    def score(self, total: Tensor, worth: Tensor) -> Tensor:
         """See :class:`LengthPenalty`."""
-        return total / self.divisor(length)
+        return total / worth
 
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
         """See :class:`LengthPenalty`: a negative sum divided by as much as can be,
         which is at one of the two ends."""
-        return total / torch.maximum(self.divisor(now), self.divisor(longest))
+        return total / torch.maximum(now, longest)
 
 
 @dataclass(frozen=True)
 class Gnmt(Division):
     """lp(L) = ((5 + L) / 6) ** α, the paper's (Wu et al., 2016)."""
 
-    def divisor(self, length: Tensor) -> Tensor:
+    def worth(self, length: Tensor) -> Tensor:
         """lp(L), in float64."""
         return ((5 + length.to(torch.float64)) / 6) ** self.alpha
 
@@ -76,7 +84,7 @@ class Gnmt(Division):
 class Power(Division):
     """lp(L) = L ** α, fairseq's."""
 
-    def divisor(self, length: Tensor) -> Tensor:
+    def worth(self, length: Tensor) -> Tensor:
         """lp(L), in float64."""
         return length.to(torch.float64) ** self.alpha
 

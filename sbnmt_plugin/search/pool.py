@@ -27,48 +27,56 @@ class Pool:
 
     Attributes:
         score: (B, D, P) logP / lp(L), -inf where the place is empty.
-        total: (B, D, P) logP.
-        length: (B, D, P) L; also the step at which it ended.
-        rank: (B, D, P) its rank among the live ones before that step.
+        ended: (B, D, P) where it ended, L · K + rank.
+        beam: K.
     """
 
     score: Tensor
-    total: Tensor
-    length: Tensor
-    rank: Tensor
+    ended: Tensor
+    beam: int
+
+    @property
+    def length(self) -> Tensor:
+        """(B, D, P) L; also the step at which it ended."""
+        return self.ended // self.beam
+
+    @property
+    def rank(self) -> Tensor:
+        """(B, D, P) its rank among the live ones before that step."""
+        return self.ended % self.beam
 
     @classmethod
-    def empty(cls, sentences: int, directions: int, size: int, like: Tensor) -> Pool:
-        """A pool without entries on the device of ``like``, in float64."""
-        shape = (sentences, directions, size)
-        score = torch.full(shape, DEAD, dtype=torch.float64, device=like.device)
-        length = torch.zeros(shape, dtype=torch.long, device=like.device)
-        return cls(score, score.clone(), length, length.clone())
+    def empty(cls, live: Tensor, size: int) -> Pool:
+        """A pool of P = ``size`` without entries, in float64.
 
-    def add(self, score: Tensor, total: Tensor, length: int, rank: Tensor) -> Pool:
+        Args:
+            live: (B, D, K) scores of hypotheses.
+        """
+        sentences, directions, beam = live.shape
+        shape = sentences, directions, size
+        score = torch.full(shape, DEAD, dtype=torch.float64, device=live.device)
+        return cls(score, torch.zeros_like(score, dtype=torch.long), beam)
+
+    def add(self, score: Tensor, length: int, rank: Tensor) -> Pool:
         """Merge M newly finished a direction.
 
         An entry gives way only to a strictly better one; of equal newcomers the
         one with the lower index stays.
 
         Args:
-            score, total, rank: (B, D, M); the score is -inf where nothing has finished.
+            score, rank: (B, D, M); the score is -inf where nothing has finished.
             length: L of all newcomers.
         """
         size = self.score.size(2)
         scores = torch.cat([self.score, score], dim=2)
         scores, order = scores.sort(dim=2, descending=True, stable=True)
-        order = order[..., :size]
-        return Pool(
-            scores[..., :size],
-            torch.cat([self.total, total], dim=2).gather(2, order),
-            torch.cat([self.length, torch.full_like(rank, length)], 2).gather(2, order),
-            torch.cat([self.rank, rank], dim=2).gather(2, order),
-        )
+        ended = torch.cat([self.ended, rank + length * self.beam], dim=2)
+        return Pool(scores[..., :size], ended.gather(2, order[..., :size]), self.beam)
 
     def select(self, sentences: Tensor) -> Pool:
         """The pools of ``sentences`` alone."""
-        return Pool(*(x.index_select(0, sentences) for x in self._columns()))
+        score, ended = (x.index_select(0, sentences) for x in (self.score, self.ended))
+        return Pool(score, ended, self.beam)
 
     @classmethod
     def of_parts(cls, parts: list[tuple[Tensor, Pool]]) -> Pool:
@@ -78,11 +86,10 @@ class Pool:
             parts: places of sentences in the sample, and their pools; all places once.
         """
         order = torch.cat([index for index, _ in parts]).argsort()
-        columns = zip(*(pool._columns() for _, pool in parts))
-        return cls(*(torch.cat(column).index_select(0, order) for column in columns))
-
-    def _columns(self) -> tuple[Tensor, ...]:
-        return self.score, self.total, self.length, self.rank
+        pools = [pool for _, pool in parts]
+        columns = [pool.score for pool in pools], [pool.ended for pool in pools]
+        score, ended = (torch.cat(column).index_select(0, order) for column in columns)
+        return cls(score, ended, pools[0].beam)
 
 
 def ranking(pool: Pool, direction: int | None = None) -> tuple[Tensor, Tensor]:
@@ -117,14 +124,15 @@ def answer_at(pool: Pool, place: int, direction: int | None = None) -> Tensor:
     score = (
         pool.score if direction is None else pool.score[:, direction : direction + 1]
     )
-    return score.flatten(1).topk(place).values[:, -1]
+    # each direction's are in order: no later one can be among so many
+    return score[..., :place].flatten(1).topk(place).values[:, -1]
 
 
 def finished(
     final: Tensor,
     live: Tensor,
-    length: int,
-    max_len: Tensor,
+    now: Tensor,
+    longest: Tensor,
     penalty: LengthPenalty,
     stop: str = "bound",
 ) -> Tensor:
@@ -144,8 +152,8 @@ def finished(
         final: (B,) score of the answering pool's place up to which it is to be final
             (:attr:`options.SearchOptions.final`), -inf until that is taken.
         live: (B, D', K) scores of the live hypotheses that may still answer.
-        length: t, tokens that each of them has.
-        max_len: (B,) most tokens before ``</s>``.
+        now: () worth of their length if they ended in the next step.
+        longest: (B,) worth of the longest output.
 
     Returns:
         (B,) bool.
@@ -153,6 +161,5 @@ def finished(
     best = live.flatten(1).amax(1).to(torch.float64)
     if stop == "first":
         return (final > DEAD) | (best == DEAD)
-    now = torch.full_like(max_len, length + 1)
     # -inf, for nobody lives, is the one bound that does not beat an empty place
-    return penalty.best_reachable(best, now, max_len + 1) <= final
+    return penalty.best_reachable(best, now, longest) <= final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from sbnmt_plugin.numerics import DEAD
@@ -72,7 +73,7 @@ def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     found = whole.gather(-2, looked_into).flatten(-2)
     if rest:  # the last tokens are no block: they are always looked into
         found = torch.cat([found, logits[..., -rest:]], dim=-1)
-        chosen = torch.cat([chosen, torch.full_like(chosen[..., :1], blocks)], dim=-1)
+        chosen = F.pad(chosen, (0, 1), value=blocks)
     values, index = top_in_order(found, count)
-    block = chosen.gather(-1, index.div(BLOCK, rounding_mode="floor"))
-    return values, block * BLOCK + index % BLOCK
+    block = chosen.gather(-1, index // BLOCK)
+    return values, torch.add(index % BLOCK, block, alpha=BLOCK)

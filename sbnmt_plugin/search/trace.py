@@ -170,8 +170,7 @@ class Tracer:
         place, penalty = options.answering, options.penalty
         live = batch.scores if place is None else batch.scores[:, place : place + 1]
         best = live.flatten(1).amax(1).to(torch.float64)
-        now = torch.full_like(batch.max_len, length + 1)
-        bound = penalty.best_reachable(best, now, batch.max_len + 1)
+        bound = penalty.best_reachable(best, batch.worth[length + 1], batch.longest)
         worst = answer_at(batch.pool, options.beam, place)
         return [
             (rounded(a), rounded(b)) for a, b in zip(bound.tolist(), worst.tolist())
@@ -225,11 +224,13 @@ class Tracer:
         )
         at = np.full(len(entries), index), order
         written = history.walk((*at, ranks), lengths - 1).tokens
+        totals = history.totals((*at, ranks), lengths)
         device = torch.device("cpu")
         theirs = partners(history, self.layout, at, lengths, ranks, device)
-        for entry, own, other in zip(entries, written, theirs):
+        for entry, total, own, other in zip(entries, totals, written, theirs):
             assert other is not None  # two directions
             del entry["rank"]
+            entry["total"] = rounded(float(total))
             texts = [self.writer.text(x[: entry["length"] - 1]) for x in (own, other)]
             texts[entry["direction"] == NAMES[L2R]].reverse()  # who wrote backwards
             entry["tokens"], entry["partner"] = texts
@@ -238,15 +239,14 @@ class Tracer:
 def ended_at(pool: Pool, place: int, length: int) -> list[Entry]:
     """The entries of a sentence's pool that ended with this length.
 
-    Each with ``direction``, ``score``, ``total``, ``length`` and, until it is written,
-    ``rank``; then with ``tokens`` in natural order and ``partner``, the opposite live
+    Each with ``direction``, ``score``, ``length`` and, until it is written, ``rank``;
+    then with ``total``, ``tokens`` in natural order and ``partner``, the opposite live
     prefix at its end.
     """
     return [
         {
             "direction": name,
             "score": rounded(float(pool.score[spot])),
-            "total": rounded(float(pool.total[spot])),
             "length": length,
             "rank": int(pool.rank[spot]),
         }
