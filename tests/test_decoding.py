@@ -1,6 +1,8 @@
 """The search on real networks: caches, scores, batches, interaction."""
 
+import warnings
 from argparse import Namespace
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -17,6 +19,7 @@ from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.onedirectional import adopt
 from sbnmt_plugin.numerics import additive
+from sbnmt_plugin.search import history
 from sbnmt_plugin.search import scorer as ensemble
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
@@ -326,6 +329,34 @@ def test_nobody_waits_where_steps_are_watched():
     symbols, options = make_generator([model]).symbols, make_generator([model]).options
     search = Generator([model], symbols, options, recorder=lambda *_: None)
     assert search._leaving(torch.arange(33) < 1) == 1
+
+
+def assert_one_error_says_it(bad):
+    """Of a sentence whose logits are no numbers, and no warning beside it."""
+    model = sb_model(sb_lambda=0.7)
+    output = model.decoder.output_layer
+
+    def broken(features, **options):
+        logits = output(features, **options)
+        logits[:4] = bad
+        return logits
+
+    model.decoder.output_layer = broken
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(FloatingPointError, match="not numbers"):
+            generate([model], source(model, LENGTHS), beam=4)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_one_error_says_that_numbers_are_none(bad):
+    assert_one_error_says_it(bad)
+
+
+def test_the_check_of_warnings_can_fail(monkeypatch):
+    monkeypatch.setattr(history.np, "errstate", lambda **_: nullcontext())
+    with pytest.raises(RuntimeWarning, match="invalid value"):
+        assert_one_error_says_it(-float("inf"))
 
 
 def partners_met(monkeypatch, model):

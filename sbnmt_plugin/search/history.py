@@ -89,7 +89,8 @@ class History:
         }
         self._columns = {name: self._whole(x) for name, x in columns.items()}
         norms = np.take_along_axis(self["norm"], self["parent"], axis=-1)
-        self._columns["gained"] = self._columns.pop("logit") - norms
+        with np.errstate(invalid="ignore"):  # :meth:`broken` tells of such numbers
+            self._columns["gained"] = self._columns.pop("logit") - norms
 
     def _whole(self, parts: list[Tensor]) -> Array:
         """(steps, B, D, K, …) of all sentences, 0 where one has left the batch."""
