@@ -19,6 +19,7 @@ from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.onedirectional import adopt
 from sbnmt_plugin.numerics import additive
+from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search import history
 from sbnmt_plugin.search import scorer as ensemble
 from sbnmt_plugin.search.generator import Generator
@@ -305,7 +306,7 @@ def test_finished_sentences_that_stay_change_nothing(monkeypatch, options):
     options = {"max_len_a": 1, "max_len_b": 0, "beam": 4, **options}
     left = generate([model], source(model, LENGTHS), **options)
     leaving = Generator._leaving
-    shifted = Namespace(layout=Namespace(pairing=SHUFFLED), watched=False)
+    shifted = Namespace(layout=Namespace(pairing=SHUFFLED), tracer=None)
     monkeypatch.setattr(Generator, "_leaving", lambda _, done: leaving(shifted, done))
     stayed = generate([model], source(model, LENGTHS), **options)
     assert texts(stayed) == texts(left)
@@ -313,9 +314,10 @@ def test_finished_sentences_that_stay_change_nothing(monkeypatch, options):
         assert [h["score"] for h in one] == [h["score"] for h in other]
 
 
-def leaving(done, of, **options):
+def leaving(done, of, traced=False):
     """How many of a batch leave it, when so many are done."""
-    search = make_generator([sb_model()], **options)
+    search = make_generator([sb_model()])
+    search.tracer = object() if traced else None
     return search._leaving(torch.arange(of) < done)
 
 
@@ -324,11 +326,30 @@ def test_a_few_that_are_done_wait_for_company():
     assert [leaving(n, 4) for n in (0, 1, 4)] == [0, 1, 4]
 
 
-def test_nobody_waits_where_steps_are_watched():
-    model = sb_model()
-    symbols, options = make_generator([model]).symbols, make_generator([model]).options
-    search = Generator([model], symbols, options, recorder=lambda *_: None)
-    assert search._leaving(torch.arange(33) < 1) == 1
+def test_nobody_waits_where_every_step_is_noted():
+    assert leaving(1, 33, traced=True) == 1
+
+
+def test_waiting_for_company_changes_nothing(monkeypatch):
+    """In a batch whose sentences end at many lengths."""
+    model = sb_model(sb_lambda=0.7)
+    options = {"max_len_a": 1, "max_len_b": 0, "beam": 4}
+    step, found, sizes = Generator._step, [], []
+
+    def noted(self, batch, *args):
+        sizes[-1].add(len(batch.index))
+        return step(self, batch, *args)
+
+    monkeypatch.setattr(Generator, "_step", noted)
+    for part in (10**9, 3):  # one by one, and a third of the batch at a time
+        monkeypatch.setattr(generator_module, "LEAVING", part)
+        sizes.append(set())
+        found.append(generate([model], source(model, range(2, 14)), **options))
+    assert len(sizes[0]) > len(sizes[1]) > 1
+    assert texts(found[0]) == texts(found[1])
+    for one, other in zip(*found):
+        scores = [torch.stack([h["score"] for h in x]) for x in (one, other)]
+        torch.testing.assert_close(*scores, **EXACT)
 
 
 def assert_one_error_says_it(bad):

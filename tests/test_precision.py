@@ -22,6 +22,7 @@ from sbnmt_plugin.network.precision import (
     Int8Linear,
     PackedLinear,
     can_pack,
+    for_decoding,
     to_bfloat16,
     to_int8,
 )
@@ -287,6 +288,12 @@ def test_every_search_packs(monkeypatch, data, trained):
     hub.translate(["w1 w2"])
     kinds = {type(m) for m in hub.modules() if isinstance(m, torch.nn.Linear)}
     assert kinds == {PackedLinear}
+
+
+def test_small_layers_of_float32_stay_torchs():
+    model = for_decoding(sb_model().float())
+    kinds = {type(m) for m in model.modules() if isinstance(m, torch.nn.Linear)}
+    assert kinds == {torch.nn.Linear}
 
 
 @needs_packing

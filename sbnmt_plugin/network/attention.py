@@ -17,11 +17,10 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout
-from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.network.grid import MOST_QUERIES, AttentionGrid
 from sbnmt_plugin.numerics import additive, attention_dtype, narrow_products, wide
 
 OPEN = nullcontext()
-MOST_QUERIES = 16  # a head, that are few
 LEAST_HEADS = 64  # of all sentences, that are many
 
 

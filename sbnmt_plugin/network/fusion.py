@@ -48,18 +48,10 @@ class Interpolation(nn.Module):
 
         Shapes are those of :meth:`forward`.
         """
-        return history, self._weight_of(history) * self._addition(future)
-
-    def _addition(self, future: Tensor) -> Tensor:
-        """f(future)."""
         addition: Tensor = self.activation(self.dropout(future))
-        return addition
-
-    def _weight_of(self, history: Tensor) -> float | Tensor:
-        """λ, where it is learned as (H, 1, C/H)."""
-        if isinstance(self.weight, Tensor):
-            return self.weight.view(history.size(1), 1, -1)
-        return self.weight
+        if isinstance(self.weight, Tensor):  # C -> (H, 1, C/H)
+            return history, self.weight.view(history.size(1), 1, -1) * addition
+        return history, self.weight * addition
 
     def forward(self, history: Tensor, future: Tensor | None = None) -> Tensor:
         """Fuse per head.
@@ -73,10 +65,8 @@ class Interpolation(nn.Module):
         """
         if future is None:
             return history
-        addition, weight = self._addition(future), self._weight_of(history)
-        if isinstance(weight, Tensor):
-            return torch.addcmul(history, weight, addition)
-        return torch.add(history, addition, alpha=weight)
+        kept, added = self.parts(history, future)
+        return kept + added
 
 
 class Gate(nn.Module):

@@ -23,6 +23,8 @@ from torch import Tensor
 from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.numerics import additive
 
+MOST_QUERIES = 16  # of a head, that are few: see :func:`attention.few_queries`
+
 
 class AttentionGrid(dict[str, Any]):
     """What packed batch and KV cache share.
@@ -80,6 +82,9 @@ class AttentionGrid(dict[str, Any]):
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor | None:
         """-inf where a query may not see a key, else 0, made once for all layers.
 
+        Args:
+            dtype, heads: of the layers' attention, the same in all of them.
+
         Returns:
             (BD, H or 1, D · Q, T'), the stream's own queries first, then those of
             the opposite stream that read its keys; None where nothing is hidden.
@@ -94,6 +99,7 @@ class AttentionGrid(dict[str, Any]):
 
         Args:
             memory: its name, for a decoder may read several.
+            dtype, heads: of the attention that reads it.
         """
         if padding is None:
             return None

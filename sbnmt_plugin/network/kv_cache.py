@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.network.grid import MOST_QUERIES, AttentionGrid
 from sbnmt_plugin.numerics import additive, attention_dtype
 
 FIRST_CAPACITY = 32  # steps a cache holds before it doubles
@@ -41,7 +41,8 @@ class KVCache(AttentionGrid):
         encoder_out: of the sentences that are left.
         length: t, steps begun.
         hides: (N, tK) what each row adds to its logits: 0 for the slots that are its
-            own past, one a step, else -inf; None before the first step.
+            own past, one a step, else -inf; None until a mask is asked for, which is
+            at no step or at every one.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class KVCache(AttentionGrid):
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor | None:
         """Row (d, k) sees its past; the opposite's row k sees what (d, k) sees, or
         with ``best`` pairing what (d, 0) sees.  With one hypothesis a direction nothing
-        is hidden.
+        is hidden.  Few queries share a copy for each head, which all layers read.
         """
         layout, beam = self.layout, self.layout.beam
         if beam == 1:
@@ -125,9 +126,10 @@ class KVCache(AttentionGrid):
             new = self._new_slots(dtype)
             past = new if self.hides is None else torch.cat([self.hides, new], dim=1)
             self.hides = past
-            own = past.view(-1, 1, beam, past.size(1)).expand(-1, heads, -1, -1)
+            own = past.view(-1, 1, beam, past.size(1))
+            if own.is_cpu and layout.group <= MOST_QUERIES:
+                own = own.expand(-1, heads, -1, -1)
             readers = [own, layout.pairing.partners(own, 2)]
-            # a copy for each head, which all layers share
             self._mask = torch.cat(readers[: layout.directions], dim=2)
         return self._mask
 

@@ -31,7 +31,7 @@ class Candidates:
     token: Tensor
 
     def first(self, count: int) -> Candidates:
-        """The best of each direction."""
+        """The ``count`` best of each direction."""
         score, parent, token = (
             x[..., :count] for x in (self.score, self.parent, self.token)
         )

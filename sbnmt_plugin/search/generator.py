@@ -38,7 +38,7 @@ from sbnmt_plugin.search.rescoring import rank_anew
 from sbnmt_plugin.search.scorer import Scorer, ensemble_step
 from sbnmt_plugin.search.trace import Tracer
 
-LEAVING = 16  # of a batch, one such part leaves it at least
+LEAVING = 16  # sentences leave a batch once one in so many of it is done
 
 
 @register_search(DEFAULT)
@@ -74,8 +74,8 @@ class Generator:
         self.recorder = recorder
         self.tracer = tracer
         # who looks at more than the answers is shown pools that are final throughout
-        self.watched = recorder is not None or tracer is not None
-        self.final = options.beam if self.watched else options.final
+        watched = recorder is not None or tracer is not None
+        self.final = options.beam if watched else options.final
         # what fairseq-generate leaves out of the text that it prints
         self.eos = symbols.eos
         self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
@@ -286,10 +286,10 @@ class Generator:
         """How many sentences leave the batch: all that are done, or as yet none.
 
         All that is known of the others is copied then, so a few that are done wait
-        for company, unless somebody watches their steps.  Where partners are another
-        sentence's, everybody waits for the last one.
+        for company, unless a tracer notes every step of theirs.  Where partners are
+        another sentence's, everybody waits for the last one.
         """
         count = int(done.sum())
-        few = count * LEAVING < len(done) and not self.watched
+        few = count * LEAVING < len(done) and self.tracer is None
         waits = self.layout.pairing.shift and count < len(done)
         return 0 if few or waits else count

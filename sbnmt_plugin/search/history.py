@@ -103,8 +103,8 @@ class History:
         return whole
 
     def __getitem__(self, name: str) -> Array:
-        """A column of :class:`Step`, (steps, B, D, K, …); for ``logit``, ``gained``,
-        the log-probability of the token."""
+        """A column of :class:`Step`, (steps, B, D, K, …); ``gained``, the
+        log-probability of the token, in place of ``logit``."""
         return self._columns[name]
 
     def get(self, name: str) -> Array | None:

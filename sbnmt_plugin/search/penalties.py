@@ -24,10 +24,11 @@ class LengthPenalty(Protocol):
 
     def worth(self, length: Tensor) -> Tensor:
         """What the other methods want to know of lengths, in float64, element by
-        element: asked once a batch.
+        element: the search asks once a batch, for all lengths that may come.
 
         Args:
-            length: L, tokens with ``</s>``.
+            length: L, tokens with ``</s>``, of any shape.  0 may be among them; what
+                is given for it is not used.
         """
 
     def score(self, total: Tensor, worth: Tensor) -> Tensor:

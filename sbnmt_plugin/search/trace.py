@@ -109,7 +109,7 @@ class Tracer:
         Args:
             query: (BD, H, K, C/H).
             key: (BD, H, tK, C/H), K slots a step; see :class:`kv_cache.KVCache`.
-            mask: (BD or 1, 1, 2K, tK), whose second half is for the opposite's queries.
+            mask: (BD, H or 1, 2K, tK), whose second half is for the opposite's queries.
             history, future: (BD, H, K, C/H).
         """
         beam = self.layout.beam
@@ -243,17 +243,17 @@ def ended_at(pool: Pool, place: int, length: int) -> list[Entry]:
     then with ``total``, ``tokens`` in natural order and ``partner``, the opposite live
     prefix at its end.
     """
+    columns = (x[place].tolist() for x in (pool.score, pool.length, pool.rank))
     return [
         {
             "direction": name,
-            "score": rounded(float(pool.score[spot])),
+            "score": rounded(score),
             "length": length,
-            "rank": int(pool.rank[spot]),
+            "rank": rank,
         }
-        for direction, name in enumerate(NAMES)
-        for slot in range(pool.score.size(2))
-        if int(pool.length[spot := (place, direction, slot)]) == length
-        and pool.score[spot] > DEAD
+        for name, *entries in zip(NAMES, *columns)
+        for score, ended, rank in zip(*entries)
+        if ended == length and score > DEAD
     ]
 
 
