@@ -23,7 +23,8 @@ def longest_outputs(
     Raises:
         ValueError: fewer words than there must be.
     """
-    longest = min(model.max_decoder_positions() for model in models) - 1
+    # fairseq's LSTM says 1e5
+    longest = int(min(model.max_decoder_positions() for model in models)) - 1
     lengths = source.ne(symbols.pad).sum(1).to(torch.float64)
     found = (options.max_len_a * lengths + options.max_len_b).long()
     found = found.clamp(max=longest)
