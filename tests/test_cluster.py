@@ -66,6 +66,11 @@ def begun(name):
     return [int(pid) for pid in path.read_text().split()] if path.exists() else []
 
 
+def children(process):
+    path = Path(f"/proc/{process}/task/{process}/children")
+    return [int(pid) for pid in path.read_text().split()]
+
+
 def wait_for(condition, seconds=120):
     for _ in range(seconds * 20):
         if condition():
@@ -78,6 +83,15 @@ def follows(name, *words):
     """Another process that submits a patient command, or follows it."""
     words = [sys.executable, "-c", FOLLOW, str(name), *(words or patient(name))]
     return subprocess.Popen(words, env=environment(), text=True, stderr=subprocess.PIPE)
+
+
+@pytest.fixture(params=["asked for", "ignored"])
+def interrupts(request):
+    """SIGINT as a terminal's children have it, and those of a script's background."""
+    ways = {"asked for": signal.default_int_handler, "ignored": signal.SIG_IGN}
+    before = signal.signal(signal.SIGINT, ways[request.param])
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def refused(reason):
@@ -124,12 +138,8 @@ def test_a_terminated_job_has_not_ended_by_itself(tmp_path, whom):
     follower = follows(name, *patient(name, status=1))
     wait_for(lambda: begun(name))
     job = begun(name)[0]
-    if whom == "its job":
-        os.kill(job, signal.SIGTERM)
-        put(Path(f"{name}.go"))
-    else:
-        (child,) = Path(f"/proc/{job}/task/{job}/children").read_text().split()
-        os.kill(int(child), signal.SIGTERM)
+    (child,) = children(job)
+    os.kill(job if whom == "its job" else child, signal.SIGTERM)
     _, said = follower.communicate(timeout=60)
     assert "must leave its exit status, but the cluster knows" in said
     assert not (tmp_path / "a.jobs" / "0.status").exists()
@@ -188,6 +198,7 @@ def test_what_has_ended_unseen_is_not_done_again(tmp_path):
     assert not cluster.names_of(jobs, ["patient"])  # it has failed: once more
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupted_recipe_cancels_its_jobs(tmp_path):
     bench = runner.Runner(tmp_path, {}, Cluster("local"))
     name = tmp_path / "a"
@@ -195,10 +206,12 @@ def test_an_interrupted_recipe_cancels_its_jobs(tmp_path):
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(bench.run, step)
         wait_for(lambda: begun(name))
+        (job,) = begun(name)
+        (child,) = children(job)
         bench.stop()
         with refused("job .* is cancelled"):
             future.result()
-    wait_for(lambda: not Path(f"/proc/{begun(name)[0]}").exists())
+    wait_for(lambda: not any(Path(f"/proc/{gone}").exists() for gone in (job, child)))
     lines = costs.read_log(tmp_path / "logs" / "train-a.log")
     assert "5 sentences, done" not in lines
 

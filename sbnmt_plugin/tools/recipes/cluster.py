@@ -38,6 +38,7 @@ DEFAULTS = {"timeout_min": 1440, "stderr_to_stdout": True}
 TIMEOUTS = 1000  # each continues where it was
 LOOK = 0.5  # seconds between looks at files
 ASK = 15.0  # seconds between questions to the cluster
+PATIENCE = 10.0  # seconds in which jobs of this machine are to end
 BOOKS = "jobs.json"
 Telling = Callable[[int, str], None]  # takes which command it is, and a line of its log
 
@@ -56,7 +57,12 @@ class Job:
 
     def __call__(self) -> None:
         told: list[int] = []
-        signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+
+        def terminated(number: int, _: Any) -> None:
+            told.append(number)
+            self.command.end()
+
+        signal.signal(signal.SIGTERM, terminated)
         status = self.command.run(lambda line: None)
         if told or status in (-signal.SIGTERM, 128 + signal.SIGTERM):
             # cancelled, or preempted and soon queued again: this was not its end
@@ -207,12 +213,25 @@ class Cluster:
         self.ending.set()
         with self.guard:
             names = list(self.followed)
+        if self.executor == "local":
+            end_here(names)
+            return
         for name in names:
-            if self.executor == "slurm":
-                subprocess.run(["scancel", name], check=False)
-            else:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(name), signal.SIGINT)
+            subprocess.run(["scancel", name], check=False)
+
+
+def end_here(names: list[str]) -> None:
+    """End jobs of this machine, which pass SIGTERM on to their commands.
+
+    More than once: before a job has begun, the signal gets lost.  SIGINT, which
+    submitit sends, is ignored by all that is started in the background of a script.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while (left := alive("local", names)) and time.monotonic() < deadline:
+        for name in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(name), signal.SIGTERM)
+        time.sleep(LOOK)
 
 
 def alive(executor: str, names: list[str]) -> set[str]:
