@@ -160,7 +160,7 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data-two" \
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0 --total-num-update 13400
+  --sb-lambda 0 --total-num-update 15510
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
@@ -177,7 +177,7 @@ sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
 
 # Train sb: SB-NMT, tanh, λ = 1.0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
-  --sb-lambda 1.0 --total-num-update 13400
+  --sb-lambda 1.0 --total-num-update 15510
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb/model.pt"
