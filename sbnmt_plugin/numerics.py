@@ -5,7 +5,9 @@ Every rule that depends on the device or on the type of numbers stands here.
 
 from __future__ import annotations
 
+import platform
 from functools import cache
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -43,6 +45,31 @@ def attention_dtype(x: Tensor) -> torch.dtype:
     which is faster there for few queries, and more exact; else as they are."""
     narrow = x.is_cpu and x.dtype == torch.bfloat16
     return torch.float32 if narrow else x.dtype
+
+
+@cache
+def mkl_lags() -> bool:
+    """Whether oneDNN's float32 products are faster on this CPU than torch's own.
+
+    torch multiplies by MKL, which takes 256 bits at a time on processors of other
+    makers that have 512; oneDNN, which torch has as well, takes them all.
+    """
+    mkl = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
+    broad = torch.backends.cpu.get_cpu_capability() == "AVX512"
+    return mkl and broad and "GenuineIntel" not in maker()
+
+
+def maker() -> str:
+    """Of the processor, as it says itself."""
+    said = Path("/proc/cpuinfo")
+    lines = said.read_text().splitlines() if said.exists() else []
+    found = [line for line in lines if line.startswith("vendor_id")]
+    return found[0] if found else platform.processor()
+
+
+def by_onednn(x: Tensor) -> bool:
+    """Whether large products of ``x`` are oneDNN's: float32 on such a CPU."""
+    return x.is_cpu and x.dtype == torch.float32 and mkl_lags()
 
 
 def narrow_products(x: Tensor) -> bool:

@@ -38,7 +38,7 @@ from sbnmt_plugin.layout import DEFAULT_BEAM, R2L
 from sbnmt_plugin.network.precision import (
     bfloat16_products,
     for_decoding,
-    widen_attention,
+    for_processor,
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
@@ -242,8 +242,7 @@ class SBTranslationTask(TranslationTask):
         check_model(self.cfg, model, cfg)
         if not from_checkpoint:
             check_parallel(self.cfg, [model], training=True)
-        if self.cfg.sb_autocast and not from_checkpoint:
-            widen_attention(model)
+            for_processor(model)
         if self.cfg.eval_bleu:
             self._prepare_validation(model)
         return model

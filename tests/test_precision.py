@@ -14,6 +14,7 @@ from fairseq.modules import MultiheadAttention
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from test_decoding import generate
 
+from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.network import attention, precision
 from sbnmt_plugin.network.model import SBTransformerModel
@@ -226,7 +227,14 @@ needs_float32 = pytest.mark.skipif(
 )
 
 
+@pytest.fixture
+def mkl_keeps_up(monkeypatch):
+    """A processor of Intel's."""
+    monkeypatch.setattr(numerics, "mkl_lags", lambda: False)
+
+
 @needs_float32
+@pytest.mark.usefixtures("mkl_keeps_up")
 def test_a_large_float32_weight_is_packed_for_few_rows(copies):
     layer, packed = large_layer()
     with torch.no_grad():
@@ -290,6 +298,7 @@ def test_every_search_packs(monkeypatch, data, trained):
     assert kinds == {PackedLinear}
 
 
+@pytest.mark.usefixtures("mkl_keeps_up")
 def test_small_layers_of_float32_stay_torchs():
     model = for_decoding(sb_model().float())
     kinds = {type(m) for m in model.modules() if isinstance(m, torch.nn.Linear)}

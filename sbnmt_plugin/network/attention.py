@@ -18,7 +18,13 @@ from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout
 from sbnmt_plugin.network.grid import MOST_QUERIES, AttentionGrid
-from sbnmt_plugin.numerics import additive, attention_dtype, narrow_products, wide
+from sbnmt_plugin.numerics import (
+    additive,
+    attention_dtype,
+    by_onednn,
+    narrow_products,
+    wide,
+)
 
 OPEN = nullcontext()
 LEAST_HEADS = 64  # of all sentences, that are many
@@ -189,7 +195,8 @@ class EncoderSelfAttention(MultiheadAttention):
 
     It differs from fairseq's where these are not the products'.  fairseq would round to
     bfloat16 between its steps there, with kernels that a batch of one and a larger
-    one do not share: most values would depend on a sentence's company.
+    one do not share: most values would depend on a sentence's company.  And it calls
+    its projections, where fairseq reads their weights, so that they may be oneDNN's.
     """
 
     def forward(
@@ -215,7 +222,7 @@ class EncoderSelfAttention(MultiheadAttention):
         """
         dtype = attention_dtype(query)
         own = dtype == query.dtype and not narrow_products(query)
-        if own or need_weights or attn_mask is not None:
+        if (own and not by_onednn(query)) or need_weights or attn_mask is not None:
             found: tuple[Tensor, Tensor | None] = super().forward(
                 query,
                 key,

@@ -9,12 +9,16 @@ from warnings import catch_warnings, filterwarnings
 import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from sbnmt_plugin.network.attention import EncoderSelfAttention
-from sbnmt_plugin.numerics import NARROW, narrow_products
+from sbnmt_plugin.numerics import NARROW, by_onednn, narrow_products
 
 LARGE = 2**22  # numbers of a float32 weight from which packing it pays, and
 FEW_ROWS = 64  # for how many rows
+# multiplications of a product from which oneDNN's pays where MKL lags: it makes a
+# kernel for every new shape, which takes as long as MKL takes for these
+MUCH = 2**24
 
 
 def for_decoding(model: Any, bf16: bool = False, int8: bool = False) -> Any:
@@ -27,7 +31,7 @@ def for_decoding(model: Any, bf16: bool = False, int8: bool = False) -> Any:
         raise ValueError(NARROW)
     if int8:
         return to_int8(model)
-    return to_bfloat16(model) if bf16 else pack(model)
+    return to_bfloat16(model) if bf16 else for_processor(model)
 
 
 def to_bfloat16(model: Any) -> Any:
@@ -98,14 +102,19 @@ def types_of(model: Any) -> set[torch.dtype]:
     return {p.dtype for p in model.parameters()}
 
 
-def pack(model: Any) -> Any:
-    """Let a model's linear layers multiply by packed weights, in place, for decoding.
+def for_processor(model: Any) -> Any:
+    """A model as it is, in place, with the products that are fastest here.
 
-    Where that is faster, see :class:`PackedLinear`; elsewhere, and as soon as the model
-    is trained, they do what they did.
+    For training as for decoding; see :class:`PackedLinear`.
     """
+    widen_attention(model)
+    return pack(model)
+
+
+def pack(model: Any) -> Any:
+    """Let a model's linear layers be such that multiply as is fastest, in place."""
     for module in model.modules():
-        if type(module) is nn.Linear and is_large(module.weight):
+        if type(module) is nn.Linear and suits_onednn(module.weight):
             module.__class__ = PackedLinear
     return model
 
@@ -147,26 +156,65 @@ def can_pack(dtype: torch.dtype) -> bool:
     return dtype == torch.float32
 
 
-def is_large(weight: Tensor) -> bool:
-    """Whether a packed copy of a weight pays where there can be one."""
+def suits_onednn(weight: Tensor) -> bool:
+    """Whether oneDNN multiplies a weight faster for some number of rows."""
+    return gets_copy(weight) or by_onednn(weight)
+
+
+def gets_copy(weight: Tensor) -> bool:
+    """Whether a weight is large enough for a copy in oneDNN's own order to pay."""
     return weight.dtype == torch.bfloat16 or weight.numel() >= LARGE
 
 
 def may_pay(weight: Tensor) -> bool:
-    """Whether a packed copy of a weight is faster for some number of rows at least."""
-    return weight.is_cpu and is_large(weight) and can_pack(weight.dtype)
+    """The same, here: with this device, processor and torch."""
+    return weight.is_cpu and suits_onednn(weight) and can_pack(weight.dtype)
+
+
+class Product(torch.autograd.Function):
+    """torch's ``linear`` by oneDNN, forward and backward: weights as they are."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """(…, inputs), (outputs, inputs) and (outputs,) -> (…, outputs)."""
+        ctx.save_for_backward(x, weight)
+        return multiplied(x, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        """Of what :meth:`forward` took."""
+        x, weight = ctx.saved_tensors
+        of_x, of_weight, of_bias = ctx.needs_input_grad
+        rows, inputs = (y.reshape(-1, y.size(-1)) for y in (gradient, x))
+        return (
+            multiplied(gradient, weight.t()) if of_x else None,
+            # this way round oneDNN needs no copy of the gradient, often the largest
+            multiplied(inputs.t(), rows.t()).t() if of_weight else None,
+            rows.sum(0) if of_bias else None,
+        )
+
+
+def multiplied(x: Tensor, weight: Any, bias: Tensor | None = None) -> Tensor:
+    """torch's ``linear`` by oneDNN; the weight in its own order or as it is."""
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return result
 
 
 class PackedLinear(nn.Linear):
-    """A linear layer that multiplies by a copy of its weight in oneDNN's own order.
+    """A linear layer whose products are oneDNN's where that is faster.
 
-    torch's ``linear`` brings a bfloat16 weight into that order at every call, which
-    takes as long as the product itself while there are few rows.  For float32 it calls
-    MKL, which reads large weights for few rows (one sentence at a time) at half the
-    speed; elsewhere a copy would not be worth its memory.  The copy is made at the
-    first call and belongs to that very weight: another one, one that has been changed
-    or one that is elsewhere now gets its own.  What may need a gradient, and what is no
-    such weight on a CPU, is multiplied as ever, and the copy dropped.
+    Few rows are multiplied by a copy of the weight in oneDNN's own order.  torch's
+    ``linear`` brings a bfloat16 weight into that order at every call, which takes as
+    long as the product itself while there are few rows.  For float32 it calls MKL,
+    which reads large weights for few rows (one sentence at a time) at half the speed;
+    elsewhere a copy would not be worth its memory.  It is made at the first call and
+    belongs to that very weight: another one, one that has been changed or one that is
+    elsewhere now gets its own.
+
+    Where MKL lags (:func:`~sbnmt_plugin.numerics.mkl_lags`) oneDNN multiplies by
+    float32 weights as they are, for training too, if there is :data:`MUCH` to do.  All
+    else is multiplied as ever, and the copy dropped where there may be a gradient.
     """
 
     _packed: tuple[Tensor, int, Any] | None = None  # weight, its version, the copy
@@ -174,16 +222,17 @@ class PackedLinear(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
         """(…, inputs) -> (…, outputs)."""
         weight = self.weight
-        if torch.is_grad_enabled() or narrow_products(x) or not may_pay(weight):
-            self._packed = None
-            return super().forward(x)
+        pays = may_pay(weight) and not narrow_products(x)
+        copied = pays and gets_copy(weight) and not torch.is_grad_enabled()
         rows = x.numel() // self.in_features
-        if weight.dtype == torch.float32 and rows > FEW_ROWS:
-            return super().forward(x)
-        result: Tensor = torch.ops.mkldnn._linear_pointwise(
-            x, self._copy_of(weight), self.bias, "none", [], ""
-        )
-        return result
+        if not copied:
+            self._packed = None
+        elif weight.dtype == torch.bfloat16 or rows <= FEW_ROWS:
+            return multiplied(x, self._copy_of(weight), self.bias)
+        if pays and by_onednn(x) and rows * weight.numel() >= MUCH:
+            result: Tensor = Product.apply(x, weight, self.bias)
+            return result
+        return super().forward(x)
 
     def _copy_of(self, weight: Tensor) -> Any:
         """The copy of this weight as it is now."""

@@ -24,7 +24,7 @@ from fairseq.optim.adam import FairseqAdam
 from tqdm import tqdm
 
 from sbnmt_plugin.layout import L2R, R2L
-from sbnmt_plugin.network.precision import bfloat16_products, widen_attention
+from sbnmt_plugin.network.precision import bfloat16_products, for_processor
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
 from sbnmt_plugin.tools.benchmark.results import FAILED, ratios
@@ -135,8 +135,8 @@ class Station:
         self.criterion = kind(task, False, 0.1, 0, False)
         self.model = self.loaded.model.train()
         self.narrow = name == NARROW
-        if self.narrow:
-            widen_attention(self.model)
+        if both:
+            for_processor(self.model)
         if case.processes > 1:
             wrapped = LegacyDistributedDataParallel(
                 self.model, torch.distributed.group.WORLD
