@@ -525,6 +525,11 @@ def test_validation_options_must_be_json(data, tmp_path, value):
         ([*SB, "--sb-fusion", "gate", "--sb-lambda", "0.1"], "gate has no λ"),
         ([*SB, "--sb-lambda", "nan"], "--sb-lambda must be finite"),
         ([*SB, "--sb-future-dropout", "1"], "--sb-future-dropout must be in"),
+        ([*SB, "--sb-partner-dropout", "1"], "--sb-partner-dropout must be in"),
+        (
+            [*SB, "--sb-lambda", "0", "--sb-partner-dropout", "0.5"],
+            "--sb-partner-dropout leaves partners out, but",
+        ),
         ([*SB, "--cross-self-attention"], "does not support --cross-self-attention"),
         ([*SB, "--no-cross-attention"], "does not support --no-cross-attention"),
         ([*SB, "--adaptive-softmax-cutoff", "4,8"], "--adaptive-softmax-cutoff"),

@@ -1,5 +1,6 @@
 """Loss, gradients, resuming, several processes, initialisation, safe checkpoints."""
 
+import copy
 import math
 import os
 import subprocess
@@ -399,6 +400,7 @@ SETTINGS = [
     {"sb_fusion": "linear", "sb_learn_lambda": True},
     {"sb_fusion": "relu", "sb_lambda": 0.5},
     {"sb_future_dropout": 0.5},
+    {"sb_partner_dropout": 0.5},
     {"share_all_embeddings": True},
 ]
 
@@ -424,6 +426,45 @@ def test_future_dropout_acts_in_training_alone():
     assert torch.equal(plain, logits(model, prev))
     model.train()
     assert not torch.allclose(plain, logits(model, prev))
+
+
+def assert_some_write_alone(model, seed):
+    """In training either as the model with partners, or as none of them reads."""
+    prev = streams(model)
+    both, alone = logits(model, prev), logits(unread(model), prev)
+    assert not torch.isclose(both, alone).flatten(1).all(1).any()
+    model.train()
+    torch.manual_seed(seed)
+    found = logits(model, prev)
+    reads = torch.isclose(found, both).flatten(1).all(1)
+    writes_alone = torch.isclose(found, alone).flatten(1).all(1)
+    assert reads.tolist() == (~writes_alone).tolist()
+    sentences = reads.view(-1, 2)
+    assert torch.equal(sentences[:, 0], sentences[:, 1])  # both streams, or neither
+    assert 0 < sentences[:, 0].sum() < len(sentences)
+
+
+def unread(model):
+    """The same weights, where nothing is added of the future."""
+    twin = copy.deepcopy(model)
+    for layer in twin.decoder.layers:
+        layer.self_attn.fusion.parts = lambda history, future: (history, 0 * future)
+    return twin
+
+
+@pytest.mark.parametrize("kind", ["tanh", "linear", "relu"])
+def test_partners_are_dropped_by_sentences(kind):
+    assert_some_write_alone(
+        sb_model(sb_fusion=kind, sb_lambda=0.7, sb_partner_dropout=0.5), seed=1
+    )
+
+
+def test_the_check_of_dropped_partners_can_fail(monkeypatch):
+    model = sb_model(sb_lambda=0.7, sb_partner_dropout=0.5)
+    chance = torch.rand
+    monkeypatch.setattr(torch, "rand", lambda *size, **where: 1 + chance(*size))
+    with pytest.raises(AssertionError):
+        assert_some_write_alone(model, seed=1)
 
 
 @pytest.mark.parametrize("shared", [False, True])

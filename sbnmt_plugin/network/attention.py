@@ -181,6 +181,9 @@ class SBSelfAttention(MultiheadAttention):
         parts = attend_both_ways(q, k, v, grid.layout, mask, dropout)
         if self.watcher is not None:
             self.watcher(q, k, mask, *parts)
+        if grid.alone is not None:
+            history, future = parts
+            parts = history, future.masked_fill(grid.alone, 0)
         fused = self.fusion(*parts)  # (BD, H, Q, C/H)
         joined = grid.joined(fused.unflatten(0, (-1, grid.layout.directions)))
         return self.out_proj(joined.to(query.dtype)), None

@@ -34,9 +34,11 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
     Attributes:
         layer_class: of its layers.
+        partner_dropout: share of the sentences whose streams are alone in training.
     """
 
     layer_class: type[nn.Module] = SBDecoderLayer
+    partner_dropout: float = 0.0
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any, **kwargs: Any):
         super().__init__(cfg, dictionary, embed_tokens, **kwargs)
@@ -173,7 +175,12 @@ class SBTransformerDecoder(TransformerDecoderBase):
         if live is None:
             live = live_places(tokens.ne(self.padding_idx))
         streams, steps = tokens.shape
-        return PackedBatch(live, (steps, streams), layout)
+        batch = PackedBatch(live, (steps, streams), layout)
+        if self.training and self.partner_dropout and layout.directions == 2:
+            chance = torch.rand(streams // 2, device=tokens.device)
+            alone = (chance < self.partner_dropout).repeat_interleave(2)
+            batch.alone = alone[:, None, None, None]
+        return batch
 
     def extract_features(
         self,

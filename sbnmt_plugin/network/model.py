@@ -48,6 +48,13 @@ class SBTransformerConfig(TransformerConfig):
         default=DEFAULT_FUTURE_DROPOUT,
         metadata={"help": "dropout on the future attention, before its non-linearity"},
     )
+    sb_partner_dropout: float = field(
+        default=0.0,
+        metadata={
+            "help": "share of the training sentences whose streams read nothing of "
+            "each other, as with λ = 0"
+        },
+    )
 
 
 @register_model("sb_transformer")
@@ -78,7 +85,19 @@ class SBTransformerModel(BidirectionalTransformer):
 
     @classmethod
     def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> Any:
-        return SBTransformerDecoder(args, tgt_dict, embed_tokens)
+        decoder = SBTransformerDecoder(args, tgt_dict, embed_tokens)
+        decoder.partner_dropout = args.sb_partner_dropout
+        if not 0 <= decoder.partner_dropout < 1:
+            raise ValueError(
+                "--sb-partner-dropout must be in [0, 1), but is "
+                f"{decoder.partner_dropout} instead"
+            )
+        if decoder.partner_dropout and not decoder.interacts:
+            raise ValueError(
+                "--sb-partner-dropout leaves partners out, but with --sb-lambda 0 "
+                "nobody reads one: leave one of the two out"
+            )
+        return decoder
 
     def forward(
         self,
@@ -116,6 +135,7 @@ def sb_architecture(args: Any) -> None:
     args.sb_lambda = getattr(args, "sb_lambda", None)
     args.sb_learn_lambda = getattr(args, "sb_learn_lambda", False)
     args.sb_future_dropout = getattr(args, "sb_future_dropout", DEFAULT_FUTURE_DROPOUT)
+    args.sb_partner_dropout = getattr(args, "sb_partner_dropout", 0.0)
     base_architecture(args)
 
 

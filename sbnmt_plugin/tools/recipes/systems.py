@@ -84,12 +84,14 @@ NO_SB_OPTIONS = {
     "--sb-lambda": False,
     "--sb-learn-lambda": False,
     "--sb-future-dropout": False,
+    "--sb-partner-dropout": False,
     "--sb-probe": False,
 }
 NO_INTERACTION = {
     "--sb-fusion": "tanh",
     "--sb-lambda": 0,
     "--sb-learn-lambda": False,
+    "--sb-partner-dropout": False,
 }
 
 PAPER = {
@@ -130,6 +132,12 @@ READING = {
         BOTH,
         options=NO_INTERACTION,
         stages=("gold", "two"),
+    ),
+    "sb-dropped": System(
+        "SB-NMT, λ = {lambda}, two triples, half of the partners dropped",
+        "two",
+        BOTH,
+        options={**READS, "--sb-partner-dropout": 0.5},
     ),
     "sb-noise": System(
         "SB-NMT, λ = {lambda}, three triples, noise",
