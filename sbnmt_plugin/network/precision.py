@@ -186,6 +186,7 @@ class Product(torch.autograd.Function):
         """Of what :meth:`forward` took."""
         x, weight = ctx.saved_tensors
         of_x, of_weight, of_bias = ctx.needs_input_grad
+        gradient = gradient.contiguous()  # oneDNN is very slow where it is expanded
         rows, inputs = (y.reshape(-1, y.size(-1)) for y in (gradient, x))
         return (
             multiplied(gradient, weight.t()) if of_x else None,
