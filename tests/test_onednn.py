@@ -92,6 +92,23 @@ def test_gradients_that_nobody_wants_are_not_made():
     torch.testing.assert_close(layer.bias.grad, torch.full((24,), 7.0))
 
 
+@needs_float32
+@pytest.mark.usefixtures("mkl_lags")
+def test_no_product_is_of_an_expanded_matrix(monkeypatch):
+    """oneDNN takes minutes for what it does in milliseconds otherwise."""
+    seen, right = [], precision.multiplied
+
+    def noted(x, weight, bias=None):
+        seen.extend(stride for y in (x, weight) for stride in y.stride())
+        return right(x, weight, bias)
+
+    monkeypatch.setattr(precision, "multiplied", noted)
+    layer = torch.nn.Linear(40, 24)
+    layer.__class__ = PackedLinear
+    layer(torch.randn(7, 40, requires_grad=True)).sum().backward()
+    assert len(seen) == 3 * 4 and 0 not in seen
+
+
 def test_who_has_made_the_processor_decides(monkeypatch):
     lags = numerics.mkl_lags.__wrapped__
     makers = {"vendor_id: GenuineIntel": False, "vendor_id: AuthenticAMD": True}
