@@ -176,7 +176,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """(…, inputs), (outputs, inputs) and (outputs,) -> (…, outputs)."""
+        """(n, inputs), (outputs, inputs) and (outputs,) -> (n, outputs)."""
         ctx.save_for_backward(x, weight)
         return multiplied(x, weight, bias)
 
@@ -187,12 +187,11 @@ class Product(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         of_x, of_weight, of_bias = ctx.needs_input_grad
         gradient = gradient.contiguous()  # oneDNN is very slow where it is expanded
-        rows, inputs = (y.reshape(-1, y.size(-1)) for y in (gradient, x))
         return (
             multiplied(gradient, weight.t()) if of_x else None,
             # this way round oneDNN needs no copy of the gradient, often the largest
-            multiplied(inputs.t(), rows.t()).t() if of_weight else None,
-            rows.sum(0) if of_bias else None,
+            multiplied(x.t(), gradient.t()).t() if of_weight else None,
+            gradient.sum(0) if of_bias else None,
         )
 
 
@@ -231,8 +230,11 @@ class PackedLinear(nn.Linear):
         elif weight.dtype == torch.bfloat16 or rows <= FEW_ROWS:
             return multiplied(x, self._copy_of(weight), self.bias)
         if pays and by_onednn(x) and rows * weight.numel() >= MUCH:
-            result: Tensor = Product.apply(x, weight, self.bias)
-            return result
+            # of rows: more dimensions come as a view, which nobody may change in place
+            result: Tensor = Product.apply(
+                x.reshape(rows, self.in_features), weight, self.bias
+            )
+            return result.view(*x.shape[:-1], self.out_features)
         return super().forward(x)
 
     def _copy_of(self, weight: Tensor) -> Any:
