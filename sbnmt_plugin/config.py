@@ -84,6 +84,13 @@ class SBTranslationConfig(TranslationConfig):
             "--sb-partner own"
         },
     )
+    sb_same_text: float = field(
+        default=0.0,
+        metadata={
+            "help": "share of the training triples whose streams both hold the same "
+            "one of their two texts, so that reading the other is rewarded"
+        },
+    )
     sb_probe: int = field(
         default=0,
         metadata={
@@ -232,11 +239,16 @@ def check_partners(cfg: SBTranslationConfig) -> None:
     rate = cfg.sb_partner_noise
     if rate is not None and not 0 <= rate <= 1:
         raise ValueError(f"--sb-partner-noise must be in [0, 1], but is {rate} instead")
+    if not 0 <= cfg.sb_same_text <= 1:
+        raise ValueError(
+            f"--sb-same-text must be in [0, 1], but is {cfg.sb_same_text} instead"
+        )
     if cfg.sb_probe < 0:
         raise ValueError(f"--sb-probe must be ≥ 0, but is {cfg.sb_probe} instead")
     asked = {
         "--sb-partner own": str(cfg.sb_partner) == "own",
         "--sb-partner-noise": bool(rate),
+        "--sb-same-text": bool(cfg.sb_same_text),
         "--sb-probe": bool(cfg.sb_probe),
     }
     for flag, given in asked.items():

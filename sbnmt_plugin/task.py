@@ -61,7 +61,7 @@ from sbnmt_plugin.training.dataset import (
     with_stream_labels,
 )
 from sbnmt_plugin.training.gradients import nan_is_named
-from sbnmt_plugin.training.partners import PartnerNoise, own_words
+from sbnmt_plugin.training.partners import own_words, what_partners_hold
 from sbnmt_plugin.training.phrases import PhraseTable
 from sbnmt_plugin.training.reading import log_reading
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
@@ -163,11 +163,11 @@ class SBTranslationTask(TranslationTask):
     def _with_streams(
         self, pairs: Any, opposite: Any = None, trained: bool = False
     ) -> SBLanguagePairDataset:
-        noise = None
-        if trained and self.cfg.sb_partner_noise and self.cfg.sb_partner == "text":
-            noise = PartnerNoise(self.cfg.sb_partner_noise, self.cfg.sb_seed)
+        changes: tuple[Any, Any] = (None, None)
+        if trained:
+            changes = what_partners_hold(self.cfg, two_texts=opposite is not None)
         return SBLanguagePairDataset(
-            pairs, opposite, self.starts, self.directions, noise, self._table
+            pairs, opposite, self.starts, self.directions, self._table, *changes
         )
 
     @functools.cached_property

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from sbnmt_plugin.layout import L2R, R2L, live_places, reverse_tokens
-from sbnmt_plugin.training.partners import PartnerNoise
+from sbnmt_plugin.training.partners import PartnerNoise, SameText
 from sbnmt_plugin.training.phrases import PhraseTable
 
 
@@ -37,8 +37,9 @@ class SBLanguagePairDataset(FairseqDataset):
             stream is the target itself.
         starts: (D,) first decoder input of each direction.
         directions: which streams a batch holds: (L2R, R2L), or a teacher's one.
-        noise: corrupts the inputs of sentences whose streams hold the same text.
         table: looks up the sources: see :func:`with_lookup`.
+        noise: corrupts the inputs of sentences whose streams hold the same text.
+        same: gives some sentences one text for both streams.
     """
 
     def __init__(
@@ -47,11 +48,13 @@ class SBLanguagePairDataset(FairseqDataset):
         opposite: Any,
         starts: tuple[int, ...],
         directions: tuple[int, ...] = (L2R, R2L),
-        noise: PartnerNoise | None = None,
         table: PhraseTable[int, int] | None = None,
+        noise: PartnerNoise | None = None,
+        same: SameText | None = None,
     ) -> None:
         super().__init__()
         self.noise = noise
+        self.same = same
         self.table = table
         self.epoch = 1
         self.pairs = pairs
@@ -112,6 +115,8 @@ class SBLanguagePairDataset(FairseqDataset):
         inputs, labels, same = [], [], []
         for index in batch["id"].tolist():  # fairseq has sorted them by length
             sample = by_id[index]
+            if self.same is not None:
+                sample = self.same(sample, self.epoch, index)
             same.append(torch.equal(sample["target"], sample["opposite"]))
             for direction, start in zip(self.directions, self.starts):
                 stream = self._stream(sample, direction)

@@ -1,10 +1,11 @@
 """What a stream reads of the other one in training, where both hold the same text.
 
-Gold text in both streams gives the second half of each away.  A model learns from it to
-read across (triples hardly reward that), but also to trust what it reads.  So the
-streams' *inputs* may be corrupted while the labels stay clean: by random edits
+The same text in both streams gives the second half of each away.  A model learns from
+it to read across (triples hardly reward that), so some of the triples may be made such
+(:class:`SameText`).  But it also learns to trust what it reads.  So the streams'
+*inputs* may be corrupted while the labels stay clean: by random edits
 (:class:`PartnerNoise`), or by words that the model itself would have written
-(:func:`own_words`).  Neither is in the paper, which names noise as future work.
+(:func:`own_words`).  None of them is in the paper, which names noise as future work.
 """
 
 from __future__ import annotations
@@ -17,10 +18,38 @@ import torch
 from torch import Tensor
 
 from sbnmt_plugin.layout import Layout
+from sbnmt_plugin.steps import command_of
 
 PARTNERS = ("text", "own")
 SUBSTITUTIONS = 0.5  # share of all edits; the other kinds have equal shares
 EDITS = ("insert", "delete", "swap")
+
+
+class SameText:
+    """Which triples have one of their two texts in both streams.
+
+    Takes no passes from the triples, as a stage on gold text does: one stream of the
+    sentence keeps its text, and over the epochs both texts are labels of both.  The
+    choice depends on seed, epoch and sentence alone: a resumed training sees the same.
+
+    Args:
+        rate: share of the sentences.
+        seed: ``--seed``.
+    """
+
+    def __init__(self, rate: float, seed: int) -> None:
+        self.rate = rate
+        self.seed = seed
+
+    def __call__(
+        self, sample: dict[str, Any], epoch: int, index: int
+    ) -> dict[str, Any]:
+        """The example itself, or with either of ``target`` and ``opposite`` as both."""
+        random = np.random.default_rng([self.seed, epoch, index])
+        if random.random() >= self.rate:
+            return sample
+        text = sample["target" if random.random() < 0.5 else "opposite"]
+        return {**sample, "target": text, "opposite": text}
 
 
 class PartnerNoise:
@@ -84,6 +113,32 @@ class PartnerNoise:
             waiting.popleft()
         else:
             waiting[0], waiting[1] = waiting[1], waiting[0]
+
+
+def what_partners_hold(
+    cfg: Any, two_texts: bool
+) -> tuple[PartnerNoise | None, SameText | None]:
+    """What ``--sb-partner-noise`` and ``--sb-same-text`` do to the training data.
+
+    Args:
+        cfg: the task's options.
+        two_texts: whether the data has R2L texts of its own.
+
+    Raises:
+        ValueError: there are none of which a stream could take the other's.
+    """
+    noise, same = None, None
+    if cfg.sb_partner_noise and cfg.sb_partner == "text":
+        noise = PartnerNoise(cfg.sb_partner_noise, cfg.sb_seed)
+    if cfg.sb_same_text:
+        if not two_texts:
+            raise ValueError(
+                f"--sb-same-text {cfg.sb_same_text} needs training data with R2L "
+                "texts, but both streams hold the same text anyway: leave it out, or "
+                f"binarise triples ({command_of('triples')}, {command_of('binarise')})"
+            )
+        same = SameText(cfg.sb_same_text, cfg.sb_seed)
+    return noise, same
 
 
 @torch.no_grad()

@@ -118,6 +118,8 @@ PAPER = {
 # the paper's λ = 0.1 and dropout of the future keep a model from learning to read
 READS = {"--sb-fusion": "tanh", "--sb-lambda": 1, "--sb-future-dropout": 0}
 NOISE = {"--sb-partner-noise": 0.5}
+DROPPED = {"--sb-partner-dropout": 0.5}
+SAME = {"--sb-same-text": 0.33}
 READING = {
     "sb-staged": System(
         "SB-NMT, λ = {lambda}, gold in both streams, then two triples",
@@ -137,7 +139,20 @@ READING = {
         "SB-NMT, λ = {lambda}, two triples, half of the partners dropped",
         "two",
         BOTH,
-        options={**READS, "--sb-partner-dropout": 0.5},
+        options={**READS, **DROPPED},
+    ),
+    "sb-same": System(
+        "SB-NMT, λ = {lambda}, two triples, half of the partners dropped, "
+        "a third with one text",
+        "two",
+        BOTH,
+        options={**READS, **DROPPED, **SAME},
+    ),
+    "sb-same-lambda0": System(
+        "SB-NMT, λ = 0, two triples, a third with one text",
+        "two",
+        BOTH,
+        options={**NO_INTERACTION, **SAME},
     ),
     "sb-noise": System(
         "SB-NMT, λ = {lambda}, three triples, noise",
