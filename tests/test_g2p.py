@@ -23,7 +23,7 @@ from sbnmt_plugin.tools.phonemes import (
     edit_distance,
     error_rates,
 )
-from sbnmt_plugin.tools.recipes import results, runner, work_folder
+from sbnmt_plugin.tools.recipes import comparison, runner, work_folder
 from sbnmt_plugin.tools.recipes.settings import load_recipe
 from sbnmt_plugin.tools.text import read_lines
 
@@ -315,7 +315,7 @@ def test_the_best_opponent_has_the_lowest_error_rate(tmp_path):
         {"name": "transformer-pl", "WER": 55.56, "tokenised BLEU": 90},
         {"name": "transformer-pl-pr", "WER": 22.22, "tokenised BLEU": 80},
     ]
-    assert results.compare(tmp_path, settings, rows) == "transformer-pl-pr"
+    assert comparison.compare(tmp_path, settings, rows) == "transformer-pl-pr"
     p = p_of(
         WordErrorRate(),
         read_lines(tmp_path / "results" / "transformer-pl-pr.tok"),

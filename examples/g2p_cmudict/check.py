@@ -14,46 +14,29 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.verdicts import conclusion
-from sbnmt_plugin.tools.significance import bootstrap
+from sbnmt_plugin.tools.significance import bootstrap, of_all_seeds, seeds_together
 from sbnmt_plugin.tools.text import read_lines
 
 LEAST_GAIN = 0.03
 LARGEST_P = 0.05
 TEACHERS = ("teacher-l2r", "teacher-r2l")
-SEED = "\t"  # separates the answers of the seeds in a line
-
-
-class OfAllSeeds(WordErrorRate):
-    """Word error rate of lines that hold an answer of each seed."""
-
-    def _preprocess_segment(self, sent: str) -> str:
-        return sent
-
-    def _compute_segment_statistics(
-        self, hypothesis: str, ref_kwargs: dict[str, Any]
-    ) -> list[int]:
-        answers = hypothesis.split(SEED)
-        count = super()._compute_segment_statistics
-        wrong = [count(answer, ref_kwargs)[0] for answer in answers]
-        return [sum(wrong), len(answers)]
 
 
 def answers(results: Path, row: str, seeds: Sequence[int]) -> list[str]:
     """A line a word: what each seed of the row answers."""
     names = [row if seed == 1 else f"{row}@{seed}" for seed in seeds]
     runs = [read_lines(results / f"{name}.tok") for name in names]
-    return [SEED.join(lines) for lines in zip(*runs, strict=True)]
+    return seeds_together(runs)
 
 
 def verdicts(
     row: str, systems: dict[str, list[str]], references: list[list[str]]
 ) -> list[tuple[str, bool]]:
     """What is expected, and whether it holds."""
-    metrics = {"WER": OfAllSeeds()}
+    metrics = {"WER": of_all_seeds(WordErrorRate())}
     first, _ = bootstrap(systems, references, row, metrics)
     rates = {name: outcome["WER"].score for name, outcome in first.items()}
     best = min(TEACHERS, key=rates.__getitem__)

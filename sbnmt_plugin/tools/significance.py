@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 
 SAMPLES = 1000
+SEED = "\t"  # separates the answers of several seeds in a line
 Texts = list[str]
 
 
@@ -39,6 +42,44 @@ def p_value(baseline: Any, system: Any) -> float | None:
         for key in ("score", "mean", "ci")
     )
     return 1.0 if same else float(system.p_value)
+
+
+class OfAllSeeds:
+    """Lets a metric of sacreBLEU's kind read lines that hold an answer of each seed.
+
+    Sentences are drawn, each with the answers of all seeds: the same answers twice are
+    no more evidence than once.
+    """
+
+    def _preprocess_segment(self, sent: str) -> str:
+        one = super()._preprocess_segment  # type: ignore[misc]
+        return SEED.join(one(answer) for answer in sent.split(SEED))
+
+    def _compute_segment_statistics(
+        self, hypothesis: str, ref_kwargs: dict[str, Any]
+    ) -> list[int]:
+        one = super()._compute_segment_statistics  # type: ignore[misc]
+        found = [one(answer, ref_kwargs) for answer in hypothesis.split(SEED)]
+        return [sum(column) for column in zip(*found)]
+
+
+def of_all_seeds(metric: Metric) -> Metric:
+    """The metric itself, which from now on reads what :func:`seeds_together` writes."""
+    kind = type(metric)
+    metric.__class__ = type(kind.__name__, (OfAllSeeds, kind), {})
+    return metric
+
+
+def seeds_together(runs: Sequence[Texts]) -> Texts:
+    """A line a sentence: what each seed answers.
+
+    Args:
+        runs: the answers of each, as long as each other.
+
+    Raises:
+        ValueError: they are not.
+    """
+    return [SEED.join(answers) for answers in zip(*runs, strict=True)]
 
 
 def bootstrap(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.steps import PLUGIN
+from sbnmt_plugin.tools.recipes.comparison import references
 from sbnmt_plugin.tools.recipes.corpus import exclusive
-from sbnmt_plugin.tools.recipes.results import references
 from sbnmt_plugin.tools.recipes.settings import (
     DIRECTIONS,
     needs_pseudo,

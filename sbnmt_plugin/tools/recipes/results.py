@@ -7,11 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sacrebleu.metrics import BLEU
-from sacrebleu.metrics.base import Metric
-
-from sbnmt_plugin.tools.evaluation import References
-from sbnmt_plugin.tools.phonemes import WordErrorRate
+from sbnmt_plugin.tools.recipes.comparison import compare, of_several_seeds
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT, PEAK_MEMORY, machine, step_cost
 from sbnmt_plugin.tools.recipes.settings import (
     Stage,
@@ -21,30 +17,16 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.systems import (
-    OPPONENTS,
     SYSTEMS,
     describe,
     is_rescored,
     split_name,
 )
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
-from sbnmt_plugin.tools.significance import bootstrap
-from sbnmt_plugin.tools.text import as_written, read_lines
+from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 
 WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
-
-
-def references(text: Path, settings: dict[str, Any]) -> References:
-    """The test set's, in a work folder's ``text``."""
-    return References(
-        text=text,
-        target=settings["target"],
-        count=settings["score"]["references"],
-        lowercase=settings["score"]["lowercase"],
-        detokenise=settings["detokenise"],
-        phonemes=settings["score"]["phonemes"],
-    )
 
 
 def needs(settings: dict[str, Any], base: str) -> list[str]:
@@ -145,37 +127,6 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
     return row
 
 
-def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None:
-    """Give every row its p against the best Transformer with the same pseudo data.
-
-    Returns:
-        That opponent's name, or None if it is not there.
-    """
-    opponents = [row for row in rows if split_name(row["name"])[0] in OPPONENTS]
-    if not opponents:
-        return None
-    lowercase = settings["score"]["lowercase"]
-    metric: Metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
-    key, suffix, stem, better = "tokenised BLEU", "tok", "test", max
-    if settings["score"]["phonemes"]:
-        metric, key, better = WordErrorRate(), "WER", min
-    elif settings["detokenise"]:
-        metric, key, suffix, stem = BLEU(lowercase=lowercase), "BLEU", "txt", "test.ref"
-    best = better(opponents, key=lambda row: row[key])
-    given = references(work / "text", settings).read(stem)
-    outputs = {
-        row["name"]: read_lines(work / "results" / f"{row['name']}.{suffix}")
-        for row in rows
-        if not SYSTEMS[split_name(row["name"])[0]].back  # of another text
-    }
-    if len(outputs) > 1:
-        found, _ = bootstrap(outputs, given, best["name"], {key: metric})
-        for row in rows:
-            if row is not best and row["name"] in found:
-                row["p"] = found[row["name"]][key].p
-    return best["name"]
-
-
 def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str, Any]:
     """Everything that the work folder holds results of.
 
@@ -216,6 +167,7 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
         "signatures": signatures,
         "opponent": compare(work, settings, rows),
         "rows": rows,
+        "seeds": of_several_seeds(work, settings, rows),
     }
 
 

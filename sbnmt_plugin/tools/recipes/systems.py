@@ -273,6 +273,8 @@ GROUPS = {
     "sweep": list(SWEEP),
 }
 RESCORED = "+rescored"  # decoded with --sb-rescore
+# whom several seeds of a row are compared with, together
+RIVALS = ("transformer-pl", "sb-lambda0", f"sb-lambda0{RESCORED}")
 
 
 def split_name(name: str) -> tuple[str, int]:

@@ -139,6 +139,32 @@ def stage_table(table: dict[str, Any]) -> list[str]:
     ]
 
 
+def seeds_table(table: dict[str, Any]) -> list[str]:
+    """What several seeds of a row say together."""
+    rows = table.get("seeds") or []
+    if not rows:
+        return []
+    titles = {row["name"]: row["title"] for row in rows}
+    rivals = [name for name in titles if any(name in row["p"] for row in rows)]
+    score = {"WER": "WER, %", "tokenised BLEU": "tok. BLEU"}.get(
+        rows[0]["score"], rows[0]["score"]
+    )
+    head = ["seeds together", "seeds", score, *(f"p: {titles[r]}" for r in rivals)]
+    cells = [
+        [
+            row["title"],
+            ", ".join(map(str, row["seeds"])),
+            f"{number(row['mean'])} ± {number(row['deviation'])}",
+            *(
+                NONE if row["p"].get(r) is None else number(row["p"][r], 3)
+                for r in rivals
+            ),
+        ]
+        for row in rows
+    ]
+    return ["", *aligned(head, cells)]
+
+
 def notes(table: dict[str, Any]) -> list[str]:
     """What the numbers mean and where they come from."""
     lines = [f"{name}: `{text}`" for name, text in table["signatures"].items()]
@@ -149,6 +175,11 @@ def notes(table: dict[str, Any]) -> list[str]:
             f"p: paired bootstrap ({SAMPLES:,} samples) of {score} against "
             + opponent[0]
             + ", all sets together" * any("sets" in row for row in table["rows"])
+        )
+    if any(row["p"] for row in table.get("seeds") or []):
+        lines.append(
+            "seeds together: mean ± standard deviation; p of all answers of the seeds "
+            "that both rows have, a sentence drawn with all of its"
         )
     if any(row.get("total seconds") for row in table["rows"]):
         lines.append(
@@ -165,7 +196,7 @@ def notes(table: dict[str, Any]) -> list[str]:
 def render(table: dict[str, Any]) -> str:
     """The whole, as text."""
     probes = interaction_table, reading_table
-    parts = main_table, set_lines, stage_table, *probes, notes
+    parts = main_table, seeds_table, set_lines, stage_table, *probes, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"
 
 
