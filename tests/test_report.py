@@ -663,6 +663,41 @@ def test_the_sweep_searches_as_the_recipe_does(tmp_path, monkeypatch):
     assert words[words.index("--max-tokens") + 1] == "99"
 
 
+def test_the_sweep_scores_as_the_recipe_does(tmp_path, monkeypatch):
+    """All references, and error rates where lines are words."""
+    work = tmp_path / "work"
+    put(work / "data" / "test.a-p.a.idx")
+    put(work / "text" / "test.p", "A B", "A C")
+    put(work / "text" / "test.p.2", "A B", "A D")
+    put(work / "sb" / "model.pt")
+    put(work / "results" / "sb.txt", "A B")
+    score = {"references": 2, "phonemes": True}
+    recipe = {"decode": [], "generate": [], "train": {}, "score": score}
+    put(work / "recipe.json", json.dumps(recipe))
+    answers = ["H-0\t0\tA B", "H-1\t0\tA D"]
+
+    def decode(folder, words):
+        put(folder / "generate-test.txt", *answers)
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_beam, "decode", decode)
+    command = ["--work", work, "--beams", "2"]
+    call(sweep_beam, *command)
+    output = work / "beam-sweep.json"
+    (found,) = json.loads(output.read_text())["runs"]
+    assert (found["WER"], found["PER"]) == (0, 0)
+    with pytest.raises(
+        ValueError, match="was decoded with another text in --reference"
+    ):
+        call(sweep_beam, *command, "--reference", work / "text" / "test.p")
+    call(
+        *(sweep_beam, *command, "--reference", work / "text" / "test.p"),
+        *("--output", tmp_path / "one.json"),
+    )
+    (found,) = json.loads((tmp_path / "one.json").read_text())["runs"]
+    assert (found["WER"], found["PER"]) == (50, 25)
+
+
 def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
     gold = put(tmp_path / "gold", *["W1 W2"] * 21)
     command = ["--data", data, "--reference", gold, "--output", tmp_path / "s.json"]

@@ -8,9 +8,10 @@ r"""Decode a test set with several beam sizes (Figure 8), skipping what is done.
     sbnmt sweep-beam --work work/toy          # systems and options of a recipe's run
 
 A beam counts the hypotheses of both directions, so SB-NMT has no beam of 1 and no odd
-one.  BLEU is the paper's, on tokens; --reference is tokenised text.  Each finished run
-is kept in OUTPUT.runs; interrupt and repeat at will.  sbnmt report --beam-sweep draws
-it.
+one.  BLEU is the paper's, on tokens; --reference is tokenised text, and may be given
+several times.  With --phonemes a line is a word, and there are error rates, too.  Each
+finished run is kept in OUTPUT.runs; interrupt and repeat at will.  sbnmt report
+--beam-sweep draws it.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from tqdm import tqdm
 
 from sbnmt_plugin.steps import PLUGIN, command_of
 from sbnmt_plugin.tools import command, origin
+from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
-from sbnmt_plugin.tools.recipes.settings import search_options
+from sbnmt_plugin.tools.phonemes import error_rates
+from sbnmt_plugin.tools.recipes.settings import SCORE, search_options
 from sbnmt_plugin.tools.report.logs import read_generate_log
 from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.scoring import tokenised_bleu
@@ -113,7 +116,15 @@ def from_work(args: argparse.Namespace) -> list[str]:
     work = Path(args.work)
     target = languages(work)[1]
     args.data = args.data or str(work / "data")
-    args.reference = args.reference or [str(work / "text" / f"test.{target}")]
+    recipe = work / "recipe.json"
+    with as_written(recipe, "give a folder that the step recipe has filled"):
+        settings = json.loads(recipe.read_text("utf-8"))
+        words = search_options(settings)
+    scored = {**SCORE, **settings.get("score", {})}
+    args.phonemes, args.lowercase = scored["phonemes"], scored["lowercase"]
+    if not args.reference:
+        given = References(work / "text", target, scored["references"])
+        args.reference = [str(path) for path in given.files()]
     args.output = args.output or str(work / "beam-sweep.json")
     if not args.system:
         for name, folder, extra in (
@@ -125,9 +136,6 @@ def from_work(args: argparse.Namespace) -> list[str]:
             if path.is_file():
                 options = f"--path {shlex.quote(str(path))} {extra}"
                 args.system.append(f"{name}={options.strip()}")
-    recipe = work / "recipe.json"
-    with as_written(recipe, "give a folder that the step recipe has filled"):
-        words = search_options(json.loads(recipe.read_text("utf-8")))
     if "--beam" in words:
         place = words.index("--beam")
         del words[place : place + 2]
@@ -163,26 +171,33 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
 
 
 def one_run(
-    folder: Path, words: list[str], subset: str, references: list[list[str]]
+    folder: Path, words: list[str], args: argparse.Namespace, given: list[list[str]]
 ) -> dict[str, Any]:
     """Decode and score.
+
+    Args:
+        words: of fairseq-generate.
+        args: how it is scored.
+        given: lines of each reference.
 
     Raises:
         ValueError: outputs and references differ in number.
     """
     speed = decode(folder, [*words, "--results-path", str(folder)])
-    found = read_generated(folder / f"generate-{subset}.txt")
+    found = read_generated(folder / f"generate-{args.gen_subset}.txt")
     tokens = [remove_bpe(text) for _, text in sorted(found.items())]
-    for text in references:
+    for text in given:
         if len(text) != len(tokens):
             raise ValueError(
-                f"--reference must have as many lines as {subset} has sentences "
-                f"({len(tokens)}), but has {len(text)}"
+                f"--reference must have as many lines as {args.gen_subset} has "
+                f"sentences ({len(tokens)}), but has {len(text)}"
             )
-    scored = tokenised_bleu(tokens, references)
+    scored = tokenised_bleu(tokens, given, args.lowercase)
+    rates = error_rates(tokens, given) if args.phonemes else {}
     return {
         "BLEU": scored["score"],
         "signature": scored["signature"],
+        **{name: rate["score"] for name, rate in rates.items()},
         "mean length": sum(len(line.split()) for line in tokens) / len(tokens),
         "sentences/s": speed["sentences/s"],
     }
@@ -196,6 +211,8 @@ def parser() -> argparse.ArgumentParser:
     add("--work", help=f"folder of {command_of('recipe')}, instead of all others")
     add("--system", action="append", default=[], metavar="NAME=OPTIONS")
     add("--reference", action="append", default=[], help="tokenised; may be repeated")
+    add("--phonemes", action="store_true", help="error rates, too")
+    add("--lowercase", action="store_true", help="BLEU ignores case")
     add("--beams", default=BEAMS, help=f"default {BEAMS}")
     add("--gen-subset", default="test")
     add("--output", help="JSON file to write; rewritten when more is decoded")
@@ -225,6 +242,7 @@ def main() -> None:
             "options": words,
             "references": args.reference,
             "reference sha256": origin.sha256_of(*references),
+            **{name: True for name in ("phonemes", "lowercase") if getattr(args, name)},
             origin.MODELS: origin.stamps_of(words),
         }
         done, other = None, []
@@ -238,11 +256,14 @@ def main() -> None:
                 f"{args.output}.runs to decode anew, or repeat the first command"
             )
         if done is None:
-            done = one_run(folder, words, args.gen_subset, references)
+            done = one_run(folder, words, args, references)
             with new_file(result) as file:
                 json.dump({"job": job, **done}, file, indent=1)
         runs.append({"system": name, "beam": beam, **done})
         with new_file(args.output) as file:
             json.dump({"runs": runs}, file, ensure_ascii=False, indent=1)
     for found in runs:
-        print(f"{found['system']:<16} k = {found['beam']:<4} BLEU {found['BLEU']:.2f}")
+        scores = f"BLEU {found['BLEU']:.2f}"
+        if "WER" in found:
+            scores += f"   WER {found['WER']:.2f} %"
+        print(f"{found['system']:<16} k = {found['beam']:<4} {scores}")
