@@ -159,6 +159,7 @@ class SBTranslationConfig(TranslationConfig):
     sb_fp16: Any = "${common.fp16}"
     sb_fairseq_bf16: Any = "${common.bf16}"
     sb_amp: Any = "${common.amp}"
+    sb_disable_validation: Any = "${dataset.disable_validation}"
     num_shards: int = II("dataset.num_shards")
     sb_path: Optional[str] = II("common_eval.path")
     sb_restore_file: str = II("checkpoint.restore_file")
@@ -245,6 +246,11 @@ def check_partners(cfg: SBTranslationConfig) -> None:
         )
     if cfg.sb_probe < 0:
         raise ValueError(f"--sb-probe must be ≥ 0, but is {cfg.sb_probe} instead")
+    if cfg.sb_probe and cfg.sb_disable_validation is True:
+        raise ValueError(
+            "--sb-probe reads validation text, of which --disable-validation loads "
+            "none: leave one of the two out"
+        )
     asked = {
         "--sb-partner own": str(cfg.sb_partner) == "own",
         "--sb-partner-noise": bool(rate),

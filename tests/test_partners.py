@@ -205,6 +205,7 @@ def test_validation_meets_no_noise(gold_data, tmp_path, caplog):
     [
         (["--sb-partner-noise", "1.5"], r"--sb-partner-noise must be in \[0, 1\]"),
         (["--sb-probe", "-1"], "--sb-probe must be ≥ 0"),
+        (["--sb-probe", "5", "--disable-validation"], "reads validation text"),
     ],
 )
 def test_wrong_values_are_refused(gold_data, tmp_path, words, message):
