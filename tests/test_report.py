@@ -696,6 +696,38 @@ def test_the_sweep_scores_as_the_recipe_does(tmp_path, monkeypatch):
     assert (found["WER"], found["PER"]) == (50, 25)
 
 
+def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch):
+    """As the recipe decodes them: direction, seed and rescoring."""
+    work = tmp_path / "work"
+    put(work / "data" / "test.a-p.a.idx")
+    put(work / "text" / "test.p", "A B")
+    put(work / "results" / "sb.txt", "A B")
+    for row in "sb", "sb@2", "teacher-r2l":
+        put(work / row / "model.pt")
+    recipe = {"decode": [], "generate": [], "train": {}, "rescore": 2}
+    put(work / "recipe.json", json.dumps(recipe))
+    found = []
+
+    def decode(folder, words):
+        found.append(words)
+        put(folder / "generate-test.txt", "H-0\t0\tA B")
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_beam, "decode", decode)
+    rows = ["sb", "sb+rescored@2", "teacher-r2l"]
+    call(sweep_beam, "--work", work, "--beams", "2", "--rows", *rows)
+    paths = [words[words.index("--path") + 1] for words in found]
+    assert paths == [f"{work}/{row}/model.pt" for row in ("sb", "sb@2", "teacher-r2l")]
+    assert [" ".join(words).count("--sb-rescore 2") for words in found] == [0, 1, 0]
+    assert [words.count("r2l") for words in found] == [0, 0, 1]
+    runs = json.loads((work / "beam-sweep.json").read_text())["runs"]
+    assert [run["system"] for run in runs] == rows
+    with pytest.raises(FileNotFoundError, match=r"--rows sb@3 needs .*sb@3/model.pt"):
+        call(sweep_beam, "--work", work, "--rows", "sb@3")
+    with pytest.raises(ValueError, match="give its folder as --work"):
+        call(sweep_beam, "--rows", "sb")
+
+
 def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
     gold = put(tmp_path / "gold", *["W1 W2"] * 21)
     command = ["--data", data, "--reference", gold, "--output", tmp_path / "s.json"]

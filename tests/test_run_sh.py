@@ -18,7 +18,7 @@ from sbnmt_plugin.tools.recipes.step import Step, words_of
 
 PLAIN = (
     *("toy", "multi30k", "techdocs_zh_en", "wmt14_en_de", "wmt18_ru_en", "nist_zh_en"),
-    *("g2p_cmudict", "toy_sort", "toy_styles", "toy_swap"),
+    *("g2p_cmudict", "toy_clauses", "toy_sort", "toy_styles", "toy_swap"),
 )
 SMALL = ("multi30k", "techdocs_zh_en")
 COMMITTED = {f"examples/{name}/run.sh": [name] for name in PLAIN} | {

@@ -6,6 +6,7 @@ r"""Decode a test set with several beam sizes (Figure 8), skipping what is done.
         --system "SB-NMT=--path sb/model.pt" \
         [--beams 1,2,4,8,16] [options of fairseq-generate, as --lenpen 0.6]
     sbnmt sweep-beam --work work/toy          # systems and options of a recipe's run
+    sbnmt sweep-beam --work work/toy --rows sb-lambda0+rescored sb sb+rescored
 
 A beam counts the hypotheses of both directions, so SB-NMT has no beam of 1 and no odd
 one.  BLEU is the paper's, on tokens; --reference is tokenised text, and may be given
@@ -34,6 +35,13 @@ from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.recipes.settings import SCORE, search_options
+from sbnmt_plugin.tools.recipes.systems import (
+    BOTH,
+    SYSTEMS,
+    is_rescored,
+    split_name,
+    trained_as,
+)
 from sbnmt_plugin.tools.report.logs import read_generate_log
 from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.scoring import tokenised_bleu
@@ -42,6 +50,7 @@ from sbnmt_plugin.tools.translations import read_generated
 from sbnmt_plugin.tools.unfinished import new_file
 
 BEAMS = "1,2,4,8,16"
+SB = "SB-NMT"
 SET_HERE = ("--beam", "--results-path", "--nbest", "--sb-records", "--sb-trace")
 
 
@@ -104,6 +113,28 @@ def plan(systems: dict[str, list[str]], beams: list[int]) -> list[tuple[str, int
     ]
 
 
+def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
+    """What tells a recipe's row from others in the search.
+
+    Raises:
+        FileNotFoundError: it is not trained.
+        ValueError: there is no such row.
+    """
+    base, _ = split_name(name)
+    path, direction = work / trained_as(name) / "model.pt", SYSTEMS[base].direction
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"--rows {name} needs {path}, which is not there: {command_of('recipe')} "
+            f"with --rows {trained_as(name)} trains it"
+        )
+    words = ["--path", str(path)]
+    if direction != BOTH:
+        words += ["--sb-direction", direction]
+    if is_rescored(name):
+        words += ["--sb-rescore", str(settings.get("rescore", 1))]
+    return words
+
+
 def from_work(args: argparse.Namespace) -> list[str]:
     """Fill in what the user did not give from a recipe's folder.
 
@@ -126,16 +157,13 @@ def from_work(args: argparse.Namespace) -> list[str]:
         given = References(work / "text", target, scored["references"])
         args.reference = [str(path) for path in given.files()]
     args.output = args.output or str(work / "beam-sweep.json")
+    for name in args.rows:
+        args.system.append(f"{name}={shlex.join(row_options(work, settings, name))}")
     if not args.system:
-        for name, folder, extra in (
-            ("L2R", "teacher-l2r", "--sb-direction l2r"),
-            ("R2L", "teacher-r2l", "--sb-direction r2l"),
-            ("SB-NMT", "sb", ""),
-        ):
-            path = work / folder / "model.pt"
-            if path.is_file():
-                options = f"--path {shlex.quote(str(path))} {extra}"
-                args.system.append(f"{name}={options.strip()}")
+        for title, row in ("L2R", "teacher-l2r"), ("R2L", "teacher-r2l"), (SB, "sb"):
+            if (work / row / "model.pt").is_file():
+                found = row_options(work, settings, row)
+                args.system.append(f"{title}={shlex.join(found)}")
     if "--beam" in words:
         place = words.index("--beam")
         del words[place : place + 2]
@@ -210,6 +238,7 @@ def parser() -> argparse.ArgumentParser:
     add("--data", help="binarised data, as for fairseq-generate")
     add("--work", help=f"folder of {command_of('recipe')}, instead of all others")
     add("--system", action="append", default=[], metavar="NAME=OPTIONS")
+    add("--rows", nargs="+", default=[], metavar="ROW", help="of --work, as systems")
     add("--reference", action="append", default=[], help="tokenised; may be repeated")
     add("--phonemes", action="store_true", help="error rates, too")
     add("--lowercase", action="store_true", help="BLEU ignores case")
@@ -222,6 +251,10 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     args, others = parser().parse_known_args()
     refuse_own(others)
+    if args.rows and args.work is None:
+        raise ValueError(
+            "--rows are those of a recipe's run: give its folder as --work"
+        )
     if args.work is not None:
         others = [*from_work(args), *others]  # the user's come last and win
     for flag in ("data", "system", "reference", "output"):

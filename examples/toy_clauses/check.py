@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Say what interaction is worth beside larger beams, by how many clauses are open.
+
+    check.py --work work/toy_clauses [--json FILE]
+
+Reads what `sbnmt sweep-beam --work work/toy_clauses --rows …` has decoded, and shows of
+every row and beam how many of the sentences are right, word for word, in percent: those
+that one direction can write alone, and those in which one, two or three clauses stay
+open to each.  Expected is that interaction with the smallest beam gets more of those
+with three right than the twin without gets of them, rescored, with a beam of 4, and
+that a larger beam helps the twin.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
+from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
+from sbnmt_plugin.tools.translations import read_generated
+
+KINDS = ("alone", "1 open", "2 open", "3 open")
+SB, TWIN = "sb", "sb-lambda0+rescored"
+Shares = dict[str, float]
+
+
+def kind_of(source: str) -> str:
+    """How many clauses stay open to each direction, by the marker and the commas."""
+    marker, *words = source.split()
+    count = words.count(",") + 1
+    return KINDS[count // 2] if marker == "both" else KINDS[0]
+
+
+def right(answers: list[str], sources: list[str], gold: list[str]) -> Shares:
+    """Sentences that are as the reference, in percent, by kind."""
+    found = defaultdict(list)
+    for answer, source, text in zip(answers, sources, gold, strict=True):
+        found[kind_of(source)].append(answer.split() == text.split())
+    return {kind: 100 * sum(each) / len(each) for kind, each in found.items()}
+
+
+def decoded(work: Path) -> dict[tuple[str, int], list[str]]:
+    """Answers by row and beam.
+
+    Raises:
+        ValueError: the sweep has not been run.
+    """
+    output = work / "beam-sweep.json"
+    with as_written(output, "run sbnmt sweep-beam as README.md says"):
+        runs = json.loads(output.read_text(encoding="utf-8"))["runs"]
+    names = list(dict.fromkeys(run["system"] for run in runs))
+    answers = {}
+    for run in runs:
+        name, beam = run["system"], run["beam"]
+        folder = Path(f"{output}.runs") / f"{names.index(name)}-beam-{beam}"
+        found = sorted(read_generated(folder / "generate-test.txt").items())
+        answers[name, beam] = [remove_bpe(text) for _, text in found]
+    return answers
+
+
+def verdicts(shares: dict[tuple[str, int], Shares]) -> list[tuple[str, bool]]:
+    """What is expected, and whether it holds."""
+    hard = KINDS[-1]
+    beams = sorted(beam for name, beam in shares if name == TWIN)
+    reads, twin = shares[SB, 2][hard], {b: shares[TWIN, b][hard] for b in beams}
+    first, last = beams[0], beams[-1]
+    return [
+        (
+            f"{hard}: {SB} with a beam of 2 {reads:.1f} % > {TWIN} with 4 "
+            f"{twin[4]:.1f} %",
+            reads > twin[4],
+        ),
+        (
+            f"{hard}: {TWIN} with {last} {twin[last]:.1f} % > with {first} "
+            f"{twin[first]:.1f} %",
+            twin[last] > twin[first],
+        ),
+    ]
+
+
+def main() -> None:
+    args = measuring_parser(__doc__).parse_args()
+    text = args.work / "text"
+    sources, gold = (read_lines(text / f"test.{end}") for end in ("src", "tgt"))
+    shares = {
+        run: right(answers, sources, gold)
+        for run, answers in decoded(args.work).items()
+    }
+    cells = [
+        [name, str(beam), *(f"{found[kind]:.1f}" for kind in KINDS)]
+        for (name, beam), found in shares.items()
+    ]
+    numbers = [
+        {"row": name, "beam": beam, **found} for (name, beam), found in shares.items()
+    ]
+    print(table_text(["right, %", "beam", *KINDS], cells, numbers, args.json))
+    words, status = conclusion(verdicts(shares))
+    print(words)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
