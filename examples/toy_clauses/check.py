@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Say what interaction is worth beside larger beams, by how many clauses are open.
 
-    check.py --work work/toy_clauses [--json FILE]
+    check.py --work work/toy_clauses [--json FILE] [--plot NAME]
 
 Reads what `sbnmt sweep-beam --work work/toy_clauses --rows …` has decoded, and shows of
 every row and beam how many of the sentences are right, word for word, in percent: those
 that one direction can write alone, and those in which one, two or three clauses stay
 open to each.  Expected is that interaction with the smallest beam gets more of those
 with three right than the twin without gets of them, rescored, with a beam of 4, and
-that a larger beam helps the twin.
+that a larger beam helps the twin.  With --plot NAME also NAME.svg is drawn.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
+from sbnmt_plugin.tools.unfinished import new_file
 
 KINDS = ("alone", "1 open", "2 open", "3 open")
 SB, TWIN = "sb", "sb-lambda0+rescored"
@@ -81,8 +83,28 @@ def verdicts(shares: dict[tuple[str, int], Shares]) -> list[tuple[str, bool]]:
     ]
 
 
+def plot(shares: dict[tuple[str, int], Shares], name: str) -> None:
+    """Draw the shares of both rows against the beam, to NAME.svg."""
+    quiet.only_warnings("matplotlib")
+    from sbnmt_plugin.tools.report.figures import beam_sweep
+
+    titles = {SB: "interaction", TWIN: "none, rescored"}
+    series = {
+        f"{title}, {kind}": (
+            [beam for row, beam in shares if row == name],
+            [found[kind] for (row, _), found in shares.items() if row == name],
+        )
+        for name, title in titles.items()
+        for kind in KINDS[1:]
+    }
+    with new_file(f"{name}.svg", "wb") as file:
+        file.write(beam_sweep(series, "sentences right, %").svg)
+
+
 def main() -> None:
-    args = measuring_parser(__doc__).parse_args()
+    parser = measuring_parser(__doc__)
+    parser.add_argument("--plot", metavar="NAME", help="draw it to NAME.svg")
+    args = parser.parse_args()
     text = args.work / "text"
     sources, gold = (read_lines(text / f"test.{end}") for end in ("src", "tgt"))
     shares = {
@@ -97,6 +119,8 @@ def main() -> None:
         {"row": name, "beam": beam, **found} for (name, beam), found in shares.items()
     ]
     print(table_text(["right, %", "beam", *KINDS], cells, numbers, args.json))
+    if args.plot:
+        plot(shares, args.plot)
     words, status = conclusion(verdicts(shares))
     print(words)
     sys.exit(status)

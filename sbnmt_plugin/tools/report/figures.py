@@ -128,8 +128,10 @@ def by_length(
     return finish(canvas, "by-length", caption)
 
 
-def beam_sweep(runs: dict[str, tuple[list[int], list[float]]]) -> Figure:
-    """Figure 8: BLEU against beam size."""
+def beam_sweep(
+    runs: dict[str, tuple[list[int], list[float]]], score: str = "BLEU"
+) -> Figure:
+    """Figure 8: BLEU, or another score, against beam size."""
     with matplotlib.rc_context(style()):
         canvas, (axis,) = canvas_of(1, 3.0)
         looks = colours(list(runs))
@@ -142,10 +144,10 @@ def beam_sweep(runs: dict[str, tuple[list[int], list[float]]]) -> Figure:
         axis.xaxis.set_minor_locator(ticker.NullLocator())
         axis.margins(x=0.05, y=0.12)
         axis.set_xlabel("beam size k (hypotheses per sentence, over both directions)")
-        axis.set_ylabel("BLEU")
+        axis.set_ylabel(score)
         legend_above(canvas, axis)
     caption = (
-        "BLEU against beam size (the paper's Figure 8). SB-NMT needs at least one "
+        f"{score} against beam size (the paper's Figure 8). SB-NMT needs at least one "
         "hypothesis a direction, so its greedy search has k = 2. The vertical axis "
         "does not start at 0."
     )
