@@ -37,7 +37,9 @@ def p_of(runs, rivals, metric=bleu):
     return found["row"]["it"]
 
 
-@pytest.mark.parametrize("metric", [bleu, BLEU, WordErrorRate], ids=str)
+@pytest.mark.parametrize(
+    "metric", [bleu, BLEU, WordErrorRate], ids=["tokens", "text", "WER"]
+)
 def test_the_score_of_all_seeds_is_that_of_one_long_text(metric):
     runs = [answers(seed, 0.2) for seed in (1, 2, 3)]
     pooled = of_all_seeds(metric()).corpus_score(seeds_together(runs), [RIGHT])
