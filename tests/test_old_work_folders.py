@@ -51,8 +51,17 @@ def begun(monkeypatch):
     return found
 
 
+def files(work):
+    """Which files there are, and when each was written (reading changes st_atime)."""
+    return {
+        path: (path.stat().st_ino, path.stat().st_mtime_ns, path.stat().st_size)
+        for path in work.rglob("*")
+        if path.is_file()
+    }
+
+
 def test_what_0_1_0_has_finished_is_done_and_only_printed(work, begun, capsys):
-    before = {path: path.stat() for path in work.rglob("*") if path.is_file()}
+    before = files(work)
     call(run_recipe, OLD, "--work", work)
     assert begun == []
     table = json.loads((work / "table.json").read_text())
@@ -62,8 +71,7 @@ def test_what_0_1_0_has_finished_is_done_and_only_printed(work, begun, capsys):
     assert (rows["sb"]["updates"], rows["sb"]["commits"]) == (1466, ["9e98947"])
     assert rows["sb"]["reading"]["as trained"] == 0.209
     assert "93.07" in capsys.readouterr().out
-    after = {path: path.stat() for path in work.rglob("*") if path.is_file()}
-    written = {path.name for path in after if after[path] != before.get(path)}
+    written = {path.name for path, _ in files(work).items() - before.items()}
     assert written <= {"recipe.json", "table.json", ".lock"}
     call(show_table, "--recipe", OLD, "--work", work)
     assert "93.07" in capsys.readouterr().out
