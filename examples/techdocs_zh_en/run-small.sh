@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make the results table of techdocs_zh_en-small from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, transformer-pl, transformer-pl-pr, rnmt, rerank,
-# abd, abd-two, sb-lambda0, sb, sb-six, sb-finetuned.
+# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, sb-lambda0,
+# sb-lambda0+rescored, sb-same, sb-same+rescored.
 #
 # usage: examples/techdocs_zh_en/run-small.sh WORK DATA
 #   WORK: a new folder (default: work/techdocs_zh_en-small)
@@ -21,48 +21,43 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # what all trainings share
 train=(
   --user-dir sbnmt_plugin --task sb_translation
-  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1 --dropout 0.1
-  --weight-decay 0.0001 --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 0
-  --lr 0.002 --lr-scheduler inverse_sqrt --label-smoothing 0.1 --update-freq 2
-  --keep-last-epochs 2 --eval-bleu
-  --eval-bleu-args '{"beam": 2, "max_len_a": 0, "max_len_b": 10}' --eval-bleu-remove-bpe
-  --best-checkpoint-metric bleu --maximize-best-checkpoint-metric --max-epoch 2
-  --num-workers 0 --cpu --distributed-world-size 1
+  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
+  --share-all-embeddings --dropout 0.1 --weight-decay 0 --optimizer adam
+  --adam-betas '(0.9, 0.98)' --clip-norm 0 --lr 0.003 --lr-scheduler polynomial_decay
+  --warmup-updates 400 --label-smoothing 0.1 --update-freq 1 --keep-last-epochs 1
+  --eval-bleu --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+  --max-epoch 6 --cpu --sb-autocast --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
+  --encoder-layers 2 --encoder-attention-heads 4 --decoder-embed-dim 128
+  --decoder-ffn-embed-dim 256 --decoder-layers 2 --decoder-attention-heads 4
+  --distributed-world-size 1
 )
 
-# and those of transformer_tiny
-transformer_tiny=(
-  "${train[@]}" --arch transformer_tiny --share-all-embeddings --warmup-updates 4
-  --max-tokens 512
-)
+# and those of transformer
+transformer=("${train[@]}" --arch transformer --max-tokens 3000)
 
-# and those of abd_transformer_tiny
-abd_transformer_tiny=(
-  "${train[@]}" --arch abd_transformer_tiny --share-all-embeddings --warmup-updates 4
-  --max-tokens 1024
-)
-
-# and those of sb_transformer_tiny
-sb_transformer_tiny=(
-  "${train[@]}" --arch sb_transformer_tiny --sb-fusion tanh --share-all-embeddings
-  --max-tokens 1024
+# and those of sb_transformer
+sb_transformer=(
+  "${train[@]}" --arch sb_transformer --sb-fusion tanh --max-tokens 6000
+  --total-num-update 4600 --sb-probe 500
 )
 
 # what all searches share
-search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 0 --max-len-b 10 --max-tokens 4000)
+search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10)
 
 # how every row is scored
-score=(--text "$work/text" --target en --detokenise en)
+score=(--text "$work/text" --target en --lowercase --detokenise en)
 
 # A new folder: nothing of another run shall be taken for this one's
 mkdir -p "$(dirname "$work")"
 mkdir "$work" "$work/results"
 
 # Tokenise the raw text
-sbnmt prepare examples/techdocs_zh_en --output "$work/text" --first 300 --data "$data"
+sbnmt prepare examples/techdocs_zh_en --output "$work/text" --first 65500 \
+  --words 12 60 --lowercase --data "$data"
 
 # Learn byte-pair merges of zh and en
-sbnmt bpe learn --merges 300 \
+sbnmt bpe learn --merges 8000 \
   --codes "$work/bpe/codes" "$work/text/train.zh" "$work/text/train.en"
 
 # Split the words of zh by them
@@ -81,33 +76,33 @@ sbnmt binarise -s zh -t en --destdir "$work/data" --trainpref "$work/bpe/train" 
   --joined-dictionary
 
 # Train teacher-l2r: Transformer, L2R
-fairseq-train "$work/data" "${transformer_tiny[@]}" --save-dir "$work/teacher-l2r" \
-  --sb-direction l2r
+fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-l2r" \
+  --sb-direction l2r --total-num-update 2310
 
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/teacher-l2r/model.pt" --last 2 \
-  --or-fewer "$work/teacher-l2r"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
 
 # Pseudo targets: the L2R teacher's translations
 sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
-  --sb-direction l2r --input "$work/bpe/train.zh" --output "$work/pseudo/l2r.tsv"
+  --sb-direction l2r --max-tokens 16000 --input "$work/bpe/train.zh" \
+  --output "$work/pseudo/l2r.tsv"
 
 # Train teacher-r2l: Transformer, R2L
-fairseq-train "$work/data" "${transformer_tiny[@]}" --save-dir "$work/teacher-r2l" \
-  --sb-direction r2l
+fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-r2l" \
+  --sb-direction r2l --total-num-update 2310
 
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/teacher-r2l/model.pt" --last 2 \
-  --or-fewer "$work/teacher-r2l"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
 
 # Pseudo targets: the R2L teacher's translations
 sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
-  --sb-direction r2l --input "$work/bpe/train.zh" --output "$work/pseudo/r2l.tsv"
+  --sb-direction r2l --max-tokens 16000 --input "$work/bpe/train.zh" \
+  --output "$work/pseudo/r2l.tsv"
 
 # Translate the test set with teacher-l2r
 fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
-  --sb-direction l2r --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/teacher-l2r.jsonl" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/teacher-l2r.jsonl" \
   --results-path "$work/results/teacher-l2r.generate"
 
 # Score teacher-l2r
@@ -116,13 +111,22 @@ sbnmt evaluate "$work/results/teacher-l2r.generate" "${score[@]}" \
 
 # Translate the test set with teacher-r2l
 fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
-  --sb-direction r2l --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/teacher-r2l.jsonl" \
+  --sb-direction r2l --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/teacher-r2l.jsonl" \
   --results-path "$work/results/teacher-r2l.generate"
 
 # Score teacher-r2l
 sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
   --output "$work/results/teacher-r2l.json"
+
+# Translate the test set with both teachers together
+sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
+  --r2l "$work/teacher-r2l/model.pt" --max-tokens 4000 --beam 10 \
+  --input "$work/bpe/test.zh" --output "$work/results/rerank.tsv"
+
+# Score rerank
+sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
+  --output "$work/results/rerank.json"
 
 # Join gold text and pseudo targets: y_g and y_pl, a pair each
 sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
@@ -136,103 +140,21 @@ sbnmt binarise -s zh -t en --destdir "$work/data-pl" \
   --joined-dictionary
 
 # Train transformer-pl: Transformer, y_g + y_pl
-fairseq-train "$work/data-pl" "${transformer_tiny[@]}" \
-  --save-dir "$work/transformer-pl" --sb-direction l2r
+fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
+  --sb-direction l2r --total-num-update 4500
 
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/transformer-pl/model.pt" --last 2 \
-  --or-fewer "$work/transformer-pl"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
 
 # Translate the test set with transformer-pl
 fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.pt" \
-  --sb-direction l2r --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/transformer-pl.jsonl" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/transformer-pl.jsonl" \
   --results-path "$work/results/transformer-pl.generate"
 
 # Score transformer-pl
 sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
   --output "$work/results/transformer-pl.json"
-
-# Join gold text and pseudo targets: y_g, y_pl and y_pr, a pair each
-sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
-  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
-  --output "$work/examples/pl-pr/train" --pairs pl-pr
-
-# Binarise them, with the gold text's dictionaries
-sbnmt binarise -s zh -t en --destdir "$work/data-pl-pr" \
-  --trainpref "$work/examples/pl-pr/train" --validpref "$work/bpe/valid" \
-  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
-  --joined-dictionary
-
-# Train transformer-pl-pr: Transformer, y_g + y_pl + y_pr
-fairseq-train "$work/data-pl-pr" "${transformer_tiny[@]}" \
-  --save-dir "$work/transformer-pl-pr" --sb-direction l2r
-
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/transformer-pl-pr/model.pt" --last 2 \
-  --or-fewer "$work/transformer-pl-pr"
-
-# Translate the test set with transformer-pl-pr
-fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl-pr/model.pt" \
-  --sb-direction l2r --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/transformer-pl-pr.jsonl" \
-  --results-path "$work/results/transformer-pl-pr.generate"
-
-# Score transformer-pl-pr
-sbnmt evaluate "$work/results/transformer-pl-pr.generate" "${score[@]}" \
-  --output "$work/results/transformer-pl-pr.json"
-
-# Train rnmt: RNMT
-fairseq-train "$work/data" "${train[@]}" --save-dir "$work/rnmt" --arch lstm \
-  --sb-direction l2r --warmup-updates 4 --max-tokens 512 --encoder-embed-dim 32 \
-  --decoder-embed-dim 32 --decoder-out-embed-dim 32
-
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/rnmt/model.pt" --last 2 --or-fewer "$work/rnmt"
-
-# Translate the test set with rnmt
-fairseq-generate "$work/data" "${search[@]}" --path "$work/rnmt/model.pt" \
-  --sb-direction l2r --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/rnmt.jsonl" --results-path "$work/results/rnmt.generate"
-
-# Score rnmt
-sbnmt evaluate "$work/results/rnmt.generate" "${score[@]}" \
-  --output "$work/results/rnmt.json"
-
-# Translate the test set with both teachers together
-sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
-  --r2l "$work/teacher-r2l/model.pt" --beam 10 --input "$work/bpe/test.zh" \
-  --output "$work/results/rerank.tsv"
-
-# Score rerank
-sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
-  --output "$work/results/rerank.json"
-
-# Join gold text and pseudo targets: y_g and y_pr, a triple a sentence
-sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
-  --pseudo-r2l "$work/pseudo/r2l.tsv" --output "$work/examples/one/train" \
-  --triples one
-
-# Binarise them, with the gold text's dictionaries
-sbnmt binarise -s zh -t en --destdir "$work/data-one" \
-  --trainpref "$work/examples/one/train" --validpref "$work/bpe/valid" \
-  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
-  --joined-dictionary
-
-# Train abd: ABD-NMT, one triple
-fairseq-train "$work/data-one" "${abd_transformer_tiny[@]}" --save-dir "$work/abd"
-
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/abd/model.pt" --last 2 --or-fewer "$work/abd"
-
-# Translate the test set with abd
-fairseq-generate "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
-  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/abd.jsonl" --results-path "$work/results/abd.generate"
-
-# Score abd
-sbnmt evaluate "$work/results/abd.generate" "${score[@]}" \
-  --output "$work/results/abd.json"
 
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
@@ -245,33 +167,16 @@ sbnmt binarise -s zh -t en --destdir "$work/data-two" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
   --joined-dictionary
 
-# Train abd-two: ABD-NMT, two triples
-fairseq-train "$work/data-two" "${abd_transformer_tiny[@]}" --save-dir "$work/abd-two"
-
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/abd-two/model.pt" --last 2 --or-fewer "$work/abd-two"
-
-# Translate the test set with abd-two
-fairseq-generate "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
-  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/abd-two.jsonl" \
-  --results-path "$work/results/abd-two.generate"
-
-# Score abd-two
-sbnmt evaluate "$work/results/abd-two.generate" "${score[@]}" \
-  --output "$work/results/abd-two.json"
-
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
-fairseq-train "$work/data-two" "${sb_transformer_tiny[@]}" \
-  --save-dir "$work/sb-lambda0" --sb-lambda 0 --warmup-updates 4
+fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
+  --sb-lambda 0
 
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/sb-lambda0/model.pt" --last 2 \
-  --or-fewer "$work/sb-lambda0"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
 
 # Translate the test set with sb-lambda0
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
-  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
   --sb-records "$work/results/sb-lambda0.jsonl" \
   --results-path "$work/results/sb-lambda0.generate"
 
@@ -279,107 +184,54 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" 
 sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
   --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
 
-# Train sb: SB-NMT, tanh, λ = 0.1, two triples
-fairseq-train "$work/data-two" "${sb_transformer_tiny[@]}" --save-dir "$work/sb" \
-  --sb-lambda 0.1 --warmup-updates 4
+# Train sb-same: SB-NMT, λ = 1, two triples, half of the partners dropped, a third with
+# one text
+fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-same" \
+  --sb-lambda 1 --sb-future-dropout 0 --sb-partner-dropout 0.5 --sb-same-text 0.33
 
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/sb/model.pt" --last 2 --or-fewer "$work/sb"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-same/model.pt"
 
-# Translate the test set with sb
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
-  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb.jsonl" --results-path "$work/results/sb.generate"
+# Translate the test set with sb-same
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-same/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-same.jsonl" \
+  --results-path "$work/results/sb-same.generate"
 
-# Score sb
-sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
-  --records "$work/results/sb.jsonl" --output "$work/results/sb.json"
+# Score sb-same
+sbnmt evaluate "$work/results/sb-same.generate" "${score[@]}" \
+  --records "$work/results/sb-same.jsonl" --output "$work/results/sb-same.json"
 
-# Join gold text and pseudo targets: six triples a sentence
-sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
-  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
-  --output "$work/examples/six/train" --triples six
+# Translate the test set with sb-lambda0+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
+  --results-path "$work/results/sb-lambda0+rescored.generate"
 
-# Binarise them, with the gold text's dictionaries
-sbnmt binarise -s zh -t en --destdir "$work/data-six" \
-  --trainpref "$work/examples/six/train" --validpref "$work/bpe/valid" \
-  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
-  --joined-dictionary
+# Score sb-lambda0+rescored
+sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0+rescored.jsonl" \
+  --output "$work/results/sb-lambda0+rescored.json"
 
-# Train sb-six: SB-NMT, tanh, λ = 0.1, six triples
-fairseq-train "$work/data-six" "${sb_transformer_tiny[@]}" --save-dir "$work/sb-six" \
-  --sb-lambda 0.1 --warmup-updates 4
+# Translate the test set with sb-same+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-same/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-same+rescored.jsonl" \
+  --results-path "$work/results/sb-same+rescored.generate"
 
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/sb-six/model.pt" --last 2 --or-fewer "$work/sb-six"
+# Score sb-same+rescored
+sbnmt evaluate "$work/results/sb-same+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-same+rescored.jsonl" \
+  --output "$work/results/sb-same+rescored.json"
 
-# Translate the test set with sb-six
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
-  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-six.jsonl" \
-  --results-path "$work/results/sb-six.generate"
+# What the interaction is worth to sb-same in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-same/model.pt" \
+  --input "$work/bpe/test.zh" --reference "$work/text/test.en" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-same.json" --lowercase
 
-# Score sb-six
-sbnmt evaluate "$work/results/sb-six.generate" "${score[@]}" \
-  --records "$work/results/sb-six.jsonl" --output "$work/results/sb-six.json"
-
-# Train sb-finetuned: SB-NMT from the teacher, two triples
-fairseq-train "$work/data-two" "${sb_transformer_tiny[@]}" \
-  --save-dir "$work/sb-finetuned" --finetune-from-model "$work/teacher-l2r/model.pt" \
-  --sb-lambda 0.1 --warmup-updates 2
-
-# The average of its last 2 checkpoints is the model
-sbnmt average --output "$work/sb-finetuned/model.pt" --last 2 \
-  --or-fewer "$work/sb-finetuned"
-
-# Translate the test set with sb-finetuned
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-finetuned/model.pt" \
-  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-finetuned.jsonl" \
-  --results-path "$work/results/sb-finetuned.generate"
-
-# Score sb-finetuned
-sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
-  --records "$work/results/sb-finetuned.jsonl" \
-  --output "$work/results/sb-finetuned.json"
-
-# What the interaction is worth to abd in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
-  --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
-  --json "$work/results/interaction/abd.json"
-
-# What the interaction is worth to abd-two in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
-  --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
-  --json "$work/results/interaction/abd-two.json"
-
-# What the interaction is worth to sb in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
-  --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
-  --json "$work/results/interaction/sb.json"
-
-# How much the streams of sb read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 --cpu \
-  --json "$work/results/reading/sb.json"
-
-# What the interaction is worth to sb-six in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
-  --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
-  --json "$work/results/interaction/sb-six.json"
-
-# How much the streams of sb-six read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-six/model.pt" --max-tokens 4000 \
-  --cpu --json "$work/results/reading/sb-six.json"
-
-# What the interaction is worth to sb-finetuned in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" \
-  --path "$work/sb-finetuned/model.pt" --input "$work/bpe/test.zh" \
-  --reference "$work/text/test.en" \
-  --json "$work/results/interaction/sb-finetuned.json"
-
-# How much the streams of sb-finetuned read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-finetuned/model.pt" \
-  --max-tokens 4000 --cpu --json "$work/results/reading/sb-finetuned.json"
+# How much the streams of sb-same read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-same/model.pt" --max-tokens 4000 \
+  --cpu --json "$work/results/reading/sb-same.json"
 
 # The table
 sbnmt table --recipe examples/techdocs_zh_en --small --work "$work"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -324,8 +325,14 @@ class Preparation:
         self.raw = raw
         self.output = Path(args.output)
         self.first = args.first
+        self.words = args.words
         self.lowercase = args.lowercase
         self.workers = args.workers
+
+    def wanted(self, row: Row) -> bool:
+        """Whether a tokenised row's first target is as long as is asked for."""
+        least, most = self.words or (0, math.inf)
+        return least <= len(row[1].split()) <= most
 
     def tokenised(self, rows: Iterable[Row], references: int = 1) -> Iterator[Row]:
         languages = (self.corpus.source, *[self.corpus.target] * references)
@@ -343,7 +350,7 @@ class Preparation:
         ):
             for pair in tqdm(self.tokenised(rows), unit="pair", leave=False):
                 read += 1
-                if self.corpus.limits.keep(pair):
+                if self.wanted(pair) and self.corpus.limits.keep(pair):
                     kept += 1
                     source.write(pair[0] + "\n")
                     target.write(pair[1] + "\n")
@@ -352,12 +359,20 @@ class Preparation:
     def held_out(self, split: str, parts: tuple[Part, ...]) -> None:
         """Write a validation or test set; the file that tells it is done comes last."""
         raw: list[Row] = []
+        tokens: list[Row] = []
         sizes = []
         for part in parts:
             rows = [*rows_of(self.raw.find(part), self.first)]
-            raw += rows
-            sizes.append(f"{part.name or split}\t{len(rows)}")
-        tokens = [*self.tokenised(raw, len(raw[0]) - 1)]
+            both = zip(rows, self.tokenised(rows, len(rows[0]) - 1))
+            kept = [pair for pair in both if self.wanted(pair[1])]
+            raw += [row for row, _ in kept]
+            tokens += [row for _, row in kept]
+            sizes.append(f"{part.name or split}\t{len(kept)}")
+        if not raw:
+            raise ValueError(
+                f"--words {self.words[0]} {self.words[1]} must leave sentences, but "
+                f"{split} has none of such a length"
+            )
         print(f"{split}: {len(raw)} sentences", file=sys.stderr)
         if len(parts) > 1:
             write_lines(self.output / f"{split}.sets", sizes)
@@ -380,6 +395,13 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
     parser.add_argument("--output", required=True, help="folder to write")
     parser.add_argument("--lowercase", action="store_true")
     parser.add_argument("--first", type=int, help="read so many lines of each file")
+    parser.add_argument(
+        "--words",
+        type=int,
+        nargs=2,
+        metavar=("MIN", "MAX"),
+        help="of all sets, keep sentences whose target (the first) has so many tokens",
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     if not licensed:
         parser.add_argument(
@@ -396,6 +418,11 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
         value = getattr(args, name)
         if value is not None and value < 1:
             raise ValueError(f"--{name} must be ≥ 1, but is {value} instead")
+    least, most = args.words or (1, 1)
+    if not 1 <= least <= most:
+        raise ValueError(
+            f"--words must be 1 ≤ MIN ≤ MAX, but are {least} {most} instead"
+        )
     return args
 
 
