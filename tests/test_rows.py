@@ -92,7 +92,8 @@ def test_no_recipe_gives_abd_what_it_refuses(folder):
             continue
         for name in "abd", "abd-two":
             options = recipes.training_options(recipe, name)
-            assert not [flag for flag in options if flag.startswith("--sb-")]
+            found = {flag for flag in options if flag.startswith("--sb-")}
+            assert found <= {"--sb-autocast"}  # the task's, for any model
 
 
 def test_pseudo_targets_are_made_of_the_teachers_that_a_row_needs():
@@ -265,6 +266,37 @@ def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
     assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-r2l", "sb"]
     with pytest.raises(ValueError, match="row rerank needs `teachers: two`"):
         call(run_recipe, folder, "--work", tmp_path / "work", "--rows", "rerank")
+
+
+def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatch):
+    """What it teaches can go on from it; both are the chain's cost, and it once."""
+    trainings = {}
+
+    def run(self, step):
+        if step.name.startswith("train/"):
+            trainings[step.name] = " ".join(map(str, step.words))
+        return in_process.run(self, step)
+
+    monkeypatch.setattr(runner.Runner, "run", run)
+    folder = in_process.write_recipe(tmp_path / "recipe")
+    work, one = tmp_path / "work", ("--teachers", "one")
+    asked = ("--rows", "teacher-both", "sb-lambda0-finetuned")
+    call(run_recipe, folder, "--work", work, *one, *asked)
+    assert [*trainings] == ["train/teacher-both", "train/sb-lambda0-finetuned"]
+    begins = f"--finetune-from-model {work}/teacher-both/model.pt"
+    assert begins in trainings["train/sb-lambda0-finetuned"]
+    table = json.loads((work / "table.json").read_text())
+    assert table["command"].endswith(f"{folder} --teachers one")
+    call(show_table, "--recipe", folder, "--work", work, *one)
+    assert json.loads((work / "table.json").read_text())["rows"] == table["rows"]
+    for tool in (run_recipe, show_table):
+        words = ["--recipe", folder] if tool is show_table else [folder]
+        with pytest.raises(ValueError, match=r"--teachers otherwise \(teachers differ"):
+            call(tool, *words, "--work", work)
+    settings = recipes.load_recipe(folder, small=False, teachers="one")
+    needed = results.needs(settings, "sb-lambda0-finetuned")
+    assert needed == ["train-teacher-both", "pseudo-l2r", "pseudo-r2l"]
+    assert recipes.load_recipe(folder, small=False)["teachers"] == "two"
 
 
 class Noted(runner.Runner):

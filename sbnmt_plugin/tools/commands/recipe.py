@@ -32,7 +32,12 @@ from sbnmt_plugin.tools.recipes.recorder import DATA, Recorder
 from sbnmt_plugin.tools.recipes.results import write_table
 from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.script import Heading, render
-from sbnmt_plugin.tools.recipes.settings import find_recipe, load_recipe
+from sbnmt_plugin.tools.recipes.settings import (
+    add_setting,
+    find_recipe,
+    load_recipe,
+    setting,
+)
 from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS, rows
 from sbnmt_plugin.tools.recipes.table import render as render_table
 from sbnmt_plugin.tools.recipes.work_folder import claim, same_recipe
@@ -53,7 +58,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("recipe", help="its name, or its folder")
     parser.add_argument("--work", help="folder to write to")
     parser.add_argument("--data", help="folder of raw files, where the recipe asks")
-    parser.add_argument("--small", action="store_true", help="the small setting")
+    add_setting(parser)
     parser.add_argument(
         "--rows",
         nargs="+",
@@ -111,7 +116,7 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     args = parse()
     folder = find_recipe(args.recipe)
-    settings = load_recipe(folder, args.small)
+    settings = load_recipe(folder, args.small, args.teachers)
     names = rows(args.rows or settings["rows"])
     if args.print:
         print(script(folder, settings, names, args), end="")
@@ -126,11 +131,10 @@ def script(
     recorder = Recorder()
     recipe = Recipe(recorder, folder, settings, DATA if settings["data"] else None)
     recipe.run(names, jobs=1)
-    small = ["--small"] * args.small
-    recipe.table(small)
+    recipe.table(setting(args))
     heading = Heading(
         recipe=folder,
-        options=[*small, *(["--rows", *args.rows] if args.rows else [])],
+        options=setting(args) + (["--rows", *args.rows] if args.rows else []),
         rows=names,
         suffix="-small" * args.small,
         data=settings["data"],
@@ -159,6 +163,6 @@ def run(
         if args.pseudo:
             recipe.start_from(Path(args.pseudo))
         recipe.run(names, jobs)
-    called = f"{command_of('recipe')} {args.recipe}" + " --small" * args.small
+    called = " ".join([command_of("recipe"), args.recipe, *setting(args)])
     table = write_table(work, settings, called)
     print("\n" + render_table(table), end="", flush=True)

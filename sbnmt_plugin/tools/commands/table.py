@@ -13,6 +13,7 @@ it cost, where the recipe's driver has run; it is kept in WORK/table.json.
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,12 @@ from typing import Any
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.results import write_table
-from sbnmt_plugin.tools.recipes.settings import find_recipe, load_recipe
+from sbnmt_plugin.tools.recipes.settings import (
+    add_setting,
+    find_recipe,
+    load_recipe,
+    setting,
+)
 from sbnmt_plugin.tools.recipes.table import beside_the_paper, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.text import as_written
@@ -43,15 +49,16 @@ def load(name: str) -> dict[str, Any]:
     return table
 
 
-def build(recipe: str, work: Path, small: bool) -> dict[str, Any]:
-    """The table of a work folder.
+def build(args: argparse.Namespace) -> dict[str, Any]:
+    """The table of a recipe's work folder.
 
     Raises:
         ValueError: the folder is another recipe's.
     """
-    settings = load_recipe(find_recipe(recipe), small)
+    work = Path(args.work)
+    settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
     check_recipe(work, settings)
-    called = f"{command_of('table')} --recipe {recipe}" + " --small" * small
+    called = " ".join([command_of("table"), "--recipe", args.recipe, *setting(args)])
     return write_table(work, settings, called)
 
 
@@ -87,15 +94,17 @@ def main() -> None:
     parser.add_argument("--paper", action="store_true", help="beside the paper's")
     parser.add_argument("--plot", metavar="NAME", help="draw scores against costs")
     parser.add_argument("--recipe", help="its name, or its folder")
-    parser.add_argument("--small", action="store_true", help="its small setting")
+    add_setting(parser)
     parser.add_argument("--work", help="folder that the recipe's steps have filled")
     args = parser.parse_args()
-    if args.recipe or args.work or args.small:
+    if args.recipe or args.work or setting(args):
         if not (args.recipe and args.work):
-            raise ValueError("--recipe and --work go together, and --small with them")
+            raise ValueError(
+                "--recipe and --work go together, and --small and --teachers with them"
+            )
         if args.tables or args.paper:
             raise ValueError("--recipe builds a table: give no TABLE and no --paper")
-        table = build(args.recipe, Path(args.work), args.small)
+        table = build(args)
         print(render(table), end="")
         if args.plot:
             plot(table, args.plot)

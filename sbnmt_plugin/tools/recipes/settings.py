@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from sbnmt_plugin.tools.recipes.systems import (
 )
 from sbnmt_plugin.tools.text import as_written
 
+TEACHERS = ("two", "one")  # a model each, or one of both directions
 # key: type, default (... if the key must be there)
 KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "source": (str, ...),
@@ -92,8 +94,32 @@ def find_recipe(name: str) -> Path:
     )
 
 
-def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
+def add_setting(parser: argparse.ArgumentParser) -> None:
+    """Options that say how a recipe is taken."""
+    parser.add_argument("--small", action="store_true", help="its small setting")
+    parser.add_argument(
+        "--teachers",
+        choices=TEACHERS,
+        help="who writes the pseudo targets: a Transformer for each direction, or one "
+        "model of both, which is cheaper (default: the recipe's)",
+    )
+
+
+def setting(args: argparse.Namespace) -> list[str]:
+    """The options of :func:`add_setting` as they were given."""
+    asked = ["--teachers", args.teachers] if args.teachers else []
+    return ["--small"] * args.small + asked
+
+
+def load_recipe(
+    folder: Path, small: bool, teachers: str | None = None
+) -> dict[str, Any]:
     """recipe.yaml, with its ``small`` section laid over it if asked for.
+
+    Args:
+        folder: of the recipe.
+        small: whether to lay it.
+        teachers: instead of the recipe's.
 
     Raises:
         FileNotFoundError, ValueError: it is missing or wrong; with the key.
@@ -102,7 +128,8 @@ def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: give a recipe's folder")
     with as_written(path, "see the recipes in examples"):
-        return checked(path, small)
+        recipe = checked(path, small)
+    return recipe | ({"teachers": teachers} if teachers else {})
 
 
 def checked(path: Path, small: bool) -> dict[str, Any]:
@@ -176,7 +203,7 @@ def check(recipe: dict[str, Any], path: Path) -> None:
         raise ValueError(
             f"{path}: bpe.merges must be a number, unless bpe.kind is none"
         )
-    if recipe["teachers"] not in ("two", "one"):
+    if recipe["teachers"] not in TEACHERS:
         raise ValueError(
             f"{path}: teachers must be two or one, but is {recipe['teachers']!r}"
         )

@@ -154,6 +154,22 @@ READING = {
         BOTH,
         options={**NO_INTERACTION, **SAME},
     ),
+    # the cheap chain, with ``teachers: one``: the teacher goes on, on its own targets
+    "sb-lambda0-finetuned": System(
+        "SB-NMT, λ = 0, from the teacher, two triples",
+        "two",
+        BOTH,
+        options=NO_INTERACTION,
+        starts_from="teacher-l2r",
+    ),
+    "sb-same-finetuned": System(
+        "SB-NMT, λ = {lambda}, from the teacher, two triples, half of the partners "
+        "dropped, a third with one text",
+        "two",
+        BOTH,
+        options={**READS, **DROPPED, **SAME},
+        starts_from="teacher-l2r",
+    ),
     "sb-noise": System(
         "SB-NMT, λ = {lambda}, three triples, noise",
         "three",

@@ -82,7 +82,7 @@ def check_recipe(work: Path, settings: dict[str, Any]) -> None:
     if changed:
         raise ValueError(
             f"--work {work} was begun with another recipe, or with --small or "
-            f"without it ({', '.join(changed)} differ): choose another folder"
+            f"--teachers otherwise ({', '.join(changed)} differ): choose another folder"
         )
 
 
