@@ -55,7 +55,7 @@ def run(self: runner.Runner, step: Step) -> None:
             runpy.run_module(name, run_name="__main__", alter_sys=False)
         except SystemExit as stop:
             assert not stop.code, f"{step.name} failed: {words}"
-        file.write(costs.end_line(0.5))
+        file.write(costs.end_line(0.5, 7))
 
 
 def load(path: Path) -> ModuleType:

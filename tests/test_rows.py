@@ -814,12 +814,41 @@ def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):
     put(tmp_path / "pseudo-l2r.log", *KILLED.splitlines())  # 300 s
     put(tmp_path / "pseudo-l2r-0.log", *LOG.splitlines())
     put(tmp_path / "pseudo-l2r-1.log", *KILLED.splitlines())
-    assert results.total_seconds(tmp_path, settings, "sb") is None
+
+    def total(name):
+        return results.total_costs(tmp_path, settings, name)
+
+    assert total("sb") == {}
     put(tmp_path / "pseudo-r2l.log", *KILLED.splitlines())
-    assert results.total_seconds(tmp_path, settings, "sb") == 3 * 70 + 300 * 3
-    assert results.total_seconds(tmp_path, settings, "teacher-l2r") == 70
-    assert results.total_seconds(tmp_path, settings, "rerank") == 140
-    assert results.total_seconds(tmp_path, settings, "sb-gate") is None
+    assert total("sb") == {"total seconds": 3 * 70 + 300 * 3}
+    assert total("teacher-l2r") == {"total seconds": 70}
+    assert total("rerank") == {"total seconds": 140}
+    assert total("sb-gate") == {}
+
+
+def test_processor_time_is_told_only_if_every_launch_tells_it(tmp_path):
+    """All launches of all steps; of workers the sum, not the longest."""
+    settings = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    spent = LOG.replace("GiB\n", "GiB | processor 40 s\n")
+    first = "== launch 2026-01-01 10:00:00 | commit abc1 | Python 3 | scripts/train.py"
+    told = spent.replace(
+        "== launch 2026-01-02", f"== end x | processor 5 s\n{first}", 1
+    )
+    for name in ("train-teacher-l2r", "train-teacher-r2l", "train-sb"):
+        put(tmp_path / f"{name}.log", *told.splitlines())
+    for name in ("pseudo-l2r-0", "pseudo-l2r-1", "pseudo-r2l"):
+        put(tmp_path / f"{name}.log", *told.splitlines())
+    assert costs.step_cost(tmp_path / "train-sb.log")["processor seconds"] == 45
+    found = results.total_costs(tmp_path, settings, "sb")
+    assert found["total processor seconds"] == 6 * 45
+    put(tmp_path / "pseudo-r2l.log", *spent.splitlines())  # one launch was killed
+    assert "processor seconds" not in costs.step_cost(tmp_path / "pseudo-r2l.log")
+    assert "total processor seconds" not in results.total_costs(
+        tmp_path, settings, "sb"
+    )
+    assert "total processor seconds" in results.total_costs(
+        tmp_path, settings, "rerank"
+    )
 
 
 def test_costs_are_read_from_logs(tmp_path):
@@ -838,10 +867,11 @@ def test_costs_are_read_from_logs(tmp_path):
 
 def test_the_drivers_own_lines_are_read_back(tmp_path):
     path = tmp_path / "log"
-    path.write_text(costs.launch_line("train.py") + costs.end_line(2.5))
+    path.write_text(costs.launch_line("train.py") + costs.end_line(2.5, 60))
     cost = costs.step_cost(path)
     assert cost["commits"] == [costs.commit()]
     assert cost["peak memory (GiB)"] == 2.5
+    assert cost["processor seconds"] == 60
 
 
 def p_of(metric, baseline, system, reference):

@@ -5,7 +5,8 @@
     sbnmt table examples/multi30k/results-small.json --plot cost
 
 With --plot NAME also NAME.svg and NAME.png are drawn: each system's score against the
-minutes of its whole chain, teachers and pseudo targets included.
+minutes of its whole chain, teachers and pseudo targets included: of processors, where
+all logs tell them and there is no GPU.
 
 With --recipe the table is built from what WORK/results holds, and from WORK/logs what
 it cost, where the recipe's driver has run; it is kept in WORK/table.json.
@@ -27,7 +28,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     load_recipe,
     setting,
 )
-from sbnmt_plugin.tools.recipes.table import beside_the_paper, render
+from sbnmt_plugin.tools.recipes.table import beside_the_paper, processors, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
@@ -72,17 +73,28 @@ def plot(table: dict[str, Any], name: str) -> None:
 
     rates = "WER" in table["signatures"]
     metric = "WER" if rates else "tokenised BLEU"
+    rows = [row for row in table["rows"] if row.get("total seconds")]
+    spent = {row["title"]: processors(row) for row in rows}
+    told = {title: seconds for title, seconds in spent.items() if seconds is not None}
+    busy = bool(rows) and len(told) == len(rows)
     points = {
-        row["title"]: (row["total seconds"] / 60, row[metric])
-        for row in table["rows"]
-        if row.get("total seconds")
+        row["title"]: (
+            (told[row["title"]] if busy else row["total seconds"]) / 60,
+            row[metric],
+        )
+        for row in rows
     }
     if not points:
         raise ValueError(
             "--plot needs what the rows cost, which only the recipe's driver measures: "
             f"{command_of('recipe')}"
         )
-    figure = cost(points, f"{metric}, %" if rates else metric, less_is_better=rates)
+    figure = cost(
+        points,
+        f"{metric}, %" if rates else metric,
+        less_is_better=rates,
+        minutes="minutes of processors" if busy else "minutes",
+    )
     for suffix, data in ((".svg", figure.svg), (".png", figure.png)):
         with new_file(name + suffix, "wb") as file:
             file.write(data)

@@ -25,9 +25,12 @@ STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)
 COMMIT = re.compile(r"^== launch .*\| commit (\S+) \|")
 NUMBER = r"\d+(?:\.\d+)?"
 PEAK = re.compile(rf"^== end .*\| peak ({NUMBER}) GiB")
+SPENT = re.compile(rf"^== end .*\| processor ({NUMBER}) s$")
 EPOCH = re.compile(r"\| train \| epoch (\d+) \| ")
 GPU = re.compile(rf"total memory = ({NUMBER}) ?GB ; name = (\S.*?)\s*$")
-PEAK_MEMORY, LEFT_OUT = "peak memory (GiB)", "batches left out"  # keys of costs
+# keys of costs
+WALL, PROCESSOR = "seconds", "processor seconds"
+PEAK_MEMORY, LEFT_OUT = "peak memory (GiB)", "batches left out"
 # what fairseq says of a batch that it trains without: no memory, or no finite gradient
 SKIPPED = re.compile(r"attempting to recover from OOM|AMP: skipping this batch")
 PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
@@ -86,12 +89,13 @@ def at_line() -> str:
     return f"{AT}{now()} |\n"
 
 
-def end_line(peak: float) -> str:
+def end_line(peak: float, spent: float) -> str:
     """
     Args:
         peak: largest resident memory of the command's processes, in GiB.
+        spent: seconds of processors, of all of them.
     """
-    return f"{END}{now()} | peak {peak:.2f} GiB\n"
+    return f"{END}{now()} | peak {peak:.2f} GiB | processor {spent:.0f} s\n"
 
 
 def read_log(log: Path) -> list[str]:
@@ -114,6 +118,16 @@ def seconds(lines: list[str]) -> int:
                 total += max(0.0, (stamp - last).total_seconds())
             last = stamp
     return round(total)
+
+
+def processor_seconds(lines: list[str]) -> float | None:
+    """Of all processors and launches; None where a launch has not told, being killed.
+
+    Beside other work on the same machine it says more of a step than the clock.
+    """
+    told = [float(found.group(1)) for line in lines if (found := SPENT.match(line))]
+    launches = sum(line.startswith(LAUNCH) for line in lines)
+    return sum(told) if told and len(told) == launches else None
 
 
 def time_of(line: str) -> datetime.datetime | None:
@@ -165,14 +179,17 @@ def gpu_memory(lines: list[str]) -> dict[str, Any]:
 
 
 def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
-    """Seconds, peak memory and commits of a step; updates and tokens of a training, and
-    how many batches it was made without, if any.
+    """Seconds, by the clock and of processors, peak memory and commits of a step;
+    updates and tokens of a training, and how many batches it was made without, if any.
 
     Args:
         start: as for :func:`progress`.
     """
     lines = read_log(log)
-    cost: dict[str, Any] = {"seconds": seconds(lines)}
+    cost: dict[str, Any] = {WALL: seconds(lines)}
+    spent = processor_seconds(lines)
+    if spent is not None:
+        cost[PROCESSOR] = spent
     commits = [found.group(1) for line in lines if (found := COMMIT.match(line))]
     if commits:
         cost["commits"] = list(dict.fromkeys(commits))

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.comparison import compare, of_several_seeds
-from sbnmt_plugin.tools.recipes.costs import LEFT_OUT, PEAK_MEMORY, machine, step_cost
+from sbnmt_plugin.tools.recipes.costs import (
+    LEFT_OUT,
+    PEAK_MEMORY,
+    PROCESSOR,
+    WALL,
+    machine,
+    step_cost,
+)
 from sbnmt_plugin.tools.recipes.settings import (
     Stage,
     needs_pseudo,
@@ -67,29 +74,40 @@ def training_cost(logs: Path, stages: list[Stage]) -> Row:
     total: Row = {"stages": costs, **last}
     del total["data"]
     total["commits"] = sorted({c for cost in costs for c in cost.get("commits", [])})
-    for key in ("seconds", "updates", "tokens"):
+    for key in (WALL, "updates", "tokens"):
         total[key] = sum(cost.get(key, 0) for cost in costs)
+    total.pop(PROCESSOR, None)
+    if all(PROCESSOR in cost for cost in costs):
+        total[PROCESSOR] = sum(cost[PROCESSOR] for cost in costs)
     peaks = [cost[PEAK_MEMORY] for cost in costs if PEAK_MEMORY in cost]
     if any(LEFT_OUT in cost for cost in costs):
         total[LEFT_OUT] = sum(cost.get(LEFT_OUT, 0) for cost in costs)
     return total | ({PEAK_MEMORY: max(peaks)} if peaks else {})
 
 
-def total_seconds(logs: Path, settings: dict[str, Any], name: str) -> int | None:
-    """Wall-clock time of a row's training and of all that it needs; None: not known."""
+def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
+    """Time of a row's training and of all that it needs, by the clock and of
+    processors; what is not known is left out."""
     base, _ = split_name(name)
     steps = needs(settings, base)
     if SYSTEMS[base].data:
         steps += [log_name(stage) for stage in training_stages(settings, name)]
-    found = 0
+    clock = 0
+    spent: list[float | None] = []
     for step in steps:
-        whole = [log for log in [logs / f"{step}.log"] if log.exists()]
-        # workers of one step ran side by side
-        workers = [p for p in logs.glob(f"{step}-*.log") if WORKER.search(p.stem)]
+        log = logs / f"{step}.log"
+        whole = [step_cost(log)] if log.exists() else []
+        logged = [p for p in logs.glob(f"{step}-*.log") if WORKER.search(p.stem)]
+        workers = [step_cost(path) for path in logged]  # which ran side by side
         if not whole + workers:
-            return None
-        found += sum(step_cost(log)["seconds"] for log in whole)
-        found += max((step_cost(log)["seconds"] for log in workers), default=0)
+            return {}
+        clock += sum(cost[WALL] for cost in whole)
+        clock += max((cost[WALL] for cost in workers), default=0)
+        spent += [cost.get(PROCESSOR) for cost in whole + workers]
+    told = [seconds for seconds in spent if seconds is not None]
+    found: Row = {f"total {WALL}": clock}
+    if told and len(told) == len(spent):
+        found[f"total {PROCESSOR}"] = sum(told)
     return found
 
 
@@ -112,9 +130,7 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
         row["L2R wins"] = scored["L2R wins"]["score"]
     if SYSTEMS[base].data:
         row |= training_cost(work / "logs", training_stages(settings, trained))
-    total = total_seconds(work / "logs", settings, trained)
-    if total is not None:
-        row["total seconds"] = total
+    row |= total_costs(work / "logs", settings, trained)
     score = "WER" if settings["score"]["phonemes"] else "score"
     for probe, key in ("interaction", score), ("reading", "second half"):
         path = work / "results" / probe / f"{name}.json"

@@ -50,6 +50,11 @@ def memory(row: Row) -> float | None:
     return found
 
 
+def processors(row: Row) -> float | None:
+    """Processor seconds of a row's whole chain; of a GPU's they would say nothing."""
+    return None if "gpu" in row else row.get("total processor seconds")
+
+
 def p_value(row: Row, opponent: str | None) -> str:
     if row["name"] == opponent:
         return "–"
@@ -65,6 +70,7 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "tokens, M": [millions(row.get("tokens")) for row in table["rows"]],
         "train, min": [minutes(row.get("seconds")) for row in table["rows"]],
         "in all, min": [minutes(row.get("total seconds")) for row in table["rows"]],
+        "processors, min": [minutes(processors(row)) for row in table["rows"]],
         "GiB": [number(memory(row), 1) for row in table["rows"]],
         "tok. BLEU": [number(row.get("tokenised BLEU")) for row in table["rows"]],
         "BLEU": [number(row.get("BLEU")) for row in table["rows"]],
@@ -185,6 +191,8 @@ def notes(table: dict[str, Any]) -> list[str]:
         lines.append(
             "tokens: labels seen, of both directions for SB-NMT; in all: with teachers "
             "and pseudo targets"
+            + "; processors: the same, time of all cores"
+            * any(processors(row) for row in table["rows"])
         )
     commits = sorted({c for row in table["rows"] for c in row.get("commits", [])})
     known = f", commit {', '.join(commits)}" if commits else ""

@@ -24,35 +24,42 @@ def frontier(points: Points, less_is_better: bool) -> list[tuple[float, float]]:
     return found
 
 
-def cost(points: Points, metric: str, less_is_better: bool = False) -> Figure:
+def cost(
+    points: Points,
+    metric: str,
+    less_is_better: bool = False,
+    minutes: str = "minutes",
+) -> Figure:
     """Scores against what they cost, and what is the best for its price.
 
     Args:
         points: minutes and score of each system.
         metric: name of the score.
+        less_is_better: whether it is an error rate.
+        minutes: whose.
     """
     with matplotlib.rc_context(style()):
         canvas, (axis,) = canvas_of(1, max(2.6, 0.6 + 0.2 * len(points)))
         best = frontier(points, less_is_better)
-        last = max(minutes for minutes, _ in points.values())
+        last = max(place for place, _ in points.values())
         axis.step(
-            [minutes for minutes, _ in best] + [last],
+            [place for place, _ in best] + [last],
             [score for _, score in best] + [best[-1][1]],
             where="post",
             color="#aaaaaa",
             label="best for its price",
         )
         looks = colours(list(points))
-        for name, (minutes, score) in points.items():
+        for name, (place, score) in points.items():
             colour, marker = looks[name]
-            axis.plot(minutes, score, marker, color=colour, label=name)
+            axis.plot(place, score, marker, color=colour, label=name)
         axis.set_xlim(left=0)
-        axis.set_xlabel("minutes of the whole chain")
+        axis.set_xlabel(f"{minutes} of the whole chain")
         axis.set_ylabel(metric)
         canvas.legend(loc="outside right upper")
     caption = (
-        f"{metric} against the minutes of the whole chain, teachers and pseudo targets "
-        "included; what no cheaper system reaches lies on the line. The score's axis "
-        "does not start at 0."
+        f"{metric} against the {minutes} of the whole chain, teachers and pseudo "
+        "targets included; what no cheaper system reaches lies on the line. The "
+        "score's axis does not start at 0."
     )
     return finish(canvas, "cost", caption)
