@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
 """Say what interaction is worth beside larger beams, by how many clauses are open.
 
-    check.py --work work/toy_clauses [--json FILE] [--plot NAME]
+    check.py --work work/toy_clauses [--sweeps FILE …] [--json FILE] [--plot NAME]
 
 Reads what `sbnmt sweep-beam --work work/toy_clauses --rows …` has decoded, and shows of
 every row and beam how many of the sentences are right, word for word, in percent: those
 that one direction can write alone, and those in which one, two or three clauses stay
-open to each.  Expected is that interaction with the smallest beam gets more of those
-with three right than the twin without gets of them, rescored, with a beam of 4, and
-that a larger beam helps the twin.  With --plot NAME also NAME.svg is drawn.
+open to each.  Seeds of a row (`sb@2`) are shown together, mean ± standard deviation.
+Expected is that interaction with the smallest beam gets more of those with three right
+than the twin without gets of them, rescored, with a beam of 4, and that a larger beam
+helps the twin.  With --plot NAME also NAME.svg is drawn.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 from sbnmt_plugin.tools import quiet
+from sbnmt_plugin.tools.recipes.systems import RESCORED, is_rescored, split_name
 from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
@@ -27,6 +30,7 @@ from sbnmt_plugin.tools.unfinished import new_file
 KINDS = ("alone", "1 open", "2 open", "3 open")
 SB, TWIN = "sb", "sb-lambda0+rescored"
 Shares = dict[str, float]
+Run = tuple[str, int]  # a row, and a beam
 
 
 def kind_of(source: str) -> str:
@@ -44,13 +48,12 @@ def right(answers: list[str], sources: list[str], gold: list[str]) -> Shares:
     return {kind: 100 * sum(each) / len(each) for kind, each in found.items()}
 
 
-def decoded(work: Path) -> dict[tuple[str, int], list[str]]:
-    """Answers by row and beam.
+def decoded(output: Path) -> dict[Run, list[str]]:
+    """Answers of a sweep, by row and beam.
 
     Raises:
         ValueError: the sweep has not been run.
     """
-    output = work / "beam-sweep.json"
     with as_written(output, "run sbnmt sweep-beam as README.md says"):
         runs = json.loads(output.read_text(encoding="utf-8"))["runs"]
     names = list(dict.fromkeys(run["system"] for run in runs))
@@ -63,7 +66,26 @@ def decoded(work: Path) -> dict[tuple[str, int], list[str]]:
     return answers
 
 
-def verdicts(shares: dict[tuple[str, int], Shares]) -> list[tuple[str, bool]]:
+def of_all_seeds(found: dict[Run, Shares]) -> dict[Run, list[Shares]]:
+    """Shares by row, without its seed, and beam: one for each seed."""
+    every = defaultdict(list)
+    for (name, beam), shares in found.items():
+        row = split_name(name)[0] + RESCORED * is_rescored(name)
+        every[row, beam].append(shares)
+    return dict(every)
+
+
+def means(seeds: list[Shares]) -> Shares:
+    return {kind: statistics.mean(seed[kind] for seed in seeds) for kind in KINDS}
+
+
+def shown(values: list[float]) -> str:
+    """A mean, and what seeds differ by if there are several."""
+    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.1f}{spread}"
+
+
+def verdicts(shares: dict[Run, Shares]) -> list[tuple[str, bool]]:
     """What is expected, and whether it holds."""
     hard = KINDS[-1]
     beams = sorted(beam for name, beam in shares if name == TWIN)
@@ -83,7 +105,7 @@ def verdicts(shares: dict[tuple[str, int], Shares]) -> list[tuple[str, bool]]:
     ]
 
 
-def plot(shares: dict[tuple[str, int], Shares], name: str) -> None:
+def plot(shares: dict[Run, Shares], name: str) -> None:
     """Draw the shares of both rows against the beam, to NAME.svg."""
     quiet.only_warnings("matplotlib")
     from sbnmt_plugin.tools.report.figures import beam_sweep
@@ -103,21 +125,29 @@ def plot(shares: dict[tuple[str, int], Shares], name: str) -> None:
 
 def main() -> None:
     parser = measuring_parser(__doc__)
+    parser.add_argument(
+        "--sweeps",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="outputs of sweep-beam (default: WORK/beam-sweep.json)",
+    )
     parser.add_argument("--plot", metavar="NAME", help="draw it to NAME.svg")
     args = parser.parse_args()
     text = args.work / "text"
     sources, gold = (read_lines(text / f"test.{end}") for end in ("src", "tgt"))
-    shares = {
+    found = {
         run: right(answers, sources, gold)
-        for run, answers in decoded(args.work).items()
+        for sweep in args.sweeps or [args.work / "beam-sweep.json"]
+        for run, answers in decoded(sweep).items()
     }
+    seeds = of_all_seeds(found)
+    shares = {run: means(each) for run, each in seeds.items()}
     cells = [
-        [name, str(beam), *(f"{found[kind]:.1f}" for kind in KINDS)]
-        for (name, beam), found in shares.items()
+        [name, str(beam), *(shown([seed[kind] for seed in each]) for kind in KINDS)]
+        for (name, beam), each in seeds.items()
     ]
-    numbers = [
-        {"row": name, "beam": beam, **found} for (name, beam), found in shares.items()
-    ]
+    numbers = [{"row": name, "beam": beam, **n} for (name, beam), n in found.items()]
     print(table_text(["right, %", "beam", *KINDS], cells, numbers, args.json))
     if args.plot:
         plot(shares, args.plot)
