@@ -27,7 +27,7 @@ train=(
   --warmup-updates 400 --label-smoothing 0.1 --update-freq 1 --keep-last-epochs 1
   --eval-bleu --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
-  --max-epoch 6 --cpu --sb-autocast --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
+  --cpu --sb-autocast --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
   --encoder-layers 2 --encoder-attention-heads 4 --decoder-embed-dim 128
   --decoder-ffn-embed-dim 256 --decoder-layers 2 --decoder-attention-heads 4
   --distributed-world-size 1
@@ -39,7 +39,7 @@ transformer=("${train[@]}" --arch transformer --max-tokens 3000)
 # and those of sb_transformer
 sb_transformer=(
   "${train[@]}" --arch sb_transformer --sb-fusion tanh --max-tokens 6000
-  --total-num-update 4600 --sb-probe 500
+  --total-num-update 3060 --max-epoch 4 --sb-probe 500
 )
 
 # what all searches share
@@ -77,7 +77,7 @@ sbnmt binarise -s zh -t en --destdir "$work/data" --trainpref "$work/bpe/train" 
 
 # Train teacher-l2r: Transformer, L2R
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-l2r" \
-  --sb-direction l2r --total-num-update 2310
+  --sb-direction l2r --total-num-update 2310 --max-epoch 6
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
@@ -89,7 +89,7 @@ sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" 
 
 # Train teacher-r2l: Transformer, R2L
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-r2l" \
-  --sb-direction r2l --total-num-update 2310
+  --sb-direction r2l --total-num-update 2310 --max-epoch 6
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
@@ -141,7 +141,7 @@ sbnmt binarise -s zh -t en --destdir "$work/data-pl" \
 
 # Train transformer-pl: Transformer, y_g + y_pl
 fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
-  --sb-direction l2r --total-num-update 4500
+  --sb-direction l2r --total-num-update 3000 --max-epoch 4
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
