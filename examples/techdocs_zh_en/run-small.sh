@@ -141,7 +141,7 @@ sbnmt binarise -s zh -t en --destdir "$work/data-pl" \
 
 # Train transformer-pl: Transformer, y_g + y_pl
 fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
-  --sb-direction l2r --total-num-update 3000 --max-epoch 4
+  --sb-direction l2r --total-num-update 2311 --max-epoch 4
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
