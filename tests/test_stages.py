@@ -136,6 +136,18 @@ def test_a_weight_of_rescoring_must_be_positive(tmp_path):
         load_recipe(folder, False)
 
 
+def test_a_row_goes_on_with_its_schedule_where_another_begins_anew(tmp_path):
+    recipe = load_recipe(write(tmp_path / "toy", stages={}), False)
+    for name, continues in ("sb-staged", False), ("sb-staged-continued", True):
+        stages = training_stages(recipe, name)
+        assert [stage.continues for stage in stages] == [False, continues]
+        assert [stage.data for stage in stages] == ["gold", "two"]
+    without = load_recipe(write(tmp_path / "best", average=0, stages={}), False)
+    assert len(training_stages(without, "sb-staged")) == 2
+    with pytest.raises(ValueError, match="sb-staged-continued: .* needs average"):
+        training_stages(without, "sb-staged-continued")
+
+
 def test_a_missing_log_leaves_the_cost_out(tmp_path):
     recipe = load_recipe(write(tmp_path / "toy"), False)
     stages = training_stages(recipe, "sb-staged")

@@ -328,12 +328,17 @@ def training_stages(recipe: dict[str, Any], name: str) -> list[Stage]:
     for number, changes in enumerate(asked, start=1):
         changes = dict(changes)
         data = changes.pop("data", system.data)
-        continues = bool(changes.pop("continue", False))
+        continues = bool(changes.pop("continue", system.continues and number > 1))
         own = {**options, **changes}
         own = {key: value for key, value in own.items() if value is not False}
         last = number == len(asked)
         place = name if last else f"{name}/stage-{number}"
         found.append(Stage(place, data, own, continues))
+    if system.continues and not recipe["average"]:
+        raise ValueError(
+            f"row {name}: a stage that continues needs average ≥ 1 in recipe.yaml, "
+            "since the best checkpoint may be one of the stage before"
+        )
     return found
 
 

@@ -43,6 +43,8 @@ class System:
         starts_from: the row whose weights initialise this one.
         stages: training sets one after the other, the last being ``data``, where a
             recipe does not say otherwise; none: ``data`` alone.
+        continues: whether later stages go on with optimiser and schedule, where a
+            recipe does not say otherwise.
         back: whether the target is translated into the source.
         decodes: the row whose model this one decodes with, where it trains none.
         decode: words of decoding, over the recipe's.
@@ -56,6 +58,7 @@ class System:
     options: Options = field(default_factory=dict)
     starts_from: str = ""
     stages: tuple[str, ...] = ()
+    continues: bool = False
     back: bool = False
     decodes: str = ""
     decode: tuple[str, ...] = ()
@@ -274,6 +277,12 @@ SYSTEMS = {
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
+    # not with ``average: 0``
+    "sb-staged-continued": replace(
+        READING["sb-staged"],
+        title=f"{READING['sb-staged'].title}, one schedule",
+        continues=True,
+    ),
 }
 OPPONENTS = ("transformer-pl", "transformer-pl-pr")  # with the same pseudo data
 GROUPS = {
