@@ -144,7 +144,7 @@ def test_a_row_goes_on_with_its_schedule_where_another_begins_anew(tmp_path):
         assert [stage.data for stage in stages] == ["gold", "two"]
     without = load_recipe(write(tmp_path / "best", average=0, stages={}), False)
     assert len(training_stages(without, "sb-staged")) == 2
-    with pytest.raises(ValueError, match="sb-staged-continued: .* needs average"):
+    with pytest.raises(ValueError, match=r"sb-staged-continued: .* needs average"):
         training_stages(without, "sb-staged-continued")
 
 
