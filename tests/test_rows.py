@@ -927,24 +927,40 @@ def committed():
     ]
 
 
-EARLIER = ROOT / "examples" / "multi30k" / "release-0.1.0-small.json"
+def tables():
+    """All tables of rows in the repository, those of earlier runs and of seeds, too."""
+    found = []
+    for path in sorted((ROOT / "examples").glob("*/*.json")):
+        held = json.loads(path.read_text(encoding="utf-8"))
+        if "rows" in held and "signatures" in held:
+            found.append(path)
+    return found
 
 
 def test_toy_and_small_tables_are_committed():
     names = {f"{path.parent.name}/{path.name}" for path, _ in committed()}
     assert names >= {"toy/results.json", "multi30k/results-small.json"}
+    assert {path for path, _ in committed()} < set(tables())
 
 
-@pytest.mark.parametrize(
-    ("path", "page"),
-    [*committed(), (EARLIER, EARLIER.parent / "README.md")],
-    ids=lambda p: p.parent.name,
-)
-def test_pages_show_the_committed_numbers(path, page, capsys):
+@pytest.mark.parametrize("path", tables(), ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_pages_show_the_committed_numbers(path, capsys):
     call(show_table, path)
+    page = path.parent / "README.md"
     text = page.read_text(encoding="utf-8")
     for line in capsys.readouterr().out.splitlines():
         assert line in text, f"{page} lacks {line!r}: scripts/table.py {path}"
+
+
+@pytest.mark.parametrize("table", ["multi30k/seeds-small", "toy/seeds"])
+def test_the_page_of_what_pays_shows_the_means_of_seeds(table):
+    path = ROOT / "examples" / f"{table}.json"
+    text = (ROOT / "docs" / "pays.md").read_text(encoding="utf-8")
+    means = json.loads(path.read_text(encoding="utf-8"))["seeds"]
+    assert len(means) > 3
+    for row in means:
+        shown = f"{row['mean']:.2f} ± {row['deviation']:.2f}"
+        assert shown in text, f"docs/pays.md lacks {shown}, {row['title']}"
 
 
 def test_the_readme_shows_the_committed_numbers(capsys):
