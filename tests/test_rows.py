@@ -100,7 +100,8 @@ def test_pseudo_targets_are_made_of_the_teachers_that_a_row_needs():
     recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
     assert recipes.needs_pseudo(recipe, ["teacher-l2r", "rerank"]) == []
     assert recipes.needs_pseudo(recipe, ["abd"]) == ["r2l"]
-    for name in "abd-two", "sb", "transformer-pl":
+    assert recipes.needs_pseudo(recipe, ["transformer-pl"]) == ["l2r"]
+    for name in "abd-two", "sb", "transformer-pl", "transformer-pl-pr":
         assert recipes.needs_pseudo(recipe, ["abd", name]) == ["l2r", "r2l"]
     needed = ["train-teacher-r2l", "pseudo-r2l"]
     assert results.needs(recipe, "abd") == needed
@@ -513,16 +514,19 @@ def test_pairs_are_gold_and_pseudo_targets(tmp_path):
     put(tmp_path / "l2r", "0\t-1.0\tAl", "2\t-1.0\tCl")
     put(tmp_path / "r2l", "0\t-1.0\tAr", "1\t-1.0\tBr", "2\t-1.0\tCr")
     words = ["--source", tmp_path / "s.en", "--target", tmp_path / "s.de"]
-    words += ["--pseudo-l2r", tmp_path / "l2r", "--pseudo-r2l", tmp_path / "r2l"]
-    words += ["--output", tmp_path / "out", "--pairs"]
-    call(make_triples, *words, "pl-pr")
+    words += ["--output", tmp_path / "out", "--pseudo-l2r", tmp_path / "l2r"]
+    right = ["--pseudo-r2l", tmp_path / "r2l", "--pairs"]
+    call(make_triples, *words, *right, "pl-pr")
     assert texts.read_lines(tmp_path / "out.en") == list("aaaccc")
     assert texts.read_lines(tmp_path / "out.de") == ["A", "Al", "Ar", "C", "Cl", "Cr"]
     assert not (tmp_path / "out.r2l").exists()
-    call(make_triples, *words, "pl")
+    call(make_triples, *words, "--pairs", "pl")
     assert texts.read_lines(tmp_path / "out.de") == ["A", "Al", "C", "Cl"]
     with pytest.raises(ValueError, match="--drop-identical is for --triples"):
-        call(make_triples, *words, "pl", "--drop-identical")
+        call(make_triples, *words, "--pairs", "pl", "--drop-identical")
+    put(tmp_path / "r2l", "0\t-1.0\tAr")
+    call(make_triples, *words, *right, "pl")  # the sentences that triples have
+    assert texts.read_lines(tmp_path / "out.de") == ["A", "Al"]
 
 
 # ---------------------------------------------------------------- several processes

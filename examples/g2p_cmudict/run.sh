@@ -121,8 +121,7 @@ sbnmt evaluate "$work/results/teacher-both.generate" "${score[@]}" \
 
 # Join gold text and pseudo targets: y_g and y_pl, a pair each
 sbnmt triples --source "$work/text/train.letters" --target "$work/text/train.phonemes" \
-  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
-  --output "$work/examples/pl/train" --pairs pl
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --output "$work/examples/pl/train" --pairs pl
 
 # Binarise them, with the gold text's dictionaries
 sbnmt binarise -s letters -t phonemes --destdir "$work/data-pl" \

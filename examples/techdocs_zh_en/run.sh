@@ -127,8 +127,7 @@ sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
 
 # Join gold text and pseudo targets: y_g and y_pl, a pair each
 sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
-  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
-  --output "$work/examples/pl/train" --pairs pl
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --output "$work/examples/pl/train" --pairs pl
 
 # Binarise them, with the gold text's dictionaries
 sbnmt binarise -s zh -t en --destdir "$work/data-pl" \

@@ -133,8 +133,7 @@ sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
 
 # Join gold text and pseudo targets: y_g and y_pl, a pair each
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
-  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
-  --output "$work/examples/pl/train" --pairs pl
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --output "$work/examples/pl/train" --pairs pl
 
 # Binarise them, with the gold text's dictionaries
 sbnmt binarise -s en -t de --destdir "$work/data-pl" \

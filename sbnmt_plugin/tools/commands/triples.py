@@ -17,7 +17,7 @@ sbnmt translate wrote), a sentence gives (paper, section 3.4)
 as (L2R text, R2L text), written to OUTPUT.SRC, OUTPUT.TGT and OUTPUT.r2l in
 natural word order.  For a Transformer with the same data,
 
-    pl:     y_g, y_pl
+    pl:     y_g, y_pl; needs no y_pr, but if it is given has the triples' sentences
     pl-pr:  y_g, y_pl, y_pr
 
 are written to OUTPUT.SRC and OUTPUT.TGT, and for a model that writes all words at once
@@ -46,7 +46,7 @@ from sbnmt_plugin.tools.unfinished import new_file
 
 TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pl-pr", "kd")
 # whose pseudo targets a kind has; all others have both teachers'
-ALONE = {"one": "r2l", "kd": "l2r"}
+ALONE = {"one": "r2l", "pl": "l2r", "kd": "l2r"}
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
 
 
@@ -152,12 +152,14 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
             "--drop-identical would leave out the third of --triples three, which is "
             "gold text twice: use --triples two"
         )
-    only = ALONE.get(args.pairs or args.triples)
-    for direction, kind in ("l2r", "--triples one"), ("r2l", "--pairs kd"):
-        wanted = only in (None, direction)
-        if wanted != (getattr(args, f"pseudo_{direction}") is not None):
+    kind = args.pairs or args.triples
+    only = ALONE.get(kind)
+    for direction, without in ("l2r", "--triples one"), ("r2l", "--pairs kd or pl"):
+        given = getattr(args, f"pseudo_{direction}") is not None
+        needed = only in (None, direction)
+        if given != needed and not (given and kind == "pl"):
             raise ValueError(
-                f"--pseudo-{direction} must be given, but for {kind}, which has none "
+                f"--pseudo-{direction} must be given, but for {without}, with nothing "
                 f"of the {direction.upper()} teacher's: add it, or leave it out"
             )
     suffixes = (Path(args.source).suffix, Path(args.target).suffix, ".r2l")

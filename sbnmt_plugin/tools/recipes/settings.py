@@ -66,7 +66,8 @@ DIRECTIONS = ("l2r", "r2l")
 # have the sentences that both teachers translate
 PSEUDO: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(TRAINING_SETS, DIRECTIONS),
-    **{"": (), "gold": (), MULTILINGUAL: (), "one": ("r2l",), KD: ("l2r",)},
+    **{"": (), "gold": (), MULTILINGUAL: ()},
+    **{"one": ("r2l",), "pl": ("l2r",), KD: ("l2r",)},
 }
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 
