@@ -1002,10 +1002,32 @@ def test_costs_that_nobody_measured_are_not_drawn(tmp_path):
     assert not (tmp_path / "cost.svg").exists()
 
 
-def test_one_table_is_drawn(tmp_path):
+def test_tables_are_drawn_together(tmp_path):
     path, _ = committed()[0]
-    with pytest.raises(ValueError, match="--plot draws one table"):
+    table = json.loads(path.read_text(encoding="utf-8"))
+    with pytest.raises(ValueError, match=r"draws each row once: 'Transformer, L2R' is"):
         call(show_table, path, path, "--plot", tmp_path / "cost")
+    more = tmp_path / "more.json"
+    titled = [{**row, "title": f"Another {row['title']}"} for row in table["rows"]]
+    put(more, json.dumps({**table, "rows": titled}))
+    call(show_table, path, more, "--plot", tmp_path / "cost")
+    drawn = (tmp_path / "cost.svg").read_text(encoding="utf-8")
+    assert drawn.count("<!-- Another Transformer, L2R -->") == 1
+    put(more, json.dumps({**table, "rows": titled, "signatures": {}}))
+    with pytest.raises(ValueError, match="one score: their signatures differ"):
+        call(show_table, path, more, "--plot", tmp_path / "cost")
+    with pytest.raises(ValueError, match="--plot draws what rows cost"):
+        call(show_table, path, "--paper", "--plot", tmp_path / "cost")
+
+
+def test_seeds_are_drawn_as_one_system(tmp_path):
+    path = ROOT / "examples" / "multi30k" / "seeds-small.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    call(show_table, path, "--plot", tmp_path / "cost")
+    drawn = (tmp_path / "cost.svg").read_text(encoding="utf-8")
+    assert drawn.count("<!-- SB-NMT, λ = 0, two triples -->") == 1
+    assert ", seed 2" not in drawn
+    assert any(row["title"].endswith(", seed 2") for row in rows)
 
 
 def test_a_missing_table_is_named(tmp_path):

@@ -2,11 +2,11 @@
 
     sbnmt table --recipe multi30k [--small] --work work/multi30k
     sbnmt table work/multi30k/table.json
-    sbnmt table examples/multi30k/results-small.json --plot cost
+    sbnmt table examples/multi30k/results-small.json [MORE.json] --plot cost
 
 With --plot NAME also NAME.svg and NAME.png are drawn: each system's score against the
-minutes of its whole chain, teachers and pseudo targets included: of processors, where
-all logs tell them and there is no GPU.
+minutes of its whole chain, teachers and pseudo targets included, means where it has
+several seeds: of processors, where all logs tell them and there is no GPU.
 
 With --recipe the table is built from what WORK/results holds, and from WORK/logs what
 it cost, where the recipe's driver has run; it is kept in WORK/table.json.
@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter, defaultdict
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from sbnmt_plugin.steps import command_of
@@ -63,26 +65,36 @@ def build(args: argparse.Namespace) -> dict[str, Any]:
     return write_table(work, settings, called)
 
 
-def plot(table: dict[str, Any], name: str) -> None:
+def plot(tables: list[dict[str, Any]], name: str) -> None:
     """Draw what the rows' scores cost, to NAME.svg and NAME.png.
 
     Raises:
-        ValueError: a table without costs: of a run without the driver.
+        ValueError: tables without costs: of a run without the driver, or tables that
+            measure different things or have a row in common.
     """
     from sbnmt_plugin.tools.report.cost import cost
 
-    rates = "WER" in table["signatures"]
-    metric = "WER" if rates else "tokenised BLEU"
-    rows = [row for row in table["rows"] if row.get("total seconds")]
-    spent = {row["title"]: processors(row) for row in rows}
-    told = {title: seconds for title, seconds in spent.items() if seconds is not None}
-    busy = bool(rows) and len(told) == len(rows)
-    points = {
-        row["title"]: (
-            (told[row["title"]] if busy else row["total seconds"]) / 60,
-            row[metric],
+    if any(table["signatures"] != tables[0]["signatures"] for table in tables):
+        raise ValueError("--plot draws tables of one score: their signatures differ")
+    times = Counter(row["title"] for table in tables for row in table["rows"])
+    if max(times.values(), default=1) > 1:
+        raise ValueError(
+            f"--plot draws each row once: {times.most_common(1)[0][0]!r} is in several "
+            "of the tables"
         )
-        for row in rows
+    rates = "WER" in tables[0]["signatures"]
+    metric = "WER" if rates else "tokenised BLEU"
+    rows = [row for t in tables for row in t["rows"] if row.get("total seconds")]
+    told = [seconds for row in rows for seconds in [processors(row)] if seconds]
+    busy = bool(rows) and len(told) == len(rows)
+    seconds = told if busy else [row["total seconds"] for row in rows]
+    seeds: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for row, spent in zip(rows, seconds):
+        title = row["title"].removesuffix(f", seed {row['seed']}")
+        seeds[title].append((spent / 60, row[metric]))
+    points = {
+        title: (mean(minutes for minutes, _ in runs), mean(score for _, score in runs))
+        for title, runs in seeds.items()
     }
     if not points:
         raise ValueError(
@@ -119,18 +131,18 @@ def main() -> None:
         table = build(args)
         print(render(table), end="")
         if args.plot:
-            plot(table, args.plot)
+            plot([table], args.plot)
         return
     if not args.tables:
         raise ValueError("give a TABLE, or --recipe and --work")
-    if args.plot and (args.paper or len(args.tables) > 1):
-        raise ValueError("--plot draws one table: give one TABLE and no --paper")
+    if args.plot and args.paper:
+        raise ValueError("--plot draws what rows cost: give no --paper")
     if args.paper:
-        tables = {column(Path(name)): load(name) for name in args.tables}
-        print(beside_the_paper(tables), end="")
+        columns = {column(Path(name)): load(name) for name in args.tables}
+        print(beside_the_paper(columns), end="")
         return
-    for name in args.tables:
-        table = load(name)
+    tables = [load(name) for name in args.tables]
+    for table in tables:
         print(render(table), end="")
-        if args.plot:
-            plot(table, args.plot)
+    if args.plot:
+        plot(tables, args.plot)

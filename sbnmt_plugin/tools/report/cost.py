@@ -39,7 +39,7 @@ def cost(
         minutes: whose.
     """
     with matplotlib.rc_context(style()):
-        canvas, (axis,) = canvas_of(1, max(2.6, 0.6 + 0.2 * len(points)))
+        canvas, (axis,) = canvas_of(1, 2.8 + 0.19 * len(points))
         best = frontier(points, less_is_better)
         last = max(place for place, _ in points.values())
         axis.step(
@@ -56,7 +56,7 @@ def cost(
         axis.set_xlim(left=0)
         axis.set_xlabel(f"{minutes} of the whole chain")
         axis.set_ylabel(metric)
-        canvas.legend(loc="outside right upper")
+        canvas.legend(loc="outside lower left", ncols=1)
     caption = (
         f"{metric} against the {minutes} of the whole chain, teachers and pseudo "
         "targets included; what no cheaper system reaches lies on the line. The "
