@@ -288,8 +288,25 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
     assert begins in trainings["train/sb-lambda0-finetuned"]
     table = json.loads((work / "table.json").read_text())
     assert table["command"].endswith(f"{folder} --teachers one")
-    call(show_table, "--recipe", folder, "--work", work, *one)
+    shown = [show_table, "--recipe", folder, "--work", work, *one]
+    call(*shown)
     assert json.loads((work / "table.json").read_text())["rows"] == table["rows"]
+    drawn = tmp_path / "curves"  # the toy's rows are not validated by BLEU, nor probed
+    with pytest.raises(ValueError, match=r"--curves needs logs of .*/logs has none"):
+        call(*shown, "--curves", drawn)
+    log = work / "logs" / "train-sb-lambda0-finetuned.log"
+    probed = "read_bits_l2r=0.2, read_bits_r2l=0.1, num_updates=9"
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"x | train_inner | epoch 001:      9 / 9 {probed}\n")
+    call(*shown, "--curves", drawn)
+    title = "SB-NMT, λ = 0, from the teacher, two triples"
+    (curves,) = json.loads(drawn.with_suffix(".json").read_text()).items()
+    assert curves == (
+        title,
+        {"1": {"bits read a token": [[9.0], [pytest.approx(0.15)]]}},
+    )
+    assert f"<!-- {title} -->" in drawn.with_suffix(".svg").read_text("utf-8")
+    assert drawn.with_suffix(".png").exists()
     for tool in (run_recipe, show_table):
         words = ["--recipe", folder] if tool is show_table else [folder]
         with pytest.raises(ValueError, match=r"--teachers otherwise \(teachers differ"):

@@ -8,6 +8,10 @@ With --plot NAME also NAME.svg and NAME.png are drawn: each system's score again
 minutes of its whole chain, teachers and pseudo targets included, means where it has
 several seeds: of processors, where all logs tell them and there is no GPU.
 
+With --curves NAME also what the rows read of their partners (of trainings with
+--sb-probe) and their validation BLEU are drawn over updates, a line a seed, and the
+numbers written to NAME.json.
+
 With --recipe the table is built from what WORK/results holds, and from WORK/logs what
 it cost, where the recipe's driver has run; it is kept in WORK/table.json.
 """
@@ -32,6 +36,7 @@ from sbnmt_plugin.tools.recipes.settings import (
 )
 from sbnmt_plugin.tools.recipes.table import beside_the_paper, processors, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
+from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -107,6 +112,33 @@ def plot(tables: list[dict[str, Any]], name: str) -> None:
         less_is_better=rates,
         minutes="minutes of processors" if busy else "minutes",
     )
+    write_figure(figure, name)
+
+
+def draw_curves(args: argparse.Namespace, table: dict[str, Any]) -> None:
+    """Draw what rows read and their BLEU over updates, and write the numbers.
+
+    Raises:
+        ValueError: no row was trained there with --eval-bleu or --sb-probe.
+    """
+    from sbnmt_plugin.tools.report.learning import curves_of, learning
+
+    work = Path(args.work)
+    settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
+    curves = curves_of(work, settings, table["rows"])
+    if not curves:
+        raise ValueError(
+            f"--curves needs logs of trainings with --eval-bleu or --sb-probe, but "
+            f"{work / 'logs'} has none"
+        )
+    write_figure(learning(curves), args.curves)
+    with new_file(f"{args.curves}.json") as file:
+        json.dump(curves, file, ensure_ascii=False)
+        file.write("\n")
+
+
+def write_figure(figure: Figure, name: str) -> None:
+    """To NAME.svg and NAME.png."""
     for suffix, data in ((".svg", figure.svg), (".png", figure.png)):
         with new_file(name + suffix, "wb") as file:
             file.write(data)
@@ -117,6 +149,9 @@ def main() -> None:
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="JSON file")
     parser.add_argument("--paper", action="store_true", help="beside the paper's")
     parser.add_argument("--plot", metavar="NAME", help="draw scores against costs")
+    parser.add_argument(
+        "--curves", metavar="NAME", help="draw how rows learned; with --work"
+    )
     parser.add_argument("--recipe", help="its name, or its folder")
     add_setting(parser)
     parser.add_argument("--work", help="folder that the recipe's steps have filled")
@@ -132,7 +167,11 @@ def main() -> None:
         print(render(table), end="")
         if args.plot:
             plot([table], args.plot)
+        if args.curves:
+            draw_curves(args, table)
         return
+    if args.curves:
+        raise ValueError("--curves reads a run's logs: give --recipe and --work")
     if not args.tables:
         raise ValueError("give a TABLE, or --recipe and --work")
     if args.plot and args.paper:

@@ -1,0 +1,99 @@
+"""How the rows of a recipe learn: what they read of their partners, and BLEU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib import ticker
+
+from sbnmt_plugin.tools.recipes.results import log_name
+from sbnmt_plugin.tools.recipes.settings import training_stages
+from sbnmt_plugin.tools.recipes.systems import is_rescored, split_name
+from sbnmt_plugin.tools.report.content import Figure
+from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
+from sbnmt_plugin.tools.report.figures import Curve
+from sbnmt_plugin.tools.report.logs import read_train_log
+from sbnmt_plugin.tools.text import read_lines
+
+BITS, BLEU = "bits read a token", "validation BLEU"
+
+
+def row_curves(logs: Path, settings: dict[str, Any], name: str) -> dict[str, Curve]:
+    """What a row's logs tell of each quantity: updates, of all stages, and values.
+
+    Bits read are the mean of both directions', where a training was probed
+    (``--sb-probe``).
+    """
+    found: dict[str, Curve] = {BITS: ([], []), BLEU: ([], [])}
+    before = 0.0
+    for stage in training_stages(settings, name):
+        path = logs / f"{log_name(stage)}.log"
+        log = read_train_log(read_lines(path) if path.exists() else [])
+        left, right = (
+            dict(zip(*log.series("train_inner", f"read_bits_{direction}")))
+            for direction in ("l2r", "r2l")
+        )
+        start = 0.0 if stage.continues else before
+        both = sorted(left.keys() & right.keys())
+        found[BITS][0].extend(start + update for update in both)
+        found[BITS][1].extend((left[update] + right[update]) / 2 for update in both)
+        updates, scores = log.series("valid", "bleu")
+        found[BLEU][0].extend(start + update for update in updates)
+        found[BLEU][1].extend(scores)
+        before = start + max(updates, default=0)
+    return {quantity: curve for quantity, curve in found.items() if curve[0]}
+
+
+def curves_of(
+    work: Path, settings: dict[str, Any], rows: list[dict[str, Any]]
+) -> dict[str, dict[str, dict[str, Curve]]]:
+    """Title -> seed -> quantity -> curve, of the rows that have been trained here."""
+    found: dict[str, dict[str, dict[str, Curve]]] = {}
+    for row in rows:
+        if is_rescored(row["name"]) or not row.get("updates"):
+            continue
+        curves = row_curves(work / "logs", settings, row["name"])
+        if curves:
+            seed = split_name(row["name"])[1]
+            title = row["title"].removesuffix(f", seed {seed}")
+            found.setdefault(title, {})[str(seed)] = curves
+    return found
+
+
+def learning(found: dict[str, dict[str, dict[str, Curve]]]) -> Figure:
+    """A colour a row, a line a seed.
+
+    Args:
+        found: of :func:`curves_of`.
+    """
+    with matplotlib.rc_context(style()):
+        canvas, axes = canvas_of(2, 2.8 + 0.19 * len(found))
+        looks = colours(list(found))
+        for axis, quantity in zip(axes, (BITS, BLEU)):
+            for title, seeds in found.items():
+                colour, marker = looks[title]
+                for curves in seeds.values():
+                    if quantity in curves:
+                        axis.plot(
+                            *curves[quantity],
+                            color=colour,
+                            marker=marker,
+                            markersize=3,
+                            linewidth=1.1,
+                        )
+            axis.set_title(quantity)
+            axis.set_xlabel("updates")
+            axis.set_xlim(left=0)
+            axis.xaxis.set_major_locator(ticker.MaxNLocator(4, integer=True))
+            axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+        for title, (colour, marker) in looks.items():
+            axes[1].plot([], [], color=colour, marker=marker, label=title)
+        canvas.legend(loc="outside lower left", ncols=1)
+    caption = (
+        "Bits a token that a stream saves by reading its partner, second half of "
+        "validation sentences with the same gold text in both streams, mean of both "
+        "directions; BLEU of validation by generation. A line a seed."
+    )
+    return finish(canvas, "learning", caption)
