@@ -841,9 +841,14 @@ def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):
 
     assert total("sb") == {}
     put(tmp_path / "pseudo-r2l.log", *KILLED.splitlines())
-    assert total("sb") == {"total seconds": 3 * 70 + 300 * 3}
-    assert total("teacher-l2r") == {"total seconds": 70}
-    assert total("rerank") == {"total seconds": 140}
+    seen = results.step_cost(tmp_path / "train-sb.log")["tokens"]
+    assert seen > 0
+    assert total("sb") == {
+        "total seconds": 3 * 70 + 300 * 3,
+        "total tokens": 3 * seen,
+    }
+    assert total("teacher-l2r") == {"total seconds": 70, "total tokens": seen}
+    assert total("rerank") == {"total seconds": 140, "total tokens": 2 * seen}
     assert total("sb-gate") == {}
 
 
@@ -1035,6 +1040,21 @@ def test_tables_are_drawn_together(tmp_path):
         call(show_table, path, more, "--plot", tmp_path / "cost")
     with pytest.raises(ValueError, match="--plot draws what rows cost"):
         call(show_table, path, "--paper", "--plot", tmp_path / "cost")
+
+
+def test_labels_are_drawn_where_tables_tell_them(tmp_path):
+    path = ROOT / "examples" / "toy" / "results.json"
+    words = ["--plot", tmp_path / "cost", "--against", "tokens"]
+    with pytest.raises(ValueError, match="--plot needs what the rows cost in tokens"):
+        call(show_table, path, *words)
+    with pytest.raises(ValueError, match="--against is for --plot"):
+        call(show_table, path, *words[2:])
+    table = json.loads(path.read_text(encoding="utf-8"))
+    table["rows"] = [{**row, "total tokens": 3e6} for row in table["rows"]]
+    put(tmp_path / "told.json", json.dumps(table))
+    call(show_table, tmp_path / "told.json", *words)
+    drawn = (tmp_path / "cost.svg").read_text(encoding="utf-8")
+    assert "<!-- million labels of the whole chain -->" in drawn
 
 
 def test_seeds_are_drawn_as_one_system(tmp_path):

@@ -6,7 +6,9 @@
 
 With --plot NAME also NAME.svg and NAME.png are drawn: each system's score against the
 minutes of its whole chain, teachers and pseudo targets included, means where it has
-several seeds: of processors, where all logs tell them and there is no GPU.
+several seeds: of processors, where all logs tell them and there is no GPU. With
+--against tokens the labels seen in training are counted instead, teachers' included,
+which other work on the machine does not change.
 
 With --curves NAME also what the rows read of their partners (of trainings with
 --sb-probe) and their validation BLEU are drawn over updates, a line a seed, and the
@@ -70,8 +72,24 @@ def build(args: argparse.Namespace) -> dict[str, Any]:
     return write_table(work, settings, called)
 
 
-def plot(tables: list[dict[str, Any]], name: str) -> None:
+PRICES = ("minutes", "tokens")
+
+
+def prices(rows: list[dict[str, Any]], against: str) -> tuple[str, list[float]]:
+    """What the rows' chains cost: the unit, and each row's price."""
+    if against == "tokens":
+        return "million labels", [row["total tokens"] / 1e6 for row in rows]
+    told = [seconds for row in rows for seconds in [processors(row)] if seconds]
+    if rows and len(told) == len(rows):
+        return "minutes of processors", [seconds / 60 for seconds in told]
+    return "minutes", [row["total seconds"] / 60 for row in rows]
+
+
+def plot(tables: list[dict[str, Any]], name: str, against: str | None) -> None:
     """Draw what the rows' scores cost, to NAME.svg and NAME.png.
+
+    Args:
+        against: one of PRICES; the first, if none is given.
 
     Raises:
         ValueError: tables without costs: of a run without the driver, or tables that
@@ -79,6 +97,7 @@ def plot(tables: list[dict[str, Any]], name: str) -> None:
     """
     from sbnmt_plugin.tools.report.cost import cost
 
+    against = against or PRICES[0]
     if any(table["signatures"] != tables[0]["signatures"] for table in tables):
         raise ValueError("--plot draws tables of one score: their signatures differ")
     times = Counter(row["title"] for table in tables for row in table["rows"])
@@ -89,28 +108,27 @@ def plot(tables: list[dict[str, Any]], name: str) -> None:
         )
     rates = "WER" in tables[0]["signatures"]
     metric = "WER" if rates else "tokenised BLEU"
-    rows = [row for t in tables for row in t["rows"] if row.get("total seconds")]
-    told = [seconds for row in rows for seconds in [processors(row)] if seconds]
-    busy = bool(rows) and len(told) == len(rows)
-    seconds = told if busy else [row["total seconds"] for row in rows]
+    told = "total tokens" if against == "tokens" else "total seconds"
+    rows = [row for table in tables for row in table["rows"] if row.get(told)]
+    unit, spent = prices(rows, against)
     seeds: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for row, spent in zip(rows, seconds):
+    for row, price in zip(rows, spent):
         title = row["title"].removesuffix(f", seed {row['seed']}")
-        seeds[title].append((spent / 60, row[metric]))
+        seeds[title].append((price, row[metric]))
     points = {
-        title: (mean(minutes for minutes, _ in runs), mean(score for _, score in runs))
+        title: (mean(price for price, _ in runs), mean(score for _, score in runs))
         for title, runs in seeds.items()
     }
     if not points:
         raise ValueError(
-            "--plot needs what the rows cost, which only the recipe's driver measures: "
-            f"{command_of('recipe')}"
+            f"--plot needs what the rows cost in {against}, which only the recipe's "
+            f"driver measures: {command_of('recipe')}"
         )
     figure = cost(
         points,
         f"{metric}, %" if rates else metric,
         less_is_better=rates,
-        minutes="minutes of processors" if busy else "minutes",
+        unit=unit,
     )
     write_figure(figure, name)
 
@@ -150,12 +168,19 @@ def main() -> None:
     parser.add_argument("--paper", action="store_true", help="beside the paper's")
     parser.add_argument("--plot", metavar="NAME", help="draw scores against costs")
     parser.add_argument(
+        "--against",
+        choices=PRICES,
+        help="what --plot counts as cost: time, or labels seen (default: minutes)",
+    )
+    parser.add_argument(
         "--curves", metavar="NAME", help="draw how rows learned; with --work"
     )
     parser.add_argument("--recipe", help="its name, or its folder")
     add_setting(parser)
     parser.add_argument("--work", help="folder that the recipe's steps have filled")
     args = parser.parse_args()
+    if args.against and not args.plot:
+        raise ValueError("--against is for --plot: leave it out, or add --plot NAME")
     if args.recipe or args.work or setting(args):
         if not (args.recipe and args.work):
             raise ValueError(
@@ -166,7 +191,7 @@ def main() -> None:
         table = build(args)
         print(render(table), end="")
         if args.plot:
-            plot([table], args.plot)
+            plot([table], args.plot, args.against)
         if args.curves:
             draw_curves(args, table)
         return
@@ -184,4 +209,4 @@ def main() -> None:
     for table in tables:
         print(render(table), end="")
     if args.plot:
-        plot(tables, args.plot)
+        plot(tables, args.plot, args.against)

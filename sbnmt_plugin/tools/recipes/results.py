@@ -87,11 +87,14 @@ def training_cost(logs: Path, stages: list[Stage]) -> Row:
 
 def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
     """Time of a row's training and of all that it needs, by the clock and of
-    processors; what is not known is left out."""
+    processors, and labels seen; what is not known is left out."""
     base, _ = split_name(name)
     steps = needs(settings, base)
-    if SYSTEMS[base].data:
-        steps += [log_name(stage) for stage in training_stages(settings, name)]
+    stages = training_stages(settings, name) if SYSTEMS[base].data else []
+    tokens = training_cost(logs, stages).get("tokens", 0) if stages else 0
+    paths = [logs / f"{step}.log" for step in steps]
+    tokens += sum(step_cost(p).get("tokens", 0) for p in paths if p.exists())
+    steps += [log_name(stage) for stage in stages]
     clock = 0
     spent: list[float | None] = []
     for step in steps:
@@ -106,6 +109,8 @@ def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
         spent += [cost.get(PROCESSOR) for cost in whole + workers]
     told = [seconds for seconds in spent if seconds is not None]
     found: Row = {f"total {WALL}": clock}
+    if tokens:
+        found["total tokens"] = tokens
     if told and len(told) == len(spent):
         found[f"total {PROCESSOR}"] = sum(told)
     return found

@@ -68,6 +68,7 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "updates": [number(row.get("updates"), 0) for row in table["rows"]],
         "batches left out": [number(row.get(LEFT_OUT), 0) for row in table["rows"]],
         "tokens, M": [millions(row.get("tokens")) for row in table["rows"]],
+        "in all, M": [millions(row.get("total tokens")) for row in table["rows"]],
         "train, min": [minutes(row.get("seconds")) for row in table["rows"]],
         "in all, min": [minutes(row.get("total seconds")) for row in table["rows"]],
         "processors, min": [minutes(processors(row)) for row in table["rows"]],

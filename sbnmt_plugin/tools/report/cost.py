@@ -1,4 +1,4 @@
-"""What a score costs: a point per system, its score against minutes of its chain."""
+"""What a score costs: a point per system, its score against the price of its chain."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Points = dict[str, tuple[float, float]]
 
 
 def frontier(points: Points, less_is_better: bool) -> list[tuple[float, float]]:
-    """The best score that each amount of time buys, cheapest first.
+    """The best score that each amount of time or labels buys, cheapest first.
 
     Args:
-        points: minutes and score of each system.
+        points: price and score of each system.
     """
     sign = -1 if less_is_better else 1
     found: list[tuple[float, float]] = []
-    for minutes, score in sorted(points.values(), key=lambda p: (p[0], -sign * p[1])):
+    for price, score in sorted(points.values(), key=lambda p: (p[0], -sign * p[1])):
         if not found or sign * score > sign * found[-1][1]:
-            found.append((minutes, score))
+            found.append((price, score))
     return found
 
 
@@ -28,15 +28,15 @@ def cost(
     points: Points,
     metric: str,
     less_is_better: bool = False,
-    minutes: str = "minutes",
+    unit: str = "minutes",
 ) -> Figure:
     """Scores against what they cost, and what is the best for its price.
 
     Args:
-        points: minutes and score of each system.
+        points: price and score of each system.
         metric: name of the score.
         less_is_better: whether it is an error rate.
-        minutes: whose.
+        unit: of the price.
     """
     with matplotlib.rc_context(style()):
         canvas, (axis,) = canvas_of(1, 2.8 + 0.19 * len(points))
@@ -54,11 +54,11 @@ def cost(
             colour, marker = looks[name]
             axis.plot(place, score, marker, color=colour, label=name)
         axis.set_xlim(left=0)
-        axis.set_xlabel(f"{minutes} of the whole chain")
+        axis.set_xlabel(f"{unit} of the whole chain")
         axis.set_ylabel(metric)
         canvas.legend(loc="outside lower left", ncols=1)
     caption = (
-        f"{metric} against the {minutes} of the whole chain, teachers and pseudo "
+        f"{metric} against the {unit} of the whole chain, teachers and pseudo "
         "targets included; what no cheaper system reaches lies on the line. The "
         "score's axis does not start at 0."
     )
