@@ -978,7 +978,9 @@ def test_pages_show_the_committed_numbers(path, capsys):
         assert line in text, f"{page} lacks {line!r}: scripts/table.py {path}"
 
 
-@pytest.mark.parametrize("table", ["multi30k/seeds-small", "toy/seeds"])
+@pytest.mark.parametrize(
+    "table", ["multi30k/seeds-small", "techdocs_zh_en/small", "toy/seeds"]
+)
 def test_the_page_of_what_pays_shows_the_means_of_seeds(table):
     path = ROOT / "examples" / f"{table}.json"
     text = (ROOT / "docs" / "pays.md").read_text(encoding="utf-8")
