@@ -1066,6 +1066,16 @@ def test_seeds_are_drawn_as_one_system(tmp_path):
     drawn = (tmp_path / "cost.svg").read_text(encoding="utf-8")
     assert drawn.count("<!-- SB-NMT, λ = 0, two triples -->") == 1
     assert ", seed 2" not in drawn
+    only = ["--only", "teacher-l2r", "sb-lambda0+rescored"]
+    call(show_table, path, "--plot", tmp_path / "few", *only)
+    few = (tmp_path / "few.svg").read_text(encoding="utf-8")
+    assert "<!-- SB-NMT, λ = 0, two triples, rescored -->" in few
+    assert "<!-- SB-NMT, λ = 0, two triples -->" not in few
+    with pytest.raises(ValueError, match="--only is for --plot"):
+        call(show_table, path, *only)
+    with pytest.raises(ValueError, match=r"--only must name .*rerank.*, but has sb@2"):
+        call(show_table, path, "--plot", tmp_path / "none", "--only", "sb@2")
+    assert not (tmp_path / "none.svg").exists()
     assert any(row["title"].endswith(", seed 2") for row in rows)
 
 

@@ -85,15 +85,21 @@ def prices(rows: list[dict[str, Any]], against: str) -> tuple[str, list[float]]:
     return "minutes", [row["total seconds"] / 60 for row in rows]
 
 
-def plot(tables: list[dict[str, Any]], name: str, against: str | None) -> None:
+def plot(
+    tables: list[dict[str, Any]],
+    name: str,
+    against: str | None = None,
+    only: list[str] | None = None,
+) -> None:
     """Draw what the rows' scores cost, to NAME.svg and NAME.png.
 
     Args:
         against: one of PRICES; the first, if none is given.
+        only: names of rows, seeds left out; all, if none is given.
 
     Raises:
-        ValueError: tables without costs: of a run without the driver, or tables that
-            measure different things or have a row in common.
+        ValueError: tables without costs: of a run without the driver, tables that
+            measure different things or have a row in common, or a row not there.
     """
     from sbnmt_plugin.tools.report.cost import cost
 
@@ -110,6 +116,14 @@ def plot(tables: list[dict[str, Any]], name: str, against: str | None) -> None:
     metric = "WER" if rates else "tokenised BLEU"
     told = "total tokens" if against == "tokens" else "total seconds"
     rows = [row for table in tables for row in table["rows"] if row.get(told)]
+    if only:
+        known = {row["name"].partition("@")[0] for row in rows}
+        if not known.issuperset(only):
+            raise ValueError(
+                f"--only must name rows with costs: {', '.join(sorted(known))}, but "
+                f"has {', '.join(sorted(set(only) - known))}"
+            )
+        rows = [row for row in rows if row["name"].partition("@")[0] in only]
     unit, spent = prices(rows, against)
     seeds: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for row, price in zip(rows, spent):
@@ -173,14 +187,21 @@ def main() -> None:
         help="what --plot counts as cost: time, or labels seen (default: minutes)",
     )
     parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="ROW",
+        help="rows that --plot draws, all their seeds (default: all)",
+    )
+    parser.add_argument(
         "--curves", metavar="NAME", help="draw how rows learned; with --work"
     )
     parser.add_argument("--recipe", help="its name, or its folder")
     add_setting(parser)
     parser.add_argument("--work", help="folder that the recipe's steps have filled")
     args = parser.parse_args()
-    if args.against and not args.plot:
-        raise ValueError("--against is for --plot: leave it out, or add --plot NAME")
+    for flag, value in ("--against", args.against), ("--only", args.only):
+        if value and not args.plot:
+            raise ValueError(f"{flag} is for --plot: leave it out, or add --plot NAME")
     if args.recipe or args.work or setting(args):
         if not (args.recipe and args.work):
             raise ValueError(
@@ -191,7 +212,7 @@ def main() -> None:
         table = build(args)
         print(render(table), end="")
         if args.plot:
-            plot([table], args.plot, args.against)
+            plot([table], args.plot, args.against, args.only)
         if args.curves:
             draw_curves(args, table)
         return
@@ -209,4 +230,4 @@ def main() -> None:
     for table in tables:
         print(render(table), end="")
     if args.plot:
-        plot(tables, args.plot, args.against)
+        plot(tables, args.plot, args.against, args.only)
