@@ -94,7 +94,7 @@ def test_distilled_pairs_are_the_teachers_texts(tmp_path):
     with pytest.raises(ValueError, match="--pseudo-l2r must be given"):
         call(triples, *files, "--pairs", "kd")
     both = ["--pseudo-l2r", tmp_path / "l2r.tsv", "--pseudo-r2l", tmp_path / "l2r.tsv"]
-    with pytest.raises(ValueError, match="--pseudo-r2l must be given, but for --pairs"):
+    with pytest.raises(ValueError, match="--pseudo-r2l is not for --pairs kd, which"):
         call(triples, *files, "--pairs", "kd", *both)
 
 

@@ -56,6 +56,19 @@ def test_stages_follow_each_other(tmp_path, continues):
     assert found[BLEU] == ([80, 130], [10.0, 11.0])
 
 
+def test_stages_follow_each_other_without_bleu_and_more_than_two(tmp_path):
+    stages = [{}, {}, {"continue": True}]
+    recipe = toy(**{"sb-staged": stages})
+    for name, last in ("-stage-1", 100), ("-stage-2", 150), ("", 200):
+        put(tmp_path / f"train-sb-staged{name}.log", inner(last, 0.2, 0.2))
+    assert row_curves(tmp_path, recipe, "sb-staged")[BITS][0] == [100, 250, 300]
+
+
+def test_a_row_trained_as_its_twin_has_its_curve(tmp_path):
+    put(tmp_path / "train-sb.log", valid(50, 11.0))
+    assert row_curves(tmp_path, toy(), "sb-tanh-1.0") == {BLEU: ([50], [11.0])}
+
+
 def test_rows_without_a_log_have_no_curve(tmp_path):
     put(tmp_path / "logs" / "train-sb.log", valid(50, 11.0))
     put(tmp_path / "logs" / "train-sb@2.log", valid(50, 12.0))

@@ -848,6 +848,10 @@ def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):
         "total tokens": 3 * seen,
     }
     assert total("teacher-l2r") == {"total seconds": 70, "total tokens": seen}
+    put(tmp_path / "train-transformer-pl.log", *LOG.splitlines())
+    (tmp_path / "pseudo-r2l.log").unlink()
+    pairs = {"total seconds": 2 * 70 + 300 * 2, "total tokens": 2 * seen}
+    assert total("transformer-pl") == pairs  # without an R2L teacher
     assert total("rerank") == {"total seconds": 140, "total tokens": 2 * seen}
     assert total("sb-gate") == {}
 
@@ -1029,10 +1033,15 @@ def test_costs_that_nobody_measured_are_not_drawn(tmp_path):
 def test_tables_are_drawn_together(tmp_path):
     path, _ = committed()[0]
     table = json.loads(path.read_text(encoding="utf-8"))
-    with pytest.raises(ValueError, match=r"draws each row once: 'Transformer, L2R' is"):
+    with pytest.raises(
+        ValueError, match=r"draws each row once: .*teacher-l2r.* --only"
+    ):
         call(show_table, path, path, "--plot", tmp_path / "cost")
     more = tmp_path / "more.json"
-    titled = [{**row, "title": f"Another {row['title']}"} for row in table["rows"]]
+    titled = [
+        {**row, "name": f"x{row['name']}", "title": f"Another {row['title']}"}
+        for row in table["rows"]
+    ]
     put(more, json.dumps({**table, "rows": titled}))
     call(show_table, path, more, "--plot", tmp_path / "cost")
     drawn = (tmp_path / "cost.svg").read_text(encoding="utf-8")
@@ -1042,6 +1051,24 @@ def test_tables_are_drawn_together(tmp_path):
         call(show_table, path, more, "--plot", tmp_path / "cost")
     with pytest.raises(ValueError, match="--plot draws what rows cost"):
         call(show_table, path, "--paper", "--plot", tmp_path / "cost")
+
+
+def test_points_are_means_of_seeds_and_rows_keep_apart():
+    rows = [
+        {"name": name, "title": title, "seed": seed, "BLEU": score}
+        for name, title, seed, score in (
+            *(("sb", "SB", 1, 20.0), ("sb@2", "SB, seed 2", 2, 30.0)),
+            *(("sb-tanh-1.0", "SB", 1, 40.0), ("teacher-l2r", "L2R", 1, 10.0)),
+        )
+    ]
+    assert show_table.points_of(rows, [1, 3, 5, 7], "BLEU") == {
+        "SB (sb)": (2, 25.0),
+        "SB (sb-tanh-1.0)": (5, 40.0),
+        "L2R": (7, 10.0),
+    }
+    priced = [{"total tokens": 3e6, "total seconds": 120}]
+    assert show_table.prices(priced, "tokens") == ("million labels", [3])
+    assert show_table.prices(priced, "minutes") == ("minutes", [2])
 
 
 def test_labels_are_drawn_where_tables_tell_them(tmp_path):
@@ -1073,7 +1100,7 @@ def test_seeds_are_drawn_as_one_system(tmp_path):
     assert "<!-- SB-NMT, λ = 0, two triples -->" not in few
     with pytest.raises(ValueError, match="--only is for --plot"):
         call(show_table, path, *only)
-    with pytest.raises(ValueError, match=r"--only must name .*rerank.*, but has sb@2"):
+    with pytest.raises(ValueError, match=r"--only must name rows .*, but has sb@2"):
         call(show_table, path, "--plot", tmp_path / "none", "--only", "sb@2")
     assert not (tmp_path / "none.svg").exists()
     assert any(row["title"].endswith(", seed 2") for row in rows)

@@ -466,7 +466,9 @@ def test_one_triple_is_of_gold_and_the_r2l_teacher(tmp_path):
     assert found == [["a", "b", "c"], ["A", "B", "C"], ["Ar", "Br", "Cr"]]
     with pytest.raises(ValueError, match="--pseudo-l2r must be given, but for --tri"):
         call(make_triples, *words, "--triples", "two")
-    with pytest.raises(ValueError, match="--pseudo-l2r must be given, but for --tri"):
+    with pytest.raises(
+        ValueError, match="--pseudo-l2r is not for --triples one, which"
+    ):
         pseudo = ["--pseudo-l2r", tmp_path / "l"]
         call(make_triples, *words, *pseudo, "--triples", "one")
 

@@ -137,15 +137,37 @@ def test_a_weight_of_rescoring_must_be_positive(tmp_path):
 
 
 def test_a_row_goes_on_with_its_schedule_where_another_begins_anew(tmp_path):
-    recipe = load_recipe(write(tmp_path / "toy", stages={}), False)
+    both = [{"data": "gold", "--max-epoch": 1}, {"data": "two", "--max-epoch": 3}]
+    given = {"sb-staged-continued": both}
+    recipe = load_recipe(write(tmp_path / "toy", stages=given), False)
     for name, continues in ("sb-staged", False), ("sb-staged-continued", True):
         stages = training_stages(recipe, name)
         assert [stage.continues for stage in stages] == [False, continues]
         assert [stage.data for stage in stages] == ["gold", "two"]
-    without = load_recipe(write(tmp_path / "best", average=0, stages={}), False)
+    without = load_recipe(write(tmp_path / "best", average=0, stages=given), False)
     assert len(training_stages(without, "sb-staged")) == 2
     with pytest.raises(ValueError, match=r"sb-staged-continued: .* needs average"):
         training_stages(without, "sb-staged-continued")
+    # without limits of its own the second stage would have been trained already
+    alike = load_recipe(write(tmp_path / "alike", stages={}), False)
+    assert len(training_stages(alike, "sb-staged")) == 2
+    with pytest.raises(
+        ValueError, match=r"sb-staged-continued needs stages\.sb-staged-c"
+    ):
+        training_stages(alike, "sb-staged-continued")
+
+
+def test_updates_are_counted_once_through_several_stages(tmp_path):
+    recipe = {"stages": {"sb-staged": [{}, {}, {"continue": True}, {"continue": True}]}}
+    recipe = {**load_recipe(write(tmp_path / "toy"), False), **recipe}
+    stages = training_stages(recipe, "sb-staged")
+    for stage, updates in zip(stages, (100, 250, 300, 340)):  # as each log counts
+        line = f"x | train | epoch 001 | loss 6 | wpb 10 | num_updates {updates}\n"
+        text = costs.launch_line("x") + line
+        (tmp_path / f"{results.log_name(stage)}.log").write_text(text)
+    found = results.training_cost(tmp_path, stages)
+    assert [cost["updates"] for cost in found["stages"]] == [100, 250, 50, 40]
+    assert found["tokens"] == 10 * found["updates"] == 4400
 
 
 def test_a_missing_log_leaves_the_cost_out(tmp_path):

@@ -39,7 +39,7 @@ from sbnmt_plugin.tools.recipes.settings import (
 from sbnmt_plugin.tools.recipes.table import beside_the_paper, processors, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.report.content import Figure
-from sbnmt_plugin.tools.text import as_written
+from sbnmt_plugin.tools.text import as_written, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
 
@@ -85,6 +85,29 @@ def prices(rows: list[dict[str, Any]], against: str) -> tuple[str, list[float]]:
     return "minutes", [row["total seconds"] / 60 for row in rows]
 
 
+def bare(row: dict[str, Any]) -> str:
+    """Its name, the seed left out."""
+    return str(row["name"].partition("@")[0])
+
+
+def points_of(
+    rows: list[dict[str, Any]], spent: list[float], metric: str
+) -> dict[str, tuple[float, float]]:
+    """Label -> price and score of a system, means where it has several seeds."""
+    seeds: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for row, price in zip(rows, spent):
+        seeds[bare(row)].append((price, row[metric]))
+    titles = {bare(row): row["title"].split(f", seed {row['seed']}")[0] for row in rows}
+    shared = Counter(titles.values())  # by rows that are trained in the same way
+    return {
+        titles[name] if shared[titles[name]] == 1 else f"{titles[name]} ({name})": (
+            mean(price for price, _ in runs),
+            mean(score for _, score in runs),
+        )
+        for name, runs in seeds.items()
+    }
+
+
 def plot(
     tables: list[dict[str, Any]],
     name: str,
@@ -106,38 +129,35 @@ def plot(
     against = against or PRICES[0]
     if any(table["signatures"] != tables[0]["signatures"] for table in tables):
         raise ValueError("--plot draws tables of one score: their signatures differ")
-    times = Counter(row["title"] for table in tables for row in table["rows"])
-    if max(times.values(), default=1) > 1:
-        raise ValueError(
-            f"--plot draws each row once: {times.most_common(1)[0][0]!r} is in several "
-            "of the tables"
-        )
     rates = "WER" in tables[0]["signatures"]
     metric = "WER" if rates else "tokenised BLEU"
     told = "total tokens" if against == "tokens" else "total seconds"
-    rows = [row for table in tables for row in table["rows"] if row.get(told)]
-    if only:
-        known = {row["name"].partition("@")[0] for row in rows}
-        if not known.issuperset(only):
+    rows: list[dict[str, Any]] = []
+    for table in tables:
+        costly = [row for row in table["rows"] if row.get(told)]
+        if not costly:
             raise ValueError(
-                f"--only must name rows with costs: {', '.join(sorted(known))}, but "
-                f"has {', '.join(sorted(set(only) - known))}"
+                f"--plot needs what the rows cost in {against}, which only the "
+                f"recipe's driver measures ({command_of('recipe')}), but the table of "
+                f"{table['command']!r} does not tell it"
             )
-        rows = [row for row in rows if row["name"].partition("@")[0] in only]
-    unit, spent = prices(rows, against)
-    seeds: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for row, price in zip(rows, spent):
-        title = row["title"].removesuffix(f", seed {row['seed']}")
-        seeds[title].append((price, row[metric]))
-    points = {
-        title: (mean(price for price, _ in runs), mean(score for _, score in runs))
-        for title, runs in seeds.items()
-    }
-    if not points:
+        if only:
+            costly = [row for row in costly if bare(row) in only]
+        twice = {bare(row) for row in rows} & {bare(row) for row in costly}
+        if twice:
+            raise ValueError(
+                f"--plot draws each row once: {', '.join(sorted(twice))} in several of "
+                "the tables; --only says which rows to draw"
+            )
+        rows += costly
+    missing = set(only or ()) - {bare(row) for row in rows}
+    if missing:
         raise ValueError(
-            f"--plot needs what the rows cost in {against}, which only the recipe's "
-            f"driver measures: {command_of('recipe')}"
+            f"--only must name rows whose costs are told, seeds left out, but has "
+            f"{', '.join(sorted(missing))}"
         )
+    unit, spent = prices(rows, against)
+    points = points_of(rows, spent, metric)
     figure = cost(
         points,
         f"{metric}, %" if rates else metric,
@@ -151,11 +171,15 @@ def draw_curves(args: argparse.Namespace, table: dict[str, Any]) -> None:
     """Draw what rows read and their BLEU over updates, and write the numbers.
 
     Raises:
-        ValueError: no row was trained there with --eval-bleu or --sb-probe.
+        ValueError: no row was trained there with --eval-bleu or --sb-probe, or a file
+            of the run would be overwritten.
     """
     from sbnmt_plugin.tools.report.learning import curves_of, learning
 
     work = Path(args.work)
+    refuse_overwriting(
+        f"{args.curves}.json", f"{work}/table.json", f"{work}/recipe.json"
+    )
     settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
     curves = curves_of(work, settings, table["rows"])
     if not curves:
@@ -202,6 +226,8 @@ def main() -> None:
     for flag, value in ("--against", args.against), ("--only", args.only):
         if value and not args.plot:
             raise ValueError(f"{flag} is for --plot: leave it out, or add --plot NAME")
+    if args.plot and args.plot == args.curves:
+        raise ValueError(f"--plot and --curves must differ, but both are {args.plot}")
     if args.recipe or args.work or setting(args):
         if not (args.recipe and args.work):
             raise ValueError(

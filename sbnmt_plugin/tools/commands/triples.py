@@ -157,10 +157,13 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
     for direction, without in ("l2r", "--triples one"), ("r2l", "--pairs kd or pl"):
         given = getattr(args, f"pseudo_{direction}") is not None
         needed = only in (None, direction)
-        if given != needed and not (given and kind == "pl"):
+        if needed and not given:
+            raise ValueError(f"--pseudo-{direction} must be given, but for {without}")
+        if given and not needed and kind != "pl":
+            option = "--pairs" if args.pairs else "--triples"
             raise ValueError(
-                f"--pseudo-{direction} must be given, but for {without}, with nothing "
-                f"of the {direction.upper()} teacher's: add it, or leave it out"
+                f"--pseudo-{direction} is not for {option} {kind}, which has nothing "
+                f"of the {direction.upper()} teacher's: leave it out"
             )
     suffixes = (Path(args.source).suffix, Path(args.target).suffix, ".r2l")
     if len(set(suffixes)) < 3 or "" in suffixes:

@@ -61,12 +61,14 @@ def training_cost(logs: Path, stages: list[Stage]) -> Row:
     """What a row's training cost, all stages together and, if there are several, each;
     empty where a log is missing."""
     costs: list[Row] = []
+    updates = 0  # as the last log has counted them
     for stage in stages:
         log = logs / f"{log_name(stage)}.log"
         if not log.exists():
             return {}
-        start = costs[-1].get("updates", 0) if stage.continues else 0
+        start = updates if stage.continues else 0
         costs.append({"data": stage.data, **step_cost(log, start)})
+        updates = start + costs[-1].get("updates", 0)
     last = costs[-1]
     if len(costs) == 1:
         del last["data"]

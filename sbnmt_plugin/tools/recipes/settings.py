@@ -62,8 +62,7 @@ TRAINING_SETS = (
     *(MULTILINGUAL, KD),
 )
 DIRECTIONS = ("l2r", "r2l")
-# whose pseudo targets a training set is made of; y_g + y_pl, too, of both: it is to
-# have the sentences that both teachers translate
+# whose pseudo targets a training set is made of
 PSEUDO: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(TRAINING_SETS, DIRECTIONS),
     **{"": (), "gold": (), MULTILINGUAL: ()},
@@ -335,6 +334,11 @@ def training_stages(recipe: dict[str, Any], name: str) -> list[Stage]:
         last = number == len(asked)
         place = name if last else f"{name}/stage-{number}"
         found.append(Stage(place, data, own, continues))
+    if system.continues and base not in recipe["stages"]:
+        raise ValueError(
+            f"row {name} needs stages.{base} in recipe.yaml, the limits of each stage "
+            "counted from the first one's start: that recipe has none"
+        )
     if system.continues and not recipe["average"]:
         raise ValueError(
             f"row {name}: a stage that continues needs average ≥ 1 in recipe.yaml, "

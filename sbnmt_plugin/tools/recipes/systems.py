@@ -277,7 +277,7 @@ SYSTEMS = {
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
-    # not with ``average: 0``
+    # where the recipe says for how long
     "sb-staged-continued": replace(
         READING["sb-staged"],
         title=f"{READING['sb-staged'].title}, one schedule",

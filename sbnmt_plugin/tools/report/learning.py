@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib import ticker
 
 from sbnmt_plugin.tools.recipes.results import log_name
-from sbnmt_plugin.tools.recipes.settings import training_stages
+from sbnmt_plugin.tools.recipes.settings import same_training, training_stages
 from sbnmt_plugin.tools.recipes.systems import is_rescored, split_name
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
@@ -27,22 +27,23 @@ def row_curves(logs: Path, settings: dict[str, Any], name: str) -> dict[str, Cur
     (``--sb-probe``).
     """
     found: dict[str, Curve] = {BITS: ([], []), BLEU: ([], [])}
-    before = 0.0
-    for stage in training_stages(settings, name):
+    start = before = 0.0
+    for stage in training_stages(settings, same_training(settings, name)):
         path = logs / f"{log_name(stage)}.log"
         log = read_train_log(read_lines(path) if path.exists() else [])
         left, right = (
             dict(zip(*log.series("train_inner", f"read_bits_{direction}")))
             for direction in ("l2r", "r2l")
         )
-        start = 0.0 if stage.continues else before
+        start = start if stage.continues else before
         both = sorted(left.keys() & right.keys())
         found[BITS][0].extend(start + update for update in both)
         found[BITS][1].extend((left[update] + right[update]) / 2 for update in both)
         updates, scores = log.series("valid", "bleu")
         found[BLEU][0].extend(start + update for update in updates)
         found[BLEU][1].extend(scores)
-        before = start + max(updates, default=0)
+        lines = [line for kind in log.points.values() for line in kind]
+        before = start + max((line["num_updates"] for line in lines), default=0)
     return {quantity: curve for quantity, curve in found.items() if curve[0]}
 
 
@@ -69,9 +70,11 @@ def learning(found: dict[str, dict[str, dict[str, Curve]]]) -> Figure:
         found: of :func:`curves_of`.
     """
     with matplotlib.rc_context(style()):
-        canvas, axes = canvas_of(2, 2.8 + 0.19 * len(found))
+        held = [curves for seeds in found.values() for curves in seeds.values()]
+        shown = [q for q in (BITS, BLEU) if any(q in curves for curves in held)]
+        canvas, axes = canvas_of(len(shown), 2.8 + 0.19 * len(found))
         looks = colours(list(found))
-        for axis, quantity in zip(axes, (BITS, BLEU)):
+        for axis, quantity in zip(axes, shown):
             for title, seeds in found.items():
                 colour, marker = looks[title]
                 for curves in seeds.values():
@@ -89,7 +92,7 @@ def learning(found: dict[str, dict[str, dict[str, Curve]]]) -> Figure:
             axis.xaxis.set_major_locator(ticker.MaxNLocator(4, integer=True))
             axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
         for title, (colour, marker) in looks.items():
-            axes[1].plot([], [], color=colour, marker=marker, label=title)
+            axes[-1].plot([], [], color=colour, marker=marker, label=title)
         canvas.legend(loc="outside lower left", ncols=1)
     caption = (
         "Bits a token that a stream saves by reading its partner, second half of "
