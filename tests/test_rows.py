@@ -298,6 +298,12 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
     probed = "read_bits_l2r=0.2, read_bits_r2l=0.1, num_updates=9"
     with log.open("a", encoding="utf-8") as file:
         file.write(f"x | train_inner | epoch 001:      9 / 9 {probed}\n")
+    kept = (work / "table.json").read_text()
+    with pytest.raises(ValueError, match="must not be read and written by one"):
+        call(*shown, "--curves", work / "table")
+    assert (work / "table.json").read_text() == kept
+    with pytest.raises(ValueError, match="--plot and --curves must differ"):
+        call(*shown, "--curves", drawn, "--plot", f"{tmp_path}/./curves")
     call(*shown, "--curves", drawn)
     title = "SB-NMT, λ = 0, from the teacher, two triples"
     (curves,) = json.loads(drawn.with_suffix(".json").read_text()).items()

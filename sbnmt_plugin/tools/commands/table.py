@@ -36,6 +36,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     load_recipe,
     setting,
 )
+from sbnmt_plugin.tools.recipes.systems import without_seed
 from sbnmt_plugin.tools.recipes.table import beside_the_paper, processors, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.report.content import Figure
@@ -85,19 +86,14 @@ def prices(rows: list[dict[str, Any]], against: str) -> tuple[str, list[float]]:
     return "minutes", [row["total seconds"] / 60 for row in rows]
 
 
-def bare(row: dict[str, Any]) -> str:
-    """Its name, the seed left out."""
-    return str(row["name"].partition("@")[0])
-
-
 def points_of(
     rows: list[dict[str, Any]], spent: list[float], metric: str
 ) -> dict[str, tuple[float, float]]:
     """Label -> price and score of a system, means where it has several seeds."""
     seeds: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for row, price in zip(rows, spent):
-        seeds[bare(row)].append((price, row[metric]))
-    titles = {bare(row): row["title"].split(f", seed {row['seed']}")[0] for row in rows}
+        seeds[without_seed(row)[0]].append((price, row[metric]))
+    titles = dict(without_seed(row) for row in rows)
     shared = Counter(titles.values())  # by rows that are trained in the same way
     return {
         titles[name] if shared[titles[name]] == 1 else f"{titles[name]} ({name})": (
@@ -133,6 +129,7 @@ def plot(
     metric = "WER" if rates else "tokenised BLEU"
     told = "total tokens" if against == "tokens" else "total seconds"
     rows: list[dict[str, Any]] = []
+    drawn: set[str] = set()  # names, seeds left out
     for table in tables:
         costly = [row for row in table["rows"] if row.get(told)]
         if not costly:
@@ -142,15 +139,16 @@ def plot(
                 f"{table['command']!r} does not tell it"
             )
         if only:
-            costly = [row for row in costly if bare(row) in only]
-        twice = {bare(row) for row in rows} & {bare(row) for row in costly}
-        if twice:
+            costly = [row for row in costly if without_seed(row)[0] in only]
+        names = {without_seed(row)[0] for row in costly}
+        if drawn & names:
             raise ValueError(
-                f"--plot draws each row once: {', '.join(sorted(twice))} in several of "
-                "the tables; --only says which rows to draw"
+                f"--plot draws each row once: {', '.join(sorted(drawn & names))} in "
+                "several of the tables; --only says which rows to draw"
             )
         rows += costly
-    missing = set(only or ()) - {bare(row) for row in rows}
+        drawn |= names
+    missing = set(only or ()) - drawn
     if missing:
         raise ValueError(
             f"--only must name rows whose costs are told, seeds left out, but has "
@@ -226,7 +224,7 @@ def main() -> None:
     for flag, value in ("--against", args.against), ("--only", args.only):
         if value and not args.plot:
             raise ValueError(f"{flag} is for --plot: leave it out, or add --plot NAME")
-    if args.plot and args.plot == args.curves:
+    if args.plot and args.curves and Path(args.plot) == Path(args.curves):
         raise ValueError(f"--plot and --curves must differ, but both are {args.plot}")
     if args.recipe or args.work or setting(args):
         if not (args.recipe and args.work):

@@ -13,7 +13,13 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes.systems import OPPONENTS, RIVALS, SYSTEMS, split_name
+from sbnmt_plugin.tools.recipes.systems import (
+    OPPONENTS,
+    RIVALS,
+    SYSTEMS,
+    split_name,
+    without_seed,
+)
 from sbnmt_plugin.tools.recipes.table import Row
 from sbnmt_plugin.tools.significance import bootstrap, of_all_seeds, seeds_together
 from sbnmt_plugin.tools.text import read_lines
@@ -101,13 +107,13 @@ def of_several_seeds(
     """
     runs: dict[str, dict[int, Row]] = defaultdict(dict)
     for row in rows:
-        runs[row["name"].partition("@")[0]][row["seed"]] = row
+        runs[without_seed(row)[0]][row["seed"]] = row
     several = {name: seeds for name, seeds in runs.items() if len(seeds) > 1}
     by = judge(settings)
     found = []
     for name, seeds in several.items():
         scores = [row[by.key] for row in seeds.values()]
-        title = seeds[min(seeds)]["title"].removesuffix(f", seed {min(seeds)}")
+        _, title = without_seed(seeds[min(seeds)])
         summary: Row = {"name": name, "title": title, "seeds": sorted(seeds)}
         summary["score"] = by.key
         summary["mean"] = round(statistics.mean(scores), 2)

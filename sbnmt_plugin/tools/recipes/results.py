@@ -91,12 +91,10 @@ def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
     """Time of a row's training and of all that it needs, by the clock and of
     processors, and labels seen; what is not known is left out."""
     base, _ = split_name(name)
-    steps = needs(settings, base)
+    needed = needs(settings, base)
     stages = training_stages(settings, name) if SYSTEMS[base].data else []
+    steps = needed + [log_name(stage) for stage in stages]
     tokens = training_cost(logs, stages).get("tokens", 0) if stages else 0
-    paths = [logs / f"{step}.log" for step in steps]
-    tokens += sum(step_cost(p).get("tokens", 0) for p in paths if p.exists())
-    steps += [log_name(stage) for stage in stages]
     clock = 0
     spent: list[float | None] = []
     for step in steps:
@@ -106,6 +104,8 @@ def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
         workers = [step_cost(path) for path in logged]  # which ran side by side
         if not whole + workers:
             return {}
+        if step in needed:
+            tokens += sum(cost.get("tokens", 0) for cost in whole)
         clock += sum(cost[WALL] for cost in whole)
         clock += max((cost[WALL] for cost in workers), default=0)
         spent += [cost.get(PROCESSOR) for cost in whole + workers]

@@ -328,21 +328,16 @@ def training_stages(recipe: dict[str, Any], name: str) -> list[Stage]:
     for number, changes in enumerate(asked, start=1):
         changes = dict(changes)
         data = changes.pop("data", system.data)
-        continues = bool(changes.pop("continue", system.continues and number > 1))
+        continues = bool(changes.pop("continue", False))
         own = {**options, **changes}
         own = {key: value for key, value in own.items() if value is not False}
         last = number == len(asked)
         place = name if last else f"{name}/stage-{number}"
         found.append(Stage(place, data, own, continues))
-    if system.continues and base not in recipe["stages"]:
+    if system.continues and not any(stage.continues for stage in found):
         raise ValueError(
-            f"row {name} needs stages.{base} in recipe.yaml, the limits of each stage "
-            "counted from the first one's start: that recipe has none"
-        )
-    if system.continues and not recipe["average"]:
-        raise ValueError(
-            f"row {name}: a stage that continues needs average ≥ 1 in recipe.yaml, "
-            "since the best checkpoint may be one of the stage before"
+            f"row {name} needs stages.{base} in recipe.yaml with `continue: true`, and "
+            "limits counted from the first stage's start: that recipe has none"
         )
     return found
 

@@ -43,8 +43,8 @@ class System:
         starts_from: the row whose weights initialise this one.
         stages: training sets one after the other, the last being ``data``, where a
             recipe does not say otherwise; none: ``data`` alone.
-        continues: whether later stages go on with optimiser and schedule, where a
-            recipe does not say otherwise.
+        continues: whether a later stage goes on with optimiser and schedule; the
+            recipe says which, and for how long.
         back: whether the target is translated into the source.
         decodes: the row whose model this one decodes with, where it trains none.
         decode: words of decoding, over the recipe's.
@@ -277,7 +277,6 @@ SYSTEMS = {
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
-    # where the recipe says for how long
     "sb-staged-continued": replace(
         READING["sb-staged"],
         title=f"{READING['sb-staged'].title}, one schedule",
@@ -392,3 +391,9 @@ def describe(name: str, options: Options) -> str:
     )
     title += ", rescored" * is_rescored(name)
     return title if seed == 1 else f"{title}, seed {seed}"
+
+
+def without_seed(row: dict[str, Any]) -> tuple[str, str]:
+    """Name and title that a table's row shares with its other seeds."""
+    name, _, seed = row["name"].partition("@")
+    return name, row["title"].removesuffix(f", seed {seed}")

@@ -10,7 +10,7 @@ from matplotlib import ticker
 
 from sbnmt_plugin.tools.recipes.results import log_name
 from sbnmt_plugin.tools.recipes.settings import same_training, training_stages
-from sbnmt_plugin.tools.recipes.systems import is_rescored, split_name
+from sbnmt_plugin.tools.recipes.systems import is_rescored, split_name, without_seed
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
 from sbnmt_plugin.tools.report.figures import Curve
@@ -58,8 +58,7 @@ def curves_of(
         curves = row_curves(work / "logs", settings, row["name"])
         if curves:
             seed = split_name(row["name"])[1]
-            title = row["title"].removesuffix(f", seed {seed}")
-            found.setdefault(title, {})[str(seed)] = curves
+            found.setdefault(without_seed(row)[1], {})[str(seed)] = curves
     return found
 
 
