@@ -14,7 +14,7 @@ from test_scripts import call
 
 from sbnmt_plugin.tools.commands import both_ways
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import results, runner, systems
+from sbnmt_plugin.tools.recipes import results, row_names, runner, systems
 from sbnmt_plugin.tools.recipes import settings as recipes
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
@@ -119,10 +119,10 @@ def test_a_row_of_both_ways_is_trained_as_it_says():
     assert scored["score"]["references"] == 1
     assert recipes.references_of(multi30k, "two-way") is multi30k
     assert results.needs(multi30k, "two-way-back") == ["train-two-way"]
-    assert systems.rows(["two-way"]) == ["two-way"]
-    assert systems.rows(["both-ways"]) == ["teacher-l2r", *systems.TWO_WAY]
+    assert row_names.rows(["two-way"]) == ["two-way"]
+    assert row_names.rows(["both-ways"]) == ["teacher-l2r", *systems.TWO_WAY]
     with pytest.raises(ValueError, match="two-way-back trains nothing"):
-        systems.rows(["two-way-back@2"])
+        row_names.rows(["two-way-back@2"])
 
 
 # the toy

@@ -34,6 +34,7 @@ from sbnmt_plugin.tools.recipes import (
     costs,
     driver,
     results,
+    row_names,
     runner,
     systems,
     table,
@@ -53,7 +54,7 @@ def test_a_row_is_trained_as_it_says():
     options = recipes.training_options(recipe, "sb@3")
     assert options["--seed"] == 3
     assert (options["--arch"], options["--sb-lambda"]) == ("sb_transformer_tiny", 1.0)
-    assert systems.describe("sb@3", options) == (
+    assert row_names.describe("sb@3", options) == (
         "SB-NMT, tanh, λ = 1.0, two triples, seed 3"
     )
     teacher = recipes.training_options(recipe, "teacher-r2l")
@@ -64,7 +65,9 @@ def test_a_row_is_trained_as_it_says():
     others = recipes.load_recipe(ROOT / "examples" / "multi30k", small=False)
     rnmt = recipes.training_options(others, "rnmt")
     assert rnmt["--arch"] == "lstm_luong_wmt_en_de"
-    for name, arch in zip(systems.rows(["histories"]), ("rnnsearch", "sa", "ta", "ba")):
+    for name, arch in zip(
+        row_names.rows(["histories"]), ("rnnsearch", "sa", "ta", "ba")
+    ):
         histories = recipes.training_options(recipe, name)
         assert histories["--arch"].removesuffix("_nmt") == arch
         assert histories["--label-smoothing"] == 0
@@ -114,7 +117,7 @@ def test_the_sweep_is_the_papers_table_2():
     recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
     cells = {
         (options["--sb-fusion"], options.get("--sb-lambda"))
-        for name in systems.rows(["sweep"])
+        for name in row_names.rows(["sweep"])
         if "--sb-learn-lambda"
         not in (options := recipes.training_options(recipe, name))
     }
@@ -143,15 +146,25 @@ def test_rows_with_the_model_of_another_come_last(capsys):
 
 
 def test_a_row_has_one_name():
-    assert systems.rows(["sb", "sb@1", "sb@02", "sb@2"]) == ["sb", "sb@2"]
+    assert row_names.rows(["sb", "sb@1", "sb@02", "sb@2"]) == ["sb", "sb@2"]
     with pytest.raises(ValueError, match="rerank trains nothing, so it has no seed"):
-        systems.rows(["rerank@2"])
+        row_names.rows(["rerank@2"])
+
+
+def test_rows_without_interaction_are_not_searched_again_without_it():
+    both = [
+        name for name, row in systems.SYSTEMS.items() if row.direction == systems.BOTH
+    ]
+    alone = {name for name in both if not row_names.interacts(name)}
+    named = {name for name in both if name.endswith("lambda0")}
+    assert alone == named | {"teacher-both", "sb-lambda0-finetuned"}
+    assert {"sb-same-lambda0", "sb-noise-lambda0"} <= named
 
 
 @pytest.mark.parametrize("name", ["sbb", "sb@x", "", "sb@", "sb@²"])
 def test_unknown_rows_are_refused(name):
     with pytest.raises(ValueError, match=f"--rows must name .* but has '{name}'"):
-        systems.rows(["teacher-l2r", name])
+        row_names.rows(["teacher-l2r", name])
 
 
 @pytest.mark.parametrize(

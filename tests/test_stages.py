@@ -12,6 +12,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import (
     costs,
     results,
+    row_names,
     runner,
     settings,
     systems,
@@ -122,10 +123,10 @@ def test_wrong_stages_are_refused(tmp_path, stages, message):
 
 
 def test_what_has_one_direction_is_not_rescored():
-    assert systems.rows(["sb+rescored@2"]) == ["sb+rescored@2"]
+    assert row_names.rows(["sb+rescored@2"]) == ["sb+rescored@2"]
     for name in "teacher-l2r", "abd":
         with pytest.raises(ValueError, match=f"{name} has one direction, or one after"):
-            systems.rows([f"{name}+rescored"])
+            row_names.rows([f"{name}+rescored"])
 
 
 def test_a_weight_of_rescoring_must_be_positive(tmp_path):

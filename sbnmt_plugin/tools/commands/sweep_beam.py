@@ -34,14 +34,9 @@ from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.phonemes import error_rates
+from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, trained_as
 from sbnmt_plugin.tools.recipes.settings import SCORE, search_options
-from sbnmt_plugin.tools.recipes.systems import (
-    BOTH,
-    SYSTEMS,
-    is_rescored,
-    split_name,
-    trained_as,
-)
+from sbnmt_plugin.tools.recipes.systems import BOTH, SYSTEMS
 from sbnmt_plugin.tools.report.logs import read_generate_log
 from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.scoring import tokenised_bleu

@@ -30,13 +30,13 @@ from typing import Any
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.results import write_table
+from sbnmt_plugin.tools.recipes.row_names import without_seed
 from sbnmt_plugin.tools.recipes.settings import (
     add_setting,
     find_recipe,
     load_recipe,
     setting,
 )
-from sbnmt_plugin.tools.recipes.systems import without_seed
 from sbnmt_plugin.tools.recipes.table import beside_the_paper, processors, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.report.content import Figure

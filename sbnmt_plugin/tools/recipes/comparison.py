@@ -13,13 +13,8 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes.systems import (
-    OPPONENTS,
-    RIVALS,
-    SYSTEMS,
-    split_name,
-    without_seed,
-)
+from sbnmt_plugin.tools.recipes.row_names import RIVALS, split_name, without_seed
+from sbnmt_plugin.tools.recipes.systems import OPPONENTS, SYSTEMS
 from sbnmt_plugin.tools.recipes.table import Row
 from sbnmt_plugin.tools.significance import bootstrap, of_all_seeds, seeds_together
 from sbnmt_plugin.tools.text import read_lines

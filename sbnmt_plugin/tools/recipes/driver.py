@@ -9,6 +9,14 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.recipes.comparison import references
 from sbnmt_plugin.tools.recipes.corpus import exclusive
+from sbnmt_plugin.tools.recipes.row_names import (
+    borrows,
+    has_links,
+    interacts,
+    is_rescored,
+    side_by_side,
+    split_name,
+)
 from sbnmt_plugin.tools.recipes.settings import (
     DIRECTIONS,
     needs_pseudo,
@@ -17,18 +25,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     search_options,
     searching,
 )
-from sbnmt_plugin.tools.recipes.systems import (
-    BOTH,
-    LOOKUP,
-    MULTILINGUAL,
-    SYSTEMS,
-    borrows,
-    has_links,
-    interacts,
-    is_rescored,
-    side_by_side,
-    split_name,
-)
+from sbnmt_plugin.tools.recipes.systems import BOTH, LOOKUP, MULTILINGUAL, SYSTEMS
 from sbnmt_plugin.tools.recipes.training import Training
 
 

@@ -16,6 +16,7 @@ from sbnmt_plugin.tools.recipes.costs import (
     machine,
     step_cost,
 )
+from sbnmt_plugin.tools.recipes.row_names import describe, is_rescored, split_name
 from sbnmt_plugin.tools.recipes.settings import (
     Stage,
     needs_pseudo,
@@ -23,12 +24,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_options,
     training_stages,
 )
-from sbnmt_plugin.tools.recipes.systems import (
-    SYSTEMS,
-    describe,
-    is_rescored,
-    split_name,
-)
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from sbnmt_plugin.steps import HOME, PLUGIN
+from sbnmt_plugin.tools.recipes.row_names import rows, split_name, trained_as
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
     KD,
@@ -17,9 +18,6 @@ from sbnmt_plugin.tools.recipes.systems import (
     PAPER,
     SYSTEMS,
     Options,
-    rows,
-    split_name,
-    trained_as,
 )
 from sbnmt_plugin.tools.text import as_written
 

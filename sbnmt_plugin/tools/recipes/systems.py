@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -179,6 +178,18 @@ READING = {
         BOTH,
         options={**READS, **NOISE},
     ),
+    "sb-noise-dropped": System(
+        "SB-NMT, λ = {lambda}, three triples, noise, half of the partners dropped",
+        "three",
+        BOTH,
+        options={**READS, **NOISE, **DROPPED},
+    ),
+    "sb-noise-lambda0": System(
+        "SB-NMT, λ = 0, three triples, noise",
+        "three",
+        BOTH,
+        options={**NO_INTERACTION, **NOISE},
+    ),
     "sb-noise-gold": System(
         "SB-NMT, λ = {lambda}, gold, noise", "gold", BOTH, options={**READS, **NOISE}
     ),
@@ -296,104 +307,3 @@ GROUPS = {
     "reading": list(READING),
     "sweep": list(SWEEP),
 }
-RESCORED = "+rescored"  # decoded with --sb-rescore
-# whom several seeds of a row are compared with, together
-RIVALS = ("transformer-pl", "sb-lambda0", f"sb-lambda0{RESCORED}")
-
-
-def split_name(name: str) -> tuple[str, int]:
-    """System and seed of a row: ``sb`` is ``sb@1``, and so is ``sb+rescored``.
-
-    Raises:
-        ValueError: no such row.
-    """
-    whole, at, seed = name.partition("@")
-    base = whole.removesuffix(RESCORED)
-    if base not in SYSTEMS or (at and not re.fullmatch("[0-9]+", seed)):
-        raise ValueError(
-            f"--rows must name {', '.join([*SYSTEMS, *GROUPS])}, or one of the systems "
-            f"with a seed, as in sb@2, or rescored, as in sb{RESCORED}, but has "
-            f"{name!r}"
-        )
-    if base != whole and not side_by_side(base):
-        raise ValueError(
-            f"--rows {name}: {base} has one direction, or one after the other, so it "
-            "cannot be rescored"
-        )
-    if at and not SYSTEMS[base].data:
-        raise ValueError(f"--rows {name}: {base} trains nothing, so it has no seed")
-    return base, int(seed or 1)
-
-
-def rows(names: list[str]) -> list[str]:
-    """Rows, each once, groups replaced by their members.
-
-    Raises:
-        ValueError: a name that is unknown.
-    """
-    found: list[str] = []
-    for name in names:
-        for member in GROUPS.get(name, [name]):
-            _, seed = split_name(member)
-            whole = member.partition("@")[0]
-            found.append(whole if seed == 1 else f"{whole}@{seed}")
-    return list(dict.fromkeys(found))
-
-
-def is_rescored(name: str) -> bool:
-    """Whether the row's answers are chosen by both directions' own scores, too."""
-    return name.partition("@")[0].endswith(RESCORED)
-
-
-def borrows(name: str) -> bool:
-    """Whether the row decodes with another row's model."""
-    return is_rescored(name) or bool(SYSTEMS[split_name(name)[0]].decodes)
-
-
-def trained_as(name: str) -> str:
-    """The row whose model a rescored one decodes with, or itself."""
-    return name.replace(RESCORED, "", 1)
-
-
-def side_by_side(base: str) -> bool:
-    """Whether both directions of a system write at the same time, and may answer."""
-    system = SYSTEMS[base]
-    return system.direction == BOTH and not system.family
-
-
-def interacts(name: str) -> bool:
-    """Whether a direction of the row attends to the other."""
-    system = SYSTEMS[split_name(name)[0]]
-    return system.direction == BOTH and system.options is not NO_INTERACTION
-
-
-def has_links(name: str) -> bool:
-    """Whether the row has a model of its own whose attention links L2R text."""
-    base, _ = split_name(name)
-    other = is_rescored(name) or base in TWO_WAY or base in PARALLEL
-    return bool(SYSTEMS[base].data) and SYSTEMS[base].direction != "r2l" and not other
-
-
-def reads_table(base: str) -> bool:
-    """Whether a system looks its sources up in a phrase table."""
-    system = SYSTEMS[SYSTEMS[base].decodes or base]
-    return system.options.get("--enat-input") == PHRASE
-
-
-def describe(name: str, options: Options) -> str:
-    """Title of a row trained with these options."""
-    base, seed = split_name(name)
-    title = SYSTEMS[base].title.format(
-        **{
-            "fusion": options.get("--sb-fusion", "tanh"),
-            "lambda": options.get("--sb-lambda", 0.1),
-        }
-    )
-    title += ", rescored" * is_rescored(name)
-    return title if seed == 1 else f"{title}, seed {seed}"
-
-
-def without_seed(row: dict[str, Any]) -> tuple[str, str]:
-    """Name and title that a table's row shares with its other seeds."""
-    name, _, seed = row["name"].partition("@")
-    return name, row["title"].removesuffix(f", seed {seed}")

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
-from sbnmt_plugin.tools.recipes.systems import (
-    PAPER,
-    PAPER_BLEU,
-    PAPER_SETS,
-    is_rescored,
-)
+from sbnmt_plugin.tools.recipes.row_names import is_rescored
+from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
 from sbnmt_plugin.tools.significance import SAMPLES
 
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")

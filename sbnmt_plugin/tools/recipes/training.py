@@ -9,6 +9,7 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
+from sbnmt_plugin.tools.recipes.row_names import describe, reads_table, split_name
 from sbnmt_plugin.tools.recipes.settings import (
     DIRECTIONS,
     PSEUDO,
@@ -19,13 +20,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, words_of
-from sbnmt_plugin.tools.recipes.systems import (
-    MULTILINGUAL,
-    SYSTEMS,
-    describe,
-    reads_table,
-    split_name,
-)
+from sbnmt_plugin.tools.recipes.systems import MULTILINGUAL, SYSTEMS
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 TRIPLES = ("one", "two", "three", "six")

@@ -9,8 +9,8 @@ import matplotlib
 from matplotlib import ticker
 
 from sbnmt_plugin.tools.recipes.results import log_name
+from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, without_seed
 from sbnmt_plugin.tools.recipes.settings import same_training, training_stages
-from sbnmt_plugin.tools.recipes.systems import is_rescored, split_name, without_seed
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
 from sbnmt_plugin.tools.report.figures import Curve

@@ -6,12 +6,8 @@ import argparse
 from pathlib import Path
 
 from sbnmt_plugin.steps import command_of
-from sbnmt_plugin.tools.recipes.systems import (
-    SYSTEMS,
-    is_rescored,
-    split_name,
-    trained_as,
-)
+from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, trained_as
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.text import read_lines
 
 
