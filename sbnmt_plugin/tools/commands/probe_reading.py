@@ -1,6 +1,6 @@
 """How much do the streams read of each other?  Score gold text that gives itself away.
 
-    sbnmt probe-reading data --path sb/model.pt [--subset valid] [--json FILE]
+    sbnmt probe-reading data --path sb/model.pt [--subset valid] [--write] [--json FILE]
 
 The same text stands in both streams, so from its middle on each stream can read in the
 other every word that it has to predict.  Printed is the negative log-likelihood of a
@@ -12,14 +12,25 @@ token, in bits, in the first and in the second half of the sentences,
 
 A model that has learned to look across is far better in the second half, as trained;
 where the three are equal, no search can make the interaction matter.
+
+With --write also how good the text is that each direction writes, word by word, beside
+
+    own                 what the other direction writes at the same time
+    gold                the right text, as far as the other direction would be by then
+    none                nothing, λ = 0
+
+in tokenised BLEU (of words with --remove-bpe, else of subwords): by how much better is
+gold than own, as much the search loses by the mistakes of the other direction.
 """
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from sbnmt_plugin.search.registry import DEFAULT
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.greedy import bleu_by_partner
 from sbnmt_plugin.tools.probes import HALVES, SETTINGS, bits_by_half, gold_batches
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.tools.unfinished import new_file
@@ -28,6 +39,9 @@ from sbnmt_plugin.tools.unfinished import new_file
 def main() -> None:
     parser = command.parser(__doc__, allow_abbrev=False)
     parser.add_argument("--subset", default="valid", help="of the data folder")
+    parser.add_argument(
+        "--write", action="store_true", help="also write beside a partner that is given"
+    )
     parser.add_argument("--json", help="file to write the numbers to")
     args, others = parser.parse_known_args()
     translator = Translator(others)
@@ -40,12 +54,19 @@ def main() -> None:
         )
     pad = translator.task.target_dictionary.pad()
     batches = gold_batches(translator, args.subset)
-    results = {}
+    results: dict[str, dict[str, Any]] = {}
     for name, (crippled, shift) in SETTINGS.items():
         with crippled(translator.models):
             results[name] = dict(zip(HALVES, bits_by_half(model, batches, pad, shift)))
         numbers = "   ".join(f"{h} {n:.3f}" for h, n in results[name].items())
         print(f"bits a token, {name:<18} {numbers}", flush=True)
+    if args.write:
+        results["written"] = bleu_by_partner(translator, batches)
+        for partner, scores in results["written"].items():
+            numbers = "   ".join(
+                f"{name} {score:.2f}" for name, score in scores.items()
+            )
+            print(f"BLEU, the other direction's words: {partner:<5} {numbers}")
     if args.json:
         with new_file(args.json) as file:
             json.dump(results, file, indent=1, ensure_ascii=False)
