@@ -62,11 +62,18 @@ def sb_attention(module: Any, kind: str, x: Tensor, padding: Tensor) -> Tensor:
                     seen = [j for j in range(i + 1) if not padding[read, j]]
                     keys = [k[j, read, part] for j in seen]
                     values = [v[j, read, part] for j in seen]
+                    if module.shift and read == other:
+                        values = a_place_later(values)
                     pasts.append(attention_row(q[i, row, part], keys, values))
                 heads.append(fuse(module.fusion, kind, *pasts, head))
             joined = torch.cat(heads)
             result[i, row] = module.out_proj.weight @ joined + module.out_proj.bias
     return result
+
+
+def a_place_later(values: list[Tensor]) -> list[Tensor]:
+    """The value of the place before, at each place; nothing at the first."""
+    return [torch.zeros_like(values[0]), *values[:-1]]
 
 
 def read(module: Any, query: Tensor, memory: list[Tensor]) -> Tensor:

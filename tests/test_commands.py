@@ -530,6 +530,10 @@ def test_validation_options_must_be_json(data, tmp_path, value):
             [*SB, "--sb-lambda", "0", "--sb-partner-dropout", "0.5"],
             "--sb-partner-dropout leaves partners out, but",
         ),
+        (
+            [*SB, "--sb-lambda", "0", "--sb-future-shift"],
+            "--sb-future-shift shifts what is read, but",
+        ),
         ([*SB, "--cross-self-attention"], "does not support --cross-self-attention"),
         ([*SB, "--no-cross-attention"], "does not support --no-cross-attention"),
         ([*SB, "--adaptive-softmax-cutoff", "4,8"], "--adaptive-softmax-cutoff"),

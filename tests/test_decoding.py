@@ -10,7 +10,7 @@ import torch
 from fairseq.modules import BaseLayer, MultiheadAttention
 from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
-from reference import attention_row, fuse
+from reference import a_place_later, attention_row, fuse
 
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, RANK, Layout
 from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
@@ -88,15 +88,13 @@ class Replay:
             heads = []
             for head in range(module.num_heads):
                 part = slice(head * size, (head + 1) * size)
-                read = [self.past[r][layer] for r in (row, self.partner(row))]
-                pasts = [
-                    attention_row(
-                        q[row, part],
-                        [key[part] for key, _ in pairs],
-                        [value[part] for _, value in pairs],
-                    )
-                    for pairs in read
-                ]
+                pasts = []
+                for read in row, self.partner(row):
+                    keys, values = zip(*self.past[read][layer])
+                    if module.shift and read != row:
+                        values = a_place_later(values)
+                    keys, values = ([x[part] for x in y] for y in (keys, values))
+                    pasts.append(attention_row(q[row, part], keys, values))
                 heads.append(fuse(module.fusion, self.kind, *pasts, head))
             joined.append(torch.cat(heads))
         return module.out_proj(torch.stack(joined))
@@ -128,8 +126,8 @@ class Replay:
         self.partners.add(tuple((rows % self.layout.beam).tolist()))
 
 
-def run_with_replay(monkeypatch, beam, pairing):
-    model = sb_model(sb_lambda=0.9, words=9)
+def run_with_replay(monkeypatch, beam, pairing, shift=False):
+    model = sb_model(sb_lambda=0.9, words=9, sb_future_shift=shift)
     replays, steps = {}, []
     step, select = ensemble.Scorer.step, ensemble.Scorer.select
 
@@ -154,10 +152,13 @@ def run_with_replay(monkeypatch, beam, pairing):
 @pytest.mark.parametrize("pairing", ["rank", "best"])
 @pytest.mark.parametrize("beam", [4, 6])
 @pytest.mark.parametrize("least", [1, attention.LEAST_HEADS])
-def test_cached_decoding_equals_a_replay_on_lists(monkeypatch, beam, pairing, least):
+@pytest.mark.parametrize("shift", [False, True])
+def test_cached_decoding_equals_a_replay_on_lists(
+    monkeypatch, beam, pairing, least, shift
+):
     """Property 4, second half, while ranks, partners and the batch change."""
     monkeypatch.setattr(attention, "LEAST_HEADS", least)
-    replay, steps = run_with_replay(monkeypatch, beam, pairing)
+    replay, steps = run_with_replay(monkeypatch, beam, pairing, shift)
     straight = tuple(range(beam // 2))
     assert any(order[: beam // 2] != straight for order in replay.partners)
     assert len(set(steps)) > 1 or steps[0] == B * beam
@@ -222,6 +223,20 @@ def test_the_replay_check_can_fail(monkeypatch):
     monkeypatch.setattr(kv_cache.KVCache, "select", stuck)
     with pytest.raises((AssertionError, RuntimeError, ValueError)):
         run_with_replay(monkeypatch, 4, "rank")
+
+
+def test_the_replay_sees_values_that_stay_with_their_slots(monkeypatch):
+    right = kv_cache.KVCache.select
+
+    def stuck(self, rows):
+        last = self._last
+        right(self, rows)
+        if rows.numel() == len(next(iter(last.values()))[0]):
+            self._last = last
+
+    monkeypatch.setattr(kv_cache.KVCache, "select", stuck)
+    with pytest.raises(AssertionError):
+        run_with_replay(monkeypatch, 4, "rank", shift=True)
 
 
 def teacher_forced(model, hypothesis, b, net_input):

@@ -37,6 +37,7 @@ VARIANTS = [
     {"sb_fusion": "tanh", "sb_lambda": 0.7, "decoder_normalize_before": True},
     {"sb_fusion": "tanh", "sb_lambda": 0.7, "decoder_learned_pos": True},
     {"sb_fusion": "tanh", "sb_lambda": 0.7, "share_all_embeddings": True},
+    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_future_shift": True},
 ]
 
 
@@ -179,11 +180,11 @@ def test_the_padding_check_can_fail(monkeypatch):
         assert_padding_is_inert(model)
 
 
-def make_attention(kind, learned=False):
+def make_attention(kind, learned=False, shift=False):
     torch.manual_seed(3)
     weight = None if kind == "gate" else 0.7
     fusion = build_fusion(kind, weight, learned, 0.0, channels=C, heads=H)
-    module = SBSelfAttention(C, H, fusion)
+    module = SBSelfAttention(C, H, fusion, shift)
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return module.double()
@@ -209,9 +210,19 @@ def assert_follows_the_formulas(module, kind):
         torch.testing.assert_close(ours, reference, **EXACT)
 
 
+@pytest.mark.parametrize("shift", [False, True])
 @pytest.mark.parametrize("kind", FUSIONS)
-def test_attention_follows_the_formulas(kind):
-    assert_follows_the_formulas(make_attention(kind), kind)
+def test_attention_follows_the_formulas(kind, shift):
+    assert_follows_the_formulas(make_attention(kind, shift=shift), kind)
+
+
+def test_the_formula_check_sees_a_shift(monkeypatch):
+    def unshifted(self, owner, new):
+        return self.past(owner, new)[0]
+
+    monkeypatch.setattr(packed_batch.PackedBatch, "past_before", unshifted)
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(make_attention("tanh", shift=True), "tanh")
 
 
 def test_learned_lambda_follows_the_formulas():

@@ -401,6 +401,7 @@ SETTINGS = [
     {"sb_fusion": "relu", "sb_lambda": 0.5},
     {"sb_future_dropout": 0.5},
     {"sb_partner_dropout": 0.5},
+    {"sb_future_shift": True},
     {"share_all_embeddings": True},
 ]
 

@@ -97,6 +97,7 @@ def attend_both_ways(
     layout: Layout = TRAINING,
     mask: Tensor | None = None,
     dropout: float = 0.0,
+    crossed: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
     """History and future attention (paper, equations 3 and 7), two softmaxes.
 
@@ -117,14 +118,21 @@ def attend_both_ways(
         mask: (BD or 1, H or 1, D · Q, T'), added to the logits of the queries that
             read *this stream's* keys, its own first.
         dropout: rate on the attention weights.
+        crossed: (BD, H, T', C/H), what the other direction finds at the keys, where
+            that is not their ``value``.
 
     Returns:
         history, and with two directions future: (BD, H, Q, C/H) each.
     """
     asking = [query, layout.read_by(query)] if layout.directions == 2 else [query]
     queries = torch.cat(asking, dim=2)
-    answers = attend(queries, key, value, mask, dropout)
-    history, *future = answers.split(query.size(2), dim=2)
+    if crossed is None or layout.directions == 1:
+        answers = attend(queries, key, value, mask, dropout)
+        history, *future = answers.split(query.size(2), dim=2)
+    else:
+        own, others = (None, None) if mask is None else mask.chunk(2, dim=2)
+        history = attend(query, key, value, own, dropout)
+        future = [attend(asking[1], key, crossed, others, dropout)]
     return history, *(layout.reads(x) for x in future)
 
 
@@ -134,6 +142,10 @@ class SBSelfAttention(MultiheadAttention):
     Args:
         fusion: module that joins history and future per head, before the output
             projection.
+        shift: whether the future finds at key j the value of j - 1: where the other
+            stream has written my last word, the word that it wrote before it, which is
+            my next one.  Not in the paper, whose future finds j's own value; then it
+            takes two layers to read on (one that moves each value by a place).
         others: as fairseq's ``MultiheadAttention``.
 
     Attributes:
@@ -142,12 +154,19 @@ class SBSelfAttention(MultiheadAttention):
     """
 
     watcher: Any = None
+    shift: bool = False
 
     def __init__(
-        self, embed_dim: int, num_heads: int, fusion: nn.Module, **kwargs: Any
+        self,
+        embed_dim: int,
+        num_heads: int,
+        fusion: nn.Module,
+        shift: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(embed_dim, num_heads, self_attention=True, **kwargs)
         self.fusion = fusion
+        self.shift = shift
 
     def forward(
         self,
@@ -174,11 +193,15 @@ class SBSelfAttention(MultiheadAttention):
         grid = incremental_state
         dtype = attention_dtype(query)
         q = grid.queries(self.q_proj(query))  # (Q, BD, C)
-        k, v = grid.past(self, self.k_proj(query), self.v_proj(query))
+        value = self.v_proj(query)
+        k, v = grid.past(self, self.k_proj(query), value)
         q, k, v = (self._heads(x.to(dtype)) for x in (q, k, v))
+        crossed = None
+        if self.shift and grid.layout.directions == 2:
+            crossed = self._heads(grid.past_before(self, value).to(dtype))
         dropout = self.dropout_module.p if self.training else 0.0
         mask = grid.mask(dtype, self.num_heads)
-        parts = attend_both_ways(q, k, v, grid.layout, mask, dropout)
+        parts = attend_both_ways(q, k, v, grid.layout, mask, dropout, crossed)
         if self.watcher is not None:
             self.watcher(q, k, mask, *parts)
         if grid.alone is not None:

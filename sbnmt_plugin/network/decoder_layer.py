@@ -44,6 +44,7 @@ class SBDecoderLayer(TransformerDecoderLayerBase):
             embed_dim,
             cfg.decoder.attention_heads,
             fusion=self.build_fusion(embed_dim, cfg),
+            shift=getattr(cfg, "sb_future_shift", False),
             dropout=cfg.attention_dropout,
             q_noise=self.quant_noise,
             qn_block_size=self.quant_noise_block_size,

@@ -79,6 +79,11 @@ class AttentionGrid(dict[str, Any]):
         a stream may be asked for."""
         raise NotImplementedError
 
+    def past_before(self, owner: Any, new: Tensor) -> Tensor:
+        """As :meth:`past`, of each key what the step before it had; zeros at the first
+        step."""
+        raise NotImplementedError
+
     def weights(self, weights: Tensor) -> Tensor:
         """Cross-attention (H, BD, Q, S) -> (H, N, T, S), in search (H, N, 1, S)."""
         raise NotImplementedError

@@ -30,7 +30,8 @@ class KVCache(AttentionGrid):
 
     Numbers are kept by attention module: buffers (capacity · K, BD, C) for
     self-attention, which grow by doubling, and the encoder's keys and values
-    (B, H, S, C/H), one copy a sentence, for cross-attention.
+    (B, H, S, C/H), one copy a sentence, for cross-attention.  Of a future that is
+    shifted also the last step's values, (1, N, C), which move with the hypotheses.
 
     Args:
         layout: what the rows are.
@@ -57,6 +58,7 @@ class KVCache(AttentionGrid):
         self._new: Tensor | None = None
         self._positions: Tensor | None = None
         self._steps: dict[Any, list[Tensor]] = {}
+        self._last: dict[Any, Tensor] = {}
         self._encoder: dict[Any, tuple[Tensor, Tensor]] = {}
 
     def begin(self, tokens: Tensor) -> None:
@@ -114,6 +116,12 @@ class KVCache(AttentionGrid):
             buffer[end - beam : end] = x.view(-1, beam, x.size(1)).transpose(0, 1)
         return [buffer[:end] for buffer in buffers]
 
+    def past_before(self, owner: Any, new: Tensor) -> Tensor:
+        """A hypothesis's step before is its parent's, whatever slot that had."""
+        before = self._last.get(owner, torch.zeros_like(new))
+        self._last[owner] = new
+        return self.past((owner, "before"), before)[0]
+
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor | None:
         """Row (d, k) sees its past; the opposite's row k sees what (d, k) sees, or
         with ``best`` pairing what (d, 0) sees.  With one hypothesis a direction nothing
@@ -158,6 +166,7 @@ class KVCache(AttentionGrid):
         """
         if self.hides is not None:
             self.hides = self.hides[rows]
+        self._last = {owner: x[:, rows] for owner, x in self._last.items()}
         if rows.numel() == self._rows:
             return
         self._memories.clear()

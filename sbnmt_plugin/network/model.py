@@ -48,6 +48,13 @@ class SBTransformerConfig(TransformerConfig):
         default=DEFAULT_FUTURE_DROPOUT,
         metadata={"help": "dropout on the future attention, before its non-linearity"},
     )
+    sb_future_shift: bool = field(
+        default=False,
+        metadata={
+            "help": "the future finds at a word of the other stream the one that it "
+            "wrote before: one layer is enough to read on from a common word"
+        },
+    )
     sb_partner_dropout: float = field(
         default=0.0,
         metadata={
@@ -92,11 +99,16 @@ class SBTransformerModel(BidirectionalTransformer):
                 "--sb-partner-dropout must be in [0, 1), but is "
                 f"{decoder.partner_dropout} instead"
             )
-        if decoder.partner_dropout and not decoder.interacts:
-            raise ValueError(
-                "--sb-partner-dropout leaves partners out, but with --sb-lambda 0 "
-                "nobody reads one: leave one of the two out"
-            )
+        given = {
+            "--sb-partner-dropout leaves partners out": decoder.partner_dropout,
+            "--sb-future-shift shifts what is read": args.sb_future_shift,
+        }
+        for what, value in given.items():
+            if value and not decoder.interacts:
+                raise ValueError(
+                    f"{what}, but with --sb-lambda 0 nobody reads a partner: leave one "
+                    "of the two out"
+                )
         return decoder
 
     def forward(
@@ -135,6 +147,7 @@ def sb_architecture(args: Any) -> None:
     args.sb_lambda = getattr(args, "sb_lambda", None)
     args.sb_learn_lambda = getattr(args, "sb_learn_lambda", False)
     args.sb_future_dropout = getattr(args, "sb_future_dropout", DEFAULT_FUTURE_DROPOUT)
+    args.sb_future_shift = getattr(args, "sb_future_shift", False)
     args.sb_partner_dropout = getattr(args, "sb_partner_dropout", 0.0)
     base_architecture(args)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from sbnmt_plugin.layout import TRAINING, Layout
@@ -62,6 +63,9 @@ class PackedBatch(AttentionGrid):
     def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
         """The same steps as the queries."""
         return [self.queries(x) for x in new]
+
+    def past_before(self, owner: Any, new: Tensor) -> Tensor:
+        return F.pad(self.queries(new)[:-1], (0, 0, 0, 0, 1, 0))
 
     def weights(self, weights: Tensor) -> Tensor:
         return weights

@@ -86,6 +86,7 @@ NO_SB_OPTIONS = {
     "--sb-lambda": False,
     "--sb-learn-lambda": False,
     "--sb-future-dropout": False,
+    "--sb-future-shift": False,
     "--sb-partner-dropout": False,
     "--sb-probe": False,
 }
@@ -93,6 +94,7 @@ NO_INTERACTION = {
     "--sb-fusion": "tanh",
     "--sb-lambda": 0,
     "--sb-learn-lambda": False,
+    "--sb-future-shift": False,
     "--sb-partner-dropout": False,
 }
 
@@ -120,6 +122,7 @@ PAPER = {
 # the paper's λ = 0.1 and dropout of the future keep a model from learning to read
 READS = {"--sb-fusion": "tanh", "--sb-lambda": 1, "--sb-future-dropout": 0}
 NOISE = {"--sb-partner-noise": 0.5}
+SHIFT = {"--sb-future-shift": None}
 DROPPED = {"--sb-partner-dropout": 0.5}
 SAME = {"--sb-same-text": 0.33}
 READING = {
@@ -183,6 +186,12 @@ READING = {
         "three",
         BOTH,
         options={**READS, **NOISE, **DROPPED},
+    ),
+    "sb-noise-shift": System(
+        "SB-NMT, λ = {lambda}, three triples, noise, future shifted",
+        "three",
+        BOTH,
+        options={**READS, **NOISE, **SHIFT},
     ),
     "sb-noise-lambda0": System(
         "SB-NMT, λ = 0, three triples, noise",
