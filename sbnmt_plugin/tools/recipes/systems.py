@@ -140,6 +140,12 @@ READING = {
         options=NO_INTERACTION,
         stages=("gold", "two"),
     ),
+    "sb-shift": System(
+        "SB-NMT, {fusion}, λ = {lambda}, two triples, future shifted",
+        "two",
+        BOTH,
+        options=SHIFT,
+    ),
     "sb-dropped": System(
         "SB-NMT, λ = {lambda}, two triples, half of the partners dropped",
         "two",
