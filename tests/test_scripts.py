@@ -934,12 +934,12 @@ def test_the_toy_language_is_what_it_says():
 def toys_verdict(work, monkeypatch, capsys, rescored, bleu, wins, alone, shuffled):
     """Exit status and lines of the toy's check.py, of a run with these results."""
     best = {"tokenised BLEU": {"score": rescored}}
-    put(work / "results" / "sb+rescored.json", json.dumps(best))
+    put(work / "results" / "sb-shift+rescored.json", json.dumps(best))
     sb = {"tokenised BLEU": {"score": bleu}, "L2R wins": {"score": wins}}
     scores = {"λ = 0": alone, "partners shuffled": shuffled}
     interaction = {name: {"score": score} for name, score in scores.items()}
-    put(work / "results" / "sb.json", json.dumps(sb))
-    put(work / "results" / "interaction" / "sb.json", json.dumps(interaction))
+    put(work / "results" / "sb-shift.json", json.dumps(sb))
+    put(work / "results" / "interaction" / "sb-shift.json", json.dumps(interaction))
     monkeypatch.setattr(sys, "argv", ["check.py", "--work", str(work)])
     with pytest.raises(SystemExit) as stopped:
         in_process.load(ROOT / "examples" / "toy" / "check.py").main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Say whether a run of the toy recipe did what it is built to show.
 
-    check.py --work work/toy
+    check.py --work work/toy [--row sb]
 
 Rescored, BLEU ≥ 93; both directions win some sentences; and without the interaction, or
 with that of another sentence, BLEU as trained falls by at least a point.
@@ -41,10 +41,13 @@ def verdicts(
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--work", required=True, help="folder of the run")
-    results = Path(parser.parse_args().work, "results")
+    parser.add_argument("--row", default="sb-shift", help="default: sb-shift")
+    args = parser.parse_args()
+    row = args.row
+    results = Path(args.work, "results")
     found = [
         json.loads((results / name).read_text(encoding="utf-8"))
-        for name in ("sb+rescored.json", "sb.json", "interaction/sb.json")
+        for name in (f"{row}+rescored.json", f"{row}.json", f"interaction/{row}.json")
     ]
     text, status = conclusion(verdicts(*found))
     print()

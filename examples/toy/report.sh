@@ -15,7 +15,7 @@ if [[ ! -f $work/results/trace.jsonl ]]; then
   head -n 20 "$work/bpe/test.src" >"$work/trace.src"
   rm -f "$work/trace.new"
   "$python" -m fairseq_cli.interactive "$work/data" \
-    --user-dir sbnmt_plugin --task sb_translation --path "$work/sb/model.pt" \
+    --user-dir sbnmt_plugin --task sb_translation --path "$work/sb-shift/model.pt" \
     "${search[@]}" --input "$work/trace.src" --buffer-size 20 \
     --sb-trace "$work/trace.new" >"$work/logs/trace.log" 2>&1
   mv "$work/trace.new" "$work/results/trace.jsonl"

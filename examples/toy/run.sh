@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make the results table of toy from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, sb, sb+rescored.
+# Its rows: teacher-l2r, teacher-r2l, sb-shift, sb-shift+rescored.
 #
 # usage: examples/toy/run.sh [WORK]
 #   WORK: a new folder (default: work/toy)
@@ -123,42 +123,43 @@ sbnmt binarise -s src -t tgt --destdir "$work/data-two" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.src.txt" \
   --tgtdict "$work/data/dict.tgt.txt"
 
-# Train sb: SB-NMT, tanh, λ = 1.0, two triples
-fairseq-train "$work/data-two" "${train[@]}" --save-dir "$work/sb" \
+# Train sb-shift: SB-NMT, tanh, λ = 1.0, two triples, future shifted
+fairseq-train "$work/data-two" "${train[@]}" --save-dir "$work/sb-shift" \
   --arch sb_transformer_tiny --sb-fusion tanh --sb-lambda 1.0 --max-tokens 3000 \
-  --max-epoch 15
+  --max-epoch 15 --sb-future-shift
 
 # The average of its last 3 checkpoints is the model
-sbnmt average --output "$work/sb/model.pt" --last 3 --or-fewer "$work/sb"
+sbnmt average --output "$work/sb-shift/model.pt" --last 3 --or-fewer "$work/sb-shift"
 
-# Translate the test set with sb
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+# Translate the test set with sb-shift
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-shift/model.pt" \
   --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb.jsonl" --results-path "$work/results/sb.generate"
+  --sb-records "$work/results/sb-shift.jsonl" \
+  --results-path "$work/results/sb-shift.generate"
 
-# Score sb
-sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
-  --records "$work/results/sb.jsonl" --output "$work/results/sb.json"
+# Score sb-shift
+sbnmt evaluate "$work/results/sb-shift.generate" "${score[@]}" \
+  --records "$work/results/sb-shift.jsonl" --output "$work/results/sb-shift.json"
 
-# Translate the test set with sb+rescored
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+# Translate the test set with sb-shift+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-shift/model.pt" \
   --gen-subset test --sb-rescore 2 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb+rescored.jsonl" \
-  --results-path "$work/results/sb+rescored.generate"
+  --sb-records "$work/results/sb-shift+rescored.jsonl" \
+  --results-path "$work/results/sb-shift+rescored.generate"
 
-# Score sb+rescored
-sbnmt evaluate "$work/results/sb+rescored.generate" "${score[@]}" \
-  --records "$work/results/sb+rescored.jsonl" \
-  --output "$work/results/sb+rescored.json"
+# Score sb-shift+rescored
+sbnmt evaluate "$work/results/sb-shift+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-shift+rescored.jsonl" \
+  --output "$work/results/sb-shift+rescored.json"
 
-# What the interaction is worth to sb in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+# What the interaction is worth to sb-shift in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-shift/model.pt" \
   --input "$work/bpe/test.src" --reference "$work/text/test.tgt" \
-  --json "$work/results/interaction/sb.json"
+  --json "$work/results/interaction/sb-shift.json"
 
-# How much the streams of sb read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 --cpu \
-  --json "$work/results/reading/sb.json"
+# How much the streams of sb-shift read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-shift/model.pt" --max-tokens 4000 \
+  --cpu --json "$work/results/reading/sb-shift.json"
 
 # The table
 sbnmt table --recipe examples/toy --work "$work"

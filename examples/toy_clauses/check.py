@@ -21,7 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from sbnmt_plugin.tools import quiet
-from sbnmt_plugin.tools.recipes.systems import RESCORED, is_rescored, split_name
+from sbnmt_plugin.tools.recipes.row_names import RESCORED, is_rescored, split_name
 from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated

@@ -19,6 +19,7 @@ from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.tools.recipes import row_names
 
 SEED = 1
 SIZES = {  # channels, feed-forward channels, layers on each side, heads
@@ -98,9 +99,12 @@ def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
     return Loaded(model.to(spec.device), words, words)
 
 
-# kinds that a recipe's folder must have; of ours, the row and the class
+# kinds that a recipe's folder must have; of ours, the rows of one and the class
 KINDS = ("both", *NAMES)
-OURS = {"both": ("sb", SBTransformerModel), "abd": ("abd", ABDTransformerModel)}
+OURS = {
+    "both": (row_names.OURS, SBTransformerModel),
+    "abd": (("abd",), ABDTransformerModel),
+}
 
 
 def trained_model(work: Path, kind: str) -> Path:
@@ -109,13 +113,14 @@ def trained_model(work: Path, kind: str) -> Path:
     Raises:
         FileNotFoundError: it has none.
     """
-    row, _ = OURS.get(kind, (f"teacher-{kind}", None))
-    path = work / row / "model.pt"
-    if not path.is_file():
+    rows, _ = OURS.get(kind, ((f"teacher-{kind}",), None))
+    paths = [work / row / "model.pt" for row in rows]
+    found = [path for path in paths if path.is_file()]
+    if not found:
         raise FileNotFoundError(
-            f"--work must be a finished recipe's folder, but {path} does not exist"
+            f"--work must be a finished recipe's folder, but {paths[0]} does not exist"
         )
-    return path
+    return found[0]
 
 
 def load_trained(work: Path, kind: str, device: str) -> Loaded:

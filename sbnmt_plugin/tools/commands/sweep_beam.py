@@ -34,7 +34,12 @@ from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, trained_as
+from sbnmt_plugin.tools.recipes.row_names import (
+    OURS,
+    is_rescored,
+    split_name,
+    trained_as,
+)
 from sbnmt_plugin.tools.recipes.settings import SCORE, search_options
 from sbnmt_plugin.tools.recipes.systems import BOTH, SYSTEMS
 from sbnmt_plugin.tools.report.logs import read_generate_log
@@ -155,7 +160,9 @@ def from_work(args: argparse.Namespace) -> list[str]:
     for name in args.rows:
         args.system.append(f"{name}={shlex.join(row_options(work, settings, name))}")
     if not args.system:
-        for title, row in ("L2R", "teacher-l2r"), ("R2L", "teacher-r2l"), (SB, "sb"):
+        ours = [row for row in OURS if (work / row / "model.pt").is_file()][:1]
+        teachers = [("L2R", "teacher-l2r"), ("R2L", "teacher-r2l")]
+        for title, row in [*teachers, *((SB, row) for row in ours)]:
             if (work / row / "model.pt").is_file():
                 found = row_options(work, settings, row)
                 args.system.append(f"{title}={shlex.join(found)}")
