@@ -19,7 +19,7 @@ from sbnmt_plugin.tools.benchmark import (
     training,
     workers,
 )
-from sbnmt_plugin.tools.benchmark.models import Spec
+from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Counts
 from sbnmt_plugin.tools.benchmark.workers import (
     Failure,
@@ -475,6 +475,16 @@ def test_the_plot_goes_from_left_to_right(monkeypatch):
     ]
     assert results.cost_figure(rows) is not None
     assert drawn == [[10, 25, 50]]
+
+
+@pytest.mark.parametrize("row", ["sb", "sb-shift"])
+def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
+    with pytest.raises(FileNotFoundError, match="sb/model.pt or .*sb-shift/model.pt"):
+        trained_model(tmp_path, "both")
+    path = tmp_path / row / "model.pt"
+    path.parent.mkdir()
+    path.touch()
+    assert trained_model(tmp_path, "both") == path
 
 
 @pytest.mark.parametrize(

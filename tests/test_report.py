@@ -639,12 +639,13 @@ def test_an_interrupted_sweep_has_what_was_decoded(tmp_path, monkeypatch):
     assert [run["beam"] for run in runs] == [2]
 
 
-def test_the_sweep_searches_as_the_recipe_does(tmp_path, monkeypatch):
+@pytest.mark.parametrize("row", ["sb", "sb-shift"])
+def test_the_sweep_searches_as_the_recipe_does(row, tmp_path, monkeypatch):
     work = tmp_path / "work"
     put(work / "data" / "test.en-de.en.idx")
     put(work / "text" / "test.de", "A B")
-    put(work / "sb" / "model.pt")
-    put(work / "results" / "sb.txt", "A B")
+    put(work / row / "model.pt")
+    put(work / "results" / f"{row}.txt", "A B")
     decode = ["--lenpen", 0.6, "--beam", 4, "--max-len-b", 10]
     recipe = {"decode": decode, "generate": ["--max-tokens", 99], "train": {}}
     put(work / "recipe.json", json.dumps(recipe))
@@ -658,6 +659,7 @@ def test_the_sweep_searches_as_the_recipe_does(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep_beam, "decode", decode_nothing)
     call(sweep_beam, "--work", work, "--beams", "2", "--max-len-b", "7")
     (words,) = found
+    assert str(work / row / "model.pt") in words
     assert [words[i + 1] for i, w in enumerate(words) if w == "--beam"] == ["2"]
     assert [words[i + 1] for i, w in enumerate(words) if w == "--max-len-b"][-1] == "7"
     assert words[words.index("--max-tokens") + 1] == "99"

@@ -645,6 +645,8 @@ def test_hydra_and_the_command_line_start_alike(data, tmp_path, family):
         "+model.encoder_embed_dim=32",
         "+model.encoder_ffn_embed_dim=24",
         "+model.encoder_layers=1",
+        "~model.sb_lambda",
+        "~model.sb_future_shift",
         f"model._name={family[-1]}",
     )
     output, _ = process.communicate(timeout=240)

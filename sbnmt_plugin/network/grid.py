@@ -80,8 +80,8 @@ class AttentionGrid(dict[str, Any]):
         raise NotImplementedError
 
     def past_before(self, owner: Any, new: Tensor) -> Tensor:
-        """As :meth:`past`, of each key what the step before it had; zeros at the first
-        step."""
+        """As :meth:`past`, at each key what the step before it had; zeros at the first
+        key."""
         raise NotImplementedError
 
     def weights(self, weights: Tensor) -> Tensor:

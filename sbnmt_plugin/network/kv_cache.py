@@ -31,7 +31,8 @@ class KVCache(AttentionGrid):
     Numbers are kept by attention module: buffers (capacity · K, BD, C) for
     self-attention, which grow by doubling, and the encoder's keys and values
     (B, H, S, C/H), one copy a sentence, for cross-attention.  Of a future that is
-    shifted also the last step's values, (1, N, C), which move with the hypotheses.
+    shifted also the last step's values, (1, N, C), which move with the hypotheses, and
+    a buffer of what each slot's step before had.
 
     Args:
         layout: what the rows are.

@@ -107,7 +107,7 @@ class SBTransformerModel(BidirectionalTransformer):
             if value and not decoder.interacts:
                 raise ValueError(
                     f"{what}, but with --sb-lambda 0 nobody reads a partner: leave one "
-                    "of the two out"
+                    "of the two out (of a checkpoint, --model-overrides can set both)"
                 )
         return decoder
 

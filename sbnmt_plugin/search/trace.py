@@ -44,7 +44,8 @@ class TraceWriter(RecordWriter):
         partner  rank, one step before, of the opposite hypothesis that the parent
                  looked at while it chose the token
         look     the parent's attention to the partner's tokens, the tag first: mean
-                 over the heads of the last layer
+                 over the heads of the last layer; with --sb-future-shift it is the
+                 token before each that is read
         future   share of the future in what the attention gave: the norm of what the
                  future contributes over the norms of both parts, mean over the heads
 

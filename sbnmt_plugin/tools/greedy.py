@@ -1,11 +1,13 @@
 """What each direction writes, word by word, beside a partner that is given.
 
-own     what the other direction writes at the same time: a search with a beam of one
+own     what the other direction writes at the same time
 gold    the right text, as far as the other direction would have written it by then
 none    nothing: λ = 0
 
 A direction that writes better beside the gold text than beside the other's own words
-trusts its partner; where it does not, no better partner can help it.
+trusts its partner; where it does not, no better partner can help it.  This is no
+search: no lengths, penalties or pools; what has ended stays as it is, and what has not
+at twice the length of the longest right text of its batch is cut.
 """
 
 from __future__ import annotations
@@ -49,9 +51,12 @@ def write(
         streams[~others, 1:] = pad
         done = others.clone()
         for step in range(1, streams.size(1)):
-            logits, _ = model.decoder(streams[:, :step], source, layout=layout)
-            scores = logits[:, -1].index_fill(-1, gold.new_tensor(never), -torch.inf)
-            words = scores.argmax(-1)
+            features, _ = model.decoder(
+                streams[:, :step], source, features_only=True, layout=layout
+            )
+            logits = model.decoder.output_layer(features[:, -1])
+            logits[:, never] = -torch.inf
+            words = logits.argmax(-1)
             done |= words == eos
             streams[~done, step] = words[~done]
             if done.all():
@@ -82,13 +87,17 @@ def bleu_by_partner(
     eos, pad = dictionary.eos(), dictionary.pad()
     subwords = translator.cfg.common_eval.post_process
 
-    def text(words: Tensor, direction: int) -> str:
+    def text(words: Tensor, direction: int, right: bool = False) -> str:
         kept = words[(words != pad) & (words != eos)]
         in_order = kept if direction == L2R else kept.flip(0)
-        found: str = dictionary.string(in_order.cpu(), subwords)
+        found: str = dictionary.string(in_order.cpu(), subwords, escape_unk=right)
         return found
 
-    right = [text(x, i % 2) for b in batches for i, x in enumerate(b["stream_target"])]
+    right = [
+        text(x, row % 2, right=True)
+        for batch in batches
+        for row, x in enumerate(batch["stream_target"])
+    ]
     results = {}
     for partner in PARTNERS:
         streams = [x for b in batches for x in write(model, b, eos, pad, partner)]

@@ -117,8 +117,9 @@ def trained_model(work: Path, kind: str) -> Path:
     paths = [work / row / "model.pt" for row in rows]
     found = [path for path in paths if path.is_file()]
     if not found:
+        names = " or ".join(map(str, paths))
         raise FileNotFoundError(
-            f"--work must be a finished recipe's folder, but {paths[0]} does not exist"
+            f"--work must be a finished recipe's folder, but {names} does not exist"
         )
     return found[0]
 

@@ -19,8 +19,9 @@ With --write also how good the text is that each direction writes, word by word,
     gold                the right text, as far as the other direction would be by then
     none                nothing, λ = 0
 
-in tokenised BLEU (of words with --remove-bpe, else of subwords): by how much better is
-gold than own, as much the search loses by the mistakes of the other direction.
+in tokenised BLEU (of words with --remove-bpe, else of subwords).  What gold is better
+than own is the most that better words of the other direction could give, what can be
+copied of the right text included.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from sbnmt_plugin.tools.recipes.systems import (
     Options,
 )
 
-OURS = ("sb", "sb-shift")  # of which a run has one, at least
+OURS = ("sb", "sb-shift")  # the first that a folder has stands for SB-NMT
 RESCORED = "+rescored"  # decoded with --sb-rescore
 # whom several seeds of a row are compared with, together
 RIVALS = ("transformer-pl", "sb-lambda0", f"sb-lambda0{RESCORED}")
