@@ -479,7 +479,8 @@ def test_the_plot_goes_from_left_to_right(monkeypatch):
 
 @pytest.mark.parametrize("row", ["sb", "sb-shift"])
 def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"sb/model\.pt or .*sb-shift/model\.pt"):
+    both = r"sb/model\.pt or .*sb-shift/model\.pt does not exist"
+    with pytest.raises(FileNotFoundError, match=both):
         trained_model(tmp_path, "both")
     path = tmp_path / row / "model.pt"
     path.parent.mkdir()
