@@ -16,6 +16,7 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
     )
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -113,14 +114,21 @@ def lines(browser):
     return [int(head.text.split()[1]) for head in heads]
 
 
+def wait_for_line(browser, first):
+    """Until the page that was turned to is drawn, its first sentence being this line."""
+    WebDriverWait(
+        browser, 60, ignored_exceptions=[StaleElementReferenceException]
+    ).until(lambda _: lines(settled(browser))[:1] == [first])
+
+
 def test_ten_thousand_sentences_are_shown_a_page_at_a_time(listed):
     choose(listed)
     assert found(listed) == "10,000 of 10,000 sentences"
     assert len(cards(listed)) == 10 and lines(listed)[0] == 1
     listed.find_element(By.ID, "next").click()
-    assert lines(settled(listed))[0] == 11
+    wait_for_line(listed, 11)
     listed.find_element(By.ID, "previous").click()
-    assert lines(settled(listed))[0] == 1
+    wait_for_line(listed, 1)
     assert not listed.find_element(By.ID, "previous").is_enabled()
 
 
