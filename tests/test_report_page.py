@@ -115,7 +115,7 @@ def lines(browser):
 
 
 def wait_for_line(browser, first):
-    """Until the page that was turned to is drawn, its first sentence being this line."""
+    """Until the page that was turned to is drawn, with this line as its first."""
     WebDriverWait(
         browser, 60, ignored_exceptions=[StaleElementReferenceException]
     ).until(lambda _: lines(settled(browser))[:1] == [first])
