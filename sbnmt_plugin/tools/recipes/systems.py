@@ -187,17 +187,18 @@ READING = {
         BOTH,
         options={**READS, **NOISE},
     ),
-    "sb-noise-dropped": System(
-        "SB-NMT, λ = {lambda}, three triples, noise, half of the partners dropped",
-        "three",
-        BOTH,
-        options={**READS, **NOISE, **DROPPED},
-    ),
     "sb-noise-shift": System(
         "SB-NMT, λ = {lambda}, three triples, noise, future shifted",
         "three",
         BOTH,
         options={**READS, **NOISE, **SHIFT},
+    ),
+    "sb-noise-shift-dropped": System(
+        "SB-NMT, λ = {lambda}, three triples, noise, future shifted, half of the "
+        "partners dropped",
+        "three",
+        BOTH,
+        options={**READS, **NOISE, **SHIFT, **DROPPED},
     ),
     "sb-noise-lambda0": System(
         "SB-NMT, λ = 0, three triples, noise",
