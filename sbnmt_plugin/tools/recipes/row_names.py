@@ -19,7 +19,11 @@ from sbnmt_plugin.tools.recipes.systems import (
 OURS = ("sb", "sb-shift")  # the first that a folder has stands for SB-NMT
 RESCORED = "+rescored"  # decoded with --sb-rescore
 # whom several seeds of a row are compared with, together
-RIVALS = ("transformer-pl", "sb-lambda0", f"sb-lambda0{RESCORED}")
+TWINS = ("sb-lambda0", "sb-noise-lambda0")
+RIVALS = (
+    "transformer-pl",
+    *(name + end for name in TWINS for end in ("", RESCORED)),
+)
 
 
 def split_name(name: str) -> tuple[str, int]:
