@@ -93,14 +93,14 @@ ROWS = {
 }
 
 
-def laid_out(tmp_path):
+def laid_out(tmp_path, rates=ROWS):
     """A work folder's rows, and its recipe."""
     settings = load_recipe(in_process.write_recipe(tmp_path / "recipe"), False)
     (tmp_path / "text").mkdir()
     (tmp_path / "results").mkdir()
     write_lines(tmp_path / "text" / "test.tgt", RIGHT)
     rows = []
-    for place, (name, rate) in enumerate(ROWS.items()):
+    for place, (name, rate) in enumerate(rates.items()):
         lines = answers(place, rate)
         write_lines(tmp_path / "results" / f"{name}.tok", lines)
         _, _, seed = name.partition("@")
@@ -137,6 +137,13 @@ def test_what_seeds_say_together(tmp_path):
     lines = seeds_table({"rows": rows, "seeds": found})
     assert "p: <transformer-pl>" in lines[1] and "p: <sb-lambda0>" in lines[1]
     assert f"| {sb['mean']:.2f} ± {sb['deviation']:.2f} |" in lines[-1]
+
+
+def test_a_row_of_three_triples_is_compared_with_its_twin_on_them(tmp_path):
+    names = ["sb-noise-lambda0", "sb-noise-lambda0+rescored", "sb-noise-shift"]
+    rates = {name + seed: 0.2 for name in names for seed in ("", "@2")}
+    *_, ours = comparison.of_several_seeds(tmp_path, *laid_out(tmp_path, rates))
+    assert (ours["name"], list(ours["p"])) == (names[2], names[:2])
 
 
 def test_one_seed_of_each_says_nothing_together(tmp_path):
