@@ -181,8 +181,9 @@ def notes(table: dict[str, Any]) -> list[str]:
         )
     if any(row["p"] for row in table.get("seeds") or []):
         lines.append(
-            "seeds together: mean ± standard deviation; p of all answers of the seeds "
-            "that both rows have, a sentence drawn with all of its"
+            "seeds together: mean ± standard deviation; p: sentences are drawn, each "
+            "with its answers of all seeds that both rows have, so it speaks of other "
+            "sentences, the deviation of other seeds"
         )
     if any(row.get("total seconds") for row in table["rows"]):
         lines.append(
