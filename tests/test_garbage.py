@@ -189,7 +189,7 @@ def test_an_error_that_names_no_file_would_be_found(tmp_path):
 
 BROKEN = {  # found by the campaign: each was a traceback, or named no file
     "recipe.yaml": [b"{", b"\xff", b"[1]", b'{"stages": 3}', b"a: b: c"],
-    "recipe.json": [b"{", b"\xff", b"[]", b'{"score": 1}'],
+    "recipe.json": [b"{", b"\xff", b"[]", b"{}", b'{"score": 1}'],
     "options.json": [b"{", b"\xff", b"7"],
     "output of fairseq-generate": [b"H-0\n", b"H-x\t-1\tW\n"],
     "records": [
@@ -208,6 +208,7 @@ BROKEN = {  # found by the campaign: each was a traceback, or named no file
 def test_what_the_campaign_has_found_names_the_file(kinds, kind):
     folder, known = kinds
     path = folder / known[kind].file
+    path.parent.mkdir(exist_ok=True)
     for content in BROKEN[kind]:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=path.name):
