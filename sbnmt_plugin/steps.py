@@ -26,6 +26,7 @@ STEPS = {
     "score": ("score.py", "BLEU and chrF with signatures"),
     "evaluate": (None, "a decoded test set to a row of a recipe's results"),
     "table": ("table.py", "the results table of a recipe's run"),
+    "compare": (None, "is a row of the table better than others, or is it chance?"),
     "sweep-beam": ("sweep_beam.py", "BLEU against beam size"),
     "probe-interaction": ("probe_interaction.py", "does the interaction matter?"),
     "probe-reading": (

@@ -9,6 +9,7 @@ from test_scripts import call, put
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import evaluate
 from sbnmt_plugin.tools.commands import table as show_table
+from sbnmt_plugin.tools.recipes.settings import load_recipe
 from sbnmt_plugin.tools.scoring import scores, tokenised_bleu
 
 GOLD = ["Das ist ein Satz .", "Und noch ein ganzer Satz .", "Der letzte Satz ist das ."]
@@ -140,7 +141,8 @@ def test_a_table_of_nothing_or_of_another_recipe_is_refused(tmp_path):
     recipe, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
     with pytest.raises(FileNotFoundError, match=r"must hold a row's results"):
         call(show_table, "--recipe", recipe, "--work", work)
-    put(work / "recipe.json", '{"source": "zh"}')
+    other = {**load_recipe(recipe, False), "source": "zh"}
+    put(work / "recipe.json", json.dumps(other))
     with pytest.raises(ValueError, match="begun with another recipe"):
         call(show_table, "--recipe", recipe, "--work", work)
 

@@ -639,6 +639,13 @@ def test_an_interrupted_sweep_has_what_was_decoded(tmp_path, monkeypatch):
     assert [run["beam"] for run in runs] == [2]
 
 
+def recipe_json(work, **settings):
+    """As a recipe leaves it, without what the sweep does not ask for."""
+    recipe = {"source": "en", "target": "de", "bpe": {"kind": "none"}, "train": {}}
+    recipe |= {"teacher_arch": "", "sb_arch": "", "average": 0, "decode": []}
+    put(work / "recipe.json", json.dumps(recipe | {"generate": []} | settings))
+
+
 @pytest.mark.parametrize("row", ["sb", "sb-shift"])
 def test_the_sweep_searches_as_the_recipe_does(row, tmp_path, monkeypatch):
     work = tmp_path / "work"
@@ -647,8 +654,7 @@ def test_the_sweep_searches_as_the_recipe_does(row, tmp_path, monkeypatch):
     put(work / row / "model.pt")
     put(work / "results" / f"{row}.txt", "A B")
     decode = ["--lenpen", 0.6, "--beam", 4, "--max-len-b", 10]
-    recipe = {"decode": decode, "generate": ["--max-tokens", 99], "train": {}}
-    put(work / "recipe.json", json.dumps(recipe))
+    recipe_json(work, decode=decode, generate=["--max-tokens", 99])
     found = []
 
     def decode_nothing(folder, words):
@@ -674,8 +680,7 @@ def test_the_sweep_scores_as_the_recipe_does(tmp_path, monkeypatch):
     put(work / "sb" / "model.pt")
     put(work / "results" / "sb.txt", "A B")
     score = {"references": 2, "phonemes": True}
-    recipe = {"decode": [], "generate": [], "train": {}, "score": score}
-    put(work / "recipe.json", json.dumps(recipe))
+    recipe_json(work, score=score)
     answers = ["H-0\t0\tA B", "H-1\t0\tA D"]
 
     def decode(folder, words):
@@ -706,8 +711,7 @@ def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch):
     put(work / "results" / "sb.txt", "A B")
     for row in "sb", "sb@2", "teacher-r2l":
         put(work / row / "model.pt")
-    recipe = {"decode": [], "generate": [], "train": {}, "rescore": 2}
-    put(work / "recipe.json", json.dumps(recipe))
+    recipe_json(work, rescore=2)
     found = []
 
     def decode(folder, words):

@@ -1,17 +1,27 @@
 """Several seeds of a row: mean, deviation, and p of all their answers together."""
 
+import json
 import random
 import statistics
+import sys
 
 import in_process
+import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
+from sbnmt_plugin.tools import significance
+from sbnmt_plugin.tools.commands import compare
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes import comparison
 from sbnmt_plugin.tools.recipes.settings import load_recipe
 from sbnmt_plugin.tools.recipes.table import seeds_table
-from sbnmt_plugin.tools.significance import bootstrap, of_all_seeds, seeds_together
+from sbnmt_plugin.tools.significance import (
+    bootstrap,
+    interval,
+    of_all_seeds,
+    seeds_together,
+)
 from sbnmt_plugin.tools.text import write_lines
 
 LINES = 120
@@ -151,3 +161,192 @@ def test_one_seed_of_each_says_nothing_together(tmp_path):
     single = [row for row in rows if row["seed"] == 1]
     assert comparison.of_several_seeds(tmp_path, settings, single) == []
     assert seeds_table({"rows": single, "seeds": []}) == seeds_table({}) == []
+
+
+def slow_interval(texts, baseline, samples, draw):
+    """The texts of each sample written out, scored by the metric alone."""
+
+    def scored(runs, places):
+        lines = [run[i] for run in runs for i in places]
+        right = [RIGHT[i] for _ in runs for i in places]
+        return bleu().corpus_score(lines, [right]).score
+
+    found = [
+        scored(texts, places) - scored(baseline, places)
+        for places in draw.choice(LINES, size=(samples, LINES), replace=True)
+    ]
+    return np.quantile(found, [0.025, 0.975])
+
+
+def fast_interval(texts, baseline):
+    metric = of_all_seeds(bleu())
+    return interval(seeds_together(texts), seeds_together(baseline), [RIGHT], metric)
+
+
+def assert_interval(monkeypatch, draw):
+    monkeypatch.setattr(significance, "SAMPLES", 60)
+    texts = [answers(seed, 0.2) for seed in (1, 2)]
+    baseline = [answers(seed, 0.25) for seed in (3, 4)]
+    slow = slow_interval(texts, baseline, 60, draw)
+    assert fast_interval(texts, baseline) == pytest.approx(slow, abs=1e-4)
+    assert slow[0] < slow[1]
+
+
+def test_the_interval_is_that_of_samples_written_out(monkeypatch):
+    """Of sacreBLEU's samples, so that it goes with its p."""
+    assert_interval(monkeypatch, np.random.default_rng(12345))
+
+
+def test_the_check_of_intervals_can_fail(monkeypatch):
+    with pytest.raises(AssertionError):
+        assert_interval(monkeypatch, np.random.default_rng(12346))
+
+
+def test_an_interval_is_of_pairs():
+    """The same mistakes in both leave nothing to chance."""
+    runs = [answers(1, 0.3)]
+    assert fast_interval(runs, runs) == (0.0, 0.0)
+    low, high = fast_interval(runs, [answers(2, 0.3)])
+    assert low < -1 and high > 1
+
+
+def evaluated(tmp_path, rates=ROWS):
+    """A work folder as the driver leaves it."""
+    settings, rows = laid_out(tmp_path, rates)
+    (tmp_path / "recipe.json").write_text(json.dumps(settings), "utf-8")
+    for row in rows:
+        score = {"tokenised BLEU": {"score": row["tokenised BLEU"]}}
+        path = tmp_path / "results" / f"{row['name']}.json"
+        path.write_text(json.dumps(score), "utf-8")
+    return rows
+
+
+def compared(monkeypatch, tmp_path, *names, of="--work"):
+    words = ["sbnmt compare", of, str(tmp_path), *names]
+    monkeypatch.setattr(sys, "argv", words)
+    compare.main()
+
+
+def cells_of(text):
+    """Of the printed table: its rows without the head, a list each."""
+    lines = text.splitlines()[2:]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+
+
+def test_rows_are_compared_by_the_seeds_that_both_have(tmp_path, monkeypatch, capsys):
+    scores = {row["name"]: row["tokenised BLEU"] for row in evaluated(tmp_path)}
+    compared(monkeypatch, tmp_path, "sb", "transformer-pl", "sb-lambda0", "teacher-l2r")
+    printed = capsys.readouterr().out
+    cells, head = cells_of(printed), printed.splitlines()[0]
+    assert "sb against" in head and "tok. BLEU" in head
+    names = ["transformer-pl", "sb-lambda0", "teacher-l2r"]
+    assert [row[0] for row in cells] == names
+    assert [row[1] for row in cells] == ["1, 2", "1, 3", "1"]
+    first = cells[0]
+    ours = [scores["sb"], scores["sb@2"]]
+    theirs = [scores["transformer-pl"], scores["transformer-pl@2"]]
+    each = [a - b for a, b in zip(ours, theirs)]
+    assert float(first[2]) == pytest.approx(statistics.mean(ours), abs=0.006)
+    assert float(first[3]) == pytest.approx(statistics.mean(theirs), abs=0.006)
+    assert first[4] == compare.signed(statistics.mean(each))
+    assert first[5] == ", ".join(map(compare.signed, each))
+    low, high = (float(x.replace("+", "")) for x in first[6].split(" to "))
+    assert 0 < low < statistics.mean(each) < high
+    names = list(ROWS)
+
+    def run(name):
+        return answers(names.index(name), ROWS[name])
+
+    expected = p_of([run("sb"), run("sb@3")], [run("sb-lambda0"), run("sb-lambda0@3")])
+    assert cells[1][7] == f"{expected.p:.3f}"
+
+
+def test_a_difference_has_a_sign_unless_it_rounds_to_nothing():
+    signs = [compare.signed(value) for value in (1.234, -0.006, 0.004, -0.004, 0)]
+    assert signs == ["+ 1.23", "− 0.01", "0.00", "0.00", "0.00"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("sb", "sb"), "sb must not be compared with itself"),
+        (("sb@2", "sb"), "a row without a seed.*leave out @2"),
+        (("sb", "sb-six"), "sb-six.json must hold the results of a row"),
+        (("sb", "none"), "but has 'none'"),
+        (("sb", "teacher-back"), "must translate into the target"),
+        (("sb-lambda0", "sb-dropped"), r"must share a seed.*\[1, 3\] and \[2\]"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(names, message, tmp_path, monkeypatch):
+    evaluated(tmp_path, {**ROWS, "sb-dropped@2": 0.2})
+    with pytest.raises((ValueError, OSError), match=message):
+        compared(monkeypatch, tmp_path, *names)
+
+
+def test_a_folder_of_no_recipe_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="json: give the --work of"):
+        compared(monkeypatch, tmp_path, "sb", "sb-lambda0")
+    (tmp_path / "recipe.json").write_text('{"score": 3}', "utf-8")
+    with pytest.raises(ValueError, match=r"recipe.json must be .* but is damaged"):
+        compared(monkeypatch, tmp_path, "sb", "sb-lambda0")
+
+
+def swept(tmp_path, phonemes=False):
+    """What a sweep leaves of each run: fairseq-generate's output, and scores."""
+    write_lines(tmp_path / "gold", RIGHT)
+    rates = {"sb": 0.2, "sb@2": 0.22, "sb-lambda0": 0.25, "sb-lambda0@2": 0.24}
+    texts = {}
+    for place, (name, rate) in enumerate(rates.items()):
+        for beam in (2, 4):
+            lines = texts[name, beam] = answers(10 * place + beam, rate)
+            folder = tmp_path / "sweep.json.runs" / f"{place}-beam-{beam}"
+            folder.mkdir(parents=True)
+            said = [f"H-{i}\t-0.5\t{line}" for i, line in enumerate(lines)]
+            write_lines(folder / "generate-valid.txt", said[::-1])
+            job = {"name": name, "references": [str(tmp_path / "gold")]}
+            job |= {"phonemes": True} if phonemes else {}
+            score = bleu().corpus_score(lines, [RIGHT]).score
+            wrong = WordErrorRate().corpus_score(lines, [RIGHT]).score
+            found = {"job": job, "BLEU": round(score, 2), "WER": round(wrong, 2)}
+            (folder / "result.json").write_text(json.dumps(found), "utf-8")
+    return texts
+
+
+def test_beams_of_a_sweep_are_compared(tmp_path, monkeypatch, capsys):
+    texts = swept(tmp_path)
+    names = "sb/2", "sb-lambda0/4", "sb/4"
+    compared(monkeypatch, tmp_path / "sweep.json", *names, of="--sweep")
+    printed = capsys.readouterr().out
+    first, second = cells_of(printed)
+    assert "tok. BLEU" in printed.splitlines()[0]
+    assert (first[0], first[1], second[0]) == ("sb-lambda0/4", "1, 2", "sb/4")
+    ours = [texts["sb", 2], texts["sb@2", 2]]
+    expected = p_of(ours, [texts["sb-lambda0", 4], texts["sb-lambda0@2", 4]])
+    assert first[7] == f"{expected.p:.3f}"
+    scores = [bleu().corpus_score(lines, [RIGHT]).score for lines in ours]
+    assert float(first[2]) == pytest.approx(statistics.mean(scores), abs=0.011)
+
+
+def test_a_sweep_of_words_is_compared_by_their_errors(tmp_path, monkeypatch, capsys):
+    texts = swept(tmp_path, phonemes=True)
+    names = "sb/2", "sb-lambda0/2"
+    compared(monkeypatch, tmp_path / "sweep.json", *names, of="--sweep")
+    printed = capsys.readouterr().out
+    assert "WER, %" in printed.splitlines()[0]
+    runs = [
+        [texts[name + seed, 2] for seed in ("", "@2")] for name in ("sb", "sb-lambda0")
+    ]
+    ((*_, p),) = cells_of(printed)
+    assert p == f"{p_of(*runs, metric=WordErrorRate).p:.3f}"
+
+
+def test_what_a_sweep_does_not_have_is_refused(tmp_path, monkeypatch):
+    sweep = tmp_path / "sweep.json"
+    with pytest.raises(FileNotFoundError, match="has nothing that is decoded"):
+        compared(monkeypatch, sweep, "sb/2", "sb/4", of="--sweep")
+    swept(tmp_path)
+    with pytest.raises(ValueError, match=r"must be one of sb-lambda0/2, .*, not sb/8"):
+        compared(monkeypatch, sweep, "sb/2", "sb/8", of="--sweep")
+    (tmp_path / "sweep.json.runs" / "0-beam-2" / "result.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"result.json must be .* but is damaged"):
+        compared(monkeypatch, sweep, "sb/2", "sb/4", of="--sweep")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from sacrebleu.metrics.base import Metric
-from sacrebleu.significance import PairedTest
+from sacrebleu.significance import PairedTest, _bootstrap_resample
 
 SAMPLES = 1000
+LIKELY = 0.95  # of the resamplings, within an interval
 SEED = "\t"  # separates the answers of several seeds in a line
 Texts = list[str]
 
@@ -115,3 +117,20 @@ def bootstrap(
         for place, name in enumerate(found["System"])
     }
     return outcomes, [f"{ours}: {signatures[key]}" for ours, key in keys.items()]
+
+
+def interval(
+    texts: Texts, baseline: Texts, references: list[Texts], metric: Metric
+) -> tuple[float, float]:
+    """The middle 95 % of how much better than a baseline, by the samples of
+    :func:`bootstrap`: sacreBLEU says that of each system, not of their difference."""
+    ours, theirs = (
+        _bootstrap_resample(
+            metric._extract_corpus_statistics(lines, references), metric, SAMPLES
+        )[1]
+        for lines in (texts, baseline)
+    )
+    differences = [our.score - their.score for our, their in zip(ours, theirs)]
+    outside = (1 - LIKELY) / 2
+    low, high = np.quantile(differences, [outside, 1 - outside])
+    return float(low), float(high)

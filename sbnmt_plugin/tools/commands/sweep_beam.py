@@ -40,8 +40,9 @@ from sbnmt_plugin.tools.recipes.row_names import (
     split_name,
     trained_as,
 )
-from sbnmt_plugin.tools.recipes.settings import SCORE, search_options
+from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.recipes.systems import BOTH, SYSTEMS
+from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.report.logs import read_generate_log
 from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.scoring import tokenised_bleu
@@ -131,7 +132,7 @@ def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
     if direction != BOTH:
         words += ["--sb-direction", direction]
     if is_rescored(name):
-        words += ["--sb-rescore", str(settings.get("rescore", 1))]
+        words += ["--sb-rescore", str(settings["rescore"])]
     return words
 
 
@@ -147,11 +148,10 @@ def from_work(args: argparse.Namespace) -> list[str]:
     work = Path(args.work)
     target = languages(work)[1]
     args.data = args.data or str(work / "data")
-    recipe = work / "recipe.json"
-    with as_written(recipe, "give a folder that the step recipe has filled"):
-        settings = json.loads(recipe.read_text("utf-8"))
-        words = search_options(settings)
-    scored = {**SCORE, **settings.get("score", {})}
+    remedy = "give a folder that the step recipe has filled"
+    settings = read_recipe(work / "recipe.json", remedy)
+    words = search_options(settings)
+    scored = settings["score"]
     args.phonemes, args.lowercase = scored["phonemes"], scored["lowercase"]
     if not args.reference:
         given = References(work / "text", target, scored["references"])

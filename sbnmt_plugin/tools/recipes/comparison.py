@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,12 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes.row_names import RIVALS, split_name, without_seed
+from sbnmt_plugin.tools.recipes.row_names import (
+    RIVALS,
+    split_name,
+    with_seed,
+    without_seed,
+)
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS, SYSTEMS
 from sbnmt_plugin.tools.recipes.table import Row
 from sbnmt_plugin.tools.significance import bootstrap, of_all_seeds, seeds_together
@@ -138,11 +143,12 @@ def _pooled_p(
     by = judge(settings)
 
     def together(which: str) -> list[str]:
-        rows: Sequence[Row] = [runs[which][seed] for seed in both]
-        return seeds_together([by.answers(work, row["name"]) for row in rows])
+        return seeds_together(
+            [by.answers(work, with_seed(which, seed)) for seed in both]
+        )
 
     found, _ = bootstrap(
-        {rival: together(rival), name: together(name)},
+        {which: together(which) for which in (rival, name)},
         references(work / "text", settings).read(by.stem),
         rival,
         {by.key: of_all_seeds(by.metric)},

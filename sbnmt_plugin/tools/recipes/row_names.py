@@ -61,8 +61,13 @@ def rows(names: list[str]) -> list[str]:
         for member in GROUPS.get(name, [name]):
             _, seed = split_name(member)
             whole = member.partition("@")[0]
-            found.append(whole if seed == 1 else f"{whole}@{seed}")
+            found.append(with_seed(whole, seed))
     return list(dict.fromkeys(found))
+
+
+def with_seed(name: str, seed: int) -> str:
+    """The row of a name without a seed: seed 1 is not written."""
+    return name if seed == 1 else f"{name}@{seed}"
 
 
 def is_rescored(name: str) -> bool:

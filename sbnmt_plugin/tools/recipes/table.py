@@ -10,6 +10,7 @@ from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
 from sbnmt_plugin.tools.significance import SAMPLES
 
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
+HEADINGS = {"WER": "WER, %", "PER": "PER, %", "tokenised BLEU": "tok. BLEU"}
 PROBES = ("as trained", "λ = 0", "partners shuffled")
 NONE = ""
 Row = dict[str, Any]
@@ -69,11 +70,10 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "in all, min": [minutes(row.get("total seconds")) for row in table["rows"]],
         "processors, min": [minutes(processors(row)) for row in table["rows"]],
         "GiB": [number(memory(row), 1) for row in table["rows"]],
-        "tok. BLEU": [number(row.get("tokenised BLEU")) for row in table["rows"]],
-        "BLEU": [number(row.get("BLEU")) for row in table["rows"]],
-        "chrF": [number(row.get("chrF")) for row in table["rows"]],
-        "WER, %": [number(row.get("WER")) for row in table["rows"]],
-        "PER, %": [number(row.get("PER")) for row in table["rows"]],
+        **{
+            HEADINGS.get(score, score): [number(r.get(score)) for r in table["rows"]]
+            for score in SCORES
+        },
         "AER, %": [number(row.get("AER")) for row in table["rows"]],
         "p": [p_value(row, table.get("opponent")) for row in table["rows"]],
         "L2R wins, %": [number(row.get("L2R wins"), 1) for row in table["rows"]],
@@ -149,9 +149,7 @@ def seeds_table(table: dict[str, Any]) -> list[str]:
         return []
     titles = {row["name"]: row["title"] for row in rows}
     rivals = [name for name in titles if any(name in row["p"] for row in rows)]
-    score = {"WER": "WER, %", "tokenised BLEU": "tok. BLEU"}.get(
-        rows[0]["score"], rows[0]["score"]
-    )
+    score = HEADINGS.get(rows[0]["score"], rows[0]["score"])
     head = ["seeds together", "seeds", score, *(f"p: {titles[r]}" for r in rivals)]
     cells = [
         [

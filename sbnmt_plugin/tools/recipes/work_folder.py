@@ -64,6 +64,25 @@ def claim(work: Path) -> Iterator[int]:
         os.close(lock)
 
 
+def read_recipe(path: Path, remedy: str) -> dict[str, Any]:
+    """What :func:`same_recipe` has kept; keys that are newer have their defaults.
+
+    Args:
+        remedy: what to do where it is damaged.
+
+    Raises:
+        ValueError: it is.
+    """
+    with as_written(path, remedy):
+        newer = {key: default for key, (_, default) in KEYS.items() if default != ...}
+        known = {**newer, **json.loads(path.read_text("utf-8"))}
+        known["score"] = {**SCORE, **known["score"]}
+        for key, (kind, _) in KEYS.items():
+            if not isinstance(known[key], kind):
+                raise TypeError(f"{key} is {type(known[key]).__name__}")
+    return known
+
+
 def check_recipe(work: Path, settings: dict[str, Any]) -> None:
     """A work folder belongs to one setting of one recipe.
 
@@ -73,11 +92,7 @@ def check_recipe(work: Path, settings: dict[str, Any]) -> None:
     path = work / "recipe.json"
     if not path.exists():
         return
-    with as_written(path, "remove it if the folder belongs to this recipe"):
-        known = json.loads(path.read_text("utf-8"))
-        # there may be newer keys
-        known = {**{key: default for key, (_, default) in KEYS.items()}, **known}
-        known["score"] = {**SCORE, **known["score"]}
+    known = read_recipe(path, "remove it if the folder belongs to this recipe")
     changed = [key for key in SHARED if known.get(key) != settings[key]]
     if changed:
         raise ValueError(
@@ -93,7 +108,7 @@ def same_recipe(work: Path, settings: dict[str, Any]) -> None:
         ValueError: as :func:`check_recipe`.
     """
     check_recipe(work, settings)
-    with new_file(work / "recipe.json") as file:  # sweep_beam reads it, too
+    with new_file(work / "recipe.json") as file:
         json.dump(settings, file, indent=1, ensure_ascii=False)
 
 

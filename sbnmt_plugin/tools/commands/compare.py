@@ -1,0 +1,74 @@
+"""Is a row of a recipe's run better than others?  By how much, and is it chance?
+
+    sbnmt compare --work work/multi30k sb+rescored sb-lambda0+rescored transformer-pl
+
+    sbnmt compare --sweep beam-sweep.json sb/2 sb-lambda0+rescored/8
+
+The first row is compared with each of the others, by the seeds that both have.  Printed
+are the mean score of either, the difference, and that of each seed; by the paired
+bootstrap also where 95 % of 1,000 samples of sentences have the difference, and p.  A
+sentence is drawn with its answers of all those seeds: interval and p say what other
+sentences would do, the seeds what another training would.  p is sacreBLEU's, which of a
+clear difference is one-sided: it may be below 0.05 where the interval holds 0.
+
+With --work the rows are those of a recipe's run, with --sweep NAME/BEAM of what sbnmt
+sweep-beam has decoded, of the validation set, too (--gen-subset valid).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.recipes.differences import (
+    Difference,
+    OfSweep,
+    OfWork,
+    Runs,
+    difference,
+)
+from sbnmt_plugin.tools.recipes.table import HEADINGS, aligned
+
+
+def signed(value: float) -> str:
+    """As pages write it; a difference that rounds to nothing has no sign."""
+    text = f"{abs(value):.2f}"
+    return text if not float(text) else f"{'+' if value > 0 else '−'} {text}"
+
+
+def line(found: Difference) -> list[str]:
+    each = [ours - theirs for ours, theirs in zip(found.scores, found.rivals)]
+    low, high = found.interval
+    return [
+        found.rival,
+        ", ".join(map(str, found.seeds)),
+        f"{mean(found.scores):.2f}",
+        f"{mean(found.rivals):.2f}",
+        signed(mean(each)),
+        ", ".join(map(signed, each)),
+        f"{signed(low)} to {signed(high)}",
+        f"{found.p:.3f}",
+    ]
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("--work", help="folder of a recipe's run")
+    group.add_argument("--sweep", help="file that sbnmt sweep-beam has written")
+    parser.add_argument("row", metavar="ROW", help="a row's name, without a seed")
+    parser.add_argument(
+        "rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with"
+    )
+    args = parser.parse_args()
+    runs: Runs = OfWork(Path(args.work)) if args.work else OfSweep(Path(args.sweep))
+    lines = [line(difference(runs, args.row, name)) for name in args.rivals]
+    score = "tokenised BLEU" if args.sweep and runs.key == "BLEU" else runs.key
+    head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
+    head += ["difference", "of each seed", "95 %", "p"]
+    print("\n".join(aligned(head, lines)))
+
+
+if __name__ == "__main__":
+    main()

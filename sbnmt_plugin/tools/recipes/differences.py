@@ -1,0 +1,197 @@
+"""How far a row is from another, by all seeds that both have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.base import Metric
+
+from sbnmt_plugin.tools.phonemes import WordErrorRate
+from sbnmt_plugin.tools.recipes.comparison import judge, references
+from sbnmt_plugin.tools.recipes.row_names import split_name, with_seed
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.work_folder import read_recipe
+from sbnmt_plugin.tools.significance import (
+    bootstrap,
+    interval,
+    of_all_seeds,
+    seeds_together,
+)
+from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
+from sbnmt_plugin.tools.translations import read_generated
+
+
+class Runs(Protocol):
+    """Answers of several rows, each with its seeds, to the same sentences.
+
+    Attributes:
+        metric: sacreBLEU's, or of its kind, of all seeds together.
+        key: its name.
+        given: the right answers, a list for each reference.
+    """
+
+    metric: Metric
+    key: str
+    given: list[list[str]]
+
+    def seeds(self, name: str) -> set[int]:
+        """Of a row; none at all is an error that says where it was sought."""
+
+    def answers(self, name: str, seed: int) -> list[str]:
+        """A line a sentence."""
+
+    def score(self, name: str, seed: int) -> float:
+        """As it was evaluated."""
+
+
+class Difference(NamedTuple):
+    """How far a row is from a rival.
+
+    Attributes:
+        rival: its name.
+        seeds: those that both have.
+        scores, rivals: of the row and of the rival, a seed each.
+        interval: of the difference, 95 %; by the paired bootstrap, where a sentence is
+            drawn with its answers of all these seeds, so it speaks of other sentences.
+        p: of the same.
+    """
+
+    rival: str
+    seeds: list[int]
+    scores: list[float]
+    rivals: list[float]
+    interval: tuple[float, float]
+    p: float
+
+
+def difference(runs: Runs, name: str, rival: str) -> Difference:
+    """Compare a row with a rival, both named without a seed.
+
+    Raises:
+        ValueError: they are one, or have no seed in common; a name that no row has.
+        FileNotFoundError: there are no answers of a row.
+    """
+    if name == rival:
+        raise ValueError(f"{rival} must not be compared with itself: give another row")
+    of_row, of_rival = runs.seeds(name), runs.seeds(rival)
+    seeds = sorted(of_row & of_rival)
+    if not seeds:
+        raise ValueError(
+            f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
+            f"{sorted(of_rival)}: run either with another seed"
+        )
+    texts, others = (
+        seeds_together([runs.answers(which, seed) for seed in seeds])
+        for which in (name, rival)
+    )
+    named = {rival: others, name: texts}
+    found, _ = bootstrap(named, runs.given, rival, {runs.key: runs.metric})
+    p = found[name][runs.key].p
+    assert p is not None  # which it is for the rival alone
+    return Difference(
+        rival,
+        seeds,
+        [runs.score(name, seed) for seed in seeds],
+        [runs.score(rival, seed) for seed in seeds],
+        interval(texts, others, runs.given, runs.metric),
+        p,
+    )
+
+
+class OfWork:
+    """Rows of a recipe's run, by their answers to the test set.
+
+    Raises:
+        FileNotFoundError: no recipe has run there.
+    """
+
+    def __init__(self, work: Path) -> None:
+        path = work / "recipe.json"
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"--work {work} must be the folder of a recipe's run, but has no "
+                "recipe.json: give the --work of sbnmt recipe"
+            )
+        settings = read_recipe(path, "run sbnmt recipe once more")
+        self.work, self.by = work, judge(settings)
+        self.metric, self.key = of_all_seeds(self.by.metric), self.by.key
+        self.given = references(work / "text", settings).read(self.by.stem)
+
+    def seeds(self, name: str) -> set[int]:
+        base, _ = split_name(name)
+        if "@" in name:
+            raise ValueError(
+                f"{name} must be a row without a seed, all of its seeds are compared: "
+                f"leave out @{name.partition('@')[2]}"
+            )
+        if SYSTEMS[base].back:
+            raise ValueError(
+                f"{name} must translate into the target, as its rivals do, but "
+                "translates back: give another row"
+            )
+        results = self.work / "results"
+        found = {split_name(path.stem)[1] for path in results.glob(f"{name}@*.json")}
+        if (results / f"{name}.json").exists():
+            found.add(1)
+        if not found:
+            raise FileNotFoundError(
+                f"{results}/{name}.json must hold the results of a row, but does not "
+                f"exist: run sbnmt recipe with --rows {name}"
+            )
+        return found
+
+    def answers(self, name: str, seed: int) -> list[str]:
+        return self.by.answers(self.work, with_seed(name, seed))
+
+    def score(self, name: str, seed: int) -> float:
+        path = self.work / "results" / f"{with_seed(name, seed)}.json"
+        with as_written(path, "evaluate anew"):
+            return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
+
+
+class OfSweep:
+    """What ``sbnmt sweep-beam`` has decoded, of any set: a row is NAME/BEAM.
+
+    Raises:
+        FileNotFoundError: nothing is there.
+    """
+
+    def __init__(self, sweep: Path) -> None:
+        self.runs: dict[tuple[str, int], tuple[Path, dict[str, Any]]] = {}
+        for path in sorted(Path(f"{sweep}.runs").glob("*-beam-*/result.json")):
+            with as_written(path, "remove its folder and repeat sbnmt sweep-beam"):
+                found = json.loads(path.read_text("utf-8"))
+                name, _, seed = found["job"]["name"].partition("@")
+                row = f"{name}/{path.parent.name.rpartition('-')[2]}"
+                self.runs[row, int(seed or 1)] = path, found
+        if not self.runs:
+            raise FileNotFoundError(
+                f"--sweep {sweep} must be a sweep's --output, but {sweep}.runs has "
+                "nothing that is decoded: give the file of sbnmt sweep-beam"
+            )
+        job = found["job"]
+        self.key = "WER" if job.get("phonemes") else "BLEU"
+        lowercase = job.get("lowercase", False)
+        self.metric = of_all_seeds(
+            WordErrorRate()
+            if self.key == "WER"
+            else BLEU(tokenize="none", force=True, lowercase=lowercase)
+        )
+        self.given = [read_lines(path) for path in job["references"]]
+
+    def seeds(self, name: str) -> set[int]:
+        found = {seed for row, seed in self.runs if row == name}
+        if not found:
+            there = ", ".join(sorted({row for row, _ in self.runs}))
+            raise ValueError(f"a row of the sweep must be one of {there}, not {name}")
+        return found
+
+    def answers(self, name: str, seed: int) -> list[str]:
+        (path,) = self.runs[name, seed][0].parent.glob("generate-*.txt")
+        return [remove_bpe(text) for _, text in sorted(read_generated(path).items())]
+
+    def score(self, name: str, seed: int) -> float:
+        return float(self.runs[name, seed][1][self.key])
