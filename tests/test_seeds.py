@@ -283,6 +283,43 @@ def test_what_cannot_be_compared_is_refused(names, message, tmp_path, monkeypatc
         compared(monkeypatch, tmp_path, *names)
 
 
+def test_rows_of_two_runs_are_compared(tmp_path, monkeypatch, capsys):
+    """As if they stood in one folder, a row with its namesake, too."""
+    evaluated(tmp_path / "all")
+    compared(monkeypatch, tmp_path / "all", "sb", "transformer-pl")
+    together = cells_of(capsys.readouterr().out)
+    for folder in ("ours", "theirs"):
+        evaluated(tmp_path / folder)
+    for kept, folder in ("sb", "ours"), ("transformer-pl", "theirs"):
+        for path in (tmp_path / folder / "results").iterdir():
+            if path.name.split(".")[0].split("@")[0] != kept:
+                path.unlink()
+    rival = ("--rival-work", str(tmp_path / "theirs"))
+    compared(monkeypatch, tmp_path / "ours", *rival, "sb", "transformer-pl")
+    assert cells_of(capsys.readouterr().out) == together
+    with pytest.raises(FileNotFoundError, match="transformer-pl.json must hold"):
+        compared(monkeypatch, tmp_path / "ours", "sb", "transformer-pl")
+    rival = ("--rival-work", str(tmp_path / "all"))
+    compared(monkeypatch, tmp_path / "ours", *rival, "sb", "sb")
+    ((*_, low_to_high, _),) = cells_of(capsys.readouterr().out)
+    assert low_to_high == "0.00 to 0.00"
+
+
+def test_a_run_of_another_test_set_is_refused(tmp_path, monkeypatch):
+    evaluated(tmp_path / "ours")
+    evaluated(tmp_path / "theirs")
+    (reference,) = (tmp_path / "theirs" / "text").glob("test*")
+    reference.write_text(reference.read_text().replace("e", "f", 1))
+    rival = ("--rival-work", str(tmp_path / "theirs"))
+    with pytest.raises(ValueError, match="is of another test set: give two runs"):
+        compared(monkeypatch, tmp_path / "ours", *rival, "sb", "sb-lambda0")
+    rival = ("--rival-work", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=f"--rival-work {tmp_path} must be"):
+        compared(monkeypatch, tmp_path / "ours", *rival, "sb", "sb-lambda0")
+    with pytest.raises(ValueError, match="--rival-work is for --work"):
+        compared(monkeypatch, tmp_path / "x", *rival, "sb", "sb/4", of="--sweep")
+
+
 def test_a_folder_of_no_recipe_is_refused(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="json: give the --work of"):
         compared(monkeypatch, tmp_path, "sb", "sb-lambda0")

@@ -12,7 +12,8 @@ sentences would do, the seeds what another training would.  p is sacreBLEU's, wh
 clear difference is one-sided: it may be below 0.05 where the interval holds 0.
 
 With --work the rows are those of a recipe's run, with --sweep NAME/BEAM of what sbnmt
-sweep-beam has decoded, of the validation set, too (--gen-subset valid).
+sweep-beam has decoded, of the validation set, too (--gen-subset valid).  --rival-work
+takes the others from another run, of the same test set.
 """
 
 from __future__ import annotations
@@ -57,13 +58,23 @@ def main() -> None:
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("--work", help="folder of a recipe's run")
     group.add_argument("--sweep", help="file that sbnmt sweep-beam has written")
+    parser.add_argument(
+        "--rival-work", help="with --work: the others are rows of this run instead"
+    )
     parser.add_argument("row", metavar="ROW", help="a row's name, without a seed")
     parser.add_argument(
         "rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with"
     )
     args = parser.parse_args()
+    if args.rival_work and not args.work:
+        raise ValueError(
+            "--rival-work is for --work: a sweep has other runs as its own rows"
+        )
     runs: Runs = OfWork(Path(args.work)) if args.work else OfSweep(Path(args.sweep))
-    lines = [line(difference(runs, args.row, name)) for name in args.rivals]
+    others: Runs = runs
+    if args.rival_work:
+        others = OfWork(Path(args.rival_work), "--rival-work")
+    lines = [line(difference(runs, args.row, others, name)) for name in args.rivals]
     score = "tokenised BLEU" if args.sweep and runs.key == "BLEU" else runs.key
     head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
     head += ["difference", "of each seed", "95 %", "p"]

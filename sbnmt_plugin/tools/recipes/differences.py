@@ -67,36 +67,45 @@ class Difference(NamedTuple):
     p: float
 
 
-def difference(runs: Runs, name: str, rival: str) -> Difference:
+def difference(runs: Runs, name: str, others: Runs, rival: str) -> Difference:
     """Compare a row with a rival, both named without a seed.
 
+    Args:
+        others: where the rival is, perhaps ``runs`` themselves.
+
     Raises:
-        ValueError: they are one, or have no seed in common; a name that no row has.
+        ValueError: they are one, or have no seed in common; a name that no row has;
+            other right answers.
         FileNotFoundError: there are no answers of a row.
     """
-    if name == rival:
+    if name == rival and runs is others:
         raise ValueError(f"{rival} must not be compared with itself: give another row")
-    of_row, of_rival = runs.seeds(name), runs.seeds(rival)
+    if (runs.key, runs.given) != (others.key, others.given):
+        raise ValueError(
+            "--rival-work must have the references of --work, and be scored in the "
+            "same way, but is of another test set: give two runs of one recipe"
+        )
+    of_row, of_rival = runs.seeds(name), others.seeds(rival)
     seeds = sorted(of_row & of_rival)
     if not seeds:
         raise ValueError(
             f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
             f"{sorted(of_rival)}: run either with another seed"
         )
-    texts, others = (
-        seeds_together([runs.answers(which, seed) for seed in seeds])
-        for which in (name, rival)
+    texts, theirs = (
+        seeds_together([where.answers(which, seed) for seed in seeds])
+        for where, which in ((runs, name), (others, rival))
     )
-    named = {rival: others, name: texts}
-    found, _ = bootstrap(named, runs.given, rival, {runs.key: runs.metric})
-    p = found[name][runs.key].p
+    named = {"rival": theirs, "row": texts}
+    found, _ = bootstrap(named, runs.given, "rival", {runs.key: runs.metric})
+    p = found["row"][runs.key].p
     assert p is not None  # which it is for the rival alone
     return Difference(
         rival,
         seeds,
         [runs.score(name, seed) for seed in seeds],
-        [runs.score(rival, seed) for seed in seeds],
-        interval(texts, others, runs.given, runs.metric),
+        [others.score(rival, seed) for seed in seeds],
+        interval(texts, theirs, runs.given, runs.metric),
         p,
     )
 
@@ -104,15 +113,19 @@ def difference(runs: Runs, name: str, rival: str) -> Difference:
 class OfWork:
     """Rows of a recipe's run, by their answers to the test set.
 
+    Args:
+        work: its folder.
+        flag: that gives it.
+
     Raises:
         FileNotFoundError: no recipe has run there.
     """
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work: Path, flag: str = "--work") -> None:
         path = work / "recipe.json"
         if not path.is_file():
             raise FileNotFoundError(
-                f"--work {work} must be the folder of a recipe's run, but has no "
+                f"{flag} {work} must be the folder of a recipe's run, but has no "
                 "recipe.json: give the --work of sbnmt recipe"
             )
         settings = read_recipe(path, "run sbnmt recipe once more")
