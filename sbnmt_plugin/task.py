@@ -335,7 +335,9 @@ class SBTranslationTask(TranslationTask):
         """fairseq's, on the labels of streams; ``--sb-partner`` and ``--sb-probe``."""
         inner = getattr(model, "module", model)  # of fairseq's distributed wrappers
         every = self.cfg.sb_probe
-        if every and update_num % every == 0 and self._probed != update_num:
+        # before this update, whose line has it; a model that knows nothing reads noise
+        due = every and (update_num + 1) % every == 0
+        if due and self._probed != update_num:
             self._probed = update_num
             names = [name for name in self.datasets if name != self.cfg.train_subset]
             gold = self._with_streams(self.datasets[names[0]].pairs)

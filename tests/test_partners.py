@@ -177,8 +177,13 @@ def test_labels_stay_clean_and_rate_zero_changes_nothing():
 def test_a_training_logs_what_is_read(gold_data, tmp_path, caplog):
     caplog.set_level("INFO")
     words = ["--sb-lambda", 1, "--sb-probe", 2, "--max-epoch", 2, "--no-save"]
-    run_train(gold_data, tmp_path, *SB, *words)
-    assert re.search(r"epoch 001 \| read_bits_l2r \S+ \| read_bits_r2l", caplog.text)
+    run_train(gold_data, tmp_path, *SB, *words, "--log-interval", 1)
+    assert re.search(r"epoch 001 \| .* read_bits_l2r \S+ \| read_bits_r2l", caplog.text)
+    # in the lines of the updates that are asked for: not of a model that knows nothing
+    read = r"read_bits_l2r=-?[\d.]+, read_bits_r2l=-?[\d.]+,.* num_updates=(\d+)"
+    told = [int(number) for number in re.findall(read, caplog.text)]
+    last = max(map(int, re.findall(r"num_updates=(\d+)", caplog.text)))
+    assert told == list(range(2, last + 1, 2)) and len(told) > 1
 
 
 def test_bits_are_read_by_a_model_that_reads_only():

@@ -297,7 +297,7 @@ def test_rows_of_two_runs_are_compared(tmp_path, monkeypatch, capsys):
     rival = ("--rival-work", str(tmp_path / "theirs"))
     compared(monkeypatch, tmp_path / "ours", *rival, "sb", "transformer-pl")
     assert cells_of(capsys.readouterr().out) == together
-    with pytest.raises(FileNotFoundError, match="transformer-pl.json must hold"):
+    with pytest.raises(FileNotFoundError, match=r"transformer-pl\.json must hold"):
         compared(monkeypatch, tmp_path / "ours", "sb", "transformer-pl")
     rival = ("--rival-work", str(tmp_path / "all"))
     compared(monkeypatch, tmp_path / "ours", *rival, "sb", "sb")
