@@ -313,10 +313,16 @@ def test_a_run_of_another_test_set_is_refused(tmp_path, monkeypatch):
     rival = ("--rival-work", str(tmp_path / "theirs"))
     with pytest.raises(ValueError, match="is of another test set: give two runs"):
         compared(monkeypatch, tmp_path / "ours", *rival, "sb", "sb-lambda0")
+    path = tmp_path / "theirs" / "recipe.json"
+    settings = json.loads(path.read_text())
+    settings["score"]["lowercase"] = True
+    path.write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match="must be scored as --work is"):
+        compared(monkeypatch, tmp_path / "ours", *rival, "sb", "sb-lambda0")
     rival = ("--rival-work", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=f"--rival-work {tmp_path} must be"):
         compared(monkeypatch, tmp_path / "ours", *rival, "sb", "sb-lambda0")
-    with pytest.raises(ValueError, match="--rival-work is for --work"):
+    with pytest.raises(ValueError, match="--rival-work goes with --work"):
         compared(monkeypatch, tmp_path / "x", *rival, "sb", "sb/4", of="--sweep")
 
 

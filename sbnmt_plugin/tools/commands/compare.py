@@ -68,12 +68,12 @@ def main() -> None:
     args = parser.parse_args()
     if args.rival_work and not args.work:
         raise ValueError(
-            "--rival-work is for --work: a sweep has other runs as its own rows"
+            "--rival-work goes with --work, not with --sweep: leave it out"
         )
     runs: Runs = OfWork(Path(args.work)) if args.work else OfSweep(Path(args.sweep))
-    others: Runs = runs
-    if args.rival_work:
-        others = OfWork(Path(args.rival_work), "--rival-work")
+    others = runs
+    if args.rival_work and isinstance(runs, OfWork):
+        others = runs.rival(Path(args.rival_work))
     lines = [line(difference(runs, args.row, others, name)) for name in args.rivals]
     score = "tokenised BLEU" if args.sweep and runs.key == "BLEU" else runs.key
     head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]

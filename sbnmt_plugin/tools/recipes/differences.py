@@ -74,17 +74,11 @@ def difference(runs: Runs, name: str, others: Runs, rival: str) -> Difference:
         others: where the rival is, perhaps ``runs`` themselves.
 
     Raises:
-        ValueError: they are one, or have no seed in common; a name that no row has;
-            other right answers.
+        ValueError: they are one, or have no seed in common; a name that no row has.
         FileNotFoundError: there are no answers of a row.
     """
     if name == rival and runs is others:
         raise ValueError(f"{rival} must not be compared with itself: give another row")
-    if (runs.key, runs.given) != (others.key, others.given):
-        raise ValueError(
-            "--rival-work must have the references of --work, and be scored in the "
-            "same way, but is of another test set: give two runs of one recipe"
-        )
     of_row, of_rival = runs.seeds(name), others.seeds(rival)
     seeds = sorted(of_row & of_rival)
     if not seeds:
@@ -132,6 +126,27 @@ class OfWork:
         self.work, self.by = work, judge(settings)
         self.metric, self.key = of_all_seeds(self.by.metric), self.by.key
         self.given = references(work / "text", settings).read(self.by.stem)
+        self.scoring = settings["score"]
+
+    def rival(self, work: Path) -> OfWork:
+        """Another run, whose rows are compared with those of this one.
+
+        Raises:
+            FileNotFoundError: no recipe has run there.
+            ValueError: it has other right answers, or is scored in another way.
+        """
+        other = OfWork(work, "--rival-work")
+        if other.scoring != self.scoring:
+            raise ValueError(
+                f"--rival-work {work} must be scored as --work is, {self.scoring}, but "
+                f"is by {other.scoring}: give two runs of one recipe"
+            )
+        if other.given != self.given:
+            raise ValueError(
+                f"--rival-work {work} must have the references of --work, but is of "
+                "another test set: give two runs of one recipe"
+            )
+        return other
 
     def seeds(self, name: str) -> set[int]:
         base, _ = split_name(name)
