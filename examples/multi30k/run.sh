@@ -23,8 +23,8 @@ train=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
   --share-all-embeddings --dropout 0.3 --optimizer adam --adam-betas '(0.9, 0.98)'
-  --clip-norm 0 --lr 0.005 --lr-scheduler inverse_sqrt --warmup-updates 2000
-  --label-smoothing 0.1 --keep-last-epochs 10 --eval-bleu
+  --clip-norm 0 --lr 0.005 --lr-scheduler inverse_sqrt --label-smoothing 0.1
+  --keep-last-epochs 10 --eval-bleu
   --eval-bleu-args '{"beam": 4, "lenpen": 0.6, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
   --fp16 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-layers 4
@@ -33,7 +33,10 @@ train=(
 )
 
 # and those of transformer
-transformer=("${train[@]}" --arch transformer --max-tokens 8000 --max-update 8000)
+transformer=(
+  "${train[@]}" --arch transformer --warmup-updates 2000 --max-tokens 8000
+  --max-update 8000
+)
 
 # and those of sb_transformer
 sb_transformer=(
@@ -168,7 +171,7 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0 --max-update 8000
+  --sb-lambda 0 --warmup-updates 2000 --max-update 8000
 
 # The average of its last 10 checkpoints is the model
 sbnmt average --output "$work/sb-lambda0/model.pt" --last 10 \
@@ -186,7 +189,7 @@ sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
 
 # Train sb: SB-NMT, tanh, λ = 0.1, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
-  --sb-lambda 0.1 --max-update 8000
+  --sb-lambda 0.1 --warmup-updates 2000 --max-update 8000
 
 # The average of its last 10 checkpoints is the model
 sbnmt average --output "$work/sb/model.pt" --last 10 --or-fewer "$work/sb"
@@ -202,12 +205,12 @@ sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
 
 # Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples; stage 1, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-staged/stage-1" \
-  --sb-lambda 1 --max-update 2000 --sb-future-dropout 0
+  --sb-lambda 1 --warmup-updates 1000 --max-update 2000 --sb-future-dropout 0
 
 # Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-staged" \
   --finetune-from-model "$work/sb-staged/stage-1/checkpoint_last.pt" --sb-lambda 1 \
-  --max-update 6000 --sb-future-dropout 0
+  --warmup-updates 500 --max-update 6000 --sb-future-dropout 0
 
 # The average of its last 10 checkpoints is the model
 sbnmt average --output "$work/sb-staged/model.pt" --last 10 \
@@ -236,8 +239,8 @@ sbnmt binarise -s en -t de --destdir "$work/data-three" \
 
 # Train sb-noise-lambda0: SB-NMT, λ = 0, three triples, noise
 fairseq-train "$work/data-three" "${sb_transformer[@]}" \
-  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --max-update 8000 \
-  --sb-partner-noise 0.5
+  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --warmup-updates 2000 \
+  --max-update 8000 --sb-partner-noise 0.5
 
 # The average of its last 10 checkpoints is the model
 sbnmt average --output "$work/sb-noise-lambda0/model.pt" --last 10 \
@@ -257,8 +260,8 @@ sbnmt evaluate "$work/results/sb-noise-lambda0.generate" "${score[@]}" \
 # Train sb-noise-shift-dropped: SB-NMT, λ = 1, three triples, noise, future shifted,
 # half of the partners dropped
 fairseq-train "$work/data-three" "${sb_transformer[@]}" \
-  --save-dir "$work/sb-noise-shift-dropped" --sb-lambda 1 --max-update 8000 \
-  --sb-future-dropout 0 --sb-partner-noise 0.5 --sb-future-shift \
+  --save-dir "$work/sb-noise-shift-dropped" --sb-lambda 1 --warmup-updates 2000 \
+  --max-update 8000 --sb-future-dropout 0 --sb-partner-noise 0.5 --sb-future-shift \
   --sb-partner-dropout 0.5
 
 # The average of its last 10 checkpoints is the model
