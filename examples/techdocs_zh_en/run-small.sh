@@ -17,7 +17,6 @@ work=${1:-work/techdocs_zh_en-small}
 data=${2:?"give WORK and DATA, as said above"}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
-export GLIBC_TUNABLES="${GLIBC_TUNABLES:-glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=268435456}"
 
 # what all trainings share
 train=(
