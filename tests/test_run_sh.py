@@ -80,6 +80,20 @@ def test_lines_are_as_long_as_lines_may_be():
             assert len(line) <= script.WIDTH, f"{name}: {line}"
 
 
+@pytest.mark.parametrize(
+    "value", ["1", "", "a b", 'a:b\\:$c`d"', ":".join(["some.name=1234"] * 20)]
+)
+def test_a_variable_is_what_the_recipe_says_and_the_users_own_wins(value):
+    lines = script.exported("OF_RECIPE", value)
+    assert all(len(line) <= script.WIDTH for line in lines)
+    text = "\n".join([*lines, 'printf %s "$OF_RECIPE"'])
+    for own, expected in (None, value), ("mine", "mine"):
+        environment = {} if own is None else {"OF_RECIPE": own}
+        command = ["bash", "-c", text]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == (expected, "")
+
+
 @pytest.mark.parametrize("name", COMMITTED)
 def test_bash_runs_each_committed_script_to_its_table(name, tmp_path):
     work, data = tmp_path / "some work", tmp_path / "raw data"

@@ -16,7 +16,8 @@ cd "$(dirname "$0")/../.."
 work=${1:-work/multi30k-small}
 data=${2:?"give WORK and DATA, as said above"}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
-export GLIBC_TUNABLES="${GLIBC_TUNABLES:-glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=268435456}"
+export GLIBC_TUNABLES="${GLIBC_TUNABLES:-glibc.malloc.mmap_max=0:\
+glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=268435456}"
 
 # what all trainings share
 train=(

@@ -56,6 +56,20 @@ def quoted(text: str) -> str:
     return re.sub(r'([\\"$`])', r"\\\1", text)
 
 
+def exported(variable: str, value: str) -> list[str]:
+    """Set a variable that the user has not set; a list, as of paths, may take several
+    lines, which bash joins again within double quotes."""
+    first, *rest = re.split("(?<=:)", quoted(value))
+    lines = [f'export {variable}="${{{variable}:-{first}']
+    for part in [*rest, '}"']:
+        if len(lines[-1] + part) < WIDTH:
+            lines[-1] += part
+        else:
+            lines[-1] += "\\"
+            lines.append(part)
+    return lines
+
+
 def shown(word: Word, clone: bool) -> str:
     """A word of a command line as bash reads it."""
     if not isinstance(word, Path):
@@ -177,7 +191,7 @@ def show_head(heading: Heading) -> list[str]:
     if clone:
         lines.append("PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs")
     for variable, value in heading.environment.items():
-        lines.append(f'export {variable}="${{{variable}:-{quoted(value)}}}"')
+        lines += exported(variable, value)
     return lines
 
 
