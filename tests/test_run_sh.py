@@ -283,13 +283,3 @@ def test_rows_and_setting_are_said_in_the_script(capsys):
     assert said in text.replace("\n# ", " ")
     assert "work=${1:-work/multi30k-small}" in text
     assert "teacher-l2r.json" not in text  # they are trained, and not a row
-
-
-@pytest.mark.parametrize("teachers", ["one", "two"])
-def test_one_teacher_chooses_its_pseudo_targets_by_both_directions(teachers, capsys):
-    """A teacher of one direction has nobody to ask, and the search would refuse."""
-    asked = ("--teachers", teachers, "--rows", "sb-lambda0")
-    text = printed(capsys, "multi30k", "--small", *asked).replace("\\\n  ", "")
-    made = [line for line in text.splitlines() if line.startswith("sbnmt translate")]
-    assert len(made) == 2
-    assert ["--sb-rescore 1 " in line for line in made] == [teachers == "one"] * 2

@@ -207,15 +207,12 @@ class Training(Corpus):
 
     @exclusive
     def pseudo(self, direction: str) -> Path:
-        """A teacher's translation of the training source; one teacher of both
-        directions chooses what it writes by the scores of both."""
+        """A teacher's translation of the training source."""
         output = self.work / "pseudo" / f"{direction}.tsv"
         source = self.bpe() / f"train.{self.source}"
         if not self.bench.has(output):
             path, asks = self.teacher(direction)
             words: list[Any] = [self.gold_data(), "--path", path, *asks]
-            if self.settings["teachers"] == "one":
-                words += ["--sb-rescore", self.settings["rescore"]]
             words += searching(self.settings)
             words += [*self.settings["decode"], *self.settings["pseudo"]]
             words += ["--input", source, "--output", output]
