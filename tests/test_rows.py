@@ -147,8 +147,18 @@ def test_rows_with_the_model_of_another_come_last(capsys):
 
 def test_a_row_has_one_name():
     assert row_names.rows(["sb", "sb@1", "sb@02", "sb@2"]) == ["sb", "sb@2"]
-    with pytest.raises(ValueError, match="rerank trains nothing, so it has no seed"):
-        row_names.rows(["rerank@2"])
+    with pytest.raises(ValueError, match="lookup trains nothing, so it has no seed"):
+        row_names.rows(["lookup@2"])
+
+
+@pytest.mark.parametrize(("row", "end"), [("rerank", ""), ("rerank@2", "@2")])
+def test_reranking_joins_the_teachers_of_its_seed(row, end, capsys):
+    call(run_recipe, "toy", "--rows", row, "--print")
+    script = capsys.readouterr().out
+    l2r, r2l = (f'"$work/teacher-{d}{end}' for d in ("l2r", "r2l"))
+    assert re.findall('--save-dir ("[^"]+)"', script) == [l2r, r2l]
+    assert f'--l2r {l2r}/model.pt" --r2l {r2l}/model.pt"' in script
+    assert f'--output "$work/results/{row}.json"' in script
 
 
 def test_rows_without_interaction_are_not_searched_again_without_it():
@@ -872,6 +882,10 @@ def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):
     pairs = {"total seconds": 2 * 70 + 300 * 2, "total tokens": 2 * seen}
     assert total("transformer-pl") == pairs  # without an R2L teacher
     assert total("rerank") == {"total seconds": 140, "total tokens": 2 * seen}
+    assert total("rerank@2") == {}
+    put(tmp_path / "train-teacher-l2r@2.log", *LOG.splitlines())
+    put(tmp_path / "train-teacher-r2l@2.log", *(2 * LOG.splitlines()))
+    assert total("rerank@2") == {"total seconds": 210, "total tokens": 2 * seen}
     assert total("sb-gate") == {}
 
 

@@ -16,6 +16,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
     is_rescored,
     side_by_side,
     split_name,
+    with_seed,
 )
 from sbnmt_plugin.tools.recipes.settings import (
     DIRECTIONS,
@@ -41,7 +42,7 @@ class Recipe(Training):
         base, _ = split_name(name)
         records = output.with_suffix(".jsonl")
         if base == "rerank":
-            decoded = self.rerank(output.with_suffix(".tsv"))
+            decoded = self.rerank(name, output.with_suffix(".tsv"))
         elif base == LOOKUP:
             decoded = self.lookup(output.with_name("lookup.bpe"))
         else:
@@ -106,20 +107,21 @@ class Recipe(Training):
         languages = ["--source-lang", self.target, "--target-lang", self.source]
         return self.gold_data(), [*languages * system.back, *subset]
 
-    def rerank(self, output: Path) -> Path:
-        """The test set by both teachers together."""
+    def rerank(self, name: str, output: Path) -> Path:
+        """The test set by both teachers together, each trained with the row's seed."""
         if self.settings["teachers"] == "one":
             raise ValueError("row rerank needs `teachers: two` in recipe.yaml")
         words = [self.gold_data(), *self.settings["decode"]]
         words += searching(self.settings)
-        for direction in DIRECTIONS:
-            path, _ = self.teacher(direction)
+        base, seed = split_name(name)
+        for direction, teacher in zip(DIRECTIONS, SYSTEMS[base].joins):
+            path, _ = self.searched(with_seed(teacher, seed))
             words += [f"--{direction}", path]
         words += [*self.settings["generate"], *self.settings["rerank"]]
         words += ["--input", self.bpe() / f"test.{self.source}", "--output", output]
         purpose = "Translate the test set with both teachers together"
         words = ["sbnmt", "rerank", *words]
-        self.step("generate/rerank", purpose, output, *words, gpus=self.gpus())
+        self.step(f"generate/{name}", purpose, output, *words, gpus=self.gpus())
         return output
 
     def probe(self, name: str) -> None:

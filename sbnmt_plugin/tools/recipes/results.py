@@ -16,7 +16,12 @@ from sbnmt_plugin.tools.recipes.costs import (
     machine,
     step_cost,
 )
-from sbnmt_plugin.tools.recipes.row_names import describe, is_rescored, split_name
+from sbnmt_plugin.tools.recipes.row_names import (
+    describe,
+    is_rescored,
+    split_name,
+    with_seed,
+)
 from sbnmt_plugin.tools.recipes.settings import (
     Stage,
     needs_pseudo,
@@ -32,15 +37,16 @@ from sbnmt_plugin.tools.unfinished import new_file
 WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
 
 
-def needs(settings: dict[str, Any], base: str) -> list[str]:
+def needs(settings: dict[str, Any], name: str) -> list[str]:
     """Steps that a row needs beside its own training, as their logs are named."""
+    base, seed = split_name(name)
     system = SYSTEMS[base]
+    if system.joins:
+        return [f"train-{with_seed(row, seed)}" for row in system.joins]
     one = settings["teachers"] == "one"
     teachers = {d: "both" if one else d for d in ("l2r", "r2l")}
     pseudo = needs_pseudo(settings, [base])
     used = {teachers[direction] for direction in pseudo}
-    if base == "rerank":
-        used = set(teachers.values())
     if system.starts_from:
         used.add(teachers[system.starts_from.removeprefix("teacher-")])
     partner = [f"train-{system.decodes}"] if system.decodes else []
@@ -87,7 +93,7 @@ def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
     """Time of a row's training and of all that it needs, by the clock and of
     processors, and labels seen; what is not known is left out."""
     base, _ = split_name(name)
-    needed = needs(settings, base)
+    needed = needs(settings, name)
     stages = training_stages(settings, name) if SYSTEMS[base].data else []
     steps = needed + [log_name(stage) for stage in stages]
     tokens = training_cost(logs, stages).get("tokens", 0) if stages else 0

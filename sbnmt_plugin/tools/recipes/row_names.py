@@ -45,7 +45,7 @@ def split_name(name: str) -> tuple[str, int]:
             f"--rows {name}: {base} has one direction, or one after the other, so it "
             "cannot be rescored"
         )
-    if at and not SYSTEMS[base].data:
+    if at and not SYSTEMS[base].data and not SYSTEMS[base].joins:
         raise ValueError(f"--rows {name}: {base} trains nothing, so it has no seed")
     return base, int(seed or 1)
 

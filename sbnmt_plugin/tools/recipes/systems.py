@@ -46,6 +46,8 @@ class System:
             recipe says which, and for how long.
         back: whether the target is translated into the source.
         decodes: the row whose model this one decodes with, where it trains none.
+        joins: the rows whose models decode together, each of this row's seed, where it
+            trains none.
         decode: words of decoding, over the recipe's.
         led: whether the L2R teacher chooses among what is written.
     """
@@ -60,6 +62,7 @@ class System:
     continues: bool = False
     back: bool = False
     decodes: str = ""
+    joins: tuple[str, ...] = ()
     decode: tuple[str, ...] = ()
     led: bool = False
 
@@ -104,7 +107,7 @@ PAPER = {
     "transformer-pl": System("Transformer, y_g + y_pl", "pl"),
     "transformer-pl-pr": System("Transformer, y_g + y_pl + y_pr", "pl-pr"),
     "rnmt": System("RNMT", "gold", options={"--arch": "lstm_luong_wmt_en_de"}),
-    "rerank": System("Rerank-NMT, k = 10 + 10"),
+    "rerank": System("Rerank-NMT, k = 10 + 10", joins=("teacher-l2r", "teacher-r2l")),
     "abd": System("ABD-NMT, one triple", "one", BOTH, "abd_", NO_SB_OPTIONS),
     "abd-two": System("ABD-NMT, two triples", "two", BOTH, "abd_", NO_SB_OPTIONS),
     "sb-lambda0": System(
