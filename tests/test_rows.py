@@ -991,11 +991,11 @@ def committed():
 
 
 def tables():
-    """All tables of rows in the repository, those of earlier runs and of seeds, too."""
+    """All tables in the repository: of runs, of seeds and of beams."""
     found = []
     for path in sorted((ROOT / "examples").glob("*/*.json")):
         held = json.loads(path.read_text(encoding="utf-8"))
-        if "rows" in held and "signatures" in held:
+        if "runs" in held or ("rows" in held and "signatures" in held):
             found.append(path)
     return found
 
@@ -1033,6 +1033,42 @@ def test_the_readme_shows_the_committed_numbers(capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for line in capsys.readouterr().out.splitlines():
         assert line in text, f"README.md lacks {line!r}: scripts/table.py --paper"
+
+
+def sweep_of(**systems):
+    """A sweep's file: ``name={beam: score}``."""
+    return {
+        "runs": [
+            {"system": name, "beam": beam, "BLEU": score}
+            for name, by_beam in systems.items()
+            for beam, score in by_beam.items()
+        ]
+    }
+
+
+def test_a_sweep_is_printed_a_line_a_system(tmp_path, capsys):
+    """Seeds together, with no mean of those that happen to be there."""
+    path = tmp_path / "sweep.json"
+    seeds = {"sb": {2: 30, 4: 31}, "sb@2": {2: 32}, "sb@x": {2: 1234.5, 8: 0}}
+    put(path, json.dumps(sweep_of(**seeds)))
+    call(show_table, path)
+    assert capsys.readouterr().out.splitlines() == [
+        "| tok. BLEU, by beam | seeds |            2 |  4 |    8 |",
+        "| ------------------ | ----: | -----------: | -: | ---: |",
+        "| sb                 |  1, 2 | 31.00 ± 1.41 |    |      |",
+        "| sb@x               |     1 |     1,234.50 |    | 0.00 |",
+    ]
+    put(path, json.dumps(sweep_of(sb={2: 30, 4: 31.254})))
+    call(show_table, path)
+    alone = capsys.readouterr().out.splitlines()
+    assert "seeds" not in alone[0]
+    assert alone[2].split() == ["|", "sb", "|", "30.00", "|", "31.25", "|"]
+    for flags in ["--plot", tmp_path / "cost"], ["--paper"]:
+        with pytest.raises(ValueError, match=rf"{flags[0]} needs .* {path} is a sweep"):
+            call(show_table, path, *flags)
+    put(path, json.dumps({"runs": [{"system": "sb"}]}))
+    with pytest.raises(ValueError, match=r"sweep.json must be .* but is damaged"):
+        call(show_table, path)
 
 
 def test_what_is_best_for_its_price():

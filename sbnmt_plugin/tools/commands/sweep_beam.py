@@ -42,6 +42,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
 )
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.recipes.systems import BOTH, SYSTEMS
+from sbnmt_plugin.tools.recipes.table import render_sweep
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.report.logs import read_generate_log
 from sbnmt_plugin.tools.report.work import languages
@@ -297,8 +298,4 @@ def main() -> None:
         runs.append({"system": name, "beam": beam, **done})
         with new_file(args.output) as file:
             json.dump({"runs": runs}, file, ensure_ascii=False, indent=1)
-    for found in runs:
-        scores = f"BLEU {found['BLEU']:.2f}"
-        if "WER" in found:
-            scores += f"   WER {found['WER']:.2f} %"
-        print(f"{found['system']:<16} k = {found['beam']:<4} {scores}")
+    print(render_sweep({"runs": runs}), end="")

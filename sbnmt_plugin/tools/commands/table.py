@@ -3,6 +3,10 @@
     sbnmt table --recipe multi30k [--small] --work work/multi30k
     sbnmt table work/multi30k/table.json
     sbnmt table examples/multi30k/results-small.json [MORE.json] --plot cost
+    sbnmt table work/multi30k/beam-sweep.json
+
+A file of sweep-beam is a line a system and a column a beam, seeds together: their mean
+and standard deviation.
 
 With --plot NAME also NAME.svg and NAME.png are drawn: each system's score against the
 minutes of its whole chain, teachers and pseudo targets included, means where it has
@@ -37,7 +41,12 @@ from sbnmt_plugin.tools.recipes.settings import (
     load_recipe,
     setting,
 )
-from sbnmt_plugin.tools.recipes.table import beside_the_paper, processors, render
+from sbnmt_plugin.tools.recipes.table import (
+    beside_the_paper,
+    processors,
+    render,
+    render_sweep,
+)
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.text import as_written, refuse_overwriting
@@ -56,8 +65,26 @@ def load(name: str) -> dict[str, Any]:
         raise FileNotFoundError(f"{path} does not exist")
     with as_written(path, "give a table.json of the step recipe"):
         table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        render(table)  # whether it has all that is shown
+        shown(table)  # whether it has all that is shown
     return table
+
+
+def shown(table: dict[str, Any]) -> str:
+    """As text: the table of a run's rows, or of a sweep over beams."""
+    return render_sweep(table) if "runs" in table else render(table)
+
+
+def refuse_sweeps(flag: str, tables: dict[str, dict[str, Any]]) -> None:
+    """
+    Raises:
+        ValueError: a table that has no rows of a recipe.
+    """
+    for name, table in tables.items():
+        if "runs" in table:
+            raise ValueError(
+                f"{flag} needs tables of a recipe's rows, but {name} is a sweep over "
+                "beams: leave it out"
+            )
 
 
 def build(args: argparse.Namespace) -> dict[str, Any]:
@@ -247,11 +274,15 @@ def main() -> None:
     if args.plot and args.paper:
         raise ValueError("--plot draws what rows cost: give no --paper")
     if args.paper:
-        columns = {column(Path(name)): load(name) for name in args.tables}
+        loaded = {name: load(name) for name in args.tables}
+        refuse_sweeps("--paper", loaded)
+        columns = {column(Path(name)): table for name, table in loaded.items()}
         print(beside_the_paper(columns), end="")
         return
-    tables = [load(name) for name in args.tables]
-    for table in tables:
-        print(render(table), end="")
+    loaded = {name: load(name) for name in args.tables}
     if args.plot:
-        plot(tables, args.plot, args.against, args.only)
+        refuse_sweeps("--plot", loaded)
+    for table in loaded.values():
+        print(shown(table), end="")
+    if args.plot:
+        plot(list(loaded.values()), args.plot, args.against, args.only)

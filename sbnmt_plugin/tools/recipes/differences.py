@@ -11,7 +11,11 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.comparison import judge, references
-from sbnmt_plugin.tools.recipes.row_names import split_name, with_seed
+from sbnmt_plugin.tools.recipes.row_names import (
+    split_name,
+    system_and_seed,
+    with_seed,
+)
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.significance import (
@@ -192,9 +196,9 @@ class OfSweep:
         for path in sorted(Path(f"{sweep}.runs").glob("*-beam-*/result.json")):
             with as_written(path, "remove its folder and repeat sbnmt sweep-beam"):
                 found = json.loads(path.read_text("utf-8"))
-                name, _, seed = found["job"]["name"].partition("@")
+                name, seed = system_and_seed(found["job"]["name"])
                 row = f"{name}/{path.parent.name.rpartition('-')[2]}"
-                self.runs[row, int(seed or 1)] = path, found
+                self.runs[row, seed] = path, found
         if not self.runs:
             raise FileNotFoundError(
                 f"--sweep {sweep} must be a sweep's --output, but {sweep}.runs has "

@@ -70,6 +70,13 @@ def with_seed(name: str, seed: int) -> str:
     return name if seed == 1 else f"{name}@{seed}"
 
 
+def system_and_seed(name: str) -> tuple[str, int]:
+    """Of what a sweep decodes: of any name, of which only an @NUMBER at its end is a
+    seed."""
+    found = re.fullmatch("(.+)@([0-9]+)", name)
+    return (found[1], int(found[2])) if found else (name, 1)
+
+
 def is_rescored(name: str) -> bool:
     """Whether the row's answers are chosen by both directions' own scores, too."""
     return name.partition("@")[0].endswith(RESCORED)
