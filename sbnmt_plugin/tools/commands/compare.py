@@ -18,6 +18,7 @@ takes the others from another run, of the same test set.
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from statistics import mean
 
@@ -53,6 +54,15 @@ def line(found: Difference) -> list[str]:
     ]
 
 
+def runs_of(args: argparse.Namespace) -> tuple[Runs, Runs]:
+    """Where the first row is, and where the others are."""
+    if args.sweep:
+        sweep = OfSweep(Path(args.sweep))
+        return sweep, sweep
+    work = OfWork(Path(args.work))
+    return work, work.rival(Path(args.rival_work)) if args.rival_work else work
+
+
 def main() -> None:
     parser = command.parser(__doc__)
     group = parser.add_mutually_exclusive_group(required=True)
@@ -70,10 +80,7 @@ def main() -> None:
         raise ValueError(
             "--rival-work goes with --work, not with --sweep: leave it out"
         )
-    runs: Runs = OfWork(Path(args.work)) if args.work else OfSweep(Path(args.sweep))
-    others = runs
-    if args.rival_work and isinstance(runs, OfWork):
-        others = runs.rival(Path(args.rival_work))
+    runs, others = runs_of(args)
     lines = [line(difference(runs, args.row, others, name)) for name in args.rivals]
     score = "tokenised BLEU" if args.sweep and runs.key == "BLEU" else runs.key
     head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
