@@ -11,6 +11,7 @@ from test_scripts import call, put
 
 from sbnmt_plugin.tools import significance
 from sbnmt_plugin.tools.commands import report, sweep_beam
+from sbnmt_plugin.tools.recipes.table import render_sweep
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
@@ -703,7 +704,7 @@ def test_the_sweep_scores_as_the_recipe_does(tmp_path, monkeypatch):
     assert (found["WER"], found["PER"]) == (50, 25)
 
 
-def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch):
+def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch, capsys):
     """As the recipe decodes them: direction, seed and rescoring."""
     work = tmp_path / "work"
     put(work / "data" / "test.a-p.a.idx")
@@ -728,8 +729,13 @@ def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch):
     assert [words.count("r2l") for words in found] == [0, 0, 1]
     runs = json.loads((work / "beam-sweep.json").read_text())["runs"]
     assert [run["system"] for run in runs] == rows
+    assert capsys.readouterr().out == render_sweep({"runs": runs})
     with pytest.raises(FileNotFoundError, match=r"--rows sb@3 needs .*sb@3/model.pt"):
         call(sweep_beam, "--work", work, "--rows", "sb@3")
+    with pytest.raises(ValueError, match=r"--rows rerank@2 has no model of its own"):
+        call(sweep_beam, "--work", work, "--rows", "rerank@2")
+    with pytest.raises(ValueError, match=r"--beams must have an even number .* has 3"):
+        call(sweep_beam, "--work", work, "--rows", "sb@01", "--beams", "3")
     with pytest.raises(ValueError, match="give its folder as --work"):
         call(sweep_beam, "--rows", "sb")
 

@@ -125,6 +125,17 @@ def test_the_sweep_is_the_papers_table_2():
     assert cells == {(f, w) for f in fusions for w in weights} | {("gate", None)}
 
 
+@pytest.mark.parametrize("name", ["toy", "g2p_cmudict", "multi30k"])
+def test_the_papers_own_setting_is_a_row_of_every_recipe(name):
+    recipe = recipes.load_recipe(ROOT / "examples" / name, small=False)
+    found = recipes.training_options(recipe, "sb-paper")
+    ours = {flag for flag in found if flag.startswith("--sb-")}
+    assert (found["--sb-fusion"], found["--sb-lambda"]) == ("tanh", 0.1)
+    assert ours <= {"--sb-fusion", "--sb-lambda", "--sb-probe"}
+    is_sb = recipes.same_training(recipe, "sb-paper") == "sb"
+    assert is_sb == (name == "multi30k")
+
+
 def test_a_model_that_two_rows_share_is_trained_once():
     toy = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
     assert recipes.same_training(toy, "sb-tanh-1.0") == "sb"
@@ -288,8 +299,8 @@ def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
     )
     rows = json.loads((tmp_path / "work" / "table.json").read_text())["rows"]
     assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-r2l", "sb"]
-    with pytest.raises(ValueError, match="row rerank needs `teachers: two`"):
-        call(run_recipe, folder, "--work", tmp_path / "work", "--rows", "rerank")
+    with pytest.raises(ValueError, match="row rerank@2 needs `teachers: two`"):
+        call(run_recipe, folder, "--work", tmp_path / "work", "--rows", "rerank@2")
 
 
 def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatch):
@@ -1004,6 +1015,7 @@ def test_toy_and_small_tables_are_committed():
     names = {f"{path.parent.name}/{path.name}" for path, _ in committed()}
     assert names >= {"toy/results.json", "multi30k/results-small.json"}
     assert {path for path, _ in committed()} < set(tables())
+    assert ROOT / "examples" / "toy" / "beams.json" in tables()
 
 
 @pytest.mark.parametrize("path", tables(), ids=lambda p: f"{p.parent.name}/{p.name}")
@@ -1035,11 +1047,11 @@ def test_the_readme_shows_the_committed_numbers(capsys):
         assert line in text, f"README.md lacks {line!r}: scripts/table.py --paper"
 
 
-def sweep_of(**systems):
-    """A sweep's file: ``name={beam: score}``."""
+def sweep_of(systems):
+    """A sweep's file, of name -> beam -> score."""
     return {
         "runs": [
-            {"system": name, "beam": beam, "BLEU": score}
+            {"system": name, "beam": beam, "BLEU": score, "signature": "as it was"}
             for name, by_beam in systems.items()
             for beam, score in by_beam.items()
         ]
@@ -1050,25 +1062,41 @@ def test_a_sweep_is_printed_a_line_a_system(tmp_path, capsys):
     """Seeds together, with no mean of those that happen to be there."""
     path = tmp_path / "sweep.json"
     seeds = {"sb": {2: 30, 4: 31}, "sb@2": {2: 32}, "sb@x": {2: 1234.5, 8: 0}}
-    put(path, json.dumps(sweep_of(**seeds)))
+    put(path, json.dumps(sweep_of(seeds)))
     call(show_table, path)
     assert capsys.readouterr().out.splitlines() == [
         "| tok. BLEU, by beam | seeds |            2 |  4 |    8 |",
         "| ------------------ | ----: | -----------: | -: | ---: |",
         "| sb                 |  1, 2 | 31.00 ± 1.41 |    |      |",
         "| sb@x               |     1 |     1,234.50 |    | 0.00 |",
+        "",
+        "tokenised BLEU: `as it was`",
     ]
-    put(path, json.dumps(sweep_of(sb={2: 30, 4: 31.254})))
+    for name, seed in ("sb", []), ("sb@2", ["2", "|"]):
+        put(path, json.dumps(sweep_of({name: {2: 30, 4: 31.254}})))
+        call(show_table, path)
+        alone = capsys.readouterr().out.splitlines()
+        assert ("seeds" in alone[0]) == bool(seed)
+        assert alone[2].split() == ["|", "sb", "|", *seed, "30.00", "|", "31.25", "|"]
+    words = sweep_of({"sb": {2: 30, 4: 31}})
+    words["runs"][0]["WER"] = 12.5
+    put(path, json.dumps(words))  # not all have error rates
     call(show_table, path)
-    alone = capsys.readouterr().out.splitlines()
-    assert "seeds" not in alone[0]
-    assert alone[2].split() == ["|", "sb", "|", "30.00", "|", "31.25", "|"]
+    assert "tok. BLEU, by beam" in capsys.readouterr().out
+    words["runs"][1]["WER"] = 11
+    put(path, json.dumps(words))
+    call(show_table, path)
+    heading, _, line = capsys.readouterr().out.splitlines()
+    assert heading.startswith("| WER, %, by beam")
+    assert line.split() == ["|", "sb", "|", "12.50", "|", "11.00", "|"]
     for flags in ["--plot", tmp_path / "cost"], ["--paper"]:
         with pytest.raises(ValueError, match=rf"{flags[0]} needs .* {path} is a sweep"):
             call(show_table, path, *flags)
-    put(path, json.dumps({"runs": [{"system": "sb"}]}))
-    with pytest.raises(ValueError, match=r"sweep.json must be .* but is damaged"):
-        call(show_table, path)
+    twice = sweep_of({"sb": {2: 30}, "sb@1": {2: 10}})
+    for damaged in [{"system": "sb"}], [], twice["runs"]:
+        put(path, json.dumps({"runs": damaged}))
+        with pytest.raises(ValueError, match=r"sweep.json must be .* but is damaged"):
+            call(show_table, path)
 
 
 def test_what_is_best_for_its_price():

@@ -338,6 +338,7 @@ def swept(tmp_path, phonemes=False):
     """What a sweep leaves of each run: fairseq-generate's output, and scores."""
     write_lines(tmp_path / "gold", RIGHT)
     rates = {"sb": 0.2, "sb@2": 0.22, "sb-lambda0": 0.25, "sb-lambda0@2": 0.24}
+    rates["a@b"] = 0.3
     texts = {}
     for place, (name, rate) in enumerate(rates.items()):
         for beam in (2, 4):
@@ -368,6 +369,9 @@ def test_beams_of_a_sweep_are_compared(tmp_path, monkeypatch, capsys):
     assert first[7] == f"{expected.p:.3f}"
     scores = [bleu().corpus_score(lines, [RIGHT]).score for lines in ours]
     assert float(first[2]) == pytest.approx(statistics.mean(scores), abs=0.011)
+    compared(monkeypatch, tmp_path / "sweep.json", "sb/2", "a@b/4", of="--sweep")
+    ((*named, _),) = cells_of(capsys.readouterr().out)
+    assert named[:2] == ["a@b/4", "1"]
 
 
 def test_a_sweep_of_words_is_compared_by_their_errors(tmp_path, monkeypatch, capsys):
@@ -388,7 +392,7 @@ def test_what_a_sweep_does_not_have_is_refused(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="has nothing that is decoded"):
         compared(monkeypatch, sweep, "sb/2", "sb/4", of="--sweep")
     swept(tmp_path)
-    with pytest.raises(ValueError, match=r"must be one of sb-lambda0/2, .*, not sb/8"):
+    with pytest.raises(ValueError, match=r"must be one of a@b/2, .*, not sb/8"):
         compared(monkeypatch, sweep, "sb/2", "sb/8", of="--sweep")
     (tmp_path / "sweep.json.runs" / "0-beam-2" / "result.json").write_text("{}")
     with pytest.raises(ValueError, match=r"result.json must be .* but is damaged"):

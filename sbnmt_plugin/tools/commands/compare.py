@@ -56,11 +56,11 @@ def line(found: Difference) -> list[str]:
 
 def runs_of(args: argparse.Namespace) -> tuple[Runs, Runs]:
     """Where the first row is, and where the others are."""
-    if args.sweep:
+    if args.sweep is not None:
         sweep = OfSweep(Path(args.sweep))
         return sweep, sweep
     work = OfWork(Path(args.work))
-    return work, work.rival(Path(args.rival_work)) if args.rival_work else work
+    return work, work if args.rival_work is None else work.rival(Path(args.rival_work))
 
 
 def main() -> None:
@@ -76,13 +76,14 @@ def main() -> None:
         "rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with"
     )
     args = parser.parse_args()
-    if args.rival_work and not args.work:
+    if args.rival_work is not None and args.work is None:
         raise ValueError(
             "--rival-work goes with --work, not with --sweep: leave it out"
         )
     runs, others = runs_of(args)
     lines = [line(difference(runs, args.row, others, name)) for name in args.rivals]
-    score = "tokenised BLEU" if args.sweep and runs.key == "BLEU" else runs.key
+    of_tokens = args.sweep is not None and runs.key == "BLEU"
+    score = "tokenised BLEU" if of_tokens else runs.key
     head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
     head += ["difference", "of each seed", "95 %", "p"]
     print("\n".join(aligned(head, lines)))

@@ -65,7 +65,7 @@ def parse() -> argparse.Namespace:
         nargs="+",
         metavar="ROW",
         help=f"systems ({', '.join(SYSTEMS)}), each also with a seed as in sb@2 "
-        "(teachers and pseudo targets stay; rerank@2 is the teachers of that seed), "
+        "(teachers and pseudo targets stay; rerank@2 reranks with teachers of seed 2), "
         f"or groups ({', '.join(GROUPS)}); default: the recipe's",
     )
     parser.add_argument("--jobs", type=int, help="rows side by side on one device")

@@ -37,7 +37,9 @@ from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.recipes.row_names import (
     OURS,
     is_rescored,
+    rows,
     split_name,
+    system_and_seed,
     trained_as,
 )
 from sbnmt_plugin.tools.recipes.settings import search_options
@@ -67,7 +69,7 @@ def parse_systems(values: list[str]) -> dict[str, list[str]]:
         name, equals, words = value.partition("=")
         if not (name and equals and words.strip()) or name.startswith("-"):
             raise ValueError(f"--system must be NAME=OPTIONS, but is {value!r} instead")
-        if name in found:
+        if system_and_seed(name) in map(system_and_seed, found):
             raise ValueError(f"--system {name} must be given once, but comes twice")
         found[name] = shlex.split(words)
         if not gives(found[name], "--path"):
@@ -106,13 +108,23 @@ def directions(words: list[str]) -> int:
 
 
 def plan(systems: dict[str, list[str]], beams: list[int]) -> list[tuple[str, int]]:
-    """The runs: each system with each beam that its directions divide."""
-    return [
+    """The runs: each system with each beam that its directions divide.
+
+    Raises:
+        ValueError: there are none.
+    """
+    found = [
         (name, beam)
         for name, words in systems.items()
         for beam in beams
         if beam % directions(words) == 0
     ]
+    if not found:
+        raise ValueError(
+            "--beams must have an even number for models of both directions, but has "
+            f"{', '.join(map(str, beams))}: add 2"
+        )
+    return found
 
 
 def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
@@ -123,6 +135,8 @@ def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
         ValueError: there is no such row.
     """
     base, _ = split_name(name)
+    if not SYSTEMS[base].data:
+        raise ValueError(f"--rows {name} has no model of its own: leave it out")
     path, direction = work / trained_as(name) / "model.pt", SYSTEMS[base].direction
     if not path.is_file():
         raise FileNotFoundError(
@@ -158,7 +172,7 @@ def from_work(args: argparse.Namespace) -> list[str]:
         given = References(work / "text", target, scored["references"])
         args.reference = [str(path) for path in given.files()]
     args.output = args.output or str(work / "beam-sweep.json")
-    for name in args.rows:
+    for name in rows(args.rows):
         args.system.append(f"{name}={shlex.join(row_options(work, settings, name))}")
     if not args.system:
         ours = [row for row in OURS if (work / row / "model.pt").is_file()][:1]

@@ -52,6 +52,8 @@ from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.text import as_written, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
+Tables = list[tuple[str, dict[str, Any]]]  # each with the file's name
+
 
 def column(path: Path) -> str:
     """Heading of a table: its recipe, and the setting if there are several."""
@@ -63,7 +65,7 @@ def load(name: str) -> dict[str, Any]:
     path = Path(name)
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
-    with as_written(path, "give a table.json of the step recipe"):
+    with as_written(path, "give a table of sbnmt recipe, or of sbnmt sweep-beam"):
         table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         shown(table)  # whether it has all that is shown
     return table
@@ -74,12 +76,13 @@ def shown(table: dict[str, Any]) -> str:
     return render_sweep(table) if "runs" in table else render(table)
 
 
-def refuse_sweeps(flag: str, tables: dict[str, dict[str, Any]]) -> None:
-    """
+def refuse_sweeps(flag: str, tables: Tables) -> None:
+    """A sweep has neither costs nor the paper's systems.
+
     Raises:
         ValueError: a table that has no rows of a recipe.
     """
-    for name, table in tables.items():
+    for name, table in tables:
         if "runs" in table:
             raise ValueError(
                 f"{flag} needs tables of a recipe's rows, but {name} is a sweep over "
@@ -273,16 +276,15 @@ def main() -> None:
         raise ValueError("give a TABLE, or --recipe and --work")
     if args.plot and args.paper:
         raise ValueError("--plot draws what rows cost: give no --paper")
+    loaded = [(name, load(name)) for name in args.tables]
     if args.paper:
-        loaded = {name: load(name) for name in args.tables}
         refuse_sweeps("--paper", loaded)
-        columns = {column(Path(name)): table for name, table in loaded.items()}
+        columns = {column(Path(name)): table for name, table in loaded}
         print(beside_the_paper(columns), end="")
         return
-    loaded = {name: load(name) for name in args.tables}
     if args.plot:
         refuse_sweeps("--plot", loaded)
-    for table in loaded.values():
+    for _, table in loaded:
         print(shown(table), end="")
     if args.plot:
-        plot(list(loaded.values()), args.plot, args.against, args.only)
+        plot([table for _, table in loaded], args.plot, args.against, args.only)

@@ -29,6 +29,8 @@ from sbnmt_plugin.tools.recipes.settings import (
 from sbnmt_plugin.tools.recipes.systems import BOTH, LOOKUP, MULTILINGUAL, SYSTEMS
 from sbnmt_plugin.tools.recipes.training import Training
 
+TWO_TEACHERS = "`teachers: two` in recipe.yaml, or --teachers two"
+
 
 class Recipe(Training):
     """Rows: decoded, scored, probed."""
@@ -41,7 +43,7 @@ class Recipe(Training):
             return
         base, _ = split_name(name)
         records = output.with_suffix(".jsonl")
-        if base == "rerank":
+        if SYSTEMS[base].joins:
             decoded = self.rerank(name, output.with_suffix(".tsv"))
         elif base == LOOKUP:
             decoded = self.lookup(output.with_name("lookup.bpe"))
@@ -61,7 +63,7 @@ class Recipe(Training):
         if teaches and seed == 1:
             return self.teacher(base.removeprefix("teacher-"))
         if teaches and self.settings["teachers"] == "one":
-            raise ValueError(f"row {name} needs `teachers: two` in recipe.yaml")
+            raise ValueError(f"row {name} needs {TWO_TEACHERS}")
         path, direction = self.model(name), SYSTEMS[base].direction
         return path, [] if direction == BOTH else ["--sb-direction", direction]
 
@@ -110,7 +112,7 @@ class Recipe(Training):
     def rerank(self, name: str, output: Path) -> Path:
         """The test set by both teachers together, each trained with the row's seed."""
         if self.settings["teachers"] == "one":
-            raise ValueError("row rerank needs `teachers: two` in recipe.yaml")
+            raise ValueError(f"row {name} needs {TWO_TEACHERS}")
         words = [self.gold_data(), *self.settings["decode"]]
         words += searching(self.settings)
         base, seed = split_name(name)

@@ -46,7 +46,10 @@ def split_name(name: str) -> tuple[str, int]:
             "cannot be rescored"
         )
     if at and not SYSTEMS[base].data and not SYSTEMS[base].joins:
-        raise ValueError(f"--rows {name}: {base} trains nothing, so it has no seed")
+        raise ValueError(
+            f"--rows {name}: {base} trains nothing, so it has no seed: leave out "
+            f"@{seed}"
+        )
     return base, int(seed or 1)
 
 
@@ -71,8 +74,10 @@ def with_seed(name: str, seed: int) -> str:
 
 
 def system_and_seed(name: str) -> tuple[str, int]:
-    """Of what a sweep decodes: of any name, of which only an @NUMBER at its end is a
-    seed."""
+    """A sweep's name as system and seed.
+
+    Unlike :func:`split_name` any name is allowed; only @NUMBER at its end is a seed.
+    """
     found = re.fullmatch("(.+)@([0-9]+)", name)
     return (found[1], int(found[2])) if found else (name, 1)
 

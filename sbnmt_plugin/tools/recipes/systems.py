@@ -124,6 +124,15 @@ PAPER = {
 }
 # the paper's λ = 0.1 and dropout of the future keep a model from learning to read
 READS = {"--sb-fusion": "tanh", "--sb-lambda": 1, "--sb-future-dropout": 0}
+# which is what a recipe that says nothing else has; its 0.3 of dropout is the default
+AS_IN_PAPER = {
+    "--sb-fusion": "tanh",
+    "--sb-lambda": 0.1,
+    "--sb-learn-lambda": False,
+    "--sb-future-dropout": False,
+    "--sb-future-shift": False,
+    "--sb-partner-dropout": False,
+}
 NOISE = {"--sb-partner-noise": 0.5}
 SHIFT = {"--sb-future-shift": None}
 DROPPED = {"--sb-partner-dropout": 0.5}
@@ -307,6 +316,9 @@ SYSTEMS = {
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
+    "sb-paper": System(
+        "SB-NMT, the paper's λ = 0.1, two triples", "two", BOTH, options=AS_IN_PAPER
+    ),
     "sb-staged-continued": replace(
         READING["sb-staged"],
         title=f"{READING['sb-staged'].title}, one schedule",

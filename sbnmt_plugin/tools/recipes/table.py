@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 def aligned(header: list[str], rows: list[list[str]]) -> list[str]:
     """A Markdown table that is a table in a terminal too; numbers to the right."""
-    # a ruler of one sign would be none
+    # Markdown takes no : alone for a ruler
     widths = [max(2, *map(len, column)) for column in zip(header, *rows)]
     ruler = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
 
@@ -210,14 +210,22 @@ def render(table: dict[str, Any]) -> str:
 def render_sweep(sweep: dict[str, Any]) -> str:
     """What ``sbnmt sweep-beam`` has found: a line a system, its seeds together.
 
-    A cell is empty where a seed that the system has elsewhere was not decoded with that
-    beam.
+    WER where there is one, else tokenised BLEU.  A cell is empty where a seed that the
+    system has elsewhere was not decoded with that beam.
+
+    Raises:
+        ValueError: no runs, or one twice.
     """
+    if not sweep["runs"]:
+        raise ValueError("no runs of systems with beams")
     score = "WER" if all("WER" in run for run in sweep["runs"]) else "BLEU"
     found: dict[str, dict[int, dict[int, float]]] = defaultdict(dict)
     for run in sweep["runs"]:
         name, seed = system_and_seed(run["system"])
-        found[name].setdefault(run["beam"], {})[seed] = run[score]
+        scores = found[name].setdefault(run["beam"], {})
+        if seed in scores:
+            raise ValueError(f"{run['system']} with a beam of {run['beam']} twice")
+        scores[seed] = run[score]
     seeds = {
         name: sorted({seed for scores in by_beam.values() for seed in scores})
         for name, by_beam in found.items()
@@ -231,11 +239,14 @@ def render_sweep(sweep: dict[str, Any]) -> str:
         return number(mean(scores)) + spread
 
     columns = {f"{'WER, %' if score == 'WER' else 'tok. BLEU'}, by beam": list(found)}
-    if any(len(there) > 1 for there in seeds.values()):
+    if any(there != [1] for there in seeds.values()):
         columns["seeds"] = [", ".join(map(str, there)) for there in seeds.values()]
     for beam in sorted({run["beam"] for run in sweep["runs"]}):
         columns[str(beam)] = [cell(name, beam) for name in found]
     lines = aligned(list(columns), [list(cells) for cells in zip(*columns.values())])
+    signatures = sorted({run["signature"] for run in sweep["runs"]})
+    if score == "BLEU":
+        lines += ["", *(f"tokenised BLEU: `{text}`" for text in signatures)]
     return "\n".join(lines) + "\n"
 
 
