@@ -104,20 +104,25 @@ def captured():
     result.text = stream.getvalue()
 
 
-def run_train(data: Path, save: Path, *words: object) -> Path:
+def run_train(data: Path, save: Path, *words: object, cpu: bool = True) -> Path:
     """fairseq-train."""
     parser = options.get_training_parser()
     sizes = next((own for arch, own in OWN_SIZES.items() if arch in words), TINY)
     command = [str(data), "--save-dir", str(save), *PLUGIN, *sizes, *map(str, words)]
+    if not cpu:
+        command.remove("--cpu")
     args = options.parse_args_and_arch(parser, command)
     train.main(convert_namespace_to_omegaconf(args))
     return save / "checkpoint_last.pt"
 
 
-def run_generate(data: Path, path: object, *words: object, task: bool = True) -> str:
+def run_generate(
+    data: Path, path: object, *words: object, task: bool = True, cpu: bool = True
+) -> str:
     """fairseq-generate's standard output."""
     parser = options.get_generation_parser()
-    command = [str(data), "--path", str(path), "--cpu", *(PLUGIN if task else [])]
+    command = [str(data), "--path", str(path), *(PLUGIN if task else [])]
+    command += ["--cpu"] if cpu else []
     command += [*NO_WORKERS, *map(str, words)]
     if "--beam" not in command:
         command += ["--beam", "4"]
@@ -127,11 +132,13 @@ def run_generate(data: Path, path: object, *words: object, task: bool = True) ->
     return out.text
 
 
-def run_interactive(data: Path, path: object, text: str, *words: object) -> str:
+def run_interactive(
+    data: Path, path: object, text: str, *words: object, cpu: bool = True
+) -> str:
     """fairseq-interactive's standard output for lines typed in."""
     parser = options.get_interactive_generation_parser()
-    command = [str(data), "--path", str(path), "--cpu", *PLUGIN, "--beam", "4"]
-    command += NO_WORKERS
+    command = [str(data), "--path", str(path), *PLUGIN, "--beam", "4", *NO_WORKERS]
+    command += ["--cpu"] if cpu else []
     args = options.parse_args_and_arch(parser, [*command, *map(str, words)])
     # fairseq reads through fileinput, which caches the real standard input
     with captured() as out, mock.patch("fileinput.input") as reading:

@@ -5,7 +5,10 @@ and its results compared.  What a GPU refuses, it refuses: two tensors of which 
 on the CPU, single numbers apart.  Where a program waits for a GPU, it notes so.
 """
 
-from typing import ClassVar
+import contextlib
+from types import SimpleNamespace
+from typing import Any, ClassVar
+from unittest import mock
 
 import torch
 from torch.utils import backend_registration
@@ -15,6 +18,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 NAME = "pretended"
 SETUP = "_setup_privateuseone_for_python_backend"  # torch 2.9 and later
 BETWEEN = ("_to_copy", "copy_", "_copy_from")  # where the two devices may meet
+PACKED = ("_pack_padded_sequence", "_pad_packed_sequence")  # sizes lie on the CPU
 NUMBERS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "unique")
 
 
@@ -48,6 +52,10 @@ class OnDevice(torch.Tensor):
         """As a tensor's own, which a subclass may not have."""
         Device.waits.append("tolist")
         return self.inner.tolist()
+
+    def __format__(self, how):
+        """Likewise."""
+        return format(self.cpu(), how)
 
 
 class Device(TorchDispatchMode):
@@ -86,7 +94,7 @@ def run(function, args, kwargs):
     name = function.overloadpacket.__name__
     tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
     here = [x for x in tensors if isinstance(x, OnDevice)]
-    if here and name not in BETWEEN:
+    if here and name not in BETWEEN + PACKED:
         for x in tensors:
             if not isinstance(x, OnDevice) and x.dim():
                 raise RuntimeError(
@@ -104,15 +112,44 @@ def run(function, args, kwargs):
     inner_args, inner_kwargs = tree_map_only(
         OnDevice, lambda x: x.inner, (args, kwargs)
     )
-    found = function(*inner_args, **inner_kwargs)
+    found = KERNELS.get(name, function)(*inner_args, **inner_kwargs)
     if not there:
         return found
+    if name == "_pack_padded_sequence":
+        return OnDevice(found[0]), found[1]
     known = {id(x.inner): x for x in here}
 
     def wrapped(x):
         return known[id(x)] if id(x) in known else OnDevice(x)
 
     return tree_map_only(torch.Tensor, wrapped, found)
+
+
+def gru_cell(given, recurrent, hidden, given_bias=0, recurrent_bias=0):
+    """A step of a GRU from both products, and what its gradient needs."""
+    x, h = (given + given_bias).chunk(3, 1), (recurrent + recurrent_bias).chunk(3, 1)
+    reset, keep = ((a + b).sigmoid() for a, b in zip(x[:2], h[:2]))
+    new = (x[2] + reset * h[2]).tanh()
+    kept = torch.cat([reset, keep, new, hidden, h[2]], 1)
+    return new + keep * (hidden - new), kept
+
+
+def gru_cell_backward(gradient, kept, has_bias):
+    """Of both products, of the hidden state, and of both biases."""
+    reset, keep, new, hidden, h = kept.chunk(5, 1)
+    of_new = gradient * (1 - keep) * (1 - new**2)
+    of_reset = of_new * h * reset * (1 - reset)
+    of_keep = gradient * (hidden - new) * keep * (1 - keep)
+    given = torch.cat([of_reset, of_keep, of_new], 1)
+    recurrent = torch.cat([of_reset, of_keep, of_new * reset], 1)
+    biases = (given.sum(0), recurrent.sum(0)) if has_bias else (None, None)
+    return given, recurrent, gradient * keep, *biases
+
+
+KERNELS = {  # of which the CPU has none
+    "_thnn_fused_gru_cell": gru_cell,
+    "_thnn_fused_gru_cell_backward": gru_cell_backward,
+}
 
 
 def waits(name, tensors, here, there):
@@ -157,7 +194,8 @@ if AVAILABLE:  # before any backward pass counts the devices
             return False
 
     class Module(Hidden, backend_registration._DummyBackendModule):
-        pass
+        def get_amp_supported_dtype(self):
+            return [torch.float16, torch.bfloat16]
 
     class Hook(Hidden, backend_registration._DummyPrivateUse1Hook):
         pass
@@ -166,3 +204,62 @@ if AVAILABLE:  # before any backward pass counts the devices
     LIBRARY = torch.library.Library("aten", "IMPL")
     LIBRARY.impl("empty_strided", empty, "PrivateUse1")
     LIBRARY.impl("_copy_from", copied, "PrivateUse1")
+
+
+class Torch:
+    """What fairseq's trainer calls torch, where the GPU is this device."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
+
+    def device(self, name: str) -> torch.device:
+        return torch.device(NAME, 0) if name == "cuda" else torch.device(name)
+
+
+def to_the_gpu(x, *_, **__):
+    """``x.cuda()`` of a tensor or a module."""
+    return x.to(torch.device(NAME, 0))
+
+
+def nothing(*_: object, **__: object) -> None:
+    """What changes no numbers."""
+
+
+GPU = {
+    "is_available": lambda: True,
+    "device_count": lambda: 1,
+    "current_device": lambda: torch.device(NAME, 0),
+    "get_device_capability": lambda *_: (9, 0),
+    "get_rng_state": lambda *_: torch.zeros(1, dtype=torch.uint8),
+    "max_memory_allocated": lambda: 0,
+    "memory_summary": lambda **_: "",
+    **dict.fromkeys(
+        (
+            "set_device",
+            "set_rng_state",
+            "manual_seed",
+            "empty_cache",
+            "reset_peak_memory_stats",
+        ),
+        nothing,
+    ),
+}
+
+
+@contextlib.contextmanager
+def gpu():
+    """fairseq's commands, and the package's, take the device for their GPU.
+
+    Yields:
+        Device
+    """
+    environment = mock.Mock(return_value=SimpleNamespace(total_memory_in_GB=1.0))
+    environment.pretty_print_cuda_env_list = nothing
+    with contextlib.ExitStack() as stack:
+        for name, value in GPU.items():
+            stack.enter_context(mock.patch.object(torch.cuda, name, value))
+        for kind in torch.Tensor, torch.nn.Module:
+            stack.enter_context(mock.patch.object(kind, "cuda", to_the_gpu))
+        stack.enter_context(mock.patch("fairseq.trainer.torch", Torch()))
+        stack.enter_context(mock.patch("fairseq.utils.CudaEnvironment", environment))
+        yield stack.enter_context(Device())

@@ -1,0 +1,178 @@
+"""fairseq's commands, the package's and a whole recipe on a GPU that is pretended.
+
+``fairseq-train`` and all that follows are run to their ends without ``--cpu``
+(:func:`pretended.gpu`): what they find is what they find on the CPU.
+"""
+
+import json
+import re
+from contextlib import nullcontext
+
+import in_process
+import pretended
+import pytest
+import torch
+import yaml
+from commands import (
+    ABD,
+    BA,
+    SB,
+    TWO_WAY,
+    load,
+    run_generate,
+    run_interactive,
+    run_train,
+)
+from pretended import Device, gpu
+from test_scripts import call
+
+from sbnmt_plugin.tools.commands import recipe
+from sbnmt_plugin.tools.recipes import runner
+from sbnmt_plugin.training import partners
+
+pytestmark = pytest.mark.skipif(
+    not pretended.AVAILABLE, reason="this torch has no devices written in Python"
+)
+# (a dropout draws in the order of memory, which the two devices do not share)
+SB = [*SB, "--sb-future-dropout", 0]
+EPOCHS = ["--max-epoch", 2, "--no-epoch-checkpoints", "--log-interval", 1]
+BLEU = ["--eval-bleu", "--eval-bleu-args", '{"beam": 4}']
+TRAININGS = {
+    "sb": [*SB, "--sb-lambda", 1, "--sb-probe", 2, *BLEU],
+    "noise": [*SB, "--sb-partner-noise", 0.5, "--sb-future-shift"],
+    "same": [*SB, "--sb-same-text", 0.4],
+    "own": [*SB, "--sb-partner", "own"],
+    "abd": ABD,
+    "ba": BA,
+    "two-way": TWO_WAY,
+}
+GOLD = ("noise", "own", "ba", "two-way")  # of no triples
+NARROW = ("--fp16", "--amp", "--memory-efficient-fp16")
+
+
+def parameters(path):
+    return load(path)["model"]
+
+
+def assert_trains_the_same(name, data, folder):
+    words = [*TRAININGS[name], *EPOCHS]
+    expected = parameters(run_train(data, folder / "cpu", *words))
+    with gpu():
+        path = run_train(data, folder / "gpu", *words, cpu=False)
+    found = parameters(path)
+    assert found.keys() == expected.keys()
+    for key, x in expected.items():
+        assert type(found[key]) is torch.Tensor, key  # a CPU can load it
+        # an update moves a weight by 0.01; keys' biases have a gradient of noise alone
+        tolerance = 0.03 if key.endswith("k_proj.bias") else 1e-3
+        torch.testing.assert_close(found[key], x, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_a_training_there_gives_the_same_model(name, data, gold_data, tmp_path):
+    assert_trains_the_same(name, gold_data if name in GOLD else data, tmp_path)
+
+
+def test_words_left_on_the_cpu_are_noticed(gold_data, tmp_path, monkeypatch):
+    right = partners.own_words
+
+    def elsewhere(*given):
+        sample = right(*given)
+        net = sample["net_input"]
+        prev = net["prev_output_tokens"].cpu()
+        return {**sample, "net_input": {**net, "prev_output_tokens": prev}}
+
+    monkeypatch.setattr("sbnmt_plugin.task.own_words", elsewhere)
+    with pytest.raises(RuntimeError, match="on the same device"):
+        assert_trains_the_same("own", gold_data, tmp_path)
+
+
+@pytest.mark.parametrize("numbers", NARROW)
+def test_a_training_there_learns_in_narrow_numbers(
+    numbers, gold_data, tmp_path, caplog
+):
+    caplog.set_level("INFO")
+    words = [*TRAININGS["noise"], *EPOCHS, numbers]
+    with gpu():
+        run_train(gold_data, tmp_path, *words, cpu=False)
+    losses = [float(x) for x in re.findall(r"epoch \d+ \| loss ([\d.]+)", caplog.text)]
+    assert len(losses) == 2 and losses[-1] < losses[0]
+
+
+def answers(output):
+    """Texts of all hypotheses by the names of their lines, and their scores."""
+    lines = [line.split("\t") for line in output.splitlines() if line[:2] == "H-"]
+    assert lines
+    return [(name, text) for name, _, text in lines], [float(x) for _, x, _ in lines]
+
+
+def assert_same_answers(ours, theirs):
+    (texts, scores), (expected, others) = answers(ours), answers(theirs)
+    assert texts == expected
+    assert scores == pytest.approx(others, abs=1e-3)
+
+
+SEARCHES = {
+    "both": [],
+    "rescored": ["--sb-rescore", 1],
+    "n-best": ["--nbest", 4, "--beam", 8],
+    "records": ["--sb-records", "records"],
+    "prefix": ["--prefix-size", 1],
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_fairseq_generate_gives_the_same_there(name, data, trained, tmp_path):
+    texts = []
+    for cpu in (True, False):
+        words = [tmp_path / str(cpu) if x == "records" else x for x in SEARCHES[name]]
+        with nullcontext() if cpu else gpu():
+            texts.append(run_generate(data, trained, *words, cpu=cpu))
+    assert_same_answers(*texts)
+    if name == "records":
+        both = [(tmp_path / str(cpu)).read_text().count("\n") for cpu in (True, False)]
+        assert both[0] == both[1] > 1
+
+
+def test_fairseq_generate_runs_there_in_fp16(data, trained):
+    expected, _ = answers(run_generate(data, trained))
+    with gpu():
+        found, _ = answers(run_generate(data, trained, "--fp16", cpu=False))
+    assert len(found) == len(expected)
+    assert len(set(found) & set(expected)) > 0.9 * len(expected)
+
+
+def test_fairseq_interactive_gives_the_same_there(data, trained):
+    text = "w1 w2 w3\nw4\n"
+    expected = run_interactive(data, trained, text)
+    with gpu():
+        assert_same_answers(run_interactive(data, trained, text, cpu=False), expected)
+
+
+ROWS = ["rerank", "sb-noise-shift-dropped", "sb-noise-shift-dropped+rescored"]
+
+
+def test_a_whole_recipe_runs_there_in_fp16(tmp_path, monkeypatch, capsys):
+    """Teachers, pseudo targets, triples, models, reranking, probes, table."""
+    steps = []
+
+    def run(self, step):
+        steps.append(step.words)
+        with Device():  # in the thread of this row
+            in_process.run(self, step)
+
+    monkeypatch.setattr(runner.Runner, "run", run)
+    folder = in_process.write_recipe(tmp_path / "recipe", rows=ROWS)
+    settings = yaml.safe_load((folder / "recipe.yaml").read_text())
+    del settings["train"]["--cpu"]
+    settings["train"]["--fp16"] = None
+    settings["sb_train"]["--sb-probe"] = 1
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
+    with gpu():
+        call(recipe, folder, "--work", tmp_path / "work", "--rows", *ROWS)
+    table = json.loads((tmp_path / "work" / "table.json").read_text())
+    assert {row["name"] for row in table["rows"]} == set(ROWS)
+    assert all("tokenised BLEU" in row for row in table["rows"])
+    narrow = [words for words in steps if "--fp16" in words]
+    assert len(narrow) > 5 and not any("--cpu" in words for words in steps)
+    assert any("probe-reading" in words for words in steps)

@@ -1,0 +1,206 @@
+"""Every family, and every way to train one, on a device that is not the CPU.
+
+As :mod:`test_device` has it of SB-NMT itself.  What is compared was computed twice, on
+the CPU and there, from the same numbers.
+"""
+
+import copy
+
+import numpy as np
+import pretended
+import pytest
+import test_asynchronous as asynchronous
+import test_enat_training as enat
+import test_two_way_training as two_way
+import torch
+from helpers import abd_model, enat_model, rnn_model, sb_model, source, two_way_model
+from pretended import Device, OnDevice, move, moved
+from test_decoding import generate, texts
+from test_device import NARROW, ONCE, on_cpu
+from test_parallel import net_of, options, searched
+from test_training import make_criterion, make_sample
+
+from sbnmt_plugin.layout import L2R
+from sbnmt_plugin.network import soft_copy
+from sbnmt_plugin.training import partners, reading
+from sbnmt_plugin.training.dataset import with_stream_labels
+
+pytestmark = [
+    pytest.mark.skipif(
+        not pretended.AVAILABLE, reason="this torch has no devices written in Python"
+    ),
+    pytest.mark.usefixtures("float64_fairseq"),
+]
+UPDATE = 6  # questions and copies of an update, of whatever size
+PAD = 1
+
+
+def streams_of(model):
+    return with_stream_labels(make_sample(model))
+
+
+def one_text():
+    return make_criterion(directions=(L2R,))
+
+
+# a model, its batch, its criterion
+FAMILIES = {
+    "abd": (abd_model, streams_of, make_criterion),
+    "rnnsearch": (lambda: rnn_model("none"), two_way.batch, one_text),
+    "ba": (rnn_model, two_way.batch, one_text),
+    "two-way": (two_way_model, two_way.batch, two_way.criterion),
+    "enat phrase": (enat_model, enat.sample, one_text),
+    "enat copy": (lambda: enat_model("copy"), enat.sample, one_text),
+    "enat map": (enat.map_model, enat.sample, enat.criterion),
+}
+WAYS = {
+    "shifted": {"sb_future_shift": True},
+    "partners dropped": {"sb_partner_dropout": 0.5},
+    "all dropped": {
+        "dropout": 0.1,
+        "attention_dropout": 0.1,
+        "activation_dropout": 0.1,
+        "sb_future_dropout": 0.3,
+    },
+}
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request):
+    return request.param
+
+
+def update(model, sample, criterion):
+    """Loss of a batch, and gradients by name, as they lie on the CPU."""
+    loss, _, _ = criterion(model, sample)
+    loss.backward()
+    parts = {name: x.grad for name, x in model.named_parameters()}
+    found = {name: on_cpu(x) for name, x in parts.items() if x is not None}
+    return {"loss": on_cpu(loss.detach()), **found}
+
+
+def assert_same_update(family):
+    make, batch, criterion = FAMILIES[family]
+    model = make()
+    sample = batch(model)
+    expected = update(copy.deepcopy(model), sample, criterion())
+    with Device() as device:
+        found = update(move(model), moved(sample), criterion())
+    assert found.keys() == expected.keys()
+    for name, x in expected.items():
+        torch.testing.assert_close(found[name], x, rtol=0, atol=1e-10)
+    return device.waits
+
+
+def test_an_update_on_a_device_is_the_same(family):
+    assert len(assert_same_update(family)) <= UPDATE
+
+
+def test_a_mask_of_another_device_is_noticed(monkeypatch):
+    right = soft_copy.stretch_weights
+
+    def elsewhere(*given, **more):
+        return on_cpu(right(*given, **more))
+
+    monkeypatch.setattr(soft_copy, "stretch_weights", elsewhere)
+    with pytest.raises(RuntimeError, match="on the same device"):
+        assert_same_update("enat copy")
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_an_update_runs_there_in_any_numbers(family, dtype):
+    make, batch, criterion = FAMILIES[family]
+    model = make().to(dtype).train()
+    with Device():
+        found = update(move(model), moved(batch(model)), criterion())
+    assert all(x.isfinite().all() for x in found.values())
+
+
+def answers(family, model, there=False):
+    """What a family's search gives."""
+    if family.startswith("enat"):
+        net = net_of(model)
+        return searched(model, options(), moved(net) if there else net)
+    net = moved(source(model)) if there else source(model)
+    if family == "abd":
+        return asynchronous.generate([model], net)
+    alignment = "hard" if family in ("rnnsearch", "ba") else None
+    return generate([model], net, directions=(L2R,), print_alignment=alignment)
+
+
+def test_a_search_on_a_device_gives_the_same_answers(family):
+    model = FAMILIES[family][0]()
+    expected = answers(family, model)
+    with Device() as device:
+        found = answers(family, move(copy.deepcopy(model)), there=True)
+        waits = len(device.waits)
+    assert all(isinstance(best["tokens"], OnDevice) for best, *_ in found)
+    assert texts(found) == texts(expected)
+    for ours, theirs in zip(found, expected):
+        for one, other in zip(ours, theirs):
+            assert float(one["score"]) == pytest.approx(float(other["score"]), abs=1e-9)
+    longest = max(len(one["tokens"]) for ours in found for one in ours)
+    assert waits <= 2 * longest + 2 * ONCE
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_a_search_runs_there_in_any_numbers(family, dtype):
+    model = FAMILIES[family][0]().to(dtype)
+    with Device():
+        found = answers(family, move(model), there=True)
+    assert all(isinstance(best["tokens"], OnDevice) for best, *_ in found)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_update_may_drop_and_shift(way):
+    model = sb_model(sb_lambda=0.7, **WAYS[way]).train()
+    sample = streams_of(model)
+    with Device() as device:
+        found = update(move(model), moved(sample), make_criterion())
+    assert all(x.isfinite().all() for x in found.values())
+    assert len(device.waits) <= UPDATE
+
+
+def own_words_of(model, there=False):
+    sample = {**make_sample(model), "same_text": torch.tensor([True, True, False])}
+    words = model.decoder.dictionary
+    never = (words.pad(), words.eos(), words.index("<l2r>"), words.index("<r2l>"))
+    if there:
+        model, sample = move(copy.deepcopy(model)), moved(sample)
+    random = np.random.default_rng(0)
+    found = partners.own_words(model, sample, never, 1.0, random)
+    return on_cpu(found["net_input"]["prev_output_tokens"])
+
+
+def test_own_words_are_the_same_there():
+    model = sb_model(sb_lambda=0.7)
+    before = make_sample(model)["net_input"]["prev_output_tokens"]
+    expected = own_words_of(model)
+    assert not expected.equal(before)
+    with Device() as device:
+        assert own_words_of(model, there=True).equal(expected)
+    assert len(device.waits) <= UPDATE
+
+
+def assert_reads_the_same():
+    model = sb_model(sb_lambda=0.7)
+    sample = streams_of(model)
+    expected = reading.read_bits(model, [sample], PAD)
+    with Device():
+        found = reading.read_bits(move(copy.deepcopy(model)), [moved(sample)], PAD)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_what_is_read_is_the_same_there():
+    assert_reads_the_same()
+
+
+def test_a_place_of_another_device_is_noticed(monkeypatch):
+    def elsewhere(label, pad):
+        real = label.ne(pad)
+        late = torch.arange(label.size(1)) >= real.sum(-1, keepdim=True) // 2
+        return real & ~late, real & late
+
+    monkeypatch.setattr(reading, "halves", elsewhere)
+    with pytest.raises(RuntimeError, match="on the same device"):
+        assert_reads_the_same()
