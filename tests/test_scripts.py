@@ -834,6 +834,19 @@ def test_the_last_checkpoints_are_found_by_either_name(tmp_path, names):
     assert averaged(tmp_path, "--last", 5, "--or-fewer") == 9.5
 
 
+def test_a_mean_that_is_there_is_left_alone(tmp_path, capsys):
+    """A time that changes would tell the next step that it is another model."""
+    save_checkpoints(tmp_path, EPOCHS, range(8, 12))
+    averaged(tmp_path, "--last", 2)
+    os.utime(tmp_path / "mean", (1, 1))
+    averaged(tmp_path, "--last", 2)
+    assert (tmp_path / "mean").stat().st_mtime == 1
+    assert "there already" in capsys.readouterr().out
+    assert averaged(tmp_path, "--last", 4) == 9.5
+    assert (tmp_path / "mean").stat().st_mtime > 1
+    assert "there already" not in capsys.readouterr().out
+
+
 def test_a_folder_without_checkpoints_has_nothing_to_average(tmp_path):
     save_checkpoints(tmp_path, EPOCHS, [])
     for words in (["--last", 1], ["--last", 1, "--or-fewer"]):
@@ -907,6 +920,20 @@ def test_scores_are_sacrebleus(tmp_path, capsys):
     assert found["tokenised BLEU"]["signature"] in capsys.readouterr().out
     with pytest.raises(ValueError, match="go together"):
         call(score, *words, *tok[:2])
+    with pytest.raises(ValueError, match="--phonemes excludes"):
+        call(score, *words, "--phonemes", "--tokenize", "zh")
+
+
+def test_a_language_without_blanks_is_scored_by_characters(tmp_path, capsys):
+    hypothesis = put(tmp_path / "h", "我喜欢读书。")
+    reference = put(tmp_path / "r", "我喜欢看书。")
+    found = []
+    for asked in ([], ["--tokenize", "zh"]):
+        words = ["--hypothesis", hypothesis, "--reference", reference, *asked]
+        call(score, *words, "--json", tmp_path / "s.json")
+        found.append(json.loads((tmp_path / "s.json").read_text())["BLEU"])
+    assert [x["signature"].split("|")[3] for x in found] == ["tok:13a", "tok:zh"]
+    assert found[0]["score"] < found[1]["score"]
 
 
 SCRIPTS_OF_EXAMPLES = sorted(

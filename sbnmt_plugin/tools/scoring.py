@@ -8,6 +8,8 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.base import Metric
 
+# sacreBLEU's, of BLEU: 13a for languages with blanks
+TOKENISERS = ("13a", "zh", "intl", "char", "ja-mecab", "ko-mecab", "flores200", "none")
 Scores = dict[str, dict[str, Any]]  # name -> score and signature
 
 
@@ -20,11 +22,19 @@ def score(
 
 
 def scores(
-    hypothesis: list[str], references: list[list[str]], lowercase: bool = False
+    hypothesis: list[str],
+    references: list[list[str]],
+    lowercase: bool = False,
+    tokenize: str = "13a",
 ) -> Scores:
-    """sacreBLEU and chrF of detokenised text."""
+    """sacreBLEU and chrF of detokenised text.
+
+    Args:
+        tokenize: of :data:`TOKENISERS`, before BLEU is counted.
+    """
+    bleu = BLEU(lowercase=lowercase, tokenize=tokenize)
     return {
-        "BLEU": score(BLEU(lowercase=lowercase), hypothesis, references),
+        "BLEU": score(bleu, hypothesis, references),
         "chrF": score(CHRF(lowercase=lowercase), hypothesis, references),
     }
 

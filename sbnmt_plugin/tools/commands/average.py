@@ -5,11 +5,13 @@
 
 With a folder, the last N of checkpointE.pt, or of checkpoint_E_U.pt where there are not
 so many of the former (--no-epoch-checkpoints).  The result has everything else from the
-newest one, but no optimiser.
+newest one, but no optimiser.  Where it is there already, it is left alone, so that what
+was made with it still belongs to it.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -109,7 +111,12 @@ def main() -> None:
                 f"{path} is a folder: name checkpoints, or say with --last N how many "
                 "of its newest"
             )
-    mean = average(paths)
-    with new_file(args.output, "wb") as file:
-        torch.save(mean, file)
-    print(f"{args.output}: mean of {', '.join(path.name for path in paths)}")
+    mean = io.BytesIO()
+    torch.save(average(paths), mean)
+    output = Path(args.output)
+    there = output.is_file() and output.read_bytes() == mean.getvalue()
+    if not there:
+        with new_file(output, "wb") as file:
+            file.write(mean.getbuffer())
+    names = ", ".join(path.name for path in paths)
+    print(f"{output}: {'there already, the ' if there else ''}mean of {names}")

@@ -20,8 +20,7 @@ from typing import Any
 
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
-
-TOKENISERS = ("13a", "zh", "intl", "char", "ja-mecab", "ko-mecab", "flores200", "none")
+from sbnmt_plugin.tools.scoring import TOKENISERS
 
 
 def parser() -> argparse.ArgumentParser:

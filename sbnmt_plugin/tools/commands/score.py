@@ -2,7 +2,7 @@ r"""Score hypotheses: sacreBLEU, chrF with signatures, and the paper's tokenised
 
     sbnmt score --reference test.de [--reference test2.de] --hypothesis out.txt \
         [--tokenised-reference tok.de --tokenised-hypothesis out.tok] [--lowercase] \
-        [--json scores.json]
+        [--tokenize zh] [--json scores.json]
 
 --hypothesis and --reference are detokenised text.  Tokenised BLEU, by which the paper
 reports, is computed on text that is tokenised already (no further tokenisation).
@@ -16,7 +16,7 @@ import json
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.scoring import scores, tokenised_bleu
+from sbnmt_plugin.tools.scoring import TOKENISERS, scores, tokenised_bleu
 from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -28,17 +28,20 @@ def main() -> None:
     parser.add_argument("--tokenised-reference", action="append", default=[])
     parser.add_argument("--tokenised-hypothesis")
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
+    parser.add_argument(
+        "--tokenize", default="13a", choices=TOKENISERS, help="for BLEU (default 13a)"
+    )
     parser.add_argument("--phonemes", action="store_true", help="error rates")
     parser.add_argument("--json", help="file to write the scores to")
     args = parser.parse_args()
     refuse_overwriting(args.json, args.hypothesis, *args.reference)
     hypothesis, *references = read_parallel(args.hypothesis, *args.reference)
-    if args.phonemes and args.lowercase:
-        raise ValueError("--lowercase and --phonemes exclude each other")
+    if args.phonemes and (args.lowercase or args.tokenize != "13a"):
+        raise ValueError("--phonemes excludes --lowercase and --tokenize")
     if args.phonemes:
         results = error_rates(hypothesis, references)
     else:
-        results = scores(hypothesis, references, args.lowercase)
+        results = scores(hypothesis, references, args.lowercase, args.tokenize)
     if bool(args.tokenised_reference) != bool(args.tokenised_hypothesis):
         raise ValueError("--tokenised-reference and --tokenised-hypothesis go together")
     if args.tokenised_hypothesis:
