@@ -204,8 +204,8 @@ def refuse_narrow_training(cfg: SBTranslationConfig) -> None:
         if getattr(cfg, name):
             raise ValueError(
                 f"--{name.replace('_', '-')} is for decoding, not for training: leave "
-                "it out (--sb-autocast trains in bfloat16 on a CPU, fairseq's --fp16 "
-                "or --amp on a GPU)"
+                "it out (--sb-autocast trains in bfloat16, fairseq's --fp16 or --amp "
+                "in float16 on a GPU)"
             )
 
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 DEAD = float("-inf")  # log-probability of what cannot be
 LOGITS_AT_A_TIME = 2**23  # of a matrix that is made in parts: 32 MiB in float32
-AT_A_TIME = 2**18  # logits whose exponentials are held at a time, in a CPU's cache
+# logits whose exponentials are held at a time: in a CPU's cache; 256 MiB of a GPU
+AT_A_TIME, AT_A_TIME_ON_GPU = 2**18, 2**26
 NARROW = (
     "--sb-bf16, --sb-int8 and --fp16 (half() in Python) each say in what numbers to "
     "decode, and only one of them can be given: leave the others out"
@@ -28,10 +29,9 @@ def wide(dtype: torch.dtype) -> torch.dtype:
 
 
 def rows_at_a_time(logits: Tensor) -> int:
-    """How many rows of (n, V) logits to work on at a time: all, but on a CPU."""
-    if not logits.is_cpu:
-        return max(1, len(logits))
-    return max(1, AT_A_TIME // logits.size(1))
+    """How many rows of (n, V) logits to work on at a time."""
+    most = AT_A_TIME if logits.is_cpu else AT_A_TIME_ON_GPU
+    return max(1, most // logits.size(1))
 
 
 def log_sum_exp(logits: Tensor) -> Tensor:
@@ -75,6 +75,18 @@ def by_onednn(x: Tensor) -> bool:
 def narrow_products(x: Tensor) -> bool:
     """Whether torch.autocast computes linear layers on a CPU, where ``x`` is."""
     return x.is_cpu and torch.is_autocast_enabled("cpu")
+
+
+def leave_cudnn_out() -> None:
+    """Compute a GPU's attention in half precision by torch's other kernels.
+
+    From torch 2.11 on cuDNN's come first on Hopper and later GPUs.  They build a plan
+    for every shape that they have not met, which costs up to half a second
+    (modelscope/FunASR#3704), and here hardly two batches or steps of a search have the
+    same shape; and with a mask their gradients may be no numbers (pytorch#196678).
+    Not measured here: it has run on no GPU.
+    """
+    torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def additive(hidden: Tensor, dtype: torch.dtype) -> Tensor:

@@ -35,11 +35,8 @@ from sbnmt_plugin.config import (
     refuse_options,
 )
 from sbnmt_plugin.layout import DEFAULT_BEAM, R2L
-from sbnmt_plugin.network.precision import (
-    bfloat16_products,
-    for_decoding,
-    for_processor,
-)
+from sbnmt_plugin.network.precision import for_decoding, for_processor
+from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import RecordWriter
@@ -64,6 +61,7 @@ from sbnmt_plugin.training.gradients import nan_is_named
 from sbnmt_plugin.training.partners import own_words, what_partners_hold
 from sbnmt_plugin.training.phrases import PhraseTable
 from sbnmt_plugin.training.reading import log_reading
+from sbnmt_plugin.training.updates import bare, in_bfloat16, step_of
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
@@ -98,6 +96,7 @@ class SBTranslationTask(TranslationTask):
         if kwargs.get("from_checkpoint"):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
         refuse_options(cfg)
+        leave_cudnn_out()
         if not kwargs.get("from_checkpoint"):
             check_checkpoints(checkpoint_files(cfg))
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
@@ -333,7 +332,7 @@ class SBTranslationTask(TranslationTask):
         ignore_grad: bool = False,
     ) -> Any:
         """fairseq's, on the labels of streams; ``--sb-partner`` and ``--sb-probe``."""
-        inner = getattr(model, "module", model)  # of fairseq's distributed wrappers
+        inner = bare(model)
         every = self.cfg.sb_probe
         # before this update, whose line has it; a model that knows nothing reads noise
         due = every and (update_num + 1) % every == 0
@@ -352,15 +351,18 @@ class SBTranslationTask(TranslationTask):
                 1.0 if rate is None else rate,
                 np.random.default_rng(key),
             )
-        with bfloat16_products(sample["live"].device, self.cfg.sb_autocast):
-            return super().train_step(
-                with_stream_labels(sample),
-                model,
-                criterion,
-                optimizer,
-                update_num,
-                ignore_grad,
-            )
+        return super().train_step(
+            with_stream_labels(sample),
+            model,
+            in_bfloat16(criterion) if self.cfg.sb_autocast else criterion,
+            optimizer,
+            update_num,
+            ignore_grad,
+        )
+
+    def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
+        """fairseq's, with gradients of ``--amp`` that are unscaled once."""
+        step_of(optimizer)()
 
     def inference_step(
         self,

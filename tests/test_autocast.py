@@ -1,6 +1,8 @@
 """Training in bfloat16 with float32 weights: what is narrow, and what is not."""
 
+from argparse import Namespace
 from contextlib import nullcontext
+from unittest import mock
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from sbnmt_plugin.network import attention
 from sbnmt_plugin.network.precision import bfloat16_products, widen_attention
+from sbnmt_plugin.training import updates
 from sbnmt_plugin.training.criterion import smoothed_loss
 
 CPU = torch.device("cpu")
@@ -97,6 +100,34 @@ def test_it_learns_and_resumes_exactly(data, tmp_path, family):
 def test_one_option_says_in_what_numbers_to_train(data, tmp_path, flag):
     with pytest.raises(ValueError, match=f"--sb-autocast and {flag} each say"):
         run_train(data, tmp_path, *SB, "--sb-autocast", flag, "--max-epoch", 1)
+
+
+def narrow_there():
+    """Whether a GPU's autocast is on where fairseq's step calls the criterion."""
+    seen = []
+
+    class Criterion:
+        def __call__(self, model, sample):
+            seen.append(torch.is_autocast_enabled("cuda"))
+
+    sample = {"live": Namespace(device=torch.device("cuda"))}
+    there = {"is_available": lambda: True, "is_bf16_supported": lambda *_: True}
+    with (
+        mock.patch.multiple(torch.cuda, **there),
+        torch.autocast("cuda", enabled=False),
+    ):
+        updates.in_bfloat16(Criterion())(None, sample)
+    return seen == [True]
+
+
+def test_a_gpus_products_are_narrow_inside_of_fairseqs_step():
+    """Which switches autocast off around the criterion."""
+    assert narrow_there()
+
+
+def test_the_check_of_a_gpus_products_can_fail(monkeypatch):
+    monkeypatch.setattr(updates, "bfloat16_products", lambda device: nullcontext())
+    assert not narrow_there()
 
 
 def test_it_is_not_for_decoding(data, trained):

@@ -13,6 +13,7 @@ from pretended import Device, OnDevice, move, moved
 from test_decoding import make_generator
 from test_training import make_sample
 
+from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import BEST, L2R, R2L, Layout
 from sbnmt_plugin.network import packed_batch
 from sbnmt_plugin.search import top_k
@@ -222,6 +223,11 @@ def test_an_update_runs_there_in_any_numbers(fusion, dtype):
         model = move(fused(fusion).to(dtype).train())
         _, gradients = update(model, moved(with_stream_labels(make_sample(model))))
     assert all(x.isfinite().all() for x in gradients.values())
+
+
+def test_an_update_in_parts_is_the_same(monkeypatch):
+    monkeypatch.setattr(numerics, "AT_A_TIME_ON_GPU", 30)  # a row or two
+    assert_same_update("tanh")
 
 
 def test_the_check_of_an_update_can_fail(monkeypatch):

@@ -3,6 +3,7 @@
 import copy
 import math
 import os
+import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -18,6 +19,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
     label_smoothed_nll_loss,
 )
 from fairseq.data import LanguagePairDataset, ListDataset
+from fairseq.distributed import ModuleProxyWrapper
 from helpers import (
     dictionary,
     fake_task,
@@ -41,6 +43,7 @@ from sbnmt_plugin.training.criterion import (
     smoothed_loss,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
+from sbnmt_plugin.training.updates import bare
 
 FAMILIES = pytest.mark.parametrize("family", [SB, ABD], ids=["sb", "abd"])
 
@@ -619,8 +622,22 @@ def test_two_processes_equal_one_with_two_batches(data, tmp_path, family):
 
     if ABD[-1] in family:
         return
-    outputs = run_two(data, tmp_path / "two", family, *first[2:], "--max-update", 3)
+    more = [*first[2:], "--max-update", 3, "--sb-probe", 3]
+    outputs = run_two(data, tmp_path / "two", family, *more)
     assert "num_updates 3" in outputs[0] or "3 updates" in outputs[0]
+    assert re.search(r"read_bits_l2r=-?\d", outputs[0])
+
+
+def test_a_model_is_known_through_both_of_fairseqs_wrappers():
+    model = sb_model()
+    assert bare(model) is model
+    assert bare(ModuleProxyWrapper(torch.nn.DataParallel(model, []))) is model
+
+
+def test_a_gpus_attention_is_not_cudnns(data, tmp_path):
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    run_train(data, tmp_path, *SB, "--max-update", 1, "--no-save")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
 @FAMILIES
