@@ -80,11 +80,12 @@ def narrow_products(x: Tensor) -> bool:
 def leave_cudnn_out() -> None:
     """Compute a GPU's attention in half precision by torch's other kernels.
 
-    From torch 2.11 on cuDNN's come first on Hopper and later GPUs.  They build a plan
-    for every shape that they have not met, which costs up to half a second
-    (modelscope/FunASR#3704), and here hardly two batches or steps of a search have the
-    same shape; and with a mask their gradients may be no numbers (pytorch#196678).
-    Not measured here: it has run on no GPU.
+    From torch 2.11 on cuDNN's come first on Hopper and Blackwell.  They build a plan
+    for every shape that they have not met: 0.44 s forward and 0.55 s backward of a
+    model larger than ours in modelscope/FunASR#3704.  Here hardly two batches or steps
+    of a search have the same shape.  And of some lengths, with a mask and logits that
+    are all far below 0, their gradients are no numbers (pytorch#196678).  Of the whole
+    process; not measured here, where no GPU was.
     """
     torch.backends.cuda.enable_cudnn_sdp(False)
 

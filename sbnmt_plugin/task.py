@@ -351,14 +351,16 @@ class SBTranslationTask(TranslationTask):
                 1.0 if rate is None else rate,
                 np.random.default_rng(key),
             )
-        return super().train_step(
-            with_stream_labels(sample),
-            model,
-            in_bfloat16(criterion) if self.cfg.sb_autocast else criterion,
-            optimizer,
-            update_num,
-            ignore_grad,
-        )
+        narrow = self.cfg.sb_autocast
+        with in_bfloat16(criterion, sample["live"].device, narrow) as its:
+            return super().train_step(
+                with_stream_labels(sample),
+                model,
+                its,
+                optimizer,
+                update_num,
+                ignore_grad,
+            )
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
         """fairseq's, with gradients of ``--amp`` that are unscaled once."""

@@ -1,6 +1,5 @@
 """Training in bfloat16 with float32 weights: what is narrow, and what is not."""
 
-from argparse import Namespace
 from contextlib import nullcontext
 from unittest import mock
 
@@ -17,6 +16,7 @@ from sbnmt_plugin.training import updates
 from sbnmt_plugin.training.criterion import smoothed_loss
 
 CPU = torch.device("cpu")
+NARROW = bfloat16_products
 MODELS = {"sb": sb_model, "abd": abd_model, "teacher": transformer}
 
 
@@ -102,6 +102,34 @@ def test_one_option_says_in_what_numbers_to_train(data, tmp_path, flag):
         run_train(data, tmp_path, *SB, "--sb-autocast", flag, "--max-epoch", 1)
 
 
+def products_of_a_training(data, folder):
+    """The numbers of its products, of what is computed anew for the gradient, too."""
+    found = set()
+
+    def watched(*given):
+        product = linear(*given)
+        found.add(product.dtype)
+        return product
+
+    words = ["--sb-autocast", "--checkpoint-activations", "--max-update", 1]
+    linear = F.linear
+    with mock.patch.object(F, "linear", watched):
+        run_train(data, folder, *SB, *words, "--no-save", "--disable-validation")
+    return found
+
+
+def test_what_is_computed_anew_is_narrow_too(data, tmp_path):
+    assert products_of_a_training(data, tmp_path) == {torch.bfloat16}
+
+
+def test_the_check_of_what_is_computed_anew_can_fail(data, tmp_path, monkeypatch):
+    """Around the criterion alone."""
+    monkeypatch.setattr(
+        updates, "bfloat16_products", lambda *x: nullcontext() if x[1:] else NARROW(*x)
+    )
+    assert torch.float32 in products_of_a_training(data, tmp_path)
+
+
 def narrow_there():
     """Whether a GPU's autocast is on where fairseq's step calls the criterion."""
     seen = []
@@ -110,13 +138,14 @@ def narrow_there():
         def __call__(self, model, sample):
             seen.append(torch.is_autocast_enabled("cuda"))
 
-    sample = {"live": Namespace(device=torch.device("cuda"))}
+    device = torch.device("cuda")
     there = {"is_available": lambda: True, "is_bf16_supported": lambda *_: True}
     with (
         mock.patch.multiple(torch.cuda, **there),
+        updates.in_bfloat16(Criterion(), device, True) as criterion,
         torch.autocast("cuda", enabled=False),
     ):
-        updates.in_bfloat16(Criterion())(None, sample)
+        criterion(None, None)
     return seen == [True]
 
 
@@ -126,7 +155,10 @@ def test_a_gpus_products_are_narrow_inside_of_fairseqs_step():
 
 
 def test_the_check_of_a_gpus_products_can_fail(monkeypatch):
-    monkeypatch.setattr(updates, "bfloat16_products", lambda device: nullcontext())
+    """Around the step alone."""
+    monkeypatch.setattr(
+        updates, "bfloat16_products", lambda *x: NARROW(*x) if x[1:] else nullcontext()
+    )
     assert not narrow_there()
 
 

@@ -936,6 +936,17 @@ def test_a_language_without_blanks_is_scored_by_characters(tmp_path, capsys):
     assert found[0]["score"] < found[1]["score"]
 
 
+def test_a_tokeniser_without_its_package_is_one_line(tmp_path, monkeypatch):
+    def lacking(**_):
+        raise RuntimeError("\nPlease install them.\n\n  pip install sacrebleu[ja]\n")
+
+    monkeypatch.setattr("sbnmt_plugin.tools.scoring.BLEU", lacking)
+    text = put(tmp_path / "h", "a")
+    words = ["--hypothesis", text, "--reference", text, "--tokenize", "ja-mecab"]
+    with pytest.raises(ValueError, match=r"ja-mecab: Please .* pip install sacrebleu"):
+        call(score, *words)
+
+
 SCRIPTS_OF_EXAMPLES = sorted(
     str(path.relative_to(ROOT)) for path in (ROOT / "examples").glob("*/*.py")
 )

@@ -622,7 +622,7 @@ def test_two_processes_equal_one_with_two_batches(data, tmp_path, family):
 
     if ABD[-1] in family:
         return
-    more = [*first[2:], "--max-update", 3, "--sb-probe", 3]
+    more = [*first[2:], "--max-update", 3, "--sb-probe", 3, "--sb-partner", "own"]
     outputs = run_two(data, tmp_path / "two", family, *more)
     assert "num_updates 3" in outputs[0] or "3 updates" in outputs[0]
     assert re.search(r"read_bits_l2r=-?\d", outputs[0])

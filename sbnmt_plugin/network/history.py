@@ -65,7 +65,7 @@ class HistoryGRU(nn.GRUCell):
         (r, z, n), (reset, stay, old) = given.chunk(3, -1), kept.chunk(3, -1)
         reset, stay = (r + reset).sigmoid(), (z + stay).sigmoid()
         new = torch.addcmul(n, reset, old).tanh()
-        return torch.lerp(new, history.to(new.dtype), stay)  # autocast's may differ
+        return torch.lerp(new, history.to(new.dtype), stay)  # the first may be narrow
 
 
 @dataclass

@@ -21,6 +21,23 @@ def score(
     return {"score": round(value, 2), "signature": str(metric.get_signature())}
 
 
+def bleu(tokenize: str = "13a", **options: Any) -> BLEU:
+    """sacreBLEU's metric.
+
+    Args:
+        tokenize: of :data:`TOKENISERS`.
+        options: its own.
+
+    Raises:
+        ValueError: the tokeniser needs a package that is not installed.
+    """
+    try:
+        return BLEU(tokenize=tokenize, **options)
+    except (ImportError, RuntimeError) as error:
+        said = " ".join(str(error).split())
+        raise ValueError(f"--tokenize {tokenize}: {said}") from error
+
+
 def scores(
     hypothesis: list[str],
     references: list[list[str]],
@@ -32,9 +49,9 @@ def scores(
     Args:
         tokenize: of :data:`TOKENISERS`, before BLEU is counted.
     """
-    bleu = BLEU(lowercase=lowercase, tokenize=tokenize)
+    metric = bleu(tokenize, lowercase=lowercase)
     return {
-        "BLEU": score(bleu, hypothesis, references),
+        "BLEU": score(metric, hypothesis, references),
         "chrF": score(CHRF(lowercase=lowercase), hypothesis, references),
     }
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.recipes import row_names
@@ -84,6 +85,7 @@ def model_options(size: str, **others: Any) -> Namespace:
 def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
     """The model of a kind: ``both`` directions, ``abd``, or fairseq's Transformer,
     ``l2r`` or ``r2l``."""
+    leave_cudnn_out()  # of fairseq's too: else a plan for each new shape were timed
     if spec.work is not None:
         return load_trained(Path(spec.work), kind, spec.device)
     words = make_dictionary(spec.vocabulary)

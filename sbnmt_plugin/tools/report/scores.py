@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics import CHRF, TER
 
 from sbnmt_plugin.tools.report.content import Column, Table
+from sbnmt_plugin.tools.scoring import bleu
 from sbnmt_plugin.tools.significance import SAMPLES, Outcome, bootstrap
 
 WITHOUT_BLANKS = ("zh", "ja-mecab", "char")  # TER needs words, too
@@ -20,9 +21,7 @@ def metrics(lowercase: bool, tokenize: str) -> dict[str, Any]:
         tokenize: sacreBLEU's tokeniser for BLEU; ``none`` for tokenised text.
     """
     return {
-        "BLEU": BLEU(
-            lowercase=lowercase, tokenize=tokenize, force=True, effective_order=False
-        ),
+        "BLEU": bleu(tokenize, lowercase=lowercase, force=True, effective_order=False),
         "chrF": CHRF(lowercase=lowercase),
         "TER": TER(
             case_sensitive=not lowercase,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sacrebleu.metrics import BLEU
+from sbnmt_plugin.tools.scoring import bleu
 
 NAMES = ("l2r", "r2l")
 QUANTILES = 5
@@ -98,9 +98,7 @@ def choices(
     ``oracle`` takes the direction with the higher sentence BLEU, L2R where equal: a
     bound for any rule that chooses between the two.
     """
-    metric = BLEU(
-        lowercase=lowercase, tokenize=tokenize, effective_order=True, force=True
-    )
+    metric = bleu(tokenize, lowercase=lowercase, effective_order=True, force=True)
     oracle = []
     for one, *golds in zip(races, *references):
         pair = [one.answer(name) for name in NAMES]
