@@ -499,7 +499,7 @@ def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
         ("--work nowhere", "--work must be a finished recipe's folder"),
         (
             "--cases small-50-25-4",
-            "must be base-BATCH-LENGTH-BEAM, as base-50-25-4",
+            "as base-50-25-4, or with --work base-50-test-4, but is small-50-25-4",
         ),
         ("--cases base-50-test-4", "length in base-50-test-4 must be test with --work"),
         ("--cases base-50-25", "or one of floor-float32, floor-bfloat16, training-1"),

@@ -65,7 +65,8 @@ class Case:
         if found is None:
             raise ValueError(
                 f"a case of decoding must be {models}-BATCH-LENGTH-BEAM, as "
-                f"{cls().name(models)}, but is {name}"
+                f"{cls().name(models)}, or with --work "
+                f"{cls(length=None).name(models)}, but is {name}"
             )
         tokens, size, length, beam = found.groups()
         case = cls(length=int(length) if length else None, beam=int(beam))
