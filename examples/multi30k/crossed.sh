@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Pseudo targets of teachers that have not seen the sentence (cross-fitting): two of each
+# direction, each trained on every other sentence, translate what the other was trained on.
+# As many updates as a teacher of the whole text: 16 passes over half of it.
+#
+# usage: examples/multi30k/crossed.sh WORK CROSSED
+#   WORK: of `sbnmt recipe multi30k --small --work WORK …`, whose text and dictionary it takes
+#   CROSSED: a folder; CROSSED/pseudo is for `sbnmt recipe … --pseudo CROSSED/pseudo`
+#
+# What is there already is kept: killed and repeated, it goes on.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+work=${1:?"give WORK and CROSSED, as said above"}
+crossed=${2:?"give WORK and CROSSED, as said above"}
+PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
+export OMP_NUM_THREADS=1      # two trainings side by side
+
+# as run-small.sh trains a teacher, but for --max-epoch
+train=(
+  --user-dir sbnmt_plugin --task sb_translation --arch transformer
+  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
+  --share-all-embeddings --dropout 0.1 --optimizer adam --adam-betas '(0.9, 0.98)'
+  --clip-norm 0 --lr-scheduler polynomial_decay --warmup-updates 400
+  --label-smoothing 0.1 --keep-last-epochs 1 --eval-bleu
+  --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+  --cpu --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-layers 2
+  --encoder-attention-heads 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 256
+  --decoder-layers 2 --decoder-attention-heads 4 --distributed-world-size 1
+  --lr 0.003 --max-tokens 3000 --total-num-update 1496 --max-epoch 16
+)
+search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --max-tokens 16000)
+
+mkdir -p "$crossed/logs" "$crossed/pseudo"
+for half in 0 1; do # sentences 0, 2, 4 … and 1, 3, 5 …
+  for end in en de; do
+    awk -v half="$half" 'NR % 2 != half' "$work/bpe/train.$end" >"$crossed/$half.$end"
+  done
+  [[ -d $crossed/data-$half ]] || sbnmt binarise -s en -t de \
+    --srcdict "$work/data/dict.en.txt" --joined-dictionary --workers 2 \
+    --trainpref "$crossed/$half" --validpref "$work/bpe/valid" --destdir "$crossed/data-$half"
+done
+
+# teacher HALF DIRECTION: train it on this half, translate the other
+teacher() {
+  local own=$1 other=$((1 - $1)) direction=$2 folder="$crossed/teacher-$2-$1"
+  [[ -e $folder/done ]] || fairseq-train "$crossed/data-$own" "${train[@]}" \
+    --sb-direction "$direction" --save-dir "$folder"
+  touch "$folder/done"
+  sbnmt translate "$crossed/data-$own" "${search[@]}" --sb-direction "$direction" \
+    --path "$folder/checkpoint_best.pt" --input "$crossed/$other.en" \
+    --output "$crossed/$other.$direction.tsv"
+}
+
+for direction in l2r r2l; do
+  teacher 0 $direction >"$crossed/logs/0.$direction.log" 2>&1 &
+  first=$!
+  teacher 1 $direction >"$crossed/logs/1.$direction.log" 2>&1 &
+  second=$!
+  wait $first
+  wait $second
+  # the number of a sentence in its half becomes its number in the text
+  for half in 0 1; do
+    awk -F '\t' -v OFS='\t' -v half=$half '{ $1 = 2 * $1 + half; print }' \
+      "$crossed/$half.$direction.tsv"
+  done | sort -n >"$crossed/pseudo/$direction.tsv"
+done
+cp "$work/bpe/train.en" "$crossed/pseudo/train.en"
+wc -l "$crossed"/pseudo/*.tsv
