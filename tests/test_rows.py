@@ -136,6 +136,31 @@ def test_the_papers_own_setting_is_a_row_of_every_recipe(name):
     assert is_sb == (name == "multi30k")
 
 
+def test_the_long_opponent_has_the_updates_of_three_triples():
+    folder = ROOT / "examples" / "multi30k"
+    recipe = recipes.load_recipe(folder, small=True)
+
+    def options(name):
+        (stage,) = recipes.training_stages(recipe, name)
+        limits = ("--max-epoch", "--max-update", "--total-num-update")
+        rest = {k: v for k, v in stage.options.items() if k not in limits}
+        return stage.data, rest, stage.options.get("--max-update")
+
+    *own, updates = options("transformer-pl-long")
+    *other, unlimited = options("transformer-pl")
+    assert own == other and unlimited is None
+    measured = json.loads((folder / "seeds-small.json").read_text(encoding="utf-8"))
+    best = [row for row in measured["rows"] if row["name"] == "sb-noise-shift-dropped"]
+    assert [row["updates"] for row in best] == [updates]
+
+
+def test_the_long_opponent_is_the_usual_one_where_a_recipe_limits_neither():
+    toy = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    assert recipes.same_training(toy, "transformer-pl-long") == "transformer-pl-long"
+    del toy["systems"]["transformer-pl"]
+    assert recipes.same_training(toy, "transformer-pl-long@2") == "transformer-pl@2"
+
+
 def test_a_model_that_two_rows_share_is_trained_once():
     toy = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
     assert recipes.same_training(toy, "sb-tanh-1.0") == "sb"

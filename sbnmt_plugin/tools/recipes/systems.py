@@ -313,6 +313,8 @@ SYSTEMS = {
     **PARALLEL,
     **READING,
     **SWEEP,
+    # the opponent, for as many updates as the best SB-NMT row of a recipe that says so
+    "transformer-pl-long": System("Transformer, y_g + y_pl, as many updates", "pl"),
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
