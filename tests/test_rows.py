@@ -104,6 +104,7 @@ def test_pseudo_targets_are_made_of_the_teachers_that_a_row_needs():
     assert recipes.needs_pseudo(recipe, ["teacher-l2r", "rerank"]) == []
     assert recipes.needs_pseudo(recipe, ["abd"]) == ["r2l"]
     assert recipes.needs_pseudo(recipe, ["transformer-pl"]) == ["l2r"]
+    assert recipes.needs_pseudo(recipe, ["transformer-pr"]) == ["r2l"]
     for name in "abd-two", "sb", "transformer-pl", "transformer-pl-pr":
         assert recipes.needs_pseudo(recipe, ["abd", name]) == ["l2r", "r2l"]
     needed = ["train-teacher-r2l", "pseudo-r2l"]
@@ -606,8 +607,14 @@ def test_pairs_are_gold_and_pseudo_targets(tmp_path):
     assert texts.read_lines(tmp_path / "out.de") == ["A", "Al", "C", "Cl"]
     with pytest.raises(ValueError, match="--drop-identical is for --triples"):
         call(make_triples, *words, "--pairs", "pl", "--drop-identical")
+    call(make_triples, *words[:-2], *right, "pr")  # wants no L2R teacher
+    assert texts.read_lines(tmp_path / "out.de") == ["A", "Ar", "B", "Br", "C", "Cr"]
+    with pytest.raises(ValueError, match="--pseudo-r2l must be given, but for --pairs"):
+        call(make_triples, *words, "--pairs", "pr")
+    call(make_triples, *words, *right, "pr")  # the sentences that triples have
+    assert texts.read_lines(tmp_path / "out.de") == ["A", "Ar", "C", "Cr"]
     put(tmp_path / "r2l", "0\t-1.0\tAr")
-    call(make_triples, *words, *right, "pl")  # the sentences that triples have
+    call(make_triples, *words, *right, "pl")
     assert texts.read_lines(tmp_path / "out.de") == ["A", "Al"]
 
 

@@ -3,7 +3,7 @@ r"""Build training examples from a bitext and pseudo targets: triples, or pairs.
     sbnmt triples --source text/train.en --target text/train.de \
         --pseudo-l2r pseudo/l2r.tsv --pseudo-r2l pseudo/r2l.tsv \
         --output triples/train --triples two
-    (or --triples one, three, six; --pairs pl, pl-pr, kd)
+    (or --triples one, three, six; --pairs pl, pr, pl-pr, kd)
 
 With y_g the target, y_pl and y_pr the L2R and R2L teachers' translations (what
 sbnmt translate wrote), a sentence gives (paper, section 3.4)
@@ -18,6 +18,7 @@ as (L2R text, R2L text), written to OUTPUT.SRC, OUTPUT.TGT and OUTPUT.r2l in
 natural word order.  For a Transformer with the same data,
 
     pl:     y_g, y_pl; needs no y_pr, but if it is given has the triples' sentences
+    pr:     y_g, y_pr, for an R2L one; needs no y_pl, in the same way
     pl-pr:  y_g, y_pl, y_pr
 
 are written to OUTPUT.SRC and OUTPUT.TGT, and for a model that writes all words at once
@@ -44,9 +45,9 @@ from sbnmt_plugin.tools.text import Lines, check_parallel, refuse_overwriting
 from sbnmt_plugin.tools.translations import Translations
 from sbnmt_plugin.tools.unfinished import new_file
 
-TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pl-pr", "kd")
+TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pr", "pl-pr", "kd")
 # whose pseudo targets a kind has; all others have both teachers'
-ALONE = {"one": "r2l", "pl": "l2r", "kd": "l2r"}
+ALONE = {"one": "r2l", "pl": "l2r", "pr": "r2l", "kd": "l2r"}
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
 
 
@@ -61,6 +62,7 @@ def examples_of(
         "six": list(itertools.permutations((gold, left, right), 2)),
         "kd": [(left,)],
         "pl": [(gold,), (left,)],
+        "pr": [(gold,), (right,)],
         "pl-pr": [(gold,), (left,), (right,)],
     }
     return [(source, *texts) for texts in targets[kind]]
@@ -154,12 +156,15 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
         )
     kind = args.pairs or args.triples
     only = ALONE.get(kind)
-    for direction, without in ("l2r", "--triples one"), ("r2l", "--pairs kd or pl"):
+    for direction, without in (
+        ("l2r", "--triples one and --pairs pr"),
+        ("r2l", "--pairs kd and pl"),
+    ):
         given = getattr(args, f"pseudo_{direction}") is not None
         needed = only in (None, direction)
         if needed and not given:
             raise ValueError(f"--pseudo-{direction} must be given, but for {without}")
-        if given and not needed and kind != "pl":
+        if given and not needed and kind not in ("pl", "pr"):
             option = "--pairs" if args.pairs else "--triples"
             raise ValueError(
                 f"--pseudo-{direction} is not for {option} {kind}, which has nothing "

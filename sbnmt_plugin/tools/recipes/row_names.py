@@ -22,6 +22,7 @@ RESCORED = "+rescored"  # decoded with --sb-rescore
 TWINS = ("sb-lambda0", "sb-noise-lambda0")
 RIVALS = (
     "transformer-pl",
+    "transformer-pr",
     *(name + end for name in TWINS for end in ("", RESCORED)),
 )
 

@@ -56,7 +56,7 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "environment": (dict, {}),
 }
 TRAINING_SETS = (
-    *("gold", "pl", "pl-pr", "one", "two", "three", "six"),
+    *("gold", "pl", "pr", "pl-pr", "one", "two", "three", "six"),
     *(MULTILINGUAL, KD),
 )
 DIRECTIONS = ("l2r", "r2l")
@@ -64,7 +64,7 @@ DIRECTIONS = ("l2r", "r2l")
 PSEUDO: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(TRAINING_SETS, DIRECTIONS),
     **{"": (), "gold": (), MULTILINGUAL: ()},
-    **{"one": ("r2l",), "pl": ("l2r",), KD: ("l2r",)},
+    **{"one": ("r2l",), "pl": ("l2r",), "pr": ("r2l",), KD: ("l2r",)},
 }
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 

@@ -32,8 +32,8 @@ class System:
 
     Attributes:
         title: in the table; {fusion} and {lambda} are filled in.
-        data: training set: gold, pl (y_g + y_pl), pl-pr (y_g + y_pl + y_pr), one, two
-            or six (triples a sentence), both-ways (either language into the other); ""
+        data: training set: gold, pl (y_g + y_pl), pr (y_g + y_pr), pl-pr (all three),
+            one, two or six (triples a sentence), both-ways (either language into the other); ""
             where nothing is trained.
         direction: of the model.
         family: what stands before the recipe's ``teacher_arch``; none: its
@@ -313,6 +313,8 @@ SYSTEMS = {
     **PARALLEL,
     **READING,
     **SWEEP,
+    # the opponent where the R2L direction is the better one
+    "transformer-pr": System("Transformer, R2L, y_g + y_pr", "pr", R2L),
     # the opponent, for as many updates as the best SB-NMT row of a recipe that says so
     "transformer-pl-long": System("Transformer, y_g + y_pl, as many updates", "pl"),
     # one model for both directions, where the recipe says ``teachers: one``; without
@@ -327,7 +329,8 @@ SYSTEMS = {
         continues=True,
     ),
 }
-OPPONENTS = ("transformer-pl", "transformer-pl-pr")  # with the same pseudo data
+# with the same pseudo data
+OPPONENTS = ("transformer-pl", "transformer-pl-pr", "transformer-pr")
 GROUPS = {
     "paper": list(PAPER),
     "histories": list(HISTORIES),

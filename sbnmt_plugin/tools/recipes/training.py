@@ -27,6 +27,7 @@ TRIPLES = ("one", "two", "three", "six")
 EXAMPLES = {
     "kd": "y_pl alone, a pair a sentence",
     "pl": "y_g and y_pl, a pair each",
+    "pr": "y_g and y_pr, a pair each",
     "pl-pr": "y_g, y_pl and y_pr, a pair each",
     "one": "y_g and y_pr, a triple a sentence",
     "two": "two triples a sentence",
