@@ -33,8 +33,8 @@ class System:
     Attributes:
         title: in the table; {fusion} and {lambda} are filled in.
         data: training set: gold, pl (y_g + y_pl), pr (y_g + y_pr), pl-pr (all three),
-            one, two or six (triples a sentence), both-ways (either language into the other); ""
-            where nothing is trained.
+            one, two or six (triples a sentence), both-ways (either language into the
+            other); "" where nothing is trained.
         direction: of the model.
         family: what stands before the recipe's ``teacher_arch``; none: its
             ``teacher_arch``, or for both directions ``sb_arch``.
