@@ -77,7 +77,7 @@ def test_every_sentence_is_translated_by_a_teacher_that_has_not_seen_it(tmp_path
     ("right", "wrong", "finds"),
     [
         ("other=$((1 - $1))", "other=$1", "seen"),
-        ("2 * $1 + half", "2 * $1 + 1 - half", "1\t-1.5\tsentence 0 new"),
+        ("+ 2 * half", "+ 2 - 2 * half", "2\t-1.5\tsentence 0 new"),
     ],
 )
 def test_another_script_would_be_found(right, wrong, finds, tmp_path):

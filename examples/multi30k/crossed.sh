@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Pseudo targets of teachers that have not seen the sentence (cross-fitting): two of each
-# direction, each trained on every other sentence, translate what the other was trained on.
-# As many updates as a teacher of the whole text: 16 passes over half of it.
+# direction, each trained on one half of the text, translate the half of the other.
+# As many updates as a teacher of the whole text: 16 passes over half of it.  The lines of
+# this text are short and long by turns, so a half takes two lines, and leaves two.
 #
 # usage: examples/multi30k/crossed.sh WORK CROSSED
-#   WORK: of `sbnmt recipe multi30k --small --work WORK …`, whose text and dictionary it takes
+#   WORK: of `sbnmt recipe multi30k --small --work WORK …`, for its text and dictionary
 #   CROSSED: a folder; CROSSED/pseudo is for `sbnmt recipe … --pseudo CROSSED/pseudo`
 #
 # What is there already is kept: killed and repeated, it goes on.
@@ -33,13 +34,15 @@ train=(
 search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --max-tokens 16000)
 
 mkdir -p "$crossed/logs" "$crossed/pseudo"
-for half in 0 1; do # sentences 0, 2, 4 … and 1, 3, 5 …
+for half in 0 1; do # sentences 0, 1, 4, 5, 8 … and 2, 3, 6, 7, 10 …
   for end in en de; do
-    awk -v half="$half" 'NR % 2 != half' "$work/bpe/train.$end" >"$crossed/$half.$end"
+    awk -v half="$half" 'int((NR - 1) / 2) % 2 == half' \
+      "$work/bpe/train.$end" >"$crossed/$half.$end"
   done
   [[ -d $crossed/data-$half ]] || sbnmt binarise -s en -t de \
     --srcdict "$work/data/dict.en.txt" --joined-dictionary --workers 2 \
-    --trainpref "$crossed/$half" --validpref "$work/bpe/valid" --destdir "$crossed/data-$half"
+    --trainpref "$crossed/$half" --validpref "$work/bpe/valid" \
+    --destdir "$crossed/data-$half"
 done
 
 # teacher HALF DIRECTION: train it on this half, translate the other
@@ -62,7 +65,7 @@ for direction in l2r r2l; do
   wait $second
   # the number of a sentence in its half becomes its number in the text
   for half in 0 1; do
-    awk -F '\t' -v OFS='\t' -v half=$half '{ $1 = 2 * $1 + half; print }' \
+    awk -F '\t' -v OFS='\t' -v half=$half '{ $1 = 2 * $1 - $1 % 2 + 2 * half; print }' \
       "$crossed/$half.$direction.tsv"
   done | sort -n >"$crossed/pseudo/$direction.tsv"
 done
