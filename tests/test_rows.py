@@ -137,7 +137,8 @@ def test_the_papers_own_setting_is_a_row_of_every_recipe(name):
     assert is_sb == (name == "multi30k")
 
 
-def test_the_long_opponent_has_the_updates_of_three_triples():
+@pytest.mark.parametrize("name", ["transformer-pl", "sb-lambda0"])
+def test_long_rows_have_the_updates_of_three_triples(name):
     folder = ROOT / "examples" / "multi30k"
     recipe = recipes.load_recipe(folder, small=True)
 
@@ -147,8 +148,8 @@ def test_the_long_opponent_has_the_updates_of_three_triples():
         rest = {k: v for k, v in stage.options.items() if k not in limits}
         return stage.data, rest, stage.options.get("--max-update")
 
-    *own, updates = options("transformer-pl-long")
-    *other, unlimited = options("transformer-pl")
+    *own, updates = options(f"{name}-long")
+    *other, unlimited = options(name)
     assert own == other and unlimited is None
     measured = json.loads((folder / "seeds-small.json").read_text(encoding="utf-8"))
     best = [row for row in measured["rows"] if row["name"] == "sb-noise-shift-dropped"]

@@ -315,8 +315,14 @@ SYSTEMS = {
     **SWEEP,
     # the opponent where the R2L direction is the better one
     "transformer-pr": System("Transformer, R2L, y_g + y_pr", "pr", R2L),
-    # the opponent, for as many updates as the best SB-NMT row of a recipe that says so
+    # for as many updates as a row of three triples, where a recipe says so
     "transformer-pl-long": System("Transformer, y_g + y_pl, as many updates", "pl"),
+    "sb-lambda0-long": System(
+        "SB-NMT, λ = 0, two triples, as many updates",
+        "two",
+        BOTH,
+        options=NO_INTERACTION,
+    ),
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
