@@ -204,9 +204,9 @@ def test_rows_without_interaction_are_not_searched_again_without_it():
         name for name, row in systems.SYSTEMS.items() if row.direction == systems.BOTH
     ]
     alone = {name for name in both if not row_names.interacts(name)}
-    named = {name for name in both if name.endswith("lambda0")}
-    assert alone == named | {"teacher-both", "sb-lambda0-finetuned"}
-    assert {"sb-same-lambda0", "sb-noise-lambda0"} <= named
+    named = {name for name in both if "lambda0" in name}
+    assert alone == named | {"teacher-both"}
+    assert {"sb-same-lambda0", "sb-noise-lambda0", "sb-lambda0-long"} <= named
 
 
 @pytest.mark.parametrize("name", ["sbb", "sb@x", "", "sb@", "sb@²"])
