@@ -17,20 +17,10 @@ crossed=${2:?"give WORK and CROSSED, as said above"}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 export OMP_NUM_THREADS=1      # two trainings side by side
 
-# as run-small.sh trains a teacher, but for --max-epoch
-train=(
-  --user-dir sbnmt_plugin --task sb_translation --arch transformer
-  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
-  --share-all-embeddings --dropout 0.1 --optimizer adam --adam-betas '(0.9, 0.98)'
-  --clip-norm 0 --lr-scheduler polynomial_decay --warmup-updates 400
-  --label-smoothing 0.1 --keep-last-epochs 1 --eval-bleu
-  --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
-  --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
-  --cpu --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-layers 2
-  --encoder-attention-heads 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 256
-  --decoder-layers 2 --decoder-attention-heads 4 --distributed-world-size 1
-  --lr 0.003 --max-tokens 3000 --total-num-update 1496 --max-epoch 16
-)
+# a teacher's options are those of run-small.sh; of --max-epoch, the last one counts
+eval "$(sed -n '/^train=($/,/^)$/p; /^transformer=($/,/^)$/p' \
+  examples/multi30k/run-small.sh)"
+train=("${transformer[@]:?}" --total-num-update 1496 --max-epoch 16)
 search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --max-tokens 16000)
 
 mkdir -p "$crossed/logs" "$crossed/pseudo"
