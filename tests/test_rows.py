@@ -137,9 +137,25 @@ def test_the_papers_own_setting_is_a_row_of_every_recipe(name):
     assert is_sb == (name == "multi30k")
 
 
-@pytest.mark.parametrize("name", ["transformer-pl", "sb-lambda0"])
-def test_long_rows_have_the_updates_of_three_triples(name):
-    folder = ROOT / "examples" / "multi30k"
+@pytest.mark.parametrize(
+    ("folder", "table", "longest"),
+    [
+        ("multi30k", "seeds-small.json", "sb-noise-shift-dropped"),
+        ("techdocs_zh_en", "small.json", "sb-noise-lambda0"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "long"),
+    [
+        ("teacher-l2r", "transformer-long"),
+        ("transformer-pl", "transformer-pl-long"),
+        ("sb-lambda0", "sb-lambda0-long"),
+    ],
+)
+def test_long_rows_have_the_updates_of_three_triples(
+    name, long, folder, table, longest
+):
+    folder = ROOT / "examples" / folder
     recipe = recipes.load_recipe(folder, small=True)
 
     def options(name):
@@ -148,12 +164,12 @@ def test_long_rows_have_the_updates_of_three_triples(name):
         rest = {k: v for k, v in stage.options.items() if k not in limits}
         return stage.data, rest, stage.options.get("--max-update")
 
-    *own, updates = options(f"{name}-long")
+    *own, updates = options(long)
     *other, unlimited = options(name)
     assert own == other and unlimited is None
-    measured = json.loads((folder / "seeds-small.json").read_text(encoding="utf-8"))
-    best = [row for row in measured["rows"] if row["name"] == "sb-noise-shift-dropped"]
-    assert [row["updates"] for row in best] == [updates]
+    measured = json.loads((folder / table).read_text(encoding="utf-8"))
+    rows = [row for row in measured["rows"] if row["name"] == longest]
+    assert [row["updates"] for row in rows] == [updates]
 
 
 def test_the_long_opponent_is_the_usual_one_where_a_recipe_limits_neither():

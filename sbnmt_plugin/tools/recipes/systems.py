@@ -316,6 +316,7 @@ SYSTEMS = {
     # the opponent where the R2L direction is the better one
     "transformer-pr": System("Transformer, R2L, y_g + y_pr", "pr", R2L),
     # for as many updates as a row of three triples, where a recipe says so
+    "transformer-long": System("Transformer, L2R, as many updates", "gold"),
     "transformer-pl-long": System("Transformer, y_g + y_pl, as many updates", "pl"),
     "sb-lambda0-long": System(
         "SB-NMT, λ = 0, two triples, as many updates",
