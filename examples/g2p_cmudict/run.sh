@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Make the results table of g2p_cmudict from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, teacher-both, transformer-pl, sb-lambda0, sb.
+# Its rows: teacher-l2r, teacher-r2l, teacher-both, transformer-pl, transformer-pr,
+# sb-lambda0, sb-lambda0+rescored, sb, sb+rescored.
 #
 # usage: examples/g2p_cmudict/run.sh [WORK]
 #   WORK: a new folder (default: work/g2p_cmudict)
@@ -146,6 +147,33 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.
 sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
   --output "$work/results/transformer-pl.json"
 
+# Join gold text and pseudo targets: y_g and y_pr, a pair each
+sbnmt triples --source "$work/text/train.letters" --target "$work/text/train.phonemes" \
+  --pseudo-r2l "$work/pseudo/r2l.tsv" --output "$work/examples/pr/train" --pairs pr
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s letters -t phonemes --destdir "$work/data-pr" \
+  --trainpref "$work/examples/pr/train" --validpref "$work/text/valid" \
+  --testpref "$work/text/test" --workers 2 --srcdict "$work/data/dict.letters.txt" \
+  --tgtdict "$work/data/dict.phonemes.txt"
+
+# Train transformer-pr: Transformer, R2L, y_g + y_pr
+fairseq-train "$work/data-pr" "${transformer[@]}" --save-dir "$work/transformer-pr" \
+  --sb-direction r2l --total-num-update 15580
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/transformer-pr/model.pt"
+
+# Translate the test set with transformer-pr
+fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pr/model.pt" \
+  --sb-direction r2l --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/transformer-pr.jsonl" \
+  --results-path "$work/results/transformer-pr.generate"
+
+# Score transformer-pr
+sbnmt evaluate "$work/results/transformer-pr.generate" "${score[@]}" \
+  --output "$work/results/transformer-pr.json"
+
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/text/train.letters" --target "$work/text/train.phonemes" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
@@ -189,6 +217,28 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
 # Score sb
 sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
   --records "$work/results/sb.jsonl" --output "$work/results/sb.json"
+
+# Translate the test set with sb-lambda0+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
+  --results-path "$work/results/sb-lambda0+rescored.generate"
+
+# Score sb-lambda0+rescored
+sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0+rescored.jsonl" \
+  --output "$work/results/sb-lambda0+rescored.json"
+
+# Translate the test set with sb+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb+rescored.jsonl" \
+  --results-path "$work/results/sb+rescored.generate"
+
+# Score sb+rescored
+sbnmt evaluate "$work/results/sb+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb+rescored.jsonl" \
+  --output "$work/results/sb+rescored.json"
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \

@@ -17,8 +17,8 @@ crossed=${2:?"give WORK and CROSSED, as said above"}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 export OMP_NUM_THREADS=1      # two trainings side by side
 
-# a teacher's options are those of run-small.sh; of --max-epoch, the last one counts
-eval "$(sed -n '/^train=($/,/^)$/p; /^transformer=($/,/^)$/p' \
+# a teacher's options are those of run-small.sh; the last --max-epoch counts
+eval "$(sed -n '/^train=($/,/^)$/p; /^transformer=($/,/^)$/p; /^transformer=(.*)$/p' \
   examples/multi30k/run-small.sh)"
 train=("${transformer[@]:?}" --total-num-update 1496 --max-epoch 16)
 search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --max-tokens 16000)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make the results table of multi30k-small from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, sb-lambda0,
-# sb-lambda0+rescored, sb-staged, sb-staged+rescored.
+# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl-long, sb-lambda0-long,
+# sb-lambda0-long+rescored, sb-noise-shift-dropped, sb-noise-shift-dropped+rescored.
 #
 # usage: examples/multi30k/run-small.sh WORK DATA
 #   WORK: a new folder (default: work/multi30k-small)
@@ -24,7 +24,7 @@ train=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
   --share-all-embeddings --dropout 0.1 --optimizer adam --adam-betas '(0.9, 0.98)'
-  --clip-norm 0 --lr-scheduler polynomial_decay --warmup-updates 400
+  --clip-norm 0 --lr 0.003 --lr-scheduler polynomial_decay --warmup-updates 400
   --label-smoothing 0.1 --keep-last-epochs 1 --eval-bleu
   --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
@@ -34,9 +34,7 @@ train=(
 )
 
 # and those of transformer
-transformer=(
-  "${train[@]}" --arch transformer --lr 0.003 --max-tokens 3000 --max-epoch 8
-)
+transformer=("${train[@]}" --arch transformer --max-tokens 3000)
 
 # and those of sb_transformer
 sb_transformer=(
@@ -77,7 +75,7 @@ sbnmt binarise -s en -t de --destdir "$work/data" --trainpref "$work/bpe/train" 
 
 # Train teacher-l2r: Transformer, L2R
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-l2r" \
-  --sb-direction l2r --total-num-update 1496
+  --sb-direction l2r --total-num-update 1496 --max-epoch 8
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
@@ -89,7 +87,7 @@ sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" 
 
 # Train teacher-r2l: Transformer, R2L
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-r2l" \
-  --sb-direction r2l --total-num-update 1496
+  --sb-direction r2l --total-num-update 1496 --max-epoch 8
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
@@ -138,22 +136,24 @@ sbnmt binarise -s en -t de --destdir "$work/data-pl" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
   --joined-dictionary
 
-# Train transformer-pl: Transformer, y_g + y_pl
-fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
-  --sb-direction l2r --total-num-update 2960
+# Train transformer-pl-long: Transformer, y_g + y_pl, as many updates
+fairseq-train "$work/data-pl" "${transformer[@]}" \
+  --save-dir "$work/transformer-pl-long" --sb-direction l2r --max-update 5748 \
+  --total-num-update 5748
 
 # Its best checkpoint is the model
-ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
+ln -sf checkpoint_best.pt "$work/transformer-pl-long/model.pt"
 
-# Translate the test set with transformer-pl
-fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.pt" \
-  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/transformer-pl.jsonl" \
-  --results-path "$work/results/transformer-pl.generate"
+# Translate the test set with transformer-pl-long
+fairseq-generate "$work/data" "${search[@]}" \
+  --path "$work/transformer-pl-long/model.pt" --sb-direction l2r --gen-subset test \
+  --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/transformer-pl-long.jsonl" \
+  --results-path "$work/results/transformer-pl-long.generate"
 
-# Score transformer-pl
-sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
-  --output "$work/results/transformer-pl.json"
+# Score transformer-pl-long
+sbnmt evaluate "$work/results/transformer-pl-long.generate" "${score[@]}" \
+  --output "$work/results/transformer-pl-long.json"
 
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
@@ -166,75 +166,90 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
   --joined-dictionary
 
-# Train sb-lambda0: SB-NMT, λ = 0, two triples
-fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0 --lr 0.003 --total-num-update 3930 --max-epoch 8
+# Train sb-lambda0-long: SB-NMT, λ = 0, two triples, as many updates
+fairseq-train "$work/data-two" "${sb_transformer[@]}" \
+  --save-dir "$work/sb-lambda0-long" --sb-lambda 0 --max-update 5748 \
+  --total-num-update 5748
 
 # Its best checkpoint is the model
-ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
+ln -sf checkpoint_best.pt "$work/sb-lambda0-long/model.pt"
 
-# Translate the test set with sb-lambda0
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+# Translate the test set with sb-lambda0-long
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0-long/model.pt" \
   --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-lambda0.jsonl" \
-  --results-path "$work/results/sb-lambda0.generate"
+  --sb-records "$work/results/sb-lambda0-long.jsonl" \
+  --results-path "$work/results/sb-lambda0-long.generate"
 
-# Score sb-lambda0
-sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
-  --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
+# Score sb-lambda0-long
+sbnmt evaluate "$work/results/sb-lambda0-long.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0-long.jsonl" \
+  --output "$work/results/sb-lambda0-long.json"
 
-# Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples; stage 1, gold
-fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-staged/stage-1" \
-  --sb-lambda 1 --lr 0.003 --total-num-update 1960 --max-epoch 4 --sb-future-dropout 0
+# Join gold text and pseudo targets: two triples a sentence, and gold text twice
+sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/three/train" --triples three
 
-# Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples
-fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-staged" \
-  --finetune-from-model "$work/sb-staged/stage-1/checkpoint_last.pt" --sb-lambda 1 \
-  --lr 0.002 --total-num-update 2950 --max-epoch 6 --sb-future-dropout 0
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s en -t de --destdir "$work/data-three" \
+  --trainpref "$work/examples/three/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
+  --joined-dictionary
+
+# Train sb-noise-shift-dropped: SB-NMT, λ = 1, three triples, noise, future shifted,
+# half of the partners dropped
+fairseq-train "$work/data-three" "${sb_transformer[@]}" \
+  --save-dir "$work/sb-noise-shift-dropped" --sb-lambda 1 --total-num-update 5890 \
+  --max-epoch 8 --sb-future-dropout 0 --sb-partner-noise 0.5 --sb-future-shift \
+  --sb-partner-dropout 0.5
 
 # Its best checkpoint is the model
-ln -sf checkpoint_best.pt "$work/sb-staged/model.pt"
+ln -sf checkpoint_best.pt "$work/sb-noise-shift-dropped/model.pt"
 
-# Translate the test set with sb-staged
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-staged.jsonl" \
-  --results-path "$work/results/sb-staged.generate"
+# Translate the test set with sb-noise-shift-dropped
+fairseq-generate "$work/data" "${search[@]}" \
+  --path "$work/sb-noise-shift-dropped/model.pt" --gen-subset test --max-tokens 4000 \
+  --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-noise-shift-dropped.jsonl" \
+  --results-path "$work/results/sb-noise-shift-dropped.generate"
 
-# Score sb-staged
-sbnmt evaluate "$work/results/sb-staged.generate" "${score[@]}" \
-  --records "$work/results/sb-staged.jsonl" --output "$work/results/sb-staged.json"
+# Score sb-noise-shift-dropped
+sbnmt evaluate "$work/results/sb-noise-shift-dropped.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-shift-dropped.jsonl" \
+  --output "$work/results/sb-noise-shift-dropped.json"
 
-# Translate the test set with sb-lambda0+rescored
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+# Translate the test set with sb-lambda0-long+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0-long/model.pt" \
   --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
-  --results-path "$work/results/sb-lambda0+rescored.generate"
+  --task sb_translation --sb-records "$work/results/sb-lambda0-long+rescored.jsonl" \
+  --results-path "$work/results/sb-lambda0-long+rescored.generate"
 
-# Score sb-lambda0+rescored
-sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
-  --records "$work/results/sb-lambda0+rescored.jsonl" \
-  --output "$work/results/sb-lambda0+rescored.json"
+# Score sb-lambda0-long+rescored
+sbnmt evaluate "$work/results/sb-lambda0-long+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0-long+rescored.jsonl" \
+  --output "$work/results/sb-lambda0-long+rescored.json"
 
-# Translate the test set with sb-staged+rescored
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-staged+rescored.jsonl" \
-  --results-path "$work/results/sb-staged+rescored.generate"
+# Translate the test set with sb-noise-shift-dropped+rescored
+fairseq-generate "$work/data" "${search[@]}" \
+  --path "$work/sb-noise-shift-dropped/model.pt" --gen-subset test --max-tokens 4000 \
+  --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-noise-shift-dropped+rescored.jsonl" \
+  --results-path "$work/results/sb-noise-shift-dropped+rescored.generate"
 
-# Score sb-staged+rescored
-sbnmt evaluate "$work/results/sb-staged+rescored.generate" "${score[@]}" \
-  --records "$work/results/sb-staged+rescored.jsonl" \
-  --output "$work/results/sb-staged+rescored.json"
+# Score sb-noise-shift-dropped+rescored
+sbnmt evaluate "$work/results/sb-noise-shift-dropped+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-shift-dropped+rescored.jsonl" \
+  --output "$work/results/sb-noise-shift-dropped+rescored.json"
 
-# What the interaction is worth to sb-staged in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
-  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-staged.json"
+# What the interaction is worth to sb-noise-shift-dropped in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" \
+  --path "$work/sb-noise-shift-dropped/model.pt" --input "$work/bpe/test.en" \
+  --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-noise-shift-dropped.json"
 
-# How much the streams of sb-staged read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-staged/model.pt" --max-tokens 4000 \
-  --cpu --json "$work/results/reading/sb-staged.json"
+# How much the streams of sb-noise-shift-dropped read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-noise-shift-dropped/model.pt" \
+  --max-tokens 4000 --cpu --json "$work/results/reading/sb-noise-shift-dropped.json"
 
 # The table
 sbnmt table --recipe examples/multi30k --small --work "$work"

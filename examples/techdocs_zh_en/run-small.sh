@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Make the results table of techdocs_zh_en-small from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, sb-lambda0,
-# sb-lambda0+rescored, sb-same, sb-same+rescored.
+# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-long, transformer-pl-long,
+# sb-lambda0-long, sb-lambda0-long+rescored, sb-noise-lambda0,
+# sb-noise-lambda0+rescored.
 #
 # usage: examples/techdocs_zh_en/run-small.sh WORK DATA
 #   WORK: a new folder (default: work/techdocs_zh_en-small)
@@ -38,8 +39,8 @@ transformer=("${train[@]}" --arch transformer --max-tokens 3000)
 
 # and those of sb_transformer
 sb_transformer=(
-  "${train[@]}" --arch sb_transformer --sb-fusion tanh --max-tokens 6000
-  --total-num-update 3060 --max-epoch 4 --sb-probe 500
+  "${train[@]}" --arch sb_transformer --sb-fusion tanh --sb-lambda 0 --max-tokens 6000
+  --sb-probe 500
 )
 
 # what all searches share
@@ -128,6 +129,23 @@ sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
 sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
   --output "$work/results/rerank.json"
 
+# Train transformer-long: Transformer, L2R, as many updates
+fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/transformer-long" \
+  --sb-direction l2r --max-update 5668 --total-num-update 5668
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/transformer-long/model.pt"
+
+# Translate the test set with transformer-long
+fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-long/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/transformer-long.jsonl" \
+  --results-path "$work/results/transformer-long.generate"
+
+# Score transformer-long
+sbnmt evaluate "$work/results/transformer-long.generate" "${score[@]}" \
+  --output "$work/results/transformer-long.json"
+
 # Join gold text and pseudo targets: y_g and y_pl, a pair each
 sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --output "$work/examples/pl/train" --pairs pl
@@ -138,22 +156,24 @@ sbnmt binarise -s zh -t en --destdir "$work/data-pl" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
   --joined-dictionary
 
-# Train transformer-pl: Transformer, y_g + y_pl
-fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
-  --sb-direction l2r --total-num-update 2311 --max-epoch 4
+# Train transformer-pl-long: Transformer, y_g + y_pl, as many updates
+fairseq-train "$work/data-pl" "${transformer[@]}" \
+  --save-dir "$work/transformer-pl-long" --sb-direction l2r --max-update 5668 \
+  --total-num-update 5668
 
 # Its best checkpoint is the model
-ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
+ln -sf checkpoint_best.pt "$work/transformer-pl-long/model.pt"
 
-# Translate the test set with transformer-pl
-fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.pt" \
-  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/transformer-pl.jsonl" \
-  --results-path "$work/results/transformer-pl.generate"
+# Translate the test set with transformer-pl-long
+fairseq-generate "$work/data" "${search[@]}" \
+  --path "$work/transformer-pl-long/model.pt" --sb-direction l2r --gen-subset test \
+  --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/transformer-pl-long.jsonl" \
+  --results-path "$work/results/transformer-pl-long.generate"
 
-# Score transformer-pl
-sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
-  --output "$work/results/transformer-pl.json"
+# Score transformer-pl-long
+sbnmt evaluate "$work/results/transformer-pl-long.generate" "${score[@]}" \
+  --output "$work/results/transformer-pl-long.json"
 
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
@@ -166,71 +186,75 @@ sbnmt binarise -s zh -t en --destdir "$work/data-two" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
   --joined-dictionary
 
-# Train sb-lambda0: SB-NMT, λ = 0, two triples
-fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0
+# Train sb-lambda0-long: SB-NMT, λ = 0, two triples, as many updates
+fairseq-train "$work/data-two" "${sb_transformer[@]}" \
+  --save-dir "$work/sb-lambda0-long" --max-update 5668 --total-num-update 5668
 
 # Its best checkpoint is the model
-ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
+ln -sf checkpoint_best.pt "$work/sb-lambda0-long/model.pt"
 
-# Translate the test set with sb-lambda0
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+# Translate the test set with sb-lambda0-long
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0-long/model.pt" \
   --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-lambda0.jsonl" \
-  --results-path "$work/results/sb-lambda0.generate"
+  --sb-records "$work/results/sb-lambda0-long.jsonl" \
+  --results-path "$work/results/sb-lambda0-long.generate"
 
-# Score sb-lambda0
-sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
-  --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
+# Score sb-lambda0-long
+sbnmt evaluate "$work/results/sb-lambda0-long.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0-long.jsonl" \
+  --output "$work/results/sb-lambda0-long.json"
 
-# Train sb-same: SB-NMT, λ = 1, two triples, half of the partners dropped, a third with
-# one text
-fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-same" \
-  --sb-lambda 1 --sb-future-dropout 0 --sb-partner-dropout 0.5 --sb-same-text 0.33
+# Join gold text and pseudo targets: two triples a sentence, and gold text twice
+sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
+  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
+  --output "$work/examples/three/train" --triples three
+
+# Binarise them, with the gold text's dictionaries
+sbnmt binarise -s zh -t en --destdir "$work/data-three" \
+  --trainpref "$work/examples/three/train" --validpref "$work/bpe/valid" \
+  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
+  --joined-dictionary
+
+# Train sb-noise-lambda0: SB-NMT, λ = 0, three triples, noise
+fairseq-train "$work/data-three" "${sb_transformer[@]}" \
+  --save-dir "$work/sb-noise-lambda0" --total-num-update 4590 --max-epoch 4 \
+  --sb-partner-noise 0.5
 
 # Its best checkpoint is the model
-ln -sf checkpoint_best.pt "$work/sb-same/model.pt"
+ln -sf checkpoint_best.pt "$work/sb-noise-lambda0/model.pt"
 
-# Translate the test set with sb-same
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-same/model.pt" \
+# Translate the test set with sb-noise-lambda0
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-noise-lambda0/model.pt" \
   --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-same.jsonl" \
-  --results-path "$work/results/sb-same.generate"
+  --sb-records "$work/results/sb-noise-lambda0.jsonl" \
+  --results-path "$work/results/sb-noise-lambda0.generate"
 
-# Score sb-same
-sbnmt evaluate "$work/results/sb-same.generate" "${score[@]}" \
-  --records "$work/results/sb-same.jsonl" --output "$work/results/sb-same.json"
+# Score sb-noise-lambda0
+sbnmt evaluate "$work/results/sb-noise-lambda0.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-lambda0.jsonl" \
+  --output "$work/results/sb-noise-lambda0.json"
 
-# Translate the test set with sb-lambda0+rescored
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+# Translate the test set with sb-lambda0-long+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0-long/model.pt" \
   --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
-  --results-path "$work/results/sb-lambda0+rescored.generate"
+  --task sb_translation --sb-records "$work/results/sb-lambda0-long+rescored.jsonl" \
+  --results-path "$work/results/sb-lambda0-long+rescored.generate"
 
-# Score sb-lambda0+rescored
-sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
-  --records "$work/results/sb-lambda0+rescored.jsonl" \
-  --output "$work/results/sb-lambda0+rescored.json"
+# Score sb-lambda0-long+rescored
+sbnmt evaluate "$work/results/sb-lambda0-long+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0-long+rescored.jsonl" \
+  --output "$work/results/sb-lambda0-long+rescored.json"
 
-# Translate the test set with sb-same+rescored
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-same/model.pt" \
+# Translate the test set with sb-noise-lambda0+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-noise-lambda0/model.pt" \
   --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-same+rescored.jsonl" \
-  --results-path "$work/results/sb-same+rescored.generate"
+  --task sb_translation --sb-records "$work/results/sb-noise-lambda0+rescored.jsonl" \
+  --results-path "$work/results/sb-noise-lambda0+rescored.generate"
 
-# Score sb-same+rescored
-sbnmt evaluate "$work/results/sb-same+rescored.generate" "${score[@]}" \
-  --records "$work/results/sb-same+rescored.jsonl" \
-  --output "$work/results/sb-same+rescored.json"
-
-# What the interaction is worth to sb-same in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-same/model.pt" \
-  --input "$work/bpe/test.zh" --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-same.json" --lowercase
-
-# How much the streams of sb-same read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-same/model.pt" --max-tokens 4000 \
-  --cpu --json "$work/results/reading/sb-same.json"
+# Score sb-noise-lambda0+rescored
+sbnmt evaluate "$work/results/sb-noise-lambda0+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-lambda0+rescored.jsonl" \
+  --output "$work/results/sb-noise-lambda0+rescored.json"
 
 # The table
 sbnmt table --recipe examples/techdocs_zh_en --small --work "$work"

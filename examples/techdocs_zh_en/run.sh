@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Make the results table of techdocs_zh_en from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, transformer-pl, transformer-pl-pr, rnmt, rerank,
-# abd, abd-two, sb-lambda0, sb, sb-six, sb-finetuned.
+# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, sb-lambda0,
+# sb-lambda0+rescored, sb, sb+rescored, sb-staged, sb-staged+rescored, sb-noise-lambda0,
+# sb-noise-lambda0+rescored, sb-noise-shift-dropped, sb-noise-shift-dropped+rescored.
 #
 # usage: examples/techdocs_zh_en/run.sh WORK DATA
 #   WORK: a new folder (default: work/techdocs_zh_en)
@@ -20,10 +21,10 @@ PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 # what all trainings share; one process trains (several: `sbnmt train --help`)
 train=(
   --user-dir sbnmt_plugin --task sb_translation
-  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1 --dropout 0.3
-  --weight-decay 0.0001 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0.0005
-  --lr-scheduler inverse_sqrt --label-smoothing 0.1 --update-freq 1 --keep-last-epochs 5
-  --eval-bleu
+  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
+  --share-all-embeddings --dropout 0.3 --weight-decay 0.0001 --optimizer adam
+  --adam-betas '(0.9, 0.98)' --clip-norm 0 --lr 0.0005 --lr-scheduler inverse_sqrt
+  --label-smoothing 0.1 --update-freq 1 --keep-last-epochs 5 --eval-bleu
   --eval-bleu-args '{"beam": 4, "lenpen": 0.6, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
   --fp16 --distributed-world-size 1
@@ -31,20 +32,14 @@ train=(
 
 # and those of transformer_iwslt_de_en
 transformer_iwslt_de_en=(
-  "${train[@]}" --arch transformer_iwslt_de_en --share-all-embeddings --clip-norm 0
-  --warmup-updates 2000 --max-tokens 16384 --max-update 8000
-)
-
-# and those of abd_transformer_iwslt_de_en
-abd_transformer_iwslt_de_en=(
-  "${train[@]}" --arch abd_transformer_iwslt_de_en --share-all-embeddings --clip-norm 0
-  --warmup-updates 2000 --max-tokens 32768 --max-update 8000
+  "${train[@]}" --arch transformer_iwslt_de_en --warmup-updates 2000 --max-tokens 16384
+  --max-update 8000
 )
 
 # and those of sb_transformer_iwslt_de_en
 sb_transformer_iwslt_de_en=(
-  "${train[@]}" --arch sb_transformer_iwslt_de_en --sb-fusion tanh
-  --share-all-embeddings --clip-norm 0 --max-tokens 32768
+  "${train[@]}" --arch sb_transformer_iwslt_de_en --sb-fusion tanh --max-tokens 32768
+  --sb-probe 500
 )
 
 # what all searches share
@@ -125,6 +120,15 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt"
 sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
   --output "$work/results/teacher-r2l.json"
 
+# Translate the test set with both teachers together
+sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
+  --r2l "$work/teacher-r2l/model.pt" --max-tokens 4000 --beam 10 \
+  --input "$work/bpe/test.zh" --output "$work/results/rerank.tsv"
+
+# Score rerank
+sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
+  --output "$work/results/rerank.json"
+
 # Join gold text and pseudo targets: y_g and y_pl, a pair each
 sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --output "$work/examples/pl/train" --pairs pl
@@ -153,89 +157,6 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.
 sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
   --output "$work/results/transformer-pl.json"
 
-# Join gold text and pseudo targets: y_g, y_pl and y_pr, a pair each
-sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
-  --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
-  --output "$work/examples/pl-pr/train" --pairs pl-pr
-
-# Binarise them, with the gold text's dictionaries
-sbnmt binarise -s zh -t en --destdir "$work/data-pl-pr" \
-  --trainpref "$work/examples/pl-pr/train" --validpref "$work/bpe/valid" \
-  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
-  --joined-dictionary
-
-# Train transformer-pl-pr: Transformer, y_g + y_pl + y_pr
-fairseq-train "$work/data-pl-pr" "${transformer_iwslt_de_en[@]}" \
-  --save-dir "$work/transformer-pl-pr" --sb-direction l2r
-
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/transformer-pl-pr/model.pt" --last 5 \
-  --or-fewer "$work/transformer-pl-pr"
-
-# Translate the test set with transformer-pl-pr
-fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl-pr/model.pt" \
-  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/transformer-pl-pr.jsonl" \
-  --results-path "$work/results/transformer-pl-pr.generate"
-
-# Score transformer-pl-pr
-sbnmt evaluate "$work/results/transformer-pl-pr.generate" "${score[@]}" \
-  --output "$work/results/transformer-pl-pr.json"
-
-# Train rnmt: RNMT
-fairseq-train "$work/data" "${train[@]}" --save-dir "$work/rnmt" \
-  --arch lstm_luong_wmt_en_de --sb-direction l2r --clip-norm 5 --warmup-updates 2000 \
-  --max-tokens 16384 --max-update 8000
-
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/rnmt/model.pt" --last 5 --or-fewer "$work/rnmt"
-
-# Translate the test set with rnmt
-fairseq-generate "$work/data" "${search[@]}" --path "$work/rnmt/model.pt" \
-  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/rnmt.jsonl" \
-  --results-path "$work/results/rnmt.generate"
-
-# Score rnmt
-sbnmt evaluate "$work/results/rnmt.generate" "${score[@]}" \
-  --output "$work/results/rnmt.json"
-
-# Translate the test set with both teachers together
-sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
-  --r2l "$work/teacher-r2l/model.pt" --max-tokens 4000 --beam 10 \
-  --input "$work/bpe/test.zh" --output "$work/results/rerank.tsv"
-
-# Score rerank
-sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
-  --output "$work/results/rerank.json"
-
-# Join gold text and pseudo targets: y_g and y_pr, a triple a sentence
-sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
-  --pseudo-r2l "$work/pseudo/r2l.tsv" --output "$work/examples/one/train" \
-  --triples one
-
-# Binarise them, with the gold text's dictionaries
-sbnmt binarise -s zh -t en --destdir "$work/data-one" \
-  --trainpref "$work/examples/one/train" --validpref "$work/bpe/valid" \
-  --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
-  --joined-dictionary
-
-# Train abd: ABD-NMT, one triple
-fairseq-train "$work/data-one" "${abd_transformer_iwslt_de_en[@]}" \
-  --save-dir "$work/abd"
-
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/abd/model.pt" --last 5 --or-fewer "$work/abd"
-
-# Translate the test set with abd
-fairseq-generate "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/abd.jsonl" --results-path "$work/results/abd.generate"
-
-# Score abd
-sbnmt evaluate "$work/results/abd.generate" "${score[@]}" \
-  --output "$work/results/abd.json"
-
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
@@ -246,23 +167,6 @@ sbnmt binarise -s zh -t en --destdir "$work/data-two" \
   --trainpref "$work/examples/two/train" --validpref "$work/bpe/valid" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
   --joined-dictionary
-
-# Train abd-two: ABD-NMT, two triples
-fairseq-train "$work/data-two" "${abd_transformer_iwslt_de_en[@]}" \
-  --save-dir "$work/abd-two"
-
-# The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/abd-two/model.pt" --last 5 --or-fewer "$work/abd-two"
-
-# Translate the test set with abd-two
-fairseq-generate "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/abd-two.jsonl" \
-  --results-path "$work/results/abd-two.generate"
-
-# Score abd-two
-sbnmt evaluate "$work/results/abd-two.generate" "${score[@]}" \
-  --output "$work/results/abd-two.json"
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer_iwslt_de_en[@]}" \
@@ -298,63 +202,140 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
 sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
   --records "$work/results/sb.jsonl" --output "$work/results/sb.json"
 
-# Join gold text and pseudo targets: six triples a sentence
+# Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples; stage 1, gold
+fairseq-train "$work/data" "${sb_transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/sb-staged/stage-1" --sb-lambda 1 --warmup-updates 1000 \
+  --max-update 2000 --sb-future-dropout 0
+
+# Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples
+fairseq-train "$work/data-two" "${sb_transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/sb-staged" \
+  --finetune-from-model "$work/sb-staged/stage-1/checkpoint_last.pt" --sb-lambda 1 \
+  --warmup-updates 500 --max-update 6000 --sb-future-dropout 0
+
+# The average of its last 5 checkpoints is the model
+sbnmt average --output "$work/sb-staged/model.pt" --last 5 \
+  --or-fewer "$work/sb-staged"
+
+# Translate the test set with sb-staged
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-staged.jsonl" \
+  --results-path "$work/results/sb-staged.generate"
+
+# Score sb-staged
+sbnmt evaluate "$work/results/sb-staged.generate" "${score[@]}" \
+  --records "$work/results/sb-staged.jsonl" --output "$work/results/sb-staged.json"
+
+# Join gold text and pseudo targets: two triples a sentence, and gold text twice
 sbnmt triples --source "$work/bpe/train.zh" --target "$work/bpe/train.en" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
-  --output "$work/examples/six/train" --triples six
+  --output "$work/examples/three/train" --triples three
 
 # Binarise them, with the gold text's dictionaries
-sbnmt binarise -s zh -t en --destdir "$work/data-six" \
-  --trainpref "$work/examples/six/train" --validpref "$work/bpe/valid" \
+sbnmt binarise -s zh -t en --destdir "$work/data-three" \
+  --trainpref "$work/examples/three/train" --validpref "$work/bpe/valid" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
   --joined-dictionary
 
-# Train sb-six: SB-NMT, tanh, λ = 0.1, six triples
-fairseq-train "$work/data-six" "${sb_transformer_iwslt_de_en[@]}" \
-  --save-dir "$work/sb-six" --sb-lambda 0.1 --warmup-updates 2000 --max-update 8000
+# Train sb-noise-lambda0: SB-NMT, λ = 0, three triples, noise
+fairseq-train "$work/data-three" "${sb_transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --warmup-updates 2000 \
+  --max-update 8000 --sb-partner-noise 0.5
 
 # The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/sb-six/model.pt" --last 5 --or-fewer "$work/sb-six"
+sbnmt average --output "$work/sb-noise-lambda0/model.pt" --last 5 \
+  --or-fewer "$work/sb-noise-lambda0"
 
-# Translate the test set with sb-six
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
+# Translate the test set with sb-noise-lambda0
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-noise-lambda0/model.pt" \
   --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-six.jsonl" \
-  --results-path "$work/results/sb-six.generate"
+  --sb-records "$work/results/sb-noise-lambda0.jsonl" \
+  --results-path "$work/results/sb-noise-lambda0.generate"
 
-# Score sb-six
-sbnmt evaluate "$work/results/sb-six.generate" "${score[@]}" \
-  --records "$work/results/sb-six.jsonl" --output "$work/results/sb-six.json"
+# Score sb-noise-lambda0
+sbnmt evaluate "$work/results/sb-noise-lambda0.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-lambda0.jsonl" \
+  --output "$work/results/sb-noise-lambda0.json"
 
-# Train sb-finetuned: SB-NMT from the teacher, two triples
-fairseq-train "$work/data-two" "${sb_transformer_iwslt_de_en[@]}" \
-  --save-dir "$work/sb-finetuned" --finetune-from-model "$work/teacher-l2r/model.pt" \
-  --sb-lambda 0.1 --warmup-updates 500 --max-update 3000
+# Train sb-noise-shift-dropped: SB-NMT, λ = 1, three triples, noise, future shifted,
+# half of the partners dropped
+fairseq-train "$work/data-three" "${sb_transformer_iwslt_de_en[@]}" \
+  --save-dir "$work/sb-noise-shift-dropped" --sb-lambda 1 --warmup-updates 2000 \
+  --max-update 8000 --sb-future-dropout 0 --sb-partner-noise 0.5 --sb-future-shift \
+  --sb-partner-dropout 0.5
 
 # The average of its last 5 checkpoints is the model
-sbnmt average --output "$work/sb-finetuned/model.pt" --last 5 \
-  --or-fewer "$work/sb-finetuned"
+sbnmt average --output "$work/sb-noise-shift-dropped/model.pt" --last 5 \
+  --or-fewer "$work/sb-noise-shift-dropped"
 
-# Translate the test set with sb-finetuned
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-finetuned/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-finetuned.jsonl" \
-  --results-path "$work/results/sb-finetuned.generate"
+# Translate the test set with sb-noise-shift-dropped
+fairseq-generate "$work/data" "${search[@]}" \
+  --path "$work/sb-noise-shift-dropped/model.pt" --gen-subset test --max-tokens 4000 \
+  --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-noise-shift-dropped.jsonl" \
+  --results-path "$work/results/sb-noise-shift-dropped.generate"
 
-# Score sb-finetuned
-sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
-  --records "$work/results/sb-finetuned.jsonl" \
-  --output "$work/results/sb-finetuned.json"
+# Score sb-noise-shift-dropped
+sbnmt evaluate "$work/results/sb-noise-shift-dropped.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-shift-dropped.jsonl" \
+  --output "$work/results/sb-noise-shift-dropped.json"
 
-# What the interaction is worth to abd in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
-  --input "$work/bpe/test.zh" --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/abd.json"
+# Translate the test set with sb-lambda0+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
+  --results-path "$work/results/sb-lambda0+rescored.generate"
 
-# What the interaction is worth to abd-two in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
-  --input "$work/bpe/test.zh" --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/abd-two.json"
+# Score sb-lambda0+rescored
+sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0+rescored.jsonl" \
+  --output "$work/results/sb-lambda0+rescored.json"
+
+# Translate the test set with sb+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb+rescored.jsonl" \
+  --results-path "$work/results/sb+rescored.generate"
+
+# Score sb+rescored
+sbnmt evaluate "$work/results/sb+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb+rescored.jsonl" \
+  --output "$work/results/sb+rescored.json"
+
+# Translate the test set with sb-staged+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-staged+rescored.jsonl" \
+  --results-path "$work/results/sb-staged+rescored.generate"
+
+# Score sb-staged+rescored
+sbnmt evaluate "$work/results/sb-staged+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-staged+rescored.jsonl" \
+  --output "$work/results/sb-staged+rescored.json"
+
+# Translate the test set with sb-noise-lambda0+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-noise-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-noise-lambda0+rescored.jsonl" \
+  --results-path "$work/results/sb-noise-lambda0+rescored.generate"
+
+# Score sb-noise-lambda0+rescored
+sbnmt evaluate "$work/results/sb-noise-lambda0+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-lambda0+rescored.jsonl" \
+  --output "$work/results/sb-noise-lambda0+rescored.json"
+
+# Translate the test set with sb-noise-shift-dropped+rescored
+fairseq-generate "$work/data" "${search[@]}" \
+  --path "$work/sb-noise-shift-dropped/model.pt" --gen-subset test --max-tokens 4000 \
+  --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-noise-shift-dropped+rescored.jsonl" \
+  --results-path "$work/results/sb-noise-shift-dropped+rescored.generate"
+
+# Score sb-noise-shift-dropped+rescored
+sbnmt evaluate "$work/results/sb-noise-shift-dropped+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-shift-dropped+rescored.jsonl" \
+  --output "$work/results/sb-noise-shift-dropped+rescored.json"
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
@@ -365,24 +346,24 @@ sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
 sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
   --json "$work/results/reading/sb.json"
 
-# What the interaction is worth to sb-six in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
+# What the interaction is worth to sb-staged in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
   --input "$work/bpe/test.zh" --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-six.json"
+  --json "$work/results/interaction/sb-staged.json"
 
-# How much the streams of sb-six read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-six/model.pt" --max-tokens 4000 \
-  --json "$work/results/reading/sb-six.json"
+# How much the streams of sb-staged read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-staged/model.pt" --max-tokens 4000 \
+  --json "$work/results/reading/sb-staged.json"
 
-# What the interaction is worth to sb-finetuned in the search
+# What the interaction is worth to sb-noise-shift-dropped in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" \
-  --path "$work/sb-finetuned/model.pt" --input "$work/bpe/test.zh" \
+  --path "$work/sb-noise-shift-dropped/model.pt" --input "$work/bpe/test.zh" \
   --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-finetuned.json"
+  --json "$work/results/interaction/sb-noise-shift-dropped.json"
 
-# How much the streams of sb-finetuned read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-finetuned/model.pt" \
-  --max-tokens 4000 --json "$work/results/reading/sb-finetuned.json"
+# How much the streams of sb-noise-shift-dropped read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-noise-shift-dropped/model.pt" \
+  --max-tokens 4000 --json "$work/results/reading/sb-noise-shift-dropped.json"
 
 # The table
 sbnmt table --recipe examples/techdocs_zh_en --work "$work"
