@@ -150,6 +150,7 @@ def test_the_papers_own_setting_is_a_row_of_every_recipe(name):
         ("teacher-l2r", "transformer-long"),
         ("transformer-pl", "transformer-pl-long"),
         ("sb-lambda0", "sb-lambda0-long"),
+        ("teacher-both", "teacher-both-long"),
     ],
 )
 def test_long_rows_have_the_updates_of_three_triples(
@@ -221,7 +222,7 @@ def test_rows_without_interaction_are_not_searched_again_without_it():
     ]
     alone = {name for name in both if not row_names.interacts(name)}
     named = {name for name in both if "lambda0" in name}
-    assert alone == named | {"teacher-both"}
+    assert alone == named | {"teacher-both", "teacher-both-long"}
     assert {"sb-same-lambda0", "sb-noise-lambda0", "sb-lambda0-long"} <= named
 
 

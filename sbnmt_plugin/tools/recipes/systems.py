@@ -327,6 +327,9 @@ SYSTEMS = {
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
+    "teacher-both-long": System(
+        "SB-NMT, λ = 0, gold, as many updates", "gold", BOTH, options=NO_INTERACTION
+    ),
     "sb-paper": System(
         "SB-NMT, the paper's λ = 0.1, two triples", "two", BOTH, options=AS_IN_PAPER
     ),
