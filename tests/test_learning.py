@@ -1,6 +1,8 @@
 """Curves of what rows read and of their BLEU, over updates."""
 
 import json
+import re
+import shutil
 
 import pytest
 from commands import ROOT
@@ -97,8 +99,124 @@ def test_the_committed_curves_are_of_the_committed_rows():
             assert updates[-1] == by_title[title, int(seed)]["updates"]
 
 
-def test_curves_want_a_run(tmp_path):
-    path = ROOT / "examples" / "toy" / "results.json"
-    with pytest.raises(ValueError, match="--curves reads a run's logs: give --recipe"):
+def drawn(name):
+    return [name.with_suffix(suffix).read_bytes() for suffix in (".svg", ".png")]
+
+
+def test_what_is_drawn_from_numbers_is_what_is_drawn_from_logs(tmp_path, monkeypatch):
+    """Without the run, to other names; another number draws another figure."""
+    rows = json.loads((ROOT / "examples" / "toy" / "results.json").read_text())
+    monkeypatch.setattr(show_table, "build", lambda args: rows)
+    work, name = tmp_path / "work", tmp_path / "run" / "curves"
+    put(work / "logs" / "train-sb.log", inner(40, 0.3, 0.1), valid(50, 11.0))
+    put(work / "logs" / "train-sb@2.log", valid(50, 12.125), valid(90, 30.1))
+    call(show_table, "--recipe", "toy", "--work", work, "--curves", name)
+    shutil.rmtree(work)
+    monkeypatch.undo()
+
+    again = tmp_path / "again" / "of-numbers"
+    call(show_table, f"{name}.json", "--curves", again)
+    assert drawn(again) == drawn(name)
+    assert len([*again.parent.iterdir()]) == 2  # no numbers: they are there
+    numbers = (tmp_path / "run" / "curves.json").read_text("utf-8")
+    assert "12.125" in numbers
+    put(tmp_path / "other.json", numbers.replace("12.125", "13.125"))
+    call(show_table, tmp_path / "other.json", "--curves", again)
+    for new, old in zip(drawn(again), drawn(name)):
+        assert new != old
+
+
+def lines_of(figure):
+    """Labels, colours and points, of SVG."""
+    line = (
+        r'<path d="([^"]*)" clip-path="[^"]*" '
+        r'style="fill: none; stroke: ([^;]*); stroke-width: 1.1'
+    )
+    points = [
+        (colour, [float(number) for number in re.findall(r"[\d.]+", path)])
+        for path, colour in re.findall(line, figure)
+    ]
+    return re.findall("<!-- (.*) -->", figure), points
+
+
+def test_the_committed_figure_is_of_the_committed_curves(tmp_path):
+    """But for what another version of a library may move."""
+    path = ROOT / "examples" / "multi30k" / "curves-small.json"
+    call(show_table, path, "--curves", tmp_path / "curves")
+    labels, points = lines_of((tmp_path / "curves.svg").read_text("utf-8"))
+    page = ROOT / "docs" / "curves-multi30k-small.svg"
+    its_labels, its_points = lines_of(page.read_text("utf-8"))
+    assert labels == its_labels
+    held = json.loads(path.read_text("utf-8")).values()
+    count = sum(len(curves) for seeds in held for curves in seeds.values())
+    assert len(points) == len(its_points) == count
+    for (colour, line), (its_colour, its_line) in zip(points, its_points):
+        assert colour == its_colour
+        assert line == pytest.approx(its_line, abs=1)  # a quarter of a BLEU
+
+
+def curves(updates, values, quantity=BLEU):
+    return {"SB": {"1": {quantity: [updates, values]}}}
+
+
+@pytest.mark.parametrize(
+    "held, reason",
+    [
+        ("{", "JSONDecodeError"),
+        ("[]", "no row"),
+        ("7", "TypeError"),
+        ({}, "no row"),
+        ({"SB": {}}, "'SB' has no curve"),
+        ({"SB": {"1": {}}}, "'SB' has no curve"),
+        ({"SB": {"1": []}}, "'SB' has no curve"),
+        ({"SB": [[1], [2]]}, "AttributeError"),
+        ({"SB": {"1": {BLEU: [[1]]}}}, "not enough values"),
+        (curves([1], [2.0], "loss"), f"'loss' is not '{BITS}' or '{BLEU}'"),
+        (curves([1, 2], [2.0]), "2 updates, 1 values"),
+        (curves([], []), "0 updates, 0 values"),
+        (curves([1], ["2"]), "'2' is no number"),
+        (curves([True], [2]), "True is no number"),
+        (curves([1], [None]), "None is no number"),
+        (curves([1], [10**400]), "OverflowError"),
+        ({"SB $x_$": curves([1], [2])["SB"]}, "x_"),
+    ],
+)
+def test_numbers_that_are_none_are_refused(held, reason, tmp_path):
+    text = held if isinstance(held, str) else json.dumps(held)
+    path = put(tmp_path / "numbers.json", text)
+    with pytest.raises(ValueError) as refused:
         call(show_table, path, "--curves", tmp_path / "curves")
+    message = str(refused.value)
+    assert message.startswith(f"{path} must be as it was written, but is damaged")
+    assert reason in message
+    assert message.endswith("NAME.json that --curves NAME has written of a run")
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize("table", ["toy/results", "toy/beams"])
+def test_tables_of_scores_have_no_curves(table, tmp_path):
+    path = ROOT / "examples" / f"{table}.json"
+    wanted = rf"--curves draws the numbers .*{path} is a table of scores: give that"
+    with pytest.raises(ValueError, match=wanted):
+        call(show_table, path, "--curves", tmp_path / "curves")
+    with pytest.raises(FileNotFoundError, match=r"none\.json does not exist"):
+        call(show_table, tmp_path / "none.json", "--curves", tmp_path / "curves")
+    assert not list(tmp_path.iterdir())
+
+
+def test_curves_want_a_run_or_one_file(tmp_path):
+    path = ROOT / "examples" / "multi30k" / "curves-small.json"
+    flags = "--curves", tmp_path / "curves"
+    for files in [], [path, path]:
+        with pytest.raises(ValueError, match="give --recipe and --work, or one NAME"):
+            call(show_table, *files, *flags)
+    for more in ["--plot", tmp_path / "cost"], ["--paper"]:
+        with pytest.raises(ValueError, match="want tables of rows, --curves wants"):
+            call(show_table, path, *flags, *more)
+    with pytest.raises(ValueError, match="--recipe and --work go together"):
+        call(show_table, path, *flags, "--work", tmp_path)
+    with pytest.raises(ValueError, match="builds a table: give no TABLE"):
+        call(show_table, path, *flags, "--work", tmp_path, "--recipe", "toy")
+    with pytest.raises(ValueError, match=f"{path} must be as .* drawn with --curves"):
+        call(show_table, path)
     assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@
     sbnmt table work/multi30k/table.json
     sbnmt table examples/multi30k/results-small.json [MORE.json] --plot cost
     sbnmt table work/multi30k/beam-sweep.json
+    sbnmt table examples/multi30k/curves-small.json --curves NAME
 
 A file of sweep-beam is a line a system and a column a beam, seeds together: their mean
 and standard deviation.
@@ -15,8 +16,9 @@ several seeds: of processors, where all logs tell them and there is no GPU. With
 which other work on the machine does not change.
 
 With --curves NAME also what the rows read of their partners (of trainings with
---sb-probe) and their validation BLEU are drawn over updates, a line a seed, and the
-numbers written to NAME.json.
+--sb-probe) and their validation BLEU are drawn over updates, a line a seed, to NAME.svg
+and NAME.png, and the numbers written to NAME.json: from the run's logs, with --recipe
+and --work. Where such a NAME.json is the TABLE, its numbers are drawn again.
 
 With --recipe the table is built from what WORK/results holds, and from WORK/logs what
 it cost, where the recipe's driver has run; it is kept in WORK/table.json.
@@ -65,7 +67,11 @@ def load(name: str) -> dict[str, Any]:
     path = Path(name)
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
-    with as_written(path, "give a table of sbnmt recipe, or of sbnmt sweep-beam"):
+    remedy = (
+        "give a table of sbnmt recipe, or of sbnmt sweep-beam; numbers that --curves "
+        "has written are drawn with --curves NAME"
+    )
+    with as_written(path, remedy):
         table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         shown(table)  # whether it has all that is shown
     return table
@@ -221,6 +227,28 @@ def draw_curves(args: argparse.Namespace, table: dict[str, Any]) -> None:
         file.write("\n")
 
 
+def draw_curves_again(args: argparse.Namespace) -> None:
+    """Draw what rows read and their BLEU, from numbers that have been written before.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not one file, not of such numbers, or flags that want tables.
+    """
+    from sbnmt_plugin.tools.report.learning import learning_again
+
+    if args.plot or args.paper:
+        raise ValueError(
+            "--plot and --paper want tables of rows, --curves wants a run's logs, or "
+            "its numbers: give one of these flags, or --recipe and --work"
+        )
+    if len(args.tables) != 1:
+        raise ValueError(
+            "--curves draws a run's logs, or the numbers of one run: give --recipe and "
+            "--work, or one NAME.json that --curves NAME has written"
+        )
+    write_figure(learning_again(Path(args.tables[0])), args.curves)
+
+
 def write_figure(figure: Figure, name: str) -> None:
     """To NAME.svg and NAME.png."""
     for suffix, data in ((".svg", figure.svg), (".png", figure.png)):
@@ -245,7 +273,9 @@ def main() -> None:
         help="rows that --plot draws, all their seeds (default: all)",
     )
     parser.add_argument(
-        "--curves", metavar="NAME", help="draw how rows learned; with --work"
+        "--curves",
+        metavar="NAME",
+        help="draw how rows learned; with --work, or a file of --curves as TABLE",
     )
     parser.add_argument("--recipe", help="its name, or its folder")
     add_setting(parser)
@@ -271,7 +301,8 @@ def main() -> None:
             draw_curves(args, table)
         return
     if args.curves:
-        raise ValueError("--curves reads a run's logs: give --recipe and --work")
+        draw_curves_again(args)
+        return
     if not args.tables:
         raise ValueError("give a TABLE, or --recipe and --work")
     if args.plot and args.paper:

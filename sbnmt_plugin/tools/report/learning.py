@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
 from sbnmt_plugin.tools.report.figures import Curve
 from sbnmt_plugin.tools.report.logs import read_train_log
-from sbnmt_plugin.tools.text import read_lines
+from sbnmt_plugin.tools.text import as_written, read_lines
 
 BITS, BLEU = "bits read a token", "validation BLEU"
+Curves = dict[str, dict[str, dict[str, Curve]]]  # title -> seed -> quantity -> curve
 
 
 def row_curves(logs: Path, settings: dict[str, Any], name: str) -> dict[str, Curve]:
@@ -49,9 +51,9 @@ def row_curves(logs: Path, settings: dict[str, Any], name: str) -> dict[str, Cur
 
 def curves_of(
     work: Path, settings: dict[str, Any], rows: list[dict[str, Any]]
-) -> dict[str, dict[str, dict[str, Curve]]]:
-    """Title -> seed -> quantity -> curve, of the rows that have been trained here."""
-    found: dict[str, dict[str, dict[str, Curve]]] = {}
+) -> Curves:
+    """The curves of the rows that have been trained here."""
+    found: Curves = {}
     for row in rows:
         if is_rescored(row["name"]) or not row.get("updates"):
             continue
@@ -62,11 +64,11 @@ def curves_of(
     return found
 
 
-def learning(found: dict[str, dict[str, dict[str, Curve]]]) -> Figure:
+def learning(found: Curves) -> Figure:
     """A colour a row, a line a seed.
 
     Args:
-        found: of :func:`curves_of`.
+        found: of :func:`curves_of`, at least one.
     """
     with matplotlib.rc_context(style()):
         held = [curves for seeds in found.values() for curves in seeds.values()]
@@ -99,3 +101,44 @@ def learning(found: dict[str, dict[str, dict[str, Curve]]]) -> Figure:
         "directions; BLEU of validation by generation. A line a seed."
     )
     return finish(canvas, "learning", caption)
+
+
+def learning_again(path: Path) -> Figure:
+    """The figure of curves that have been written to a file.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: it does not hold what :func:`curves_of` finds.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist")
+    with as_written(path, "give the NAME.json that --curves NAME has written of a run"):
+        held = json.loads(path.read_text(encoding="utf-8"))
+        if "rows" in held or "runs" in held:
+            raise ValueError(
+                f"--curves draws the numbers that it has written of a run, but {path} "
+                "is a table of scores: give that run's NAME.json, or leave --curves out"
+            )
+        check(held)
+        return learning(held)
+
+
+def check(held: Curves) -> None:
+    """
+    Raises:
+        ValueError, TypeError, AttributeError: :func:`curves_of` does not find such.
+    """
+    if not held:
+        raise ValueError("no row")
+    for title, seeds in held.items():
+        if not seeds or not all(seeds.values()):
+            raise ValueError(f"{title!r} has no curve")
+        for curves in seeds.values():
+            for quantity, (updates, values) in curves.items():
+                if quantity not in (BITS, BLEU):
+                    raise ValueError(f"{quantity!r} is not {BITS!r} or {BLEU!r}")
+                if not len(updates) == len(values) > 0:
+                    raise ValueError(f"{len(updates)} updates, {len(values)} values")
+                for number in (*updates, *values):
+                    if type(number) not in (int, float):
+                        raise TypeError(f"{number!r} is no number")
