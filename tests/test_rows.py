@@ -1077,19 +1077,6 @@ def test_pages_show_the_committed_numbers(path, capsys):
         assert line in text, f"{page} lacks {line!r}: scripts/table.py {path}"
 
 
-@pytest.mark.parametrize(
-    "table", ["multi30k/seeds-small", "techdocs_zh_en/small", "toy/seeds"]
-)
-def test_the_page_of_what_pays_shows_the_means_of_seeds(table):
-    path = ROOT / "examples" / f"{table}.json"
-    text = (ROOT / "docs" / "pays.md").read_text(encoding="utf-8")
-    means = json.loads(path.read_text(encoding="utf-8"))["seeds"]
-    assert len(means) > 3
-    for row in means:
-        shown = f"{row['mean']:.2f} ± {row['deviation']:.2f}"
-        assert shown in text, f"docs/pays.md lacks {shown}, {row['title']}"
-
-
 def test_the_readme_shows_the_committed_numbers(capsys):
     call(show_table, "--paper", *(path for path, _ in committed()[::-1]))
     text = (ROOT / "README.md").read_text(encoding="utf-8")
