@@ -1,16 +1,25 @@
 """Trainings in stages, and rows that are decoded with rescoring."""
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
 
 import in_process
 import pytest
+import torch
 import yaml
 from commands import load
+from test_partners import assert_equal_models
 from test_scripts import call
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import (
     costs,
+    driver,
     results,
     row_names,
     runner,
@@ -175,3 +184,138 @@ def test_a_missing_log_leaves_the_cost_out(tmp_path):
     stages = training_stages(recipe, "sb-staged")
     (tmp_path / "train-sb-staged.log").write_text(costs.launch_line("x"))
     assert results.training_cost(tmp_path, stages) == {}
+
+
+# ---------------------------------------------------------------- killed and repeated
+
+# several updates an epoch, some of them saved in its middle; dropout, whose draws must
+# be the same again
+SHORT = {"--max-tokens": 1200, "--save-interval-updates": 4, "--keep-last-epochs": 2}
+SHORT |= {"--dropout": 0.1, "--disable-validation": None}
+KILLED_AT = 18  # updates of the second stage that are begun
+KILLED = """
+import os, signal, sys
+import conftest  # where modules are looked for
+from pathlib import Path
+from fairseq.trainer import Trainer
+from test_stages import KILLED_AT, train
+
+folder, work = map(Path, sys.argv[1:])
+whole, begun = Trainer.train_step, []
+
+def train_step(self, *words, **options):
+    if Path(self.cfg.checkpoint.save_dir) == work / "sb-staged":  # the last stage's
+        begun.append(self)
+        if len(begun) == KILLED_AT:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return whole(self, *words, **options)
+
+Trainer.train_step = train_step
+train(folder, work)
+"""
+
+
+def train(folder, work):
+    """The row of stages as its recipe trains it, or goes on with it: its model."""
+    bench, settings = runner.Runner(work, {}), load_recipe(folder, False)
+    with mock.patch.object(runner.Runner, "run", in_process.run):
+        path = driver.Recipe(bench, folder, settings).model("sb-staged")
+    return load(path)["model"]
+
+
+def saved(work):
+    """The second stage's last checkpoint."""
+    return load(work / "sb-staged" / "checkpoint_last.pt")
+
+
+def updates(work):
+    return saved(work)["optimizer_history"][-1]["num_updates"]
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["anew", "continued"])
+def killed(request, made, tmp_path_factory):
+    """A recipe, its work folder after a kill in the second stage, and after none."""
+    base = tmp_path_factory.mktemp("killed")
+    stages = [{"data": "gold", "--max-epoch": 1}, {"data": "two", "--max-epoch": 2}]
+    if request.param:
+        stages[1] |= {"--max-epoch": 3, "continue": True}
+    stages = [{**SHORT, **stage} for stage in stages]
+    folder = write(base / "toy", stages={"sb-staged": stages})
+    for name in "killed", "whole":
+        for data in "data", "data-two":
+            shutil.copytree(made / data, base / name / data)
+    train(folder, base / "whole")
+    words = [sys.executable, "-c", KILLED, folder, base / "killed"]
+    tests = Path(__file__).parent
+    done = subprocess.run(words, cwd=tests, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return folder, base / "killed", base / "whole"
+
+
+def again(killed, work, change=None):
+    """A copy of the killed work folder is changed, and its training repeated."""
+    folder, left, whole = killed
+    shutil.copytree(left, work)
+    if change:
+        change(work)
+    return train(folder, work), load(whole / "sb-staged" / "model.pt")["model"]
+
+
+def nothing_saved(work):
+    for path in (work / "sb-staged").glob("checkpoint*"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("change", [None, nothing_saved], ids=["saved", "not yet"])
+def test_a_stage_that_is_killed_and_repeated_gives_the_same_model(
+    killed, tmp_path, change
+):
+    """To the bit, and what was saved is not trained again.
+
+    That the kill came before the second stage had saved anything is pretended.
+    """
+    _, left, whole = killed
+    iterator = saved(left)["extra_state"]["train_iterator"]
+    assert iterator["iterations_in_epoch"]  # saved in the middle of an epoch
+    assert not (left / "sb-staged" / "done").exists()
+    work = tmp_path / "work"
+    model, expected = again(killed, work, change)
+    assert_equal_models(model, expected)
+    assert updates(work) == updates(whole) > updates(left) + 2
+    first, second = (
+        (work / "logs" / f"train-sb-staged{end}.log").read_text()
+        for end in ("-stage-1", "")
+    )
+    assert (first.count(costs.LAUNCH), second.count(costs.LAUNCH)) == (1, 2)
+    loads = f"Loaded checkpoint {work}/sb-staged/checkpoint_last.pt"
+    assert second.count(loads) == (change is None)
+
+
+def momentless(state, first):
+    """The optimiser begins anew."""
+    for moments in state["last_optimizer_state"]["state"].values():
+        moments["exp_avg"].zero_()
+        moments["exp_avg_sq"].zero_()
+
+
+def scheduled_as_before(state, first):
+    """The schedule is where the first stage left it."""
+    now, then = (x["optimizer_history"][-1] for x in (state, first))
+    now["num_updates"] = then["num_updates"]
+
+
+def begun_anew(state, first):
+    """The first stage's weights, for the updates that were left."""
+    state["model"] = first["model"]
+
+
+@pytest.mark.parametrize("spoil", [momentless, scheduled_as_before, begun_anew])
+def test_the_comparison_of_models_can_fail(killed, tmp_path, spoil):
+    def change(work):
+        state = saved(work)
+        spoil(state, load(work / "sb-staged" / "stage-1" / "checkpoint_last.pt"))
+        torch.save(state, work / "sb-staged" / "checkpoint_last.pt")
+
+    model, expected = again(killed, tmp_path / "work", change)
+    with pytest.raises(AssertionError):
+        assert_equal_models(model, expected)
