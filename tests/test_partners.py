@@ -10,7 +10,8 @@ from commands import SB, load, run_generate, run_train
 from helpers import sb_model
 from test_training import make_sample
 
-from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.layout import L2R, R2L, Layout
+from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.training import partners
 from sbnmt_plugin.training.partners import PartnerNoise, own_words
 from sbnmt_plugin.training.reading import read_bits
@@ -136,7 +137,7 @@ def own(model, rate, same=(True, True, False), seed=0):
     return sample, changed
 
 
-def test_own_words_are_the_best_ones_after_the_clean_prefix():
+def assert_best_after_the_clean_prefix():
     """With R = 1 and a drawn rate of (almost) 1, against the model at λ = 0."""
     model, twin = sb_model(sb_lambda=0.9), sb_model(sb_lambda=0.0)
 
@@ -162,6 +163,51 @@ def test_own_words_are_the_best_ones_after_the_clean_prefix():
         if row < 4:
             expected[1:length] = best[row, : length - 1]
         assert after[row].equal(expected)
+
+
+def test_own_words_are_the_best_ones_after_the_clean_prefix():
+    assert_best_after_the_clean_prefix()
+
+
+def second_best(decoder, inputs, live, layout, encoder_out, never):
+    parts = decoder._logits_in_parts(inputs, live, layout, encoder_out)
+    logits = torch.cat(list(parts))
+    logits[:, list(never)] = -torch.inf
+    return logits.topk(2).indices[:, 1]
+
+
+def steps(decoder, inputs, live, *words):
+    """The best words (T, N), 0 at padding."""
+    grid = torch.zeros_like(inputs.t().flatten())
+    found = BEST(decoder, inputs, live, *words)
+    return grid.index_copy(0, live, found).view(inputs.t().shape)
+
+
+def after_own_words(decoder, inputs, live, *words):
+    """The prefix is what a first pass would have written."""
+    written = steps(decoder, inputs, live, *words).t()[:, :-1]
+    return BEST(decoder, torch.cat([inputs[:, :1], written], 1), live, *words)
+
+
+def a_word_early(decoder, inputs, live, *words):
+    """What is best after one word more: its own label has been read."""
+    written = steps(decoder, inputs, live, *words).roll(-1, 0)
+    return written.flatten().index_select(0, live)
+
+
+def with_interaction(decoder, inputs, live, layout, *words):
+    return BEST(decoder, inputs, live, Layout(), *words)
+
+
+BEST = SBTransformerDecoder.best_words
+WRONG_WORDS = [second_best, after_own_words, a_word_early, with_interaction]
+
+
+@pytest.mark.parametrize("wrong", WRONG_WORDS, ids=lambda x: x.__name__)
+def test_the_check_of_own_words_can_fail(monkeypatch, wrong):
+    monkeypatch.setattr(SBTransformerDecoder, "best_words", wrong)
+    with pytest.raises(AssertionError):
+        assert_best_after_the_clean_prefix()
 
 
 def test_labels_stay_clean_and_rate_zero_changes_nothing():
