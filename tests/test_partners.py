@@ -12,6 +12,7 @@ from test_training import make_sample
 
 from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.training import partners
 from sbnmt_plugin.training.partners import PartnerNoise, own_words
 from sbnmt_plugin.training.reading import read_bits
@@ -240,15 +241,36 @@ def test_bits_are_read_by_a_model_that_reads_only():
     assert all(abs(value) < 1e-12 for value in blind.values())
 
 
-def test_validation_meets_no_noise(gold_data, tmp_path, caplog):
+def noisy_losses(data, save, caplog, *words):
+    """Of training and validation text, by a model that stays as it began."""
     caplog.set_level("INFO")
-    words = ["--max-epoch", 1, "--no-save", "--lr", "1e-20"]
-    found = []
-    for extra in ([], ["--sb-partner-noise", "1"]):
-        caplog.clear()
-        run_train(gold_data, tmp_path, *SB, *words, *extra)
-        found.append(re.search(r"valid' subset \| loss ([\d.]+)", caplog.text)[1])
-    assert found[0] == found[1]
+    caplog.clear()
+    words = ["--max-epoch", 1, "--no-save", "--lr", "1e-20", *words]
+    run_train(data, save, *SB, *words)
+    losses = r"\| (loss .* ppl_r2l [\d.]+)"  # of both directions and of each
+    return [
+        re.search(before + losses, caplog.text)[1]
+        for before in ("train:.* epoch 001 ", "valid:.* epoch 001 .*'valid' subset ")
+    ]
+
+
+def test_validation_meets_no_noise(gold_data, tmp_path, caplog):
+    clean = noisy_losses(gold_data, tmp_path, caplog)
+    noise = noisy_losses(gold_data, tmp_path, caplog, "--sb-partner-noise", 1)
+    assert clean[0] != noise[0]  # which training meets
+    assert clean[1] == noise[1]
+
+
+def test_noise_in_validation_would_be_seen(gold_data, tmp_path, caplog, monkeypatch):
+    clean = noisy_losses(gold_data, tmp_path, caplog)
+    right = SBTranslationTask._with_streams
+
+    def as_training_text(self, pairs, opposite=None, trained=False):
+        return right(self, pairs, opposite, trained=True)
+
+    monkeypatch.setattr(SBTranslationTask, "_with_streams", as_training_text)
+    noise = noisy_losses(gold_data, tmp_path, caplog, "--sb-partner-noise", 1)
+    assert clean[1] != noise[1]
 
 
 @pytest.mark.parametrize(
