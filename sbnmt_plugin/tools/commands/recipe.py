@@ -3,12 +3,15 @@
     sbnmt recipe examples/toy --work work/toy
     sbnmt recipe examples/toy --work work/toy --rows paper sweep
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER [--small]
+    sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER --prepare
     sbnmt recipe examples/multi30k --print [--small] [--rows …] > run.sh
 
 A recipe is a folder with recipe.yaml and prepare.py.  A row of the table is a system:
 it is trained, with all that it needs (texts, BPE, teachers, pseudo targets, triples),
 decoded and scored, each in a sub-folder of --work.  Interrupt and repeat the command
 at will, and add rows later; work/table.json has the numbers, logs/ what they cost.
+With --prepare it stops before the first training, its texts and gold data made; the
+same command without it, and without --data, goes on from them, on another machine too.
 With --print nothing is run: the same steps are printed as a shell script.
 
 With --executor slurm every step that runs a model is a job; --jobs rows are in the
@@ -45,8 +48,10 @@ from sbnmt_plugin.tools.recipes.work_folder import claim, same_recipe
 
 ONLY_RUN = (
     *("work", "data", "jobs", "processes", "launcher", "pseudo"),
-    *("executor", "cluster"),
+    *("executor", "cluster", "prepare"),
 )
+# with --prepare nothing is trained
+FOR_ROWS = ("rows", "jobs", "processes", "launcher", "pseudo", "executor", "cluster")
 
 
 def parse() -> argparse.Namespace:
@@ -80,6 +85,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--pseudo", help="folder of another run's pseudo targets")
     add_options(parser)
     parser.add_argument(
+        "--prepare",
+        action="store_true",
+        default=None,
+        help="make texts, BPE and binarised gold text alone",
+    )
+    parser.add_argument(
         "--print",
         action="store_true",
         help="print the steps, one after the other, as a script; run nothing",
@@ -96,6 +107,12 @@ def parse() -> argparse.Namespace:
             f"--work {args.work} must have no {os.pathsep} in its path, where fairseq "
             "takes it for several folders: choose another"
         )
+    for name in FOR_ROWS if args.prepare else ():
+        if getattr(args, name) is not None:
+            raise ValueError(
+                f"--{name} is for rows: leave it out with --prepare, which makes what "
+                "all of them need"
+            )
     for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
         if value is not None and value < 1:
             raise ValueError(f"{flag} must be ≥ 1, but is {value}")
@@ -161,6 +178,9 @@ def run(
             processes=args.processes or 1,
             launcher=args.launcher,
         )
+        if args.prepare:
+            print(f"{recipe.gold_data()} is there; without --prepare: the rows")
+            return
         if args.pseudo:
             recipe.start_from(Path(args.pseudo))
         recipe.run(names, jobs)

@@ -1,0 +1,87 @@
+"""sbnmt recipe --prepare: texts here, trainings later or elsewhere."""
+
+from unittest import mock
+
+import corpora
+import in_process
+import pytest
+import yaml
+from commands import ROOT
+from test_scripts import call, put
+
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import runner
+
+FOLDER = ROOT / "examples" / "techdocs_zh_en"
+
+
+class Stopped(Exception):
+    """At the first step that runs a model."""
+
+
+def noting(steps):
+    """In place of Runner.run: steps by their names, until one runs a model."""
+
+    def run(self, step):
+        steps.append(step.name)
+        if step.gpus is not None:
+            raise Stopped
+        in_process.run(self, step)
+
+    return mock.patch.object(runner.Runner, "run", run)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """The recipe with few merges, the folder that was prepared, its steps and text."""
+    folder = tmp_path_factory.mktemp("prepared")
+    settings = yaml.safe_load((FOLDER / "recipe.yaml").read_text())
+    settings["bpe"]["merges"] = 40
+    put(folder / "recipe" / "recipe.yaml", yaml.safe_dump(settings))
+    put(folder / "recipe" / "prepare.py", (FOLDER / "prepare.py").read_text())
+    raw, steps = corpora.lay_out_techdocs(folder / "raw"), []
+    words = [folder / "recipe", "--work", folder / "work", "--data", raw]
+    with noting(steps):
+        call(run_recipe, *words, "--prepare")
+    return folder / "recipe", folder / "work", steps
+
+
+def test_it_stops_before_the_first_training(prepared):
+    _, work, steps = prepared
+    assert steps[0] == "text" and steps[-1] == "data"
+    assert {step.partition("/")[0] for step in steps} == {"text", "bpe", "data"}
+    found = {path.name for path in work.iterdir()}
+    assert found == {".lock", "recipe.json", "text", "bpe", "data", "logs"}
+
+
+def test_another_machine_goes_on_without_the_raw_files(prepared, tmp_path):
+    recipe, work, _ = prepared
+    copy = tmp_path / "elsewhere"
+    work.rename(copy)
+    steps = []
+    with noting(steps), pytest.raises(Stopped):
+        call(run_recipe, recipe, "--work", copy, "--rows", "teacher-l2r")
+    copy.rename(work)
+    assert steps == ["train/teacher-l2r"]
+
+
+def test_a_folder_that_is_not_prepared_wants_them(prepared, tmp_path):
+    recipe, _, _ = prepared
+    steps = []
+    with noting(steps), pytest.raises(ValueError, match="--data must name a folder"):
+        call(run_recipe, recipe, "--work", tmp_path / "new", "--rows", "teacher-l2r")
+    assert not steps
+
+
+@pytest.mark.parametrize(
+    "words", [["--rows", "sb"], ["--jobs", 2], ["--pseudo", "x"], ["--processes", 1]]
+)
+def test_what_is_for_rows_is_refused(words, tmp_path):
+    with pytest.raises(ValueError, match=f"{words[0]} is for rows: leave it out with"):
+        call(run_recipe, "toy", "--work", tmp_path / "work", "--prepare", *words)
+    assert not (tmp_path / "work").exists()
+
+
+def test_it_is_for_a_run():
+    with pytest.raises(ValueError, match="--prepare is for a run: leave it out"):
+        call(run_recipe, "toy", "--print", "--prepare")
