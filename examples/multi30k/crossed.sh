@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Pseudo targets of teachers that have not seen the sentence (cross-fitting): two of each
 # direction, each trained on one half of the text, translate the half of the other.
-# As many updates as a teacher of the whole text: 16 passes over half of it.  The lines of
-# this text are short and long by turns, so a half takes two lines, and leaves two.
+# As many updates as a teacher of the whole text.  The lines of this text are short and long
+# by turns, so a half takes two lines, and leaves two.
 #
 # usage: examples/multi30k/crossed.sh WORK CROSSED
 #   WORK: of `sbnmt recipe multi30k --small --work WORK …`, for its text and dictionary
@@ -17,10 +17,9 @@ crossed=${2:?"give WORK and CROSSED, as said above"}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 export OMP_NUM_THREADS=1      # two trainings side by side
 
-# a teacher's options are those of run-small.sh; the last --max-epoch counts
+# a teacher's options are those of run-small.sh
 eval "$(sed -n '/^train=($/,/^)$/p; /^transformer=($/,/^)$/p; /^transformer=(.*)$/p' \
   examples/multi30k/run-small.sh)"
-train=("${transformer[@]:?}" --total-num-update 1496 --max-epoch 16)
 search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --max-tokens 16000)
 
 mkdir -p "$crossed/logs" "$crossed/pseudo"
@@ -38,7 +37,7 @@ done
 # teacher HALF DIRECTION: train it on this half, translate the other
 teacher() {
   local own=$1 other=$((1 - $1)) direction=$2 folder="$crossed/teacher-$2-$1"
-  [[ -e $folder/done ]] || fairseq-train "$crossed/data-$own" "${train[@]}" \
+  [[ -e $folder/done ]] || fairseq-train "$crossed/data-$own" "${transformer[@]:?}" \
     --sb-direction "$direction" --save-dir "$folder"
   touch "$folder/done"
   sbnmt translate "$crossed/data-$own" "${search[@]}" --sb-direction "$direction" \

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Make the results table of multi30k-small from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl-long, sb-lambda0-long,
-# sb-lambda0-long+rescored, sb-noise-shift-dropped, sb-noise-shift-dropped+rescored.
+# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, teacher-both,
+# teacher-both+rescored, sb-lambda0, sb-lambda0+rescored, sb-noise-shift-dropped,
+# sb-noise-shift-dropped+rescored.
 #
 # usage: examples/multi30k/run-small.sh WORK DATA
 #   WORK: a new folder (default: work/multi30k-small)
@@ -25,12 +26,13 @@ train=(
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
   --share-all-embeddings --dropout 0.1 --optimizer adam --adam-betas '(0.9, 0.98)'
   --clip-norm 0 --lr 0.003 --lr-scheduler polynomial_decay --warmup-updates 400
-  --label-smoothing 0.1 --keep-last-epochs 1 --eval-bleu
+  --label-smoothing 0.1 --max-update 5748 --keep-last-epochs 1 --eval-bleu
   --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
-  --cpu --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-layers 2
-  --encoder-attention-heads 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 256
-  --decoder-layers 2 --decoder-attention-heads 4 --distributed-world-size 1
+  --total-num-update 5748 --cpu --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
+  --encoder-layers 2 --encoder-attention-heads 4 --decoder-embed-dim 128
+  --decoder-ffn-embed-dim 256 --decoder-layers 2 --decoder-attention-heads 4
+  --distributed-world-size 1
 )
 
 # and those of transformer
@@ -75,7 +77,7 @@ sbnmt binarise -s en -t de --destdir "$work/data" --trainpref "$work/bpe/train" 
 
 # Train teacher-l2r: Transformer, L2R
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-l2r" \
-  --sb-direction l2r --total-num-update 1496 --max-epoch 8
+  --sb-direction l2r
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
@@ -87,7 +89,7 @@ sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" 
 
 # Train teacher-r2l: Transformer, R2L
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-r2l" \
-  --sb-direction r2l --total-num-update 1496 --max-epoch 8
+  --sb-direction r2l
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
@@ -136,24 +138,40 @@ sbnmt binarise -s en -t de --destdir "$work/data-pl" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
   --joined-dictionary
 
-# Train transformer-pl-long: Transformer, y_g + y_pl, as many updates
-fairseq-train "$work/data-pl" "${transformer[@]}" \
-  --save-dir "$work/transformer-pl-long" --sb-direction l2r --max-update 5748 \
-  --total-num-update 5748
+# Train transformer-pl: Transformer, y_g + y_pl
+fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
+  --sb-direction l2r
 
 # Its best checkpoint is the model
-ln -sf checkpoint_best.pt "$work/transformer-pl-long/model.pt"
+ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
 
-# Translate the test set with transformer-pl-long
-fairseq-generate "$work/data" "${search[@]}" \
-  --path "$work/transformer-pl-long/model.pt" --sb-direction l2r --gen-subset test \
-  --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/transformer-pl-long.jsonl" \
-  --results-path "$work/results/transformer-pl-long.generate"
+# Translate the test set with transformer-pl
+fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.pt" \
+  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/transformer-pl.jsonl" \
+  --results-path "$work/results/transformer-pl.generate"
 
-# Score transformer-pl-long
-sbnmt evaluate "$work/results/transformer-pl-long.generate" "${score[@]}" \
-  --output "$work/results/transformer-pl-long.json"
+# Score transformer-pl
+sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
+  --output "$work/results/transformer-pl.json"
+
+# Train teacher-both: SB-NMT, λ = 0, gold
+fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \
+  --sb-lambda 0
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-both/model.pt"
+
+# Translate the test set with teacher-both
+fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-both/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/teacher-both.jsonl" \
+  --results-path "$work/results/teacher-both.generate"
+
+# Score teacher-both
+sbnmt evaluate "$work/results/teacher-both.generate" "${score[@]}" \
+  --records "$work/results/teacher-both.jsonl" \
+  --output "$work/results/teacher-both.json"
 
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
@@ -166,24 +184,22 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.en.txt" \
   --joined-dictionary
 
-# Train sb-lambda0-long: SB-NMT, λ = 0, two triples, as many updates
-fairseq-train "$work/data-two" "${sb_transformer[@]}" \
-  --save-dir "$work/sb-lambda0-long" --sb-lambda 0 --max-update 5748 \
-  --total-num-update 5748
+# Train sb-lambda0: SB-NMT, λ = 0, two triples
+fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
+  --sb-lambda 0
 
 # Its best checkpoint is the model
-ln -sf checkpoint_best.pt "$work/sb-lambda0-long/model.pt"
+ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
 
-# Translate the test set with sb-lambda0-long
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0-long/model.pt" \
+# Translate the test set with sb-lambda0
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
   --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-lambda0-long.jsonl" \
-  --results-path "$work/results/sb-lambda0-long.generate"
+  --sb-records "$work/results/sb-lambda0.jsonl" \
+  --results-path "$work/results/sb-lambda0.generate"
 
-# Score sb-lambda0-long
-sbnmt evaluate "$work/results/sb-lambda0-long.generate" "${score[@]}" \
-  --records "$work/results/sb-lambda0-long.jsonl" \
-  --output "$work/results/sb-lambda0-long.json"
+# Score sb-lambda0
+sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
 
 # Join gold text and pseudo targets: two triples a sentence, and gold text twice
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
@@ -199,9 +215,8 @@ sbnmt binarise -s en -t de --destdir "$work/data-three" \
 # Train sb-noise-shift-dropped: SB-NMT, λ = 1, three triples, noise, future shifted,
 # half of the partners dropped
 fairseq-train "$work/data-three" "${sb_transformer[@]}" \
-  --save-dir "$work/sb-noise-shift-dropped" --sb-lambda 1 --total-num-update 5890 \
-  --max-epoch 8 --sb-future-dropout 0 --sb-partner-noise 0.5 --sb-future-shift \
-  --sb-partner-dropout 0.5
+  --save-dir "$work/sb-noise-shift-dropped" --sb-lambda 1 --sb-future-dropout 0 \
+  --sb-partner-noise 0.5 --sb-future-shift --sb-partner-dropout 0.5
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb-noise-shift-dropped/model.pt"
@@ -218,16 +233,27 @@ sbnmt evaluate "$work/results/sb-noise-shift-dropped.generate" "${score[@]}" \
   --records "$work/results/sb-noise-shift-dropped.jsonl" \
   --output "$work/results/sb-noise-shift-dropped.json"
 
-# Translate the test set with sb-lambda0-long+rescored
-fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0-long/model.pt" \
+# Translate the test set with teacher-both+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-both/model.pt" \
   --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-lambda0-long+rescored.jsonl" \
-  --results-path "$work/results/sb-lambda0-long+rescored.generate"
+  --task sb_translation --sb-records "$work/results/teacher-both+rescored.jsonl" \
+  --results-path "$work/results/teacher-both+rescored.generate"
 
-# Score sb-lambda0-long+rescored
-sbnmt evaluate "$work/results/sb-lambda0-long+rescored.generate" "${score[@]}" \
-  --records "$work/results/sb-lambda0-long+rescored.jsonl" \
-  --output "$work/results/sb-lambda0-long+rescored.json"
+# Score teacher-both+rescored
+sbnmt evaluate "$work/results/teacher-both+rescored.generate" "${score[@]}" \
+  --records "$work/results/teacher-both+rescored.jsonl" \
+  --output "$work/results/teacher-both+rescored.json"
+
+# Translate the test set with sb-lambda0+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
+  --results-path "$work/results/sb-lambda0+rescored.generate"
+
+# Score sb-lambda0+rescored
+sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-lambda0+rescored.jsonl" \
+  --output "$work/results/sb-lambda0+rescored.json"
 
 # Translate the test set with sb-noise-shift-dropped+rescored
 fairseq-generate "$work/data" "${search[@]}" \

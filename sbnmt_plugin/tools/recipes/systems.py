@@ -315,21 +315,9 @@ SYSTEMS = {
     **SWEEP,
     # the opponent where the R2L direction is the better one
     "transformer-pr": System("Transformer, R2L, y_g + y_pr", "pr", R2L),
-    # for as many updates as a row of three triples, where a recipe says so
-    "transformer-long": System("Transformer, L2R, as many updates", "gold"),
-    "transformer-pl-long": System("Transformer, y_g + y_pl, as many updates", "pl"),
-    "sb-lambda0-long": System(
-        "SB-NMT, λ = 0, two triples, as many updates",
-        "two",
-        BOTH,
-        options=NO_INTERACTION,
-    ),
     # one model for both directions, where the recipe says ``teachers: one``; without
     # interaction, for gold text on both sides leaks through any
     "teacher-both": System("SB-NMT, λ = 0, gold", "gold", BOTH, options=NO_INTERACTION),
-    "teacher-both-long": System(
-        "SB-NMT, λ = 0, gold, as many updates", "gold", BOTH, options=NO_INTERACTION
-    ),
     "sb-paper": System(
         "SB-NMT, the paper's λ = 0.1, two triples", "two", BOTH, options=AS_IN_PAPER
     ),
