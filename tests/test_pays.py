@@ -204,8 +204,21 @@ def test_the_page_of_what_pays_shows_the_means_of_seeds(table):
         assert shown in text, f"docs/pays.md lacks {shown}, {row['title']}"
 
 
+def test_multi30ks_page_shows_what_the_length_penalty_does():
+    measured, cells = read("multi30k/lenpen-small"), defaultdict(list)
+    for row in measured["valid"] + measured["test"]:
+        cell = f"{row['BLEU']:.2f} ({row['length ratio']:.2f})"
+        cells[row["system"]].append(cell)
+    text = text_of("examples/multi30k/README.md").replace("**", "")
+    assert len(cells) == 4
+    for found in cells.values():
+        assert f"| {' | '.join(found)} |" in text
+    assert f"| {' | '.join(found[::-1])} |" not in text
+
+
 # the README
 
+GOLD = "teacher-l2r", "transformer-long"
 FAIR = "transformer-pl", "transformer-pl-long"
 ALONE = "sb-lambda0", "sb-lambda0-long"
 TWINS = "sb-noise-shift-dropped", "sb-noise-lambda0"
@@ -234,8 +247,8 @@ def bleu(of_seed):
 
 def test_the_readmes_first_results_are_those_of_files():
     shown = rows_of(section_of("Results"))
-    assert len(shown) == 3
-    for line, systems in zip(shown, (FAIR, ALONE, TWINS)):
+    assert len(shown) == 4
+    for line, systems in zip(shown, (GOLD, FAIR, ALONE, TWINS)):
         rescored = [system + RESCORED for system in systems]
         assert line[1:] == [
             cell(updates, systems),
