@@ -22,8 +22,9 @@ train=(
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
   --share-decoder-input-output-embed --dropout 0.1 --optimizer adam
   --adam-betas '(0.9, 0.98)' --clip-norm 0 --lr 0.002 --lr-scheduler polynomial_decay
-  --warmup-updates 1000 --label-smoothing 0.1 --max-epoch 5 --keep-last-epochs 1
-  --eval-bleu --eval-bleu-args '{"beam": 2, "max_len_a": 2, "max_len_b": 10}'
+  --warmup-updates 1000 --label-smoothing 0.1 --max-update 15510
+  --total-num-update 15510 --keep-last-epochs 1 --eval-bleu
+  --eval-bleu-args '{"beam": 2, "max_len_a": 2, "max_len_b": 10}'
   --best-checkpoint-metric bleu --maximize-best-checkpoint-metric --num-workers 0 --cpu
   --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 --encoder-layers 2
   --encoder-attention-heads 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 512
@@ -60,7 +61,7 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data" \
 
 # Train teacher-l2r: Transformer, L2R
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-l2r" \
-  --sb-direction l2r --total-num-update 7790
+  --sb-direction l2r
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
@@ -72,7 +73,7 @@ sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" 
 
 # Train teacher-r2l: Transformer, R2L
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-r2l" \
-  --sb-direction r2l --total-num-update 7790
+  --sb-direction r2l
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
@@ -104,7 +105,7 @@ sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
 
 # Train teacher-both: SB-NMT, λ = 0, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \
-  --sb-lambda 0 --total-num-update 6700
+  --sb-lambda 0
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-both/model.pt"
@@ -132,7 +133,7 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data-pl" \
 
 # Train transformer-pl: Transformer, y_g + y_pl
 fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
-  --sb-direction l2r --total-num-update 15580
+  --sb-direction l2r
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
@@ -159,7 +160,7 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data-pr" \
 
 # Train transformer-pr: Transformer, R2L, y_g + y_pr
 fairseq-train "$work/data-pr" "${transformer[@]}" --save-dir "$work/transformer-pr" \
-  --sb-direction r2l --total-num-update 15580
+  --sb-direction r2l
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/transformer-pr/model.pt"
@@ -187,7 +188,7 @@ sbnmt binarise -s letters -t phonemes --destdir "$work/data-two" \
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0 --total-num-update 15510
+  --sb-lambda 0
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
@@ -204,7 +205,7 @@ sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
 
 # Train sb: SB-NMT, tanh, λ = 1.0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
-  --sb-lambda 1.0 --total-num-update 15510
+  --sb-lambda 1.0
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb/model.pt"
