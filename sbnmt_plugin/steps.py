@@ -27,7 +27,7 @@ STEPS = {
     "evaluate": (None, "a decoded test set to a row of a recipe's results"),
     "table": ("table.py", "the results table of a recipe's run"),
     "compare": (None, "is a row of the table better than others, or is it chance?"),
-    "sweep-beam": ("sweep_beam.py", "BLEU against beam size"),
+    "sweep-beam": ("sweep_beam.py", "BLEU against beam size and length penalty"),
     "probe-interaction": ("probe_interaction.py", "does the interaction matter?"),
     "probe-reading": (
         "probe_reading.py",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sbnmt sweep-beam`: BLEU against beam size."""
+"""`sbnmt sweep-beam`: BLEU against beam size and length penalty."""
 
 import clone
 

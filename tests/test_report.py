@@ -10,8 +10,7 @@ from sacrebleu.metrics import BLEU
 from test_scripts import call, put
 
 from sbnmt_plugin.tools import significance
-from sbnmt_plugin.tools.commands import report, sweep_beam
-from sbnmt_plugin.tools.recipes.table import render_sweep
+from sbnmt_plugin.tools.commands import report
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
@@ -32,6 +31,7 @@ from sbnmt_plugin.tools.report import (
     winners,
 )
 from sbnmt_plugin.tools.report import work as work_module
+from sbnmt_plugin.tools.translations import read_generate_log
 
 # ------------------------------------------- each check, and one that must fail it
 
@@ -179,7 +179,7 @@ CHECKS = [
         lambda state: sum(x.numel() for x in state.values()),
     ),
     (check_train_log, logs.read_train_log, lambda x: logs.read_train_log(x[:3])),
-    (check_generate_log, logs.read_generate_log, lambda x: {"sentences/s": 1.5}),
+    (check_generate_log, read_generate_log, lambda x: {"sentences/s": 1.5}),
 ]
 NAMES = [check.__name__ for check, _, _ in CHECKS]
 
@@ -563,196 +563,6 @@ def test_a_recipes_folder_fills_everything_in(given, detokenised):
     assert (found.references == [GOLDS[0]]) == (not detokenised)
     with pytest.raises(FileNotFoundError, match=r"must be a folder that .* finished"):
         work_module.languages(folder)
-
-
-# --------------------------------------------------------------- the beam sweep
-
-
-def test_the_sweep_plans_what_directions_can_do():
-    systems = sweep_beam.parse_systems(
-        [
-            "L2R=--path a --sb-direction l2r",
-            "R2L=--path b --sb-direction=r2l",
-            "S=--path c",
-        ]
-    )
-    runs = sweep_beam.plan(systems, sweep_beam.parse_beams("1,2,3,4"))
-    assert [beam for name, beam in runs if name == "L2R"] == [1, 2, 3, 4]
-    assert [beam for name, beam in runs if name == "R2L"] == [1, 2, 3, 4]
-    assert [beam for name, beam in runs if name == "S"] == [2, 4]
-
-
-@pytest.mark.parametrize(
-    "call_it, message",
-    [
-        (lambda: sweep_beam.parse_systems(["L2R"]), "must be NAME=OPTIONS"),
-        (lambda: sweep_beam.parse_systems(["a=--beam 3"]), "a must have --path"),
-        (
-            lambda: sweep_beam.parse_systems(["a=--path x --beam 3"]),
-            "--beam is set by the sweep",
-        ),
-        (lambda: sweep_beam.parse_beams("0,2"), "--beams must be numbers ≥ 1"),
-    ],
-)
-def test_wrong_input_of_the_sweep_is_one_clear_error(call_it, message):
-    with pytest.raises(ValueError, match=message):
-        call_it()
-
-
-def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch):
-    gold = put(tmp_path / "gold", *["A B"] * 21)
-    decoded = []
-
-    def decode(folder, words):
-        decoded.append(words[words.index("--beam") + 1])
-        put(folder / "generate-test.txt", *(f"H-{i}\t0\tA B" for i in range(21)))
-        return {"sentences/s": 1.0}
-
-    monkeypatch.setattr(sweep_beam, "decode", decode)
-    command = ["--data", "data", "--reference", gold, "--output", tmp_path / "s.json"]
-    command += ["--system", "S=--path sb.pt", "--lenpen", "0.6"]
-    call(sweep_beam, *command, "--beams", "2")
-    call(sweep_beam, *command, "--beams", "1,2,4")
-    assert decoded == ["2", "4"]
-    runs = json.loads((tmp_path / "s.json").read_text())["runs"]
-    assert [run["beam"] for run in runs] == [2, 4]
-    with pytest.raises(ValueError, match="was decoded with other options: remove"):
-        call(sweep_beam, *command, "--beams", "2", "--unkpen", "1")
-    put(gold, *["A C"] * 21)
-    with pytest.raises(ValueError, match="with another text in --reference: remove"):
-        call(sweep_beam, *command, "--beams", "2")
-
-
-def test_an_interrupted_sweep_has_what_was_decoded(tmp_path, monkeypatch):
-    gold = put(tmp_path / "gold", *["A B"] * 21)
-
-    def decode(folder, words):
-        if words[words.index("--beam") + 1] == "4":
-            raise KeyboardInterrupt
-        put(folder / "generate-test.txt", *(f"H-{i}\t0\tA B" for i in range(21)))
-        return {"sentences/s": 1.0}
-
-    monkeypatch.setattr(sweep_beam, "decode", decode)
-    command = ["--data", "data", "--reference", gold, "--output", tmp_path / "s.json"]
-    with pytest.raises(KeyboardInterrupt):
-        call(sweep_beam, *command, "--system", "S=--path sb.pt", "--beams", "2,4")
-    runs = json.loads((tmp_path / "s.json").read_text())["runs"]
-    assert [run["beam"] for run in runs] == [2]
-
-
-def recipe_json(work, **settings):
-    """As a recipe leaves it, without what the sweep does not ask for."""
-    recipe = {"source": "en", "target": "de", "bpe": {"kind": "none"}, "train": {}}
-    recipe |= {"teacher_arch": "", "sb_arch": "", "average": 0, "decode": []}
-    put(work / "recipe.json", json.dumps(recipe | {"generate": []} | settings))
-
-
-@pytest.mark.parametrize("row", ["sb", "sb-shift"])
-def test_the_sweep_searches_as_the_recipe_does(row, tmp_path, monkeypatch):
-    work = tmp_path / "work"
-    put(work / "data" / "test.en-de.en.idx")
-    put(work / "text" / "test.de", "A B")
-    put(work / row / "model.pt")
-    put(work / "results" / f"{row}.txt", "A B")
-    decode = ["--lenpen", 0.6, "--beam", 4, "--max-len-b", 10]
-    recipe_json(work, decode=decode, generate=["--max-tokens", 99])
-    found = []
-
-    def decode_nothing(folder, words):
-        found.append(words)
-        put(folder / "generate-test.txt", "H-0\t0\tA B")
-        return {"sentences/s": 1.0}
-
-    monkeypatch.setattr(sweep_beam, "decode", decode_nothing)
-    call(sweep_beam, "--work", work, "--beams", "2", "--max-len-b", "7")
-    (words,) = found
-    assert str(work / row / "model.pt") in words
-    assert [words[i + 1] for i, w in enumerate(words) if w == "--beam"] == ["2"]
-    assert [words[i + 1] for i, w in enumerate(words) if w == "--max-len-b"][-1] == "7"
-    assert words[words.index("--max-tokens") + 1] == "99"
-
-
-def test_the_sweep_scores_as_the_recipe_does(tmp_path, monkeypatch):
-    """All references, and error rates where lines are words."""
-    work = tmp_path / "work"
-    put(work / "data" / "test.a-p.a.idx")
-    put(work / "text" / "test.p", "A B", "A C")
-    put(work / "text" / "test.p.2", "A B", "A D")
-    put(work / "sb" / "model.pt")
-    put(work / "results" / "sb.txt", "A B")
-    score = {"references": 2, "phonemes": True}
-    recipe_json(work, score=score)
-    answers = ["H-0\t0\tA B", "H-1\t0\tA D"]
-
-    def decode(folder, words):
-        put(folder / "generate-test.txt", *answers)
-        return {"sentences/s": 1.0}
-
-    monkeypatch.setattr(sweep_beam, "decode", decode)
-    command = ["--work", work, "--beams", "2"]
-    call(sweep_beam, *command)
-    output = work / "beam-sweep.json"
-    (found,) = json.loads(output.read_text())["runs"]
-    assert (found["WER"], found["PER"]) == (0, 0)
-    with pytest.raises(ValueError, match="was decoded with other references"):
-        call(sweep_beam, *command, "--reference", work / "text" / "test.p")
-    call(
-        *(sweep_beam, *command, "--reference", work / "text" / "test.p"),
-        *("--output", tmp_path / "one.json"),
-    )
-    (found,) = json.loads((tmp_path / "one.json").read_text())["runs"]
-    assert (found["WER"], found["PER"]) == (50, 25)
-
-
-def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch, capsys):
-    """As the recipe decodes them: direction, seed and rescoring."""
-    work = tmp_path / "work"
-    put(work / "data" / "test.a-p.a.idx")
-    put(work / "text" / "test.p", "A B")
-    put(work / "results" / "sb.txt", "A B")
-    for row in "sb", "sb@2", "teacher-r2l":
-        put(work / row / "model.pt")
-    recipe_json(work, rescore=2)
-    found = []
-
-    def decode(folder, words):
-        found.append(words)
-        put(folder / "generate-test.txt", "H-0\t0\tA B")
-        return {"sentences/s": 1.0}
-
-    monkeypatch.setattr(sweep_beam, "decode", decode)
-    rows = ["sb", "sb+rescored@2", "teacher-r2l"]
-    call(sweep_beam, "--work", work, "--beams", "2", "--rows", *rows)
-    paths = [words[words.index("--path") + 1] for words in found]
-    assert paths == [f"{work}/{row}/model.pt" for row in ("sb", "sb@2", "teacher-r2l")]
-    assert [" ".join(words).count("--sb-rescore 2") for words in found] == [0, 1, 0]
-    assert [words.count("r2l") for words in found] == [0, 0, 1]
-    runs = json.loads((work / "beam-sweep.json").read_text())["runs"]
-    assert [run["system"] for run in runs] == rows
-    assert capsys.readouterr().out == render_sweep({"runs": runs})
-    with pytest.raises(FileNotFoundError, match=r"--rows sb@3 needs .*sb@3/model.pt"):
-        call(sweep_beam, "--work", work, "--rows", "sb@3")
-    with pytest.raises(ValueError, match=r"--rows rerank@2 has no model of its own"):
-        call(sweep_beam, "--work", work, "--rows", "rerank@2")
-    with pytest.raises(ValueError, match=r"--beams must have an even number .* has 3"):
-        call(sweep_beam, "--work", work, "--rows", "sb@01", "--beams", "3")
-    with pytest.raises(ValueError, match="give its folder as --work"):
-        call(sweep_beam, "--rows", "sb")
-
-
-def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
-    gold = put(tmp_path / "gold", *["W1 W2"] * 21)
-    command = ["--data", data, "--reference", gold, "--output", tmp_path / "s.json"]
-    command += ["--system", f"S=--path {trained}", "--cpu", "--num-workers", "0"]
-    call(sweep_beam, *command, "--beams", "2")
-    (found,) = json.loads((tmp_path / "s.json").read_text())["runs"]
-    assert found["BLEU"] > 0 and found["sentences/s"] > 0
-
-
-def test_a_failed_decoding_shows_the_end_of_its_log(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep_beam.sys, "executable", "/bin/false")
-    with pytest.raises(ValueError, match="failed with status 1, its log"):
-        sweep_beam.decode(tmp_path / "run", [])
 
 
 READ_LOG = """\

@@ -1066,58 +1066,6 @@ def test_the_readme_shows_the_committed_numbers(capsys):
         assert line in text, f"README.md lacks {line!r}: scripts/table.py --paper"
 
 
-def sweep_of(systems):
-    """A sweep's file, of name -> beam -> score."""
-    return {
-        "runs": [
-            {"system": name, "beam": beam, "BLEU": score, "signature": "as it was"}
-            for name, by_beam in systems.items()
-            for beam, score in by_beam.items()
-        ]
-    }
-
-
-def test_a_sweep_is_printed_a_line_a_system(tmp_path, capsys):
-    """Seeds together, with no mean of those that happen to be there."""
-    path = tmp_path / "sweep.json"
-    seeds = {"sb": {2: 30, 4: 31}, "sb@2": {2: 32}, "sb@x": {2: 1234.5, 8: 0}}
-    put(path, json.dumps(sweep_of(seeds)))
-    call(show_table, path)
-    assert capsys.readouterr().out.splitlines() == [
-        "| tok. BLEU, by beam | seeds |            2 |  4 |    8 |",
-        "| ------------------ | ----: | -----------: | -: | ---: |",
-        "| sb                 |  1, 2 | 31.00 ± 1.41 |    |      |",
-        "| sb@x               |     1 |     1,234.50 |    | 0.00 |",
-        "",
-        "tokenised BLEU: `as it was`",
-    ]
-    for name, seed in ("sb", []), ("sb@2", ["2", "|"]):
-        put(path, json.dumps(sweep_of({name: {2: 30, 4: 31.254}})))
-        call(show_table, path)
-        alone = capsys.readouterr().out.splitlines()
-        assert ("seeds" in alone[0]) == bool(seed)
-        assert alone[2].split() == ["|", "sb", "|", *seed, "30.00", "|", "31.25", "|"]
-    words = sweep_of({"sb": {2: 30, 4: 31}})
-    words["runs"][0]["WER"] = 12.5
-    put(path, json.dumps(words))  # not all have error rates
-    call(show_table, path)
-    assert "tok. BLEU, by beam" in capsys.readouterr().out
-    words["runs"][1]["WER"] = 11
-    put(path, json.dumps(words))
-    call(show_table, path)
-    heading, _, line = capsys.readouterr().out.splitlines()
-    assert heading.startswith("| WER, %, by beam")
-    assert line.split() == ["|", "sb", "|", "12.50", "|", "11.00", "|"]
-    for flags in ["--plot", tmp_path / "cost"], ["--paper"]:
-        with pytest.raises(ValueError, match=rf"{flags[0]} needs .* {path} is a sweep"):
-            call(show_table, path, *flags)
-    twice = sweep_of({"sb": {2: 30}, "sb@1": {2: 10}})
-    for damaged in [{"system": "sb"}], [], twice["runs"]:
-        put(path, json.dumps({"runs": damaged}))
-        with pytest.raises(ValueError, match=r"sweep.json must be .* but is damaged"):
-            call(show_table, path)
-
-
 def test_what_is_best_for_its_price():
     points = {"a": (5, 30), "b": (9, 29), "c": (9, 33), "d": (20, 33), "e": (30, 40)}
     assert frontier(points, False) == [(5, 30), (9, 33), (30, 40)]

@@ -64,6 +64,15 @@ def tokenised_bleu(
     return score(metric, hypothesis, references)
 
 
+def length_ratio(
+    hypothesis: list[str], references: list[list[str]], lowercase: bool = False
+) -> float:
+    """Tokens of the answers, as a share of those of the references next in length."""
+    metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
+    found = metric.corpus_score(hypothesis, references)
+    return round(found.sys_len / found.ref_len, 3)
+
+
 def slices(sets: dict[str, int], texts: list[list[str]]) -> dict[str, list[list[str]]]:
     """Cut line-aligned texts, test sets behind each other, into the sets.
 

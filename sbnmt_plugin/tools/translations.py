@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sbnmt_plugin.steps import command_of
@@ -14,6 +15,11 @@ from sbnmt_plugin.tools.text import (
     each_line,
     read_lines,
     refuse_reserved,
+)
+
+TRANSLATED = re.compile(
+    r"Translated ([\d,]+) sentences \(([\d,]+) tokens\) in ([\d.]+)s "
+    r"\(([\d.]+) sentences/s, ([\d.]+) tokens/s\)"
 )
 
 
@@ -110,3 +116,19 @@ def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:
             "without --quiet"
         )
     return found
+
+
+def read_generate_log(lines: Iterable[str]) -> dict[str, float] | None:
+    """The last "Translated N sentences" of a log, or None.
+
+    Returns:
+        sentences, tokens, seconds, sentences/s and tokens/s.
+    """
+    names = ("sentences", "tokens", "seconds", "sentences/s", "tokens/s")
+    result = None
+    for line in lines:
+        found = TRANSLATED.search(line)
+        if found:
+            values = (float(text.replace(",", "")) for text in found.groups())
+            result = dict(zip(names, values))
+    return result

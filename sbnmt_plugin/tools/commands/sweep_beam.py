@@ -8,32 +8,34 @@ r"""Decode a test set with several beam sizes (Figure 8), skipping what is done.
     sbnmt sweep-beam --work work/toy          # systems and options of a recipe's run
     sbnmt sweep-beam --work work/toy --rows sb-lambda0+rescored sb sb+rescored
 
+    # choose each system's length penalty on the validation set, then test with it
+    sbnmt sweep-beam --work work/toy --rows sb transformer-pl --gen-subset valid \
+        --beams 4 --lenpens 0.6,1,1.5,2 --output valid.json
+    sbnmt sweep-beam --work work/toy --rows sb transformer-pl --chosen-by valid.json \
+        --output test.json
+
 A beam counts the hypotheses of both directions, so SB-NMT has no beam of 1 and no odd
 one.  BLEU is the paper's, on tokens; --reference is tokenised text, and may be given
-several times.  With --phonemes a line is a word, and there are error rates, too.  Each
-finished run is kept in OUTPUT.runs; interrupt and repeat at will.  sbnmt report
---beam-sweep draws it.
+several times.  With --phonemes a line is a word, and there are error rates, too.
+--chosen-by takes of each system only the beam and length penalty that were best in that
+sweep, seeds together.  Each finished run is kept in OUTPUT.runs; interrupt and repeat
+at will.  sbnmt report --beam-sweep draws it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
+import math
 import re
 import shlex
-import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
-from sbnmt_plugin.steps import PLUGIN, command_of
-from sbnmt_plugin.tools import command, origin
+from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
-from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.recipes.row_names import (
     OURS,
     is_rescored,
@@ -43,15 +45,11 @@ from sbnmt_plugin.tools.recipes.row_names import (
     trained_as,
 )
 from sbnmt_plugin.tools.recipes.settings import search_options
+from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep, render_sweep
+from sbnmt_plugin.tools.recipes.sweep_runs import decoded
 from sbnmt_plugin.tools.recipes.systems import BOTH, SYSTEMS
-from sbnmt_plugin.tools.recipes.table import render_sweep
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
-from sbnmt_plugin.tools.report.logs import read_generate_log
 from sbnmt_plugin.tools.report.work import languages
-from sbnmt_plugin.tools.scoring import tokenised_bleu
-from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
-from sbnmt_plugin.tools.translations import read_generated
-from sbnmt_plugin.tools.unfinished import new_file
 
 BEAMS = "1,2,4,8,16"
 SB = "SB-NMT"
@@ -78,15 +76,23 @@ def parse_systems(values: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def refuse_own(words: list[str]) -> None:
+def refuse_own(words: list[str], flags: Sequence[str] = SET_HERE) -> None:
     """Refuse options that the sweep itself sets.
 
     Raises:
         ValueError: with the flag.
     """
-    for flag in SET_HERE:
+    for flag in flags:
         if gives(words, flag):
             raise ValueError(f"{flag} is set by the sweep: leave it out")
+
+
+def without(words: list[str], flag: str) -> list[str]:
+    """Options of a recipe, which gives each as two words, but for one."""
+    if flag not in words:
+        return words
+    place = words.index(flag)
+    return words[:place] + words[place + 2 :]
 
 
 def parse_beams(text: str) -> list[int]:
@@ -107,17 +113,39 @@ def directions(words: list[str]) -> int:
     return 1 if re.search(r"--sb-direction (l2r|r2l)\b", joined) else 2
 
 
-def plan(systems: dict[str, list[str]], beams: list[int]) -> list[tuple[str, int]]:
+def parse_lenpens(text: str) -> list[float]:
+    """``0.6,1,1.5`` as numbers.
+
+    Raises:
+        ValueError: something else.
+    """
+    try:
+        found = sorted({float(word) for word in text.split(",")})
+    except ValueError:
+        found = [math.nan]
+    if not all(math.isfinite(value) and value >= 0 for value in found):
+        raise ValueError(
+            f"--lenpens must be numbers ≥ 0 like 0.6,1,1.5, but is {text!r}"
+        )
+    return found
+
+
+def plan(
+    systems: dict[str, list[str]],
+    beams: list[int],
+    lenpens: Sequence[float | None] = (None,),
+) -> list[tuple[str, Setting]]:
     """The runs: each system with each beam that its directions divide.
 
     Raises:
         ValueError: there are none.
     """
     found = [
-        (name, beam)
+        (name, Setting(beam, lenpen))
         for name, words in systems.items()
         for beam in beams
         if beam % directions(words) == 0
+        for lenpen in lenpens
     ]
     if not found:
         raise ValueError(
@@ -125,6 +153,31 @@ def plan(systems: dict[str, list[str]], beams: list[int]) -> list[tuple[str, int
             f"{', '.join(map(str, beams))}: add 2"
         )
     return found
+
+
+def planned(
+    args: argparse.Namespace, systems: dict[str, list[str]]
+) -> list[tuple[str, Setting]]:
+    """The runs that the user has asked for.
+
+    Raises:
+        ValueError: what excludes each other; a value; a system that was not swept.
+    """
+    if not args.chosen_by:
+        beams = parse_beams(BEAMS if args.beams is None else args.beams)
+        if args.lenpens is None:
+            return plan(systems, beams)
+        return plan(systems, beams, parse_lenpens(args.lenpens))
+    if args.beams is not None or args.lenpens is not None:
+        raise ValueError(
+            "--chosen-by gives each system its beam and length penalty: leave out "
+            "--beams and --lenpens"
+        )
+    sweep = Sweep.of_file(Path(args.chosen_by))
+    try:
+        return [(name, sweep.best(system_and_seed(name)[0])) for name in systems]
+    except ValueError as error:
+        raise ValueError(f"--chosen-by {args.chosen_by}: {error}") from error
 
 
 def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
@@ -170,7 +223,10 @@ def from_work(args: argparse.Namespace) -> list[str]:
     args.phonemes, args.lowercase = scored["phonemes"], scored["lowercase"]
     if not args.reference:
         given = References(work / "text", target, scored["references"])
-        args.reference = [str(path) for path in given.files()]
+        first, *further = given.files(args.gen_subset)
+        if args.gen_subset != "test":  # which may have fewer
+            further = [path for path in further if path.is_file()]
+        args.reference = [str(path) for path in (first, *further)]
     args.output = args.output or str(work / "beam-sweep.json")
     for name in rows(args.rows):
         args.system.append(f"{name}={shlex.join(row_options(work, settings, name))}")
@@ -181,71 +237,7 @@ def from_work(args: argparse.Namespace) -> list[str]:
             if (work / row / "model.pt").is_file():
                 found = row_options(work, settings, row)
                 args.system.append(f"{title}={shlex.join(found)}")
-    if "--beam" in words:
-        place = words.index("--beam")
-        del words[place : place + 2]
     return words
-
-
-def decode(folder: Path, words: list[str]) -> dict[str, float]:
-    """Run fairseq-generate.
-
-    Returns:
-        Its own measurement of speed.
-
-    Raises:
-        ValueError: it failed; with the end of its log.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "log"
-    with open(log, "w", encoding="utf-8") as file:
-        status = subprocess.run(
-            command.tied([sys.executable, "-m", "fairseq_cli.generate", *words]),
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **command.child_environment()},
-        ).returncode
-    text = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    speed = read_generate_log(text)
-    if speed is None:  # it measures when all is written
-        raise ValueError(
-            f"fairseq-generate failed with status {status}, its log {log} ends with\n"
-            + "\n".join(text[-8:])
-        )
-    return speed
-
-
-def one_run(
-    folder: Path, words: list[str], args: argparse.Namespace, given: list[list[str]]
-) -> dict[str, Any]:
-    """Decode and score.
-
-    Args:
-        words: of fairseq-generate.
-        args: how it is scored.
-        given: lines of each reference.
-
-    Raises:
-        ValueError: outputs and references differ in number.
-    """
-    speed = decode(folder, [*words, "--results-path", str(folder)])
-    found = read_generated(folder / f"generate-{args.gen_subset}.txt")
-    tokens = [remove_bpe(text) for _, text in sorted(found.items())]
-    for text in given:
-        if len(text) != len(tokens):
-            raise ValueError(
-                f"--reference must have as many lines as {args.gen_subset} has "
-                f"sentences ({len(tokens)}), but has {len(text)}"
-            )
-    scored = tokenised_bleu(tokens, given, args.lowercase)
-    rates = error_rates(tokens, given) if args.phonemes else {}
-    return {
-        "BLEU": scored["score"],
-        "signature": scored["signature"],
-        **{name: rate["score"] for name, rate in rates.items()},
-        "mean length": sum(len(line.split()) for line in tokens) / len(tokens),
-        "sentences/s": speed["sentences/s"],
-    }
 
 
 def parser() -> argparse.ArgumentParser:
@@ -259,7 +251,9 @@ def parser() -> argparse.ArgumentParser:
     add("--reference", action="append", default=[], help="tokenised; may be repeated")
     add("--phonemes", action="store_true", help="error rates, too")
     add("--lowercase", action="store_true", help="BLEU ignores case")
-    add("--beams", default=BEAMS, help=f"default {BEAMS}")
+    add("--beams", help=f"default {BEAMS}")
+    add("--lenpens", help="length penalties, as 0.6,1,1.5: every beam with each")
+    add("--chosen-by", metavar="FILE", help="a sweep: its best, instead of these two")
     add("--gen-subset", default="test")
     add("--output", help="JSON file to write; rewritten when more is decoded")
     return made
@@ -272,44 +266,17 @@ def main() -> None:
         raise ValueError(
             "--rows are those of a recipe's run: give its folder as --work"
         )
+    own = others
     if args.work is not None:
         others = [*from_work(args), *others]  # the user's come last and win
     for flag in ("data", "system", "reference", "output"):
         if not getattr(args, flag):
             raise ValueError(f"--{flag} must be given, or --work with a recipe's run")
-    systems, beams = parse_systems(args.system), parse_beams(args.beams)
-    references = [read_lines(path) for path in args.reference]
-    common = [args.data, "--user-dir", str(PLUGIN), "--task", "sb_translation"]
-    common += ["--gen-subset", args.gen_subset, *others]
-    runs = []
-    for name, beam in tqdm(plan(systems, beams), desc="decoding", unit="run"):
-        words = [*common, *systems[name], "--beam", str(beam)]
-        place = list(systems).index(name)
-        folder = Path(f"{args.output}.runs") / f"{place}-beam-{beam}"
-        result = folder / "result.json"
-        job = {
-            "name": name,
-            "options": words,
-            "references": args.reference,
-            "reference sha256": origin.sha256_of(*references),
-            **{name: True for name in ("phonemes", "lowercase") if getattr(args, name)},
-            origin.MODELS: origin.stamps_of(words),
-        }
-        done, other = None, []
-        if result.exists():
-            with as_written(result, "remove it to decode anew"):
-                done = json.loads(result.read_text(encoding="utf-8"))
-                other = origin.differences(done.pop("job"), job)
-        if other:
-            raise ValueError(
-                f"{folder} was decoded with {', '.join(other)}: remove "
-                f"{args.output}.runs to decode anew, or repeat the first command"
-            )
-        if done is None:
-            done = one_run(folder, words, args, references)
-            with new_file(result) as file:
-                json.dump({"job": job, **done}, file, indent=1)
-        runs.append({"system": name, "beam": beam, **done})
-        with new_file(args.output) as file:
-            json.dump({"runs": runs}, file, ensure_ascii=False, indent=1)
-    print(render_sweep({"runs": runs}), end="")
+    systems = parse_systems(args.system)
+    runs = planned(args, systems)
+    if any(setting.lenpen is not None for _, setting in runs):
+        for words in own, *systems.values():
+            refuse_own(words, ("--lenpen",))
+    for flag in {word for _, setting in runs for word in setting.words[::2]}:
+        others = without(others, flag)
+    print(render_sweep({"runs": decoded(args, systems, runs, others)}), end="")

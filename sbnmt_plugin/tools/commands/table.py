@@ -43,12 +43,8 @@ from sbnmt_plugin.tools.recipes.settings import (
     load_recipe,
     setting,
 )
-from sbnmt_plugin.tools.recipes.table import (
-    beside_the_paper,
-    processors,
-    render,
-    render_sweep,
-)
+from sbnmt_plugin.tools.recipes.sweep import render_sweep
+from sbnmt_plugin.tools.recipes.table import beside_the_paper, processors, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.text import as_written, refuse_overwriting

@@ -16,6 +16,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
     system_and_seed,
     with_seed,
 )
+from sbnmt_plugin.tools.recipes.sweep import Setting
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.significance import (
@@ -185,7 +186,8 @@ class OfWork:
 
 
 class OfSweep:
-    """What ``sbnmt sweep-beam`` has decoded, of any set: a row is NAME/BEAM.
+    """What ``sbnmt sweep-beam`` has decoded, of any set: a row is NAME/BEAM, or
+    NAME/BEAM/LENPEN.
 
     Raises:
         FileNotFoundError: nothing is there.
@@ -197,8 +199,8 @@ class OfSweep:
             with as_written(path, "remove its folder and repeat sbnmt sweep-beam"):
                 found = json.loads(path.read_text("utf-8"))
                 name, seed = system_and_seed(found["job"]["name"])
-                row = f"{name}/{path.parent.name.rpartition('-')[2]}"
-                self.runs[row, seed] = path, found
+                setting = Setting.of_folder(path.parent.name)
+                self.runs[f"{name}/{setting.label}", seed] = path, found
         if not self.runs:
             raise FileNotFoundError(
                 f"--sweep {sweep} must be a sweep's --output, but {sweep}.runs has "

@@ -1,13 +1,11 @@
-"""The results table of a recipe's run, or of a sweep over beams, in Markdown."""
+"""The results table of a recipe's run in Markdown."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from statistics import mean, stdev
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
-from sbnmt_plugin.tools.recipes.row_names import is_rescored, system_and_seed
+from sbnmt_plugin.tools.recipes.row_names import is_rescored
 from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
 from sbnmt_plugin.tools.significance import SAMPLES
 
@@ -205,49 +203,6 @@ def render(table: dict[str, Any]) -> str:
     probes = interaction_table, reading_table
     parts = main_table, seeds_table, set_lines, stage_table, *probes, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"
-
-
-def render_sweep(sweep: dict[str, Any]) -> str:
-    """What ``sbnmt sweep-beam`` has found: a line a system, its seeds together.
-
-    WER where there is one, else tokenised BLEU.  A cell is empty where a seed that the
-    system has elsewhere was not decoded with that beam.
-
-    Raises:
-        ValueError: no runs, or one twice.
-    """
-    if not sweep["runs"]:
-        raise ValueError("no runs of systems with beams")
-    score = "WER" if all("WER" in run for run in sweep["runs"]) else "BLEU"
-    found: dict[str, dict[int, dict[int, float]]] = defaultdict(dict)
-    for run in sweep["runs"]:
-        name, seed = system_and_seed(run["system"])
-        scores = found[name].setdefault(run["beam"], {})
-        if seed in scores:
-            raise ValueError(f"{run['system']} with a beam of {run['beam']} twice")
-        scores[seed] = run[score]
-    seeds = {
-        name: sorted({seed for scores in by_beam.values() for seed in scores})
-        for name, by_beam in found.items()
-    }
-
-    def cell(name: str, beam: int) -> str:
-        scores = list(found[name].get(beam, {}).values())
-        if len(scores) < len(seeds[name]):
-            return NONE
-        spread = f" ± {number(stdev(scores))}" if len(scores) > 1 else ""
-        return number(mean(scores)) + spread
-
-    columns = {f"{'WER, %' if score == 'WER' else 'tok. BLEU'}, by beam": list(found)}
-    if any(there != [1] for there in seeds.values()):
-        columns["seeds"] = [", ".join(map(str, there)) for there in seeds.values()]
-    for beam in sorted({run["beam"] for run in sweep["runs"]}):
-        columns[str(beam)] = [cell(name, beam) for name in found]
-    lines = aligned(list(columns), [list(cells) for cells in zip(*columns.values())])
-    signatures = sorted({run["signature"] for run in sweep["runs"]})
-    if score == "BLEU":
-        lines += ["", *(f"tokenised BLEU: `{text}`" for text in signatures)]
-    return "\n".join(lines) + "\n"
 
 
 def beside_the_paper(tables: dict[str, dict[str, Any]]) -> str:

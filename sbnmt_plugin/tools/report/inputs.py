@@ -221,6 +221,9 @@ def read_sweep(path: Path) -> dict[str, Any]:
             {"system", "beam", "BLEU"} <= set(row) for row in sweep["runs"]
         ):
             raise ValueError("no runs of systems with beams")
+        pairs = [(row["system"], row["beam"]) for row in sweep["runs"]]
+        if len(set(pairs)) < len(pairs):
+            raise ValueError("a system with a beam twice, as with --lenpens")
     return dict(sweep)
 
 

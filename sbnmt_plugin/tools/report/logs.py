@@ -1,4 +1,4 @@
-"""What fairseq's own logs say: training curves, training and decoding speed."""
+"""What fairseq's own logs say: training curves and speed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from statistics import median
 KINDS = ("train_inner", "train", "valid")
 INNER = re.compile(r"\| train_inner \| epoch \d+:\s+\d+ / \d+ (.*)$")
 EPOCH = re.compile(r"\| (train|valid) \| epoch \d+ \| (.*)$")
-TRANSLATED = re.compile(
-    r"Translated ([\d,]+) sentences \(([\d,]+) tokens\) in ([\d.]+)s "
-    r"\(([\d.]+) sentences/s, ([\d.]+) tokens/s\)"
-)
 
 
 @dataclass
@@ -83,19 +79,3 @@ def read_train_log(lines: Iterable[str]) -> TrainLog:
         if "num_updates" in point:
             log.points[kind].append(point)
     return log
-
-
-def read_generate_log(lines: Iterable[str]) -> dict[str, float] | None:
-    """The last "Translated N sentences" of a log, or None.
-
-    Returns:
-        sentences, tokens, seconds, sentences/s and tokens/s.
-    """
-    names = ("sentences", "tokens", "seconds", "sentences/s", "tokens/s")
-    result = None
-    for line in lines:
-        found = TRANSLATED.search(line)
-        if found:
-            values = (float(text.replace(",", "")) for text in found.groups())
-            result = dict(zip(names, values))
-    return result

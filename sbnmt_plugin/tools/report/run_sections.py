@@ -10,6 +10,7 @@ from sbnmt_plugin.tools.report import figures, lengths, logs, scores, sizes, win
 from sbnmt_plugin.tools.report.content import Column, Section, Table
 from sbnmt_plugin.tools.report.inputs import Inputs
 from sbnmt_plugin.tools.text import read_lines
+from sbnmt_plugin.tools.translations import read_generate_log
 
 NEEDS_RECORDS = (
     "No system has records in which both directions win. Decode with --sb-records "
@@ -84,7 +85,7 @@ def speeds(given: Inputs) -> Section:
             log = logs.read_train_log(read_lines(given.train_logs[name]))
             row[2:4] = [log.speed("ups"), log.speed("wps")]
         if name in given.generate_logs:
-            speed = logs.read_generate_log(read_lines(given.generate_logs[name]))
+            speed = read_generate_log(read_lines(given.generate_logs[name]))
             if speed is not None:
                 row[4:6] = [speed["sentences/s"], speed["tokens/s"]]
         rows.append(row)

@@ -1,0 +1,191 @@
+"""A sweep over settings of the search: what is decoded, what was best, as a table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, NamedTuple
+
+from sbnmt_plugin.tools.recipes.row_names import system_and_seed
+from sbnmt_plugin.tools.recipes.table import NONE, aligned, number
+from sbnmt_plugin.tools.text import as_written
+
+FOLDER = re.compile(r"\d+-beam-(?P<beam>\d+)(?:-lenpen-(?P<lenpen>[^-]+))?")
+Runs = dict[int, dict[str, Any]]  # of one system with one setting, by seed
+
+
+class Setting(NamedTuple):
+    """How a system searches.
+
+    Attributes:
+        beam: hypotheses of all its directions.
+        lenpen: fairseq's length penalty; None where the sweep leaves it alone.
+    """
+
+    beam: int
+    lenpen: float | None = None
+
+    @classmethod
+    def of_run(cls, run: dict[str, Any]) -> Setting:
+        return cls(run["beam"], run.get("lenpen"))
+
+    @classmethod
+    def of_folder(cls, name: str) -> Setting:
+        """As :meth:`folder` has named it.
+
+        Raises:
+            ValueError: it has not.
+        """
+        found = FOLDER.fullmatch(name)
+        if found is None:
+            raise ValueError(f"{name} is no folder of a sweep's run")
+        lenpen = found["lenpen"]
+        return cls(int(found["beam"]), None if lenpen is None else float(lenpen))
+
+    def folder(self, place: int) -> str:
+        """Name of the folder of a run of the system of that number."""
+        end = "" if self.lenpen is None else f"-lenpen-{self.lenpen:g}"
+        return f"{place}-beam-{self.beam}{end}"
+
+    @property
+    def label(self) -> str:
+        """As a column of a table, and to ``sbnmt compare``: ``4`` or ``4/1.5``."""
+        return f"{self.beam}" + ("" if self.lenpen is None else f"/{self.lenpen:g}")
+
+    @property
+    def words(self) -> list[str]:
+        """Of fairseq-generate."""
+        words = ["--beam", str(self.beam)]
+        return words + ([] if self.lenpen is None else ["--lenpen", f"{self.lenpen:g}"])
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """As part of a run."""
+        own = {} if self.lenpen is None else {"lenpen": self.lenpen}
+        return {"beam": self.beam, **own}
+
+
+class Sweep:
+    """What ``sbnmt sweep-beam`` has found.
+
+    Attributes:
+        score: by which runs are compared: ``WER`` where all have one, else ``BLEU``.
+        runs: system, without its seed -> setting -> its runs.
+        seeds: system -> all of its seeds.
+        signatures: of BLEU.
+
+    Raises:
+        ValueError: there is no run, or one twice.
+    """
+
+    def __init__(self, runs: list[dict[str, Any]]) -> None:
+        if not runs:
+            raise ValueError("no runs of systems with beams")
+        self.score = "WER" if all("WER" in run for run in runs) else "BLEU"
+        self.runs: dict[str, dict[Setting, Runs]] = defaultdict(dict)
+        for run in runs:
+            name, seed = system_and_seed(run["system"])
+            setting = Setting.of_run(run)
+            found = self.runs[name].setdefault(setting, {})
+            if seed in found:
+                raise ValueError(f"{run['system']} with {setting.label} twice")
+            found[seed] = run
+        self.seeds = {
+            name: sorted({seed for found in settings.values() for seed in found})
+            for name, settings in self.runs.items()
+        }
+        self.signatures = sorted({run["signature"] for run in runs})
+
+    @classmethod
+    def of_file(cls, path: Path) -> Sweep:
+        """As it was written.
+
+        Raises:
+            FileNotFoundError, ValueError: it is not there, or is something else.
+        """
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path} does not exist: give a file that sbnmt sweep-beam has written"
+            )
+        with as_written(path, "give a file that sbnmt sweep-beam has written"):
+            return cls(json.loads(path.read_text(encoding="utf-8"))["runs"])
+
+    def scores(self, name: str, setting: Setting) -> list[float]:
+        """Of all seeds of the system, or none, where one was not decoded so."""
+        found = self.runs[name].get(setting, {})
+        scores = [found[seed][self.score] for seed in sorted(found)]
+        return scores if len(scores) == len(self.seeds[name]) else []
+
+    def best(self, name: str) -> Setting:
+        """The setting whose scores have the best mean, of equal ones the first.
+
+        Raises:
+            ValueError: the system was not decoded, or nowhere with all of its seeds.
+        """
+        if name not in self.runs:
+            there = ", ".join(self.runs)
+            raise ValueError(f"it must have {name}, but has {there}: decode that, too")
+        whole = [each for each in sorted(self.runs[name]) if self.scores(name, each)]
+        if not whole:
+            raise ValueError(
+                f"{name} must have all seeds with one beam, but has none so: repeat "
+                "that sweep"
+            )
+        sign = -1 if self.score == "WER" else 1
+        return max(whole, key=lambda each: sign * mean(self.scores(name, each)))
+
+    def settings(self) -> list[Setting]:
+        return sorted({each for found in self.runs.values() for each in found})
+
+
+def ratio(runs: Iterable[dict[str, Any]]) -> str:
+    """How long the answers are, in brackets, by the length of the references."""
+    found = [run["length ratio"] for run in runs if "length ratio" in run]
+    return f" ({number(mean(found))})" if found else ""
+
+
+def render_sweep(sweep: dict[str, Any]) -> str:
+    """What ``sbnmt sweep-beam`` has found: a line a system, its seeds together.
+
+    WER where there is one, else tokenised BLEU; where length penalties were swept with
+    the answers' length in brackets, as a share of the references'.  A cell is empty
+    where a seed that the system has elsewhere was not decoded so.  Where every system
+    has one setting, of its own, the line says which.
+
+    Raises:
+        ValueError: no runs, or one twice.
+    """
+    found = Sweep(sweep["runs"])
+    settings = found.settings()
+    swept = any(each.lenpen is not None for each in settings)
+
+    def cell(name: str, setting: Setting) -> str:
+        scores = found.scores(name, setting)
+        if not scores:
+            return NONE
+        spread = f" ± {number(stdev(scores))}" if len(scores) > 1 else ""
+        runs = found.runs[name][setting].values()
+        return number(mean(scores)) + spread + (ratio(runs) if swept else "")
+
+    heading = "WER, %" if found.score == "WER" else "tok. BLEU"
+    names = list(found.runs)
+    apart = len(settings) > 1 and all(len(own) == 1 for own in found.runs.values())
+    by = "beam/lenpen" if swept else "beam"
+    columns = {"system" if apart else f"{heading}, by {by}": names}
+    if any(there != [1] for there in found.seeds.values()):
+        columns["seeds"] = [", ".join(map(str, found.seeds[name])) for name in names]
+    if apart:
+        chosen = {name: setting for name in names for setting in found.runs[name]}
+        columns[by] = [setting.label for setting in chosen.values()]
+        columns[heading] = [cell(*each) for each in chosen.items()]
+    else:
+        for setting in settings:
+            columns[setting.label] = [cell(name, setting) for name in names]
+    lines = aligned(list(columns), [list(cells) for cells in zip(*columns.values())])
+    if found.score == "BLEU":
+        lines += ["", *(f"tokenised BLEU: `{text}`" for text in found.signatures)]
+    return "\n".join(lines) + "\n"

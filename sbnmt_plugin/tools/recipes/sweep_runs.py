@@ -1,0 +1,136 @@
+"""Runs of a sweep: decoded, scored and kept, each once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from sbnmt_plugin.steps import PLUGIN
+from sbnmt_plugin.tools import command, origin
+from sbnmt_plugin.tools.phonemes import error_rates
+from sbnmt_plugin.tools.recipes.sweep import Setting
+from sbnmt_plugin.tools.scoring import length_ratio, tokenised_bleu
+from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
+from sbnmt_plugin.tools.translations import read_generate_log, read_generated
+from sbnmt_plugin.tools.unfinished import new_file
+
+
+def decode(folder: Path, words: list[str]) -> dict[str, float]:
+    """Run fairseq-generate.
+
+    Returns:
+        Its own measurement of speed.
+
+    Raises:
+        ValueError: it failed; with the end of its log.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "log"
+    with open(log, "w", encoding="utf-8") as file:
+        status = subprocess.run(
+            command.tied([sys.executable, "-m", "fairseq_cli.generate", *words]),
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **command.child_environment()},
+        ).returncode
+    text = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    speed = read_generate_log(text)
+    if speed is None:  # it measures when all is written
+        raise ValueError(
+            f"fairseq-generate failed with status {status}, its log {log} ends with\n"
+            + "\n".join(text[-8:])
+        )
+    return speed
+
+
+def one_run(
+    folder: Path, words: list[str], args: argparse.Namespace, given: list[list[str]]
+) -> dict[str, Any]:
+    """Decode and score.
+
+    Args:
+        words: of fairseq-generate.
+        args: how it is scored.
+        given: lines of each reference.
+
+    Raises:
+        ValueError: outputs and references differ in number.
+    """
+    speed = decode(folder, [*words, "--results-path", str(folder)])
+    found = read_generated(folder / f"generate-{args.gen_subset}.txt")
+    tokens = [remove_bpe(text) for _, text in sorted(found.items())]
+    for text in given:
+        if len(text) != len(tokens):
+            raise ValueError(
+                f"--reference must have as many lines as {args.gen_subset} has "
+                f"sentences ({len(tokens)}), but has {len(text)}"
+            )
+    scored = tokenised_bleu(tokens, given, args.lowercase)
+    rates = error_rates(tokens, given) if args.phonemes else {}
+    return {
+        "BLEU": scored["score"],
+        "signature": scored["signature"],
+        **{name: rate["score"] for name, rate in rates.items()},
+        "length ratio": length_ratio(tokens, given, args.lowercase),
+        "mean length": sum(len(line.split()) for line in tokens) / len(tokens),
+        "sentences/s": speed["sentences/s"],
+    }
+
+
+def decoded(
+    args: argparse.Namespace,
+    systems: dict[str, list[str]],
+    runs: list[tuple[str, Setting]],
+    others: list[str],
+) -> list[dict[str, Any]]:
+    """Do all runs, or take those that are there.
+
+    Args:
+        runs: of the systems.
+        others: options of fairseq-generate for all of them.
+
+    Raises:
+        ValueError: one that is there was done with something else.
+    """
+    references = [read_lines(path) for path in args.reference]
+    common = [args.data, "--user-dir", str(PLUGIN), "--task", "sb_translation"]
+    common += ["--gen-subset", args.gen_subset, *others]
+    found = []
+    for name, setting in tqdm(runs, desc="decoding", unit="run"):
+        words = [*common, *systems[name], *setting.words]
+        place = list(systems).index(name)
+        folder = Path(f"{args.output}.runs") / setting.folder(place)
+        result = folder / "result.json"
+        job = {
+            "name": name,
+            "options": words,
+            "references": args.reference,
+            "reference sha256": origin.sha256_of(*references),
+            **{name: True for name in ("phonemes", "lowercase") if getattr(args, name)},
+            origin.MODELS: origin.stamps_of(words),
+        }
+        done, other = None, []
+        if result.exists():
+            with as_written(result, "remove it to decode anew"):
+                done = json.loads(result.read_text(encoding="utf-8"))
+                other = origin.differences(done.pop("job"), job)
+        if other:
+            raise ValueError(
+                f"{folder} was decoded with {', '.join(other)}: remove "
+                f"{args.output}.runs to decode anew, or repeat the first command"
+            )
+        if done is None:
+            done = one_run(folder, words, args, references)
+            with new_file(result) as file:
+                json.dump({"job": job, **done}, file, indent=1)
+        found.append({"system": name, **setting.found, **done})
+        with new_file(args.output) as file:
+            json.dump({"runs": found}, file, ensure_ascii=False, indent=1)
+    return found

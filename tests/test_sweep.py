@@ -1,0 +1,425 @@
+"""Sweeps over beams and length penalties: planned, decoded, chosen from, printed."""
+
+import json
+
+import pytest
+from test_scripts import call, put
+
+from sbnmt_plugin.tools.commands import sweep_beam
+from sbnmt_plugin.tools.commands import table as show_table
+from sbnmt_plugin.tools.recipes import sweep_runs
+from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep, render_sweep
+
+
+def test_the_sweep_plans_what_directions_can_do():
+    systems = sweep_beam.parse_systems(
+        [
+            "L2R=--path a --sb-direction l2r",
+            "R2L=--path b --sb-direction=r2l",
+            "S=--path c",
+        ]
+    )
+    beams = sweep_beam.parse_beams("1,2,3,4")
+    runs = sweep_beam.plan(systems, beams)
+    assert [each.beam for name, each in runs if name == "L2R"] == [1, 2, 3, 4]
+    assert [each.beam for name, each in runs if name == "R2L"] == [1, 2, 3, 4]
+    assert [each.beam for name, each in runs if name == "S"] == [2, 4]
+    both = sweep_beam.plan(systems, beams, sweep_beam.parse_lenpens("1,0.6"))
+    assert [each.label for name, each in both if name == "S"] == (
+        ["2/0.6", "2/1", "4/0.6", "4/1"]
+    )
+
+
+@pytest.mark.parametrize(
+    "call_it, message",
+    [
+        (lambda: sweep_beam.parse_systems(["L2R"]), "must be NAME=OPTIONS"),
+        (lambda: sweep_beam.parse_systems(["a=--beam 3"]), "a must have --path"),
+        (
+            lambda: sweep_beam.parse_systems(["a=--path x --beam 3"]),
+            "--beam is set by the sweep",
+        ),
+        (lambda: sweep_beam.parse_beams("0,2"), "--beams must be numbers ≥ 1"),
+        (lambda: sweep_beam.parse_lenpens("1,x"), "--lenpens must be numbers ≥ 0"),
+        (lambda: sweep_beam.parse_lenpens("-1"), "--lenpens must be numbers ≥ 0"),
+        (lambda: sweep_beam.parse_lenpens("inf"), "--lenpens must be numbers ≥ 0"),
+    ],
+)
+def test_wrong_input_of_the_sweep_is_one_clear_error(call_it, message):
+    with pytest.raises(ValueError, match=message):
+        call_it()
+
+
+def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch):
+    gold = put(tmp_path / "gold", *["A B"] * 21)
+    decoded = []
+
+    def decode(folder, words):
+        decoded.append(words[words.index("--beam") + 1])
+        put(folder / "generate-test.txt", *(f"H-{i}\t0\tA B" for i in range(21)))
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    command = ["--data", "data", "--reference", gold, "--output", tmp_path / "s.json"]
+    command += ["--system", "S=--path sb.pt", "--lenpen", "0.6"]
+    call(sweep_beam, *command, "--beams", "2")
+    call(sweep_beam, *command, "--beams", "1,2,4")
+    assert decoded == ["2", "4"]
+    runs = json.loads((tmp_path / "s.json").read_text())["runs"]
+    assert [run["beam"] for run in runs] == [2, 4]
+    with pytest.raises(ValueError, match="was decoded with other options: remove"):
+        call(sweep_beam, *command, "--beams", "2", "--unkpen", "1")
+    put(gold, *["A C"] * 21)
+    with pytest.raises(ValueError, match="with another text in --reference: remove"):
+        call(sweep_beam, *command, "--beams", "2")
+
+
+def test_an_interrupted_sweep_has_what_was_decoded(tmp_path, monkeypatch):
+    gold = put(tmp_path / "gold", *["A B"] * 21)
+
+    def decode(folder, words):
+        if words[words.index("--beam") + 1] == "4":
+            raise KeyboardInterrupt
+        put(folder / "generate-test.txt", *(f"H-{i}\t0\tA B" for i in range(21)))
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    command = ["--data", "data", "--reference", gold, "--output", tmp_path / "s.json"]
+    with pytest.raises(KeyboardInterrupt):
+        call(sweep_beam, *command, "--system", "S=--path sb.pt", "--beams", "2,4")
+    runs = json.loads((tmp_path / "s.json").read_text())["runs"]
+    assert [run["beam"] for run in runs] == [2]
+
+
+def recipe_json(work, **settings):
+    """As a recipe leaves it, without what the sweep does not ask for."""
+    recipe = {"source": "en", "target": "de", "bpe": {"kind": "none"}, "train": {}}
+    recipe |= {"teacher_arch": "", "sb_arch": "", "average": 0, "decode": []}
+    put(work / "recipe.json", json.dumps(recipe | {"generate": []} | settings))
+
+
+@pytest.mark.parametrize("row", ["sb", "sb-shift"])
+def test_the_sweep_searches_as_the_recipe_does(row, tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    put(work / "data" / "test.en-de.en.idx")
+    put(work / "text" / "test.de", "A B")
+    put(work / row / "model.pt")
+    put(work / "results" / f"{row}.txt", "A B")
+    decode = ["--lenpen", 0.6, "--beam", 4, "--max-len-b", 10]
+    recipe_json(work, decode=decode, generate=["--max-tokens", 99])
+    found = []
+
+    def decode_nothing(folder, words):
+        found.append(words)
+        put(folder / "generate-test.txt", "H-0\t0\tA B")
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_runs, "decode", decode_nothing)
+    call(sweep_beam, "--work", work, "--beams", "2", "--max-len-b", "7")
+    (words,) = found
+    assert str(work / row / "model.pt") in words
+    assert [words[i + 1] for i, w in enumerate(words) if w == "--beam"] == ["2"]
+    assert [words[i + 1] for i, w in enumerate(words) if w == "--max-len-b"][-1] == "7"
+    assert words[words.index("--max-tokens") + 1] == "99"
+
+
+def test_the_sweep_scores_as_the_recipe_does(tmp_path, monkeypatch):
+    """All references, and error rates where lines are words."""
+    work = tmp_path / "work"
+    put(work / "data" / "test.a-p.a.idx")
+    put(work / "text" / "test.p", "A B", "A C")
+    put(work / "text" / "test.p.2", "A B", "A D")
+    put(work / "sb" / "model.pt")
+    put(work / "results" / "sb.txt", "A B")
+    score = {"references": 2, "phonemes": True}
+    recipe_json(work, score=score)
+    answers = ["H-0\t0\tA B", "H-1\t0\tA D"]
+
+    def decode(folder, words):
+        put(folder / "generate-test.txt", *answers)
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    command = ["--work", work, "--beams", "2"]
+    call(sweep_beam, *command)
+    output = work / "beam-sweep.json"
+    (found,) = json.loads(output.read_text())["runs"]
+    assert (found["WER"], found["PER"]) == (0, 0)
+    with pytest.raises(ValueError, match="was decoded with other references"):
+        call(sweep_beam, *command, "--reference", work / "text" / "test.p")
+    call(
+        *(sweep_beam, *command, "--reference", work / "text" / "test.p"),
+        *("--output", tmp_path / "one.json"),
+    )
+    (found,) = json.loads((tmp_path / "one.json").read_text())["runs"]
+    assert (found["WER"], found["PER"]) == (50, 25)
+
+
+def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch, capsys):
+    """As the recipe decodes them: direction, seed and rescoring."""
+    work = tmp_path / "work"
+    put(work / "data" / "test.a-p.a.idx")
+    put(work / "text" / "test.p", "A B")
+    put(work / "results" / "sb.txt", "A B")
+    for row in "sb", "sb@2", "teacher-r2l":
+        put(work / row / "model.pt")
+    recipe_json(work, rescore=2)
+    found = []
+
+    def decode(folder, words):
+        found.append(words)
+        put(folder / "generate-test.txt", "H-0\t0\tA B")
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    rows = ["sb", "sb+rescored@2", "teacher-r2l"]
+    call(sweep_beam, "--work", work, "--beams", "2", "--rows", *rows)
+    paths = [words[words.index("--path") + 1] for words in found]
+    assert paths == [f"{work}/{row}/model.pt" for row in ("sb", "sb@2", "teacher-r2l")]
+    assert [" ".join(words).count("--sb-rescore 2") for words in found] == [0, 1, 0]
+    assert [words.count("r2l") for words in found] == [0, 0, 1]
+    runs = json.loads((work / "beam-sweep.json").read_text())["runs"]
+    assert [run["system"] for run in runs] == rows
+    assert capsys.readouterr().out == render_sweep({"runs": runs})
+    with pytest.raises(FileNotFoundError, match=r"--rows sb@3 needs .*sb@3/model.pt"):
+        call(sweep_beam, "--work", work, "--rows", "sb@3")
+    with pytest.raises(ValueError, match=r"--rows rerank@2 has no model of its own"):
+        call(sweep_beam, "--work", work, "--rows", "rerank@2")
+    with pytest.raises(ValueError, match=r"--beams must have an even number .* has 3"):
+        call(sweep_beam, "--work", work, "--rows", "sb@01", "--beams", "3")
+    with pytest.raises(ValueError, match="give its folder as --work"):
+        call(sweep_beam, "--rows", "sb")
+
+
+def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
+    gold = put(tmp_path / "gold", *["W1 W2"] * 21)
+    command = ["--data", data, "--reference", gold, "--output", tmp_path / "s.json"]
+    command += ["--system", f"S=--path {trained}", "--cpu", "--num-workers", "0"]
+    call(sweep_beam, *command, "--beams", "2")
+    (found,) = json.loads((tmp_path / "s.json").read_text())["runs"]
+    assert found["BLEU"] > 0 and found["sentences/s"] > 0
+
+
+def test_a_failed_decoding_shows_the_end_of_its_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep_runs.sys, "executable", "/bin/false")
+    with pytest.raises(ValueError, match="failed with status 1, its log"):
+        sweep_runs.decode(tmp_path / "run", [])
+
+
+def sweep_of(systems):
+    """A sweep's file, of name -> beam -> score."""
+    return {
+        "runs": [
+            {"system": name, "beam": beam, "BLEU": score, "signature": "as it was"}
+            for name, by_beam in systems.items()
+            for beam, score in by_beam.items()
+        ]
+    }
+
+
+def test_a_sweep_is_printed_a_line_a_system(tmp_path, capsys):
+    """Seeds together, with no mean of those that happen to be there."""
+    path = tmp_path / "sweep.json"
+    seeds = {"sb": {2: 30, 4: 31}, "sb@2": {2: 32}, "sb@x": {2: 1234.5, 8: 0}}
+    put(path, json.dumps(sweep_of(seeds)))
+    call(show_table, path)
+    assert capsys.readouterr().out.splitlines() == [
+        "| tok. BLEU, by beam | seeds |            2 |  4 |    8 |",
+        "| ------------------ | ----: | -----------: | -: | ---: |",
+        "| sb                 |  1, 2 | 31.00 ± 1.41 |    |      |",
+        "| sb@x               |     1 |     1,234.50 |    | 0.00 |",
+        "",
+        "tokenised BLEU: `as it was`",
+    ]
+    for name, seed in ("sb", []), ("sb@2", ["2", "|"]):
+        put(path, json.dumps(sweep_of({name: {2: 30, 4: 31.254}})))
+        call(show_table, path)
+        alone = capsys.readouterr().out.splitlines()
+        assert ("seeds" in alone[0]) == bool(seed)
+        assert alone[2].split() == ["|", "sb", "|", *seed, "30.00", "|", "31.25", "|"]
+    words = sweep_of({"sb": {2: 30, 4: 31}})
+    words["runs"][0]["WER"] = 12.5
+    put(path, json.dumps(words))  # not all have error rates
+    call(show_table, path)
+    assert "tok. BLEU, by beam" in capsys.readouterr().out
+    words["runs"][1]["WER"] = 11
+    put(path, json.dumps(words))
+    call(show_table, path)
+    heading, _, line = capsys.readouterr().out.splitlines()
+    assert heading.startswith("| WER, %, by beam")
+    assert line.split() == ["|", "sb", "|", "12.50", "|", "11.00", "|"]
+    for flags in ["--plot", tmp_path / "cost"], ["--paper"]:
+        with pytest.raises(ValueError, match=rf"{flags[0]} needs .* {path} is a sweep"):
+            call(show_table, path, *flags)
+    twice = sweep_of({"sb": {2: 30}, "sb@1": {2: 10}})
+    for damaged in [{"system": "sb"}], [], twice["runs"]:
+        put(path, json.dumps({"runs": damaged}))
+        with pytest.raises(ValueError, match=r"sweep.json must be .* but is damaged"):
+            call(show_table, path)
+
+
+# --------------------------------------------- length penalties, and what is chosen
+
+
+def answering(monkeypatch, answers, gold):
+    """A search that answers by its model and its length penalty.
+
+    Returns:
+        (model, beam, length penalty) of each search.
+    """
+    searches = []
+
+    def decode(folder, words):
+        assert words.count("--beam") == 1 and words.count("--lenpen") <= 1
+        path, beam, lenpen = (
+            words[words.index(flag) + 1] if flag in words else None
+            for flag in ("--path", "--beam", "--lenpen")
+        )
+        searches.append((path, beam, lenpen))
+        subset = words[words.index("--gen-subset") + 1]
+        text = answers.get((path, lenpen), "A B C D")
+        lines = (f"H-{i}\t0\t{text}" for i in range(len(gold)))
+        put(folder / f"generate-{subset}.txt", *lines)
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    return searches
+
+
+GOLD = ["A B C D E"] * 21
+
+
+def test_length_penalties_are_swept_and_the_best_is_taken(
+    tmp_path, monkeypatch, capsys
+):
+    """Of each system, by the mean of its seeds, beside the recipe's own options."""
+    given = put(tmp_path / "gold", *GOLD)
+    right, close, short = GOLD[0], "A B C D", "A B C"
+    answers = {("a", "1"): right, ("a", "0.6"): close, ("a", "2"): short}
+    answers |= {("b", "1"): short, ("b", "0.6"): right, ("b", "2"): right}
+    answers |= {("b2", "1"): close, ("b2", "0.6"): close, ("b2", "2"): right}
+    searches = answering(monkeypatch, answers, GOLD)
+    command = ["--data", "data", "--reference", given]
+    for name in "a", "b":
+        command += ["--system", f"{name}=--path {name}"]
+    command += ["--system", "b@2=--path b2"]
+    valid = tmp_path / "valid.json"
+    swept = ["--beams", "4", "--lenpens", "0.6,1,2", "--output", valid]
+    call(sweep_beam, *command, *swept, "--gen-subset", "valid")
+    assert len(searches) == 9
+    assert set(searches) == {
+        (name, "4", lenpen) for name in ("a", "b", "b2") for lenpen in ("0.6", "1", "2")
+    }
+    table = capsys.readouterr().out.splitlines()
+    assert [cell.strip() for cell in table[0].split("|")[1:-1]] == (
+        ["tok. BLEU, by beam/lenpen", "seeds", "4/0.6", "4/1", "4/2"]
+    )
+    assert "100.00 (1.00)" in table[2] and "(0.60)" in table[2]
+    assert table[3].rstrip(" |").endswith("100.00 ± 0.00 (1.00)")
+    found = Sweep.of_file(valid)
+    assert found.best("a") == Setting(4, 1) and found.best("b") == Setting(4, 2)
+    searches.clear()
+    output = tmp_path / "test.json"
+    call(sweep_beam, *command, "--chosen-by", valid, "--output", output)
+    assert searches == [("a", "4", "1"), ("b", "4", "2"), ("b2", "4", "2")]
+    heading, _, first, second, *_ = capsys.readouterr().out.splitlines()
+    cells = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in (heading, first, second)
+    ]
+    assert cells == [
+        ["system", "seeds", "beam/lenpen", "tok. BLEU"],
+        ["a", "1", "4/1", "100.00 (1.00)"],
+        ["b", "1, 2", "4/2", "100.00 ± 0.00 (1.00)"],
+    ]
+    call(sweep_beam, *command, "--chosen-by", valid, "--output", output)
+    assert len(searches) == 3
+
+
+def test_words_are_chosen_by_their_errors(tmp_path, monkeypatch):
+    """The fewest, where BLEU would have the most."""
+    given = put(tmp_path / "gold", *GOLD)
+    answers = {("a", "0.6"): GOLD[0], ("a", "1"): "Z"}
+    answering(monkeypatch, answers, GOLD)
+    output = tmp_path / "valid.json"
+    command = ["--data", "data", "--reference", given, "--system", "a=--path a"]
+    command += ["--phonemes", "--beams", "2", "--output", output]
+    call(sweep_beam, *command, "--lenpens", "0.6,1")
+    assert Sweep.of_file(output).best("a") == Setting(2, 0.6)
+    runs = json.loads(output.read_text())["runs"]
+    for run in runs:
+        run["WER"] = 100 - run["WER"]
+    assert Sweep(runs).best("a") == Setting(2, 1)
+
+
+def test_of_equal_settings_the_cheapest_is_taken():
+    """And none of which a seed is missing."""
+    scores = {("a", 8): 3, ("a", 4): 3, ("a", 2): 1}
+    scores |= {("b", 2): 1, ("b", 4): 2, ("b@2", 2): 1}
+    runs = [
+        {"system": name, "beam": beam, "BLEU": score, "signature": ""}
+        for (name, beam), score in scores.items()
+    ]
+    assert Sweep(runs).best("a") == Setting(4)
+    assert Sweep(runs).best("b") == Setting(2)
+    with pytest.raises(ValueError, match="b must have all seeds with one beam"):
+        Sweep(runs[:3] + runs[4:]).best("b")
+
+
+def test_what_goes_ill_with_a_choice_is_one_clear_error(tmp_path, monkeypatch):
+    given = put(tmp_path / "gold", *GOLD)
+    answering(monkeypatch, {}, GOLD)
+    valid = tmp_path / "valid.json"
+    command = ["--data", "data", "--reference", given, "--output", valid]
+    system = ["--system", "a=--path a"]
+    swept = ["--beams", "2", "--lenpens", "1"]
+    for own in ["--lenpen", "1"], ["--lenpen=1"]:
+        with pytest.raises(ValueError, match="--lenpen is set by the sweep"):
+            call(sweep_beam, *command, *system, *swept, *own)
+    with pytest.raises(ValueError, match="--lenpen is set by the sweep"):
+        call(sweep_beam, *command, "--system", "a=--path a --lenpen 1", *swept)
+    call(sweep_beam, *command, *system, *swept)
+    command[-1] = tmp_path / "test.json"
+    chosen = ["--chosen-by", valid]
+    for flag in "--beams", "--lenpens":
+        with pytest.raises(ValueError, match=f"leave out .*{flag}"):
+            call(sweep_beam, *command, *system, *chosen, flag, "2")
+    with pytest.raises(ValueError, match=r"valid\.json: it must have b, but has a"):
+        call(sweep_beam, *command, "--system", "b=--path b", *chosen)
+    put(valid, json.dumps({"runs": [{"system": "a"}]}))
+    with pytest.raises(ValueError, match=r"valid\.json must be .* but is damaged"):
+        call(sweep_beam, *command, *system, *chosen)
+    with pytest.raises(FileNotFoundError, match=r"none\.json does not exist"):
+        call(sweep_beam, *command, *system, "--chosen-by", tmp_path / "none.json")
+
+
+def test_the_sweep_of_another_set_has_its_references(tmp_path, monkeypatch):
+    """Those of a recipe's validation set, which may be fewer than the test set's."""
+    work = tmp_path / "work"
+    put(work / "data" / "test.a-p.a.idx")
+    for name in "test.p", "test.p.2":
+        put(work / "text" / name, *["X Y Z W V"] * 21)
+    put(work / "text" / "valid.p", *GOLD)
+    put(work / "sb" / "model.pt")
+    put(work / "results" / "sb.txt", "A B")
+    recipe_json(work, score={"references": 2}, decode=["--beam", 4, "--lenpen", 0.6])
+    path = str(work / "sb" / "model.pt")
+    answers = {(path, "1.5"): GOLD[0], (path, "0.6"): "A B C D"}
+    searches = answering(monkeypatch, answers, GOLD)
+    command = ["--work", work, "--rows", "sb", "--beams", "2", "--gen-subset", "valid"]
+    output = tmp_path / "valid.json"
+    call(sweep_beam, *command, "--lenpens", "0.6,1.5", "--output", output)
+    assert [lenpen for *_, lenpen in searches] == ["0.6", "1.5"]
+    _, best = json.loads(output.read_text())["runs"]
+    assert (best["BLEU"], best["length ratio"]) == (pytest.approx(100), 1)
+    call(sweep_beam, *command, "--output", tmp_path / "plain.json")
+    assert searches[-1] == (path, "2", "0.6")  # the recipe's own
+    assert "lenpen" not in json.loads((tmp_path / "plain.json").read_text())["runs"][0]
+
+
+@pytest.mark.parametrize("setting", [Setting(8), Setting(2, 0), Setting(16, 1.5)])
+def test_a_folder_tells_its_setting(setting):
+    assert Setting.of_folder(setting.folder(12)) == setting
+    for wrong in "12-beam-", "beam-2", "1-beam-2-lenpen-":
+        with pytest.raises(ValueError, match="no folder of a sweep's run"):
+            Setting.of_folder(wrong)
