@@ -131,6 +131,27 @@ def test_wrong_stages_are_refused(tmp_path, stages, message):
         load_recipe(folder, False)
 
 
+@pytest.mark.parametrize(
+    ("first", "fine"),
+    [
+        ({"--max-epoch": 1}, True),
+        ({"--max-update": 1}, False),
+        ({"--max-epoch": 1, "--max-update": 1}, False),
+        ({}, False),
+    ],
+)
+def test_a_stage_that_continues_begins_its_data_at_their_start(tmp_path, first, fine):
+    """Amid an epoch fairseq's checkpoint says where, and means the data before."""
+    for name, going_on in ("anew", False), ("on", True):
+        stages = {"sb": [first, {"data": "two", "continue": going_on}]}
+        folder = write(tmp_path / name, stages=stages)
+        if fine or not going_on:
+            assert len(load_recipe(folder, False)["stages"]["sb"]) == 2
+        else:
+            with pytest.raises(ValueError, match=r"sb: .* limit it by --max-epoch"):
+                load_recipe(folder, False)
+
+
 def test_what_has_one_direction_is_not_rescored():
     assert row_names.rows(["sb+rescored@2"]) == ["sb+rescored@2"]
     for name in "teacher-l2r", "abd":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,14 @@ def check(recipe: dict[str, Any], path: Path) -> None:
                 f"{path}: stages.{row}: a stage that continues needs average ≥ 1, "
                 "since the best checkpoint may be one of the stage before"
             )
+        # a checkpoint amid an epoch would have the next stage's data begin there
+        for stage, following in pairwise(stages):
+            whole = "--max-epoch" in stage and "--max-update" not in stage
+            if following.get("continue") and not whole:
+                raise ValueError(
+                    f"{path}: stages.{row}: a stage before one that continues must end "
+                    f"with an epoch, but is {stage}: limit it by --max-epoch alone"
+                )
     if not recipe["rescore"] > 0:
         raise ValueError(f"{path}: rescore must be > 0, but is {recipe['rescore']}")
     kind = recipe["bpe"].get("kind")
