@@ -30,6 +30,7 @@ from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.commands import triples as make_triples
 from sbnmt_plugin.tools.evaluation import References, score_row
 from sbnmt_plugin.tools.recipes import (
+    chains,
     cluster,
     costs,
     driver,
@@ -1125,14 +1126,34 @@ def test_points_are_means_of_seeds_and_rows_keep_apart():
             *(("sb-tanh-1.0", "SB", 1, 40.0), ("teacher-l2r", "L2R", 1, 10.0)),
         )
     ]
-    assert show_table.points_of(rows, [1, 3, 5, 7], "BLEU") == {
+    first, second, third, fourth = rows
+    systems = {("", "sb"): [first, second], ("", "sb-tanh-1.0"): [third]}
+    systems |= {("late", "sb"): [third], ("late", "teacher-l2r"): [fourth]}
+    assert chains.points_of(systems, [1, 3, 5, 6, 7], "BLEU") == {
         "SB (sb)": (2, 25.0),
         "SB (sb-tanh-1.0)": (5, 40.0),
-        "L2R": (7, 10.0),
+        "SB, late": (6, 40.0),
+        "L2R, late": (7, 10.0),
     }
     priced = [{"total tokens": 3e6, "total seconds": 120}]
-    assert show_table.prices(priced, "tokens") == ("million labels", [3])
-    assert show_table.prices(priced, "minutes") == ("minutes", [2])
+    assert chains.prices(priced, "tokens") == ("million labels", [3])
+    assert chains.prices(priced, "minutes") == ("minutes", [2])
+
+
+def test_labels_tell_the_same_rows_of_several_tables_apart(tmp_path):
+    path, _ = committed()[0]
+    words = ["--plot", tmp_path / "cost", "--only", "teacher-l2r", "teacher-r2l"]
+    call(show_table, path, f"better teachers={path}", *words)
+    drawn = (tmp_path / "cost.svg").read_text(encoding="utf-8")
+    for end in "", ", better teachers":
+        assert drawn.count(f"<!-- Transformer, L2R{end} -->") == 1
+    with pytest.raises(ValueError, match=r"draws each row once: .* LABEL=TABLE"):
+        call(show_table, f"x={path}", f"x={path}", *words)
+    with pytest.raises(ValueError, match="LABEL=TABLE is for --plot"):
+        call(show_table, f"x={path}")
+    odd = tmp_path / "a=b.json"
+    put(odd, path.read_text(encoding="utf-8"))
+    call(show_table, odd)  # a file's name
 
 
 def test_labels_are_drawn_where_tables_tell_them(tmp_path):

@@ -3,6 +3,7 @@
     sbnmt table --recipe multi30k [--small] --work work/multi30k
     sbnmt table work/multi30k/table.json
     sbnmt table examples/multi30k/results-small.json [MORE.json] --plot cost
+    sbnmt table early=seeds-small.json late=converged-small.json --plot cost
     sbnmt table work/multi30k/beam-sweep.json
     sbnmt table examples/multi30k/curves-small.json --curves NAME
 
@@ -13,7 +14,8 @@ With --plot NAME also NAME.svg and NAME.png are drawn: each system's score again
 minutes of its whole chain, teachers and pseudo targets included, means where it has
 several seeds: of processors, where all logs tell them and there is no GPU. With
 --against tokens the labels seen in training are counted instead, teachers' included,
-which other work on the machine does not change.
+which other work on the machine does not change.  LABEL=TABLE puts the label behind the
+systems' names, so that tables may have systems in common.
 
 With --curves NAME also what the rows read of their partners (of trainings with
 --sb-probe) and their validation BLEU are drawn over updates, a line a seed, to NAME.svg
@@ -28,15 +30,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter, defaultdict
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.recipes.chains import PRICES, chains
 from sbnmt_plugin.tools.recipes.results import write_table
-from sbnmt_plugin.tools.recipes.row_names import without_seed
 from sbnmt_plugin.tools.recipes.settings import (
     add_setting,
     find_recipe,
@@ -44,19 +44,25 @@ from sbnmt_plugin.tools.recipes.settings import (
     setting,
 )
 from sbnmt_plugin.tools.recipes.sweep import render_sweep
-from sbnmt_plugin.tools.recipes.table import beside_the_paper, processors, render
+from sbnmt_plugin.tools.recipes.table import beside_the_paper, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.text import as_written, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
-Tables = list[tuple[str, dict[str, Any]]]  # each with the file's name
+Tables = list[tuple[str, dict[str, Any]]]  # each with its file's name, or a label
 
 
 def column(path: Path) -> str:
     """Heading of a table: its recipe, and the setting if there are several."""
     setting = path.stem.removeprefix("results").replace("-", " --", 1)
     return f"{path.resolve().parent.name}{setting}"
+
+
+def labelled(word: str) -> tuple[str, str]:
+    """``LABEL=FILE`` as both, the label "" where none is given."""
+    label, equals, name = word.partition("=")
+    return (label, name) if equals and not Path(word).is_file() else ("", word)
 
 
 def load(name: str) -> dict[str, Any]:
@@ -105,94 +111,26 @@ def build(args: argparse.Namespace) -> dict[str, Any]:
     return write_table(work, settings, called)
 
 
-PRICES = ("minutes", "tokens")
-
-
-def prices(rows: list[dict[str, Any]], against: str) -> tuple[str, list[float]]:
-    """What the rows' chains cost: the unit, and each row's price."""
-    if against == "tokens":
-        return "million labels", [row["total tokens"] / 1e6 for row in rows]
-    told = [seconds for row in rows for seconds in [processors(row)] if seconds]
-    if rows and len(told) == len(rows):
-        return "minutes of processors", [seconds / 60 for seconds in told]
-    return "minutes", [row["total seconds"] / 60 for row in rows]
-
-
-def points_of(
-    rows: list[dict[str, Any]], spent: list[float], metric: str
-) -> dict[str, tuple[float, float]]:
-    """Label -> price and score of a system, means where it has several seeds."""
-    seeds: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for row, price in zip(rows, spent):
-        seeds[without_seed(row)[0]].append((price, row[metric]))
-    titles = dict(without_seed(row) for row in rows)
-    shared = Counter(titles.values())  # by rows that are trained in the same way
-    return {
-        titles[name] if shared[titles[name]] == 1 else f"{titles[name]} ({name})": (
-            mean(price for price, _ in runs),
-            mean(score for _, score in runs),
-        )
-        for name, runs in seeds.items()
-    }
-
-
 def plot(
-    tables: list[dict[str, Any]],
+    tables: Tables,
     name: str,
     against: str | None = None,
     only: list[str] | None = None,
 ) -> None:
     """Draw what the rows' scores cost, to NAME.svg and NAME.png.
 
-    Args:
-        against: one of PRICES; the first, if none is given.
-        only: names of rows, seeds left out; all, if none is given.
-
     Raises:
-        ValueError: tables without costs: of a run without the driver, tables that
-            measure different things or have a row in common, or a row not there.
+        ValueError: see :func:`chains`.
     """
     from sbnmt_plugin.tools.report.cost import cost
 
-    against = against or PRICES[0]
-    if any(table["signatures"] != tables[0]["signatures"] for table in tables):
-        raise ValueError("--plot draws tables of one score: their signatures differ")
-    rates = "WER" in tables[0]["signatures"]
-    metric = "WER" if rates else "tokenised BLEU"
-    told = "total tokens" if against == "tokens" else "total seconds"
-    rows: list[dict[str, Any]] = []
-    drawn: set[str] = set()  # names, seeds left out
-    for table in tables:
-        costly = [row for row in table["rows"] if row.get(told)]
-        if not costly:
-            raise ValueError(
-                f"--plot needs what the rows cost in {against}, which only the "
-                f"recipe's driver measures ({command_of('recipe')}), but the table of "
-                f"{table['command']!r} does not tell it"
-            )
-        if only:
-            costly = [row for row in costly if without_seed(row)[0] in only]
-        names = {without_seed(row)[0] for row in costly}
-        if drawn & names:
-            raise ValueError(
-                f"--plot draws each row once: {', '.join(sorted(drawn & names))} in "
-                "several of the tables; --only says which rows to draw"
-            )
-        rows += costly
-        drawn |= names
-    missing = set(only or ()) - drawn
-    if missing:
-        raise ValueError(
-            f"--only must name rows whose costs are told, seeds left out, but has "
-            f"{', '.join(sorted(missing))}"
-        )
-    unit, spent = prices(rows, against)
-    points = points_of(rows, spent, metric)
+    found = chains(tables, against, only)
+    rates = found.metric == "WER"
     figure = cost(
-        points,
-        f"{metric}, %" if rates else metric,
+        found.points,
+        f"{found.metric}, %" if rates else found.metric,
         less_is_better=rates,
-        unit=unit,
+        unit=found.unit,
     )
     write_figure(figure, name)
 
@@ -292,7 +230,7 @@ def main() -> None:
         table = build(args)
         print(render(table), end="")
         if args.plot:
-            plot([table], args.plot, args.against, args.only)
+            plot([("", table)], args.plot, args.against, args.only)
         if args.curves:
             draw_curves(args, table)
         return
@@ -303,7 +241,10 @@ def main() -> None:
         raise ValueError("give a TABLE, or --recipe and --work")
     if args.plot and args.paper:
         raise ValueError("--plot draws what rows cost: give no --paper")
-    loaded = [(name, load(name)) for name in args.tables]
+    labels, names = zip(*map(labelled, args.tables))
+    if any(labels) and not args.plot:
+        raise ValueError("LABEL=TABLE is for --plot: leave the label out, or add it")
+    loaded = [(name, load(name)) for name in names]
     if args.paper:
         refuse_sweeps("--paper", loaded)
         columns = {column(Path(name)): table for name, table in loaded}
@@ -311,7 +252,8 @@ def main() -> None:
         return
     if args.plot:
         refuse_sweeps("--plot", loaded)
-    for _, table in loaded:
+    tables = [table for _, table in loaded]
+    for table in tables:
         print(shown(table), end="")
     if args.plot:
-        plot([table for _, table in loaded], args.plot, args.against, args.only)
+        plot(list(zip(labels, tables)), args.plot, args.against, args.only)
