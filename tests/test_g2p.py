@@ -376,3 +376,16 @@ def test_the_check_pools_seeds_by_word(tmp_path, monkeypatch, capsys):
     status, output = checked(monkeypatch, capsys, *words)
     assert status == 0
     assert "sb: WER 19.25 %" in output
+
+
+def test_the_check_takes_the_opponents_that_are_named(tmp_path, monkeypatch, capsys):
+    """As a Transformer with pseudo targets, which is harder to beat."""
+    wrong = {"teacher-l2r": (0, 80), "teacher-r2l": (0, 60), "sb": (0, 40)}
+    wrong["transformer-pr"] = (0, 40)
+    words = laid_out_results(tmp_path, wrong)
+    opponents = ["--against", "teacher-r2l", "transformer-pr"]
+    status, output = checked(monkeypatch, capsys, *words, *opponents)
+    assert status == 1 and "0.0 % lower than transformer-pr's 20.00 %" in output
+    assert checked(monkeypatch, capsys, *words)[0] == 0
+    status, _ = checked(monkeypatch, capsys, *words, "--against", "sb", "teacher-l2r")
+    assert status == 2
