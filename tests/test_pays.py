@@ -1,4 +1,4 @@
-"""Numbers of docs/pays.md, pays-measured.md and the README's first results are files'."""
+"""Numbers of both pages of what pays and of the README's first results are files'."""
 
 import functools
 import json
