@@ -387,5 +387,22 @@ def test_the_check_takes_the_opponents_that_are_named(tmp_path, monkeypatch, cap
     status, output = checked(monkeypatch, capsys, *words, *opponents)
     assert status == 1 and "0.0 % lower than transformer-pr's 20.00 %" in output
     assert checked(monkeypatch, capsys, *words)[0] == 0
-    status, _ = checked(monkeypatch, capsys, *words, "--against", "sb", "teacher-l2r")
-    assert status == 2
+    for wrong in "sb", "nothere", "teacher-l2r@2":
+        status, _ = checked(monkeypatch, capsys, *words, "--against", wrong)
+        assert status == 2
+    laid_out_results(tmp_path, {"teacher-l2r": (0, 0), "teacher-r2l": (0, 9)})
+    status, output = checked(monkeypatch, capsys, *words)
+    assert status == 1 and "0.0 % lower than teacher-l2r's 0.00 %" in output
+
+
+def test_of_equal_opponents_the_one_that_is_nearer_counts(
+    tmp_path, monkeypatch, capsys
+):
+    """In whatever order they come: its p is the larger."""
+    wrong = {"teacher-l2r": (0, 60), "teacher-r2l": (100, 160), "sb": (0, 54)}
+    words = laid_out_results(tmp_path, wrong)
+    found = set()
+    for names in ["teacher-l2r", "teacher-r2l"], ["teacher-r2l", "teacher-l2r"]:
+        _, output = checked(monkeypatch, capsys, *words, "--against", *names)
+        found.add(output)
+    assert len(found) == 1 and "than teacher-r2l's 30.00 %" in found.pop()

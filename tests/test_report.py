@@ -407,6 +407,8 @@ def given(tmp_path):
     put(tmp_path / "log", *LOG.splitlines())
     runs = [{"system": "one", "beam": k, "BLEU": 30.0 + k} for k in (2, 4)]
     put(tmp_path / "sweep", json.dumps({"runs": runs}))
+    penalised = {"runs": [{**run, "lenpen": 1.0} for run in runs]}
+    put(tmp_path / "lenpens", json.dumps(penalised))
     command = ["--source", tmp_path / "src", "--output", tmp_path / "out"]
     for number in range(2):
         command += ["--reference", tmp_path / f"ref{number}"]
@@ -478,6 +480,7 @@ def test_without_the_aligner_section_7_says_so(given, rate):
         (["--n", "0"], "--n must be ≥ 1, but is 0"),
         (["--baseline", "six"], "--baseline six=… must name one of the systems"),
         (["--beam-sweep", "ref0"], "must be what scripts/sweep_beam.py wrote"),
+        (["--beam-sweep", "lenpens"], "must be a sweep over beams, but is one over"),
         (["--aer", "one=ref0"], "make it by scripts/aer.py --json"),
         (["--aer", "six=ref0"], "--aer six=… must name one of the systems"),
         (["--tokenised-reference", "ref0"], "go together"),

@@ -1151,6 +1151,10 @@ def test_labels_tell_the_same_rows_of_several_tables_apart(tmp_path):
         call(show_table, f"x={path}", f"x={path}", *words)
     with pytest.raises(ValueError, match="LABEL=TABLE is for --plot"):
         call(show_table, f"x={path}")
+    for wrong in "=x.json", "x=", f"{tmp_path}/lr=1/no.json":
+        with pytest.raises(FileNotFoundError, match=f"{re.escape(wrong)} does not"):
+            call(show_table, wrong)
+    call(show_table, f"$\\frac$={path}", *words)
     odd = tmp_path / "a=b.json"
     put(odd, path.read_text(encoding="utf-8"))
     call(show_table, odd)  # a file's name

@@ -374,6 +374,19 @@ def test_beams_of_a_sweep_are_compared(tmp_path, monkeypatch, capsys):
     assert named[:2] == ["a@b/4", "1"]
 
 
+def test_length_penalties_of_a_sweep_are_compared(tmp_path, monkeypatch, capsys):
+    texts = swept(tmp_path)
+    runs = tmp_path / "sweep.json.runs"
+    (runs / "0-beam-2").rename(runs / "0-beam-2-lenpen-1.5")
+    (runs / "1-beam-2").rename(runs / "1-beam-2-lenpen-1.5")
+    names = "sb/2/1.5", "sb-lambda0/4"
+    compared(monkeypatch, tmp_path / "sweep.json", *names, of="--sweep")
+    ((_, _, score, *_),) = cells_of(capsys.readouterr().out)
+    ours = [texts["sb", 2], texts["sb@2", 2]]
+    scores = [bleu().corpus_score(lines, [RIGHT]).score for lines in ours]
+    assert float(score) == pytest.approx(statistics.mean(scores), abs=0.011)
+
+
 def test_a_sweep_of_words_is_compared_by_their_errors(tmp_path, monkeypatch, capsys):
     texts = swept(tmp_path, phonemes=True)
     names = "sb/2", "sb-lambda0/2"

@@ -132,24 +132,35 @@ def test_wrong_stages_are_refused(tmp_path, stages, message):
 
 
 @pytest.mark.parametrize(
-    ("first", "fine"),
+    ("train", "first", "fine"),
     [
-        ({"--max-epoch": 1}, True),
-        ({"--max-update": 1}, False),
-        ({"--max-epoch": 1, "--max-update": 1}, False),
-        ({}, False),
+        ({}, {"--max-epoch": 1}, True),
+        ({}, {"--max-update": 1}, False),
+        ({}, {"--max-epoch": 1, "--max-update": 1}, False),
+        ({}, {"--max-epoch": 1, "--stop-time-hours": 1}, False),
+        ({}, {}, False),
+        ({}, {"--max-epoch": 0}, False),
+        ({"--max-epoch": 2}, {}, True),
+        ({"--max-update": 9}, {"--max-epoch": 1}, False),
+        ({"--max-update": 9}, {"--max-epoch": 1, "--max-update": False}, True),
     ],
+    ids=str,
 )
-def test_a_stage_that_continues_begins_its_data_at_their_start(tmp_path, first, fine):
+def test_what_continues_begins_its_data_at_their_start(tmp_path, train, first, fine):
     """Amid an epoch fairseq's checkpoint says where, and means the data before."""
-    for name, going_on in ("anew", False), ("on", True):
-        stages = {"sb": [first, {"data": "two", "continue": going_on}]}
-        folder = write(tmp_path / name, stages=stages)
+    recipe = load_recipe(write(tmp_path / "toy"), False)
+    kept = {k: v for k, v in recipe["train"].items() if not k.startswith("--max-")}
+    recipe |= {"train": {**kept, "--max-tokens": 600, **train}, "sb_train": {}}
+    for going_on in False, True:
+        second = {"data": "two", "--max-epoch": 3, "continue": going_on}
+        recipe["stages"] = {"sb": [first, second]}
         if fine or not going_on:
-            assert len(load_recipe(folder, False)["stages"]["sb"]) == 2
+            assert len(training_stages(recipe, "sb")) == 2
         else:
-            with pytest.raises(ValueError, match=r"sb: .* limit it by --max-epoch"):
-                load_recipe(folder, False)
+            with pytest.raises(
+                ValueError, match=r"stages\.sb: .* by --max-epoch alone"
+            ):
+                training_stages(recipe, "sb")
 
 
 def test_what_has_one_direction_is_not_rescored():

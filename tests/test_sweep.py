@@ -43,6 +43,13 @@ def test_the_sweep_plans_what_directions_can_do():
         (lambda: sweep_beam.parse_lenpens("1,x"), "--lenpens must be numbers ≥ 0"),
         (lambda: sweep_beam.parse_lenpens("-1"), "--lenpens must be numbers ≥ 0"),
         (lambda: sweep_beam.parse_lenpens("inf"), "--lenpens must be numbers ≥ 0"),
+        (lambda: sweep_beam.parse_lenpens("0.12345"), "of at most three decimals"),
+        (lambda: sweep_beam.parse_lenpens("1e-05"), "of at most three decimals"),
+        (lambda: sweep_beam.parse_beams("²"), "--beams must be numbers ≥ 1"),
+        (
+            lambda: sweep_beam.plan({"L": ["--sb-direction", "l2r"], "S": []}, [1]),
+            "--beams must have an even number for S",
+        ),
     ],
 )
 def test_wrong_input_of_the_sweep_is_one_clear_error(call_it, message):
@@ -349,21 +356,86 @@ def test_words_are_chosen_by_their_errors(tmp_path, monkeypatch):
     runs = json.loads(output.read_text())["runs"]
     for run in runs:
         run["WER"] = 100 - run["WER"]
-    assert Sweep(runs).best("a") == Setting(2, 1)
+    assert Sweep({"runs": runs}).best("a") == Setting(2, 1)
 
 
-def test_of_equal_settings_the_cheapest_is_taken():
-    """And none of which a seed is missing."""
-    scores = {("a", 8): 3, ("a", 4): 3, ("a", 2): 1}
-    scores |= {("b", 2): 1, ("b", 4): 2, ("b@2", 2): 1}
+def test_beams_alone_are_printed_as_ever():
+    """One beam too, and whatever the file says of lengths."""
+    sweep = sweep_of({"sb": {4: 30}, "sb-lambda0": {4: 31}})
+    for run in sweep["runs"]:
+        run["length ratio"] = 0.9
+    assert render_sweep(sweep).splitlines()[:3] == [
+        "| tok. BLEU, by beam |     4 |",
+        "| ------------------ | ----: |",
+        "| sb                 | 30.00 |",
+    ]
+    apart = sweep_of({"sb": {4: 30}, "teacher-l2r": {1: 31}})
+    assert render_sweep(apart).splitlines()[2:4] == [
+        "| sb          |    4 |     30.00 |",
+        "| teacher-l2r |    1 |     31.00 |",
+    ]
+
+
+def sweep_with(scores, **more):
+    """A sweep of (system, beam) -> BLEU."""
     runs = [
         {"system": name, "beam": beam, "BLEU": score, "signature": ""}
         for (name, beam), score in scores.items()
     ]
-    assert Sweep(runs).best("a") == Setting(4)
-    assert Sweep(runs).best("b") == Setting(2)
-    with pytest.raises(ValueError, match="b must have all seeds with one beam"):
-        Sweep(runs[:3] + runs[4:]).best("b")
+    return Sweep({"runs": runs, **more})
+
+
+def test_of_equal_settings_the_cheapest_is_taken():
+    scores = {("a", 8): 3, ("a", 4): 3, ("a", 2): 1, ("b", 2): 1, ("b@2", 2): 1}
+    assert sweep_with(scores).best("a") == Setting(4)
+    assert sweep_with(scores).best("b") == Setting(2)
+
+
+def test_a_sweep_that_is_not_whole_is_not_chosen_from(tmp_path, monkeypatch):
+    """The best of what an interrupted one has may be the worst of all."""
+    with pytest.raises(ValueError, match="all seeds of b must have the same beams"):
+        sweep_with({("b", 2): 1, ("b", 4): 2, ("b@2", 2): 1}).best("b")
+    given = put(tmp_path / "gold", *GOLD)
+    searches = answering(monkeypatch, {}, GOLD)
+    decode = sweep_runs.decode
+
+    def until(folder, words):
+        if len(searches) == 2:
+            raise KeyboardInterrupt
+        return decode(folder, words)
+
+    valid = tmp_path / "valid.json"
+    command = ["--data", "data", "--reference", given, "--system", "a=--path a"]
+    swept = ["--beams", "2", "--lenpens", "0.6,1,2", "--output", valid]
+    monkeypatch.setattr(sweep_runs, "decode", until)
+    with pytest.raises(KeyboardInterrupt):
+        call(sweep_beam, *command, *swept)
+    chosen = ["--chosen-by", valid, "--output", tmp_path / "test.json"]
+    with pytest.raises(ValueError, match=r"valid\.json: 1 runs are missing: repeat"):
+        call(sweep_beam, *command, *chosen)
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    call(sweep_beam, *command, *swept)
+    assert len(searches) == 3
+    call(sweep_beam, *command, *chosen)
+
+
+def test_an_interrupted_repeat_loses_nothing(tmp_path, monkeypatch):
+    """Of a sweep of which one run was removed."""
+    given = put(tmp_path / "gold", *GOLD)
+    answering(monkeypatch, {}, GOLD)
+    output = tmp_path / "s.json"
+    command = ["--data", "data", "--reference", given, "--output", output]
+    command += ["--system", "a=--path a", "--beams", "2,4,8"]
+    call(sweep_beam, *command)
+    (tmp_path / "s.json.runs" / "0-beam-2" / "result.json").unlink()
+
+    def decode(folder, words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    with pytest.raises(KeyboardInterrupt):
+        call(sweep_beam, *command)
+    assert [run["beam"] for run in json.loads(output.read_text())["runs"]] == [2, 4, 8]
 
 
 def test_what_goes_ill_with_a_choice_is_one_clear_error(tmp_path, monkeypatch):
@@ -386,11 +458,44 @@ def test_what_goes_ill_with_a_choice_is_one_clear_error(tmp_path, monkeypatch):
             call(sweep_beam, *command, *system, *chosen, flag, "2")
     with pytest.raises(ValueError, match=r"valid\.json: it must have b, but has a"):
         call(sweep_beam, *command, "--system", "b=--path b", *chosen)
-    put(valid, json.dumps({"runs": [{"system": "a"}]}))
-    with pytest.raises(ValueError, match=r"valid\.json must be .* but is damaged"):
+    with pytest.raises(ValueError, match=r"with the same options, --unkpen 1, but had"):
+        call(sweep_beam, *command, *system, *chosen, "--unkpen", "1")
+    for taken in valid, given:
+        with pytest.raises(ValueError, match="must not be read and written by one"):
+            call(sweep_beam, *command[:-1], taken, *system, *chosen)
+    for nothing in "", tmp_path / "none.json":
+        with pytest.raises(FileNotFoundError, match="does not exist: give a file"):
+            call(sweep_beam, *command, *system, "--chosen-by", nothing)
+    odd = {"system": "a", "beam": 3, "BLEU": 1, "signature": ""}
+    put(valid, json.dumps({"runs": [odd]}))
+    with pytest.raises(ValueError, match="a has two directions, but the best beam is"):
         call(sweep_beam, *command, *system, *chosen)
-    with pytest.raises(FileNotFoundError, match=r"none\.json does not exist"):
-        call(sweep_beam, *command, *system, "--chosen-by", tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"beam": "4"},
+        {"beam": 0},
+        {"lenpen": "1"},
+        {"lenpen": float("nan")},
+        {"BLEU": None},
+        {"BLEU": "x"},
+        {"system": 3},
+        {"lenpen": 1},
+    ],
+    ids=str,
+)
+def test_a_damaged_sweep_is_one_clear_error(tmp_path, change):
+    """Also one where some runs have a length penalty and others have none."""
+    given = put(tmp_path / "gold", *GOLD)
+    fine = {"system": "a", "beam": 4, "BLEU": 1.5, "signature": ""}
+    valid = tmp_path / "valid.json"
+    put(valid, json.dumps({"runs": [fine, {**fine, "beam": 2, **change}]}))
+    command = ["--data", "data", "--reference", given, "--system", "a=--path a"]
+    command += ["--output", tmp_path / "test.json", "--chosen-by", valid]
+    with pytest.raises(ValueError, match=r"valid\.json must be .* but is damaged"):
+        call(sweep_beam, *command)
 
 
 def test_the_sweep_of_another_set_has_its_references(tmp_path, monkeypatch):
@@ -412,9 +517,16 @@ def test_the_sweep_of_another_set_has_its_references(tmp_path, monkeypatch):
     assert [lenpen for *_, lenpen in searches] == ["0.6", "1.5"]
     _, best = json.loads(output.read_text())["runs"]
     assert (best["BLEU"], best["length ratio"]) == (pytest.approx(100), 1)
+    put(work / "text" / "valid.p.2", *GOLD[1:])
+    with pytest.raises(ValueError, match="--reference must have as many lines"):
+        call(sweep_beam, *command, "--output", tmp_path / "two.json")
+    (work / "text" / "valid.p.2").unlink()
     call(sweep_beam, *command, "--output", tmp_path / "plain.json")
     assert searches[-1] == (path, "2", "0.6")  # the recipe's own
     assert "lenpen" not in json.loads((tmp_path / "plain.json").read_text())["runs"][0]
+    (work / "text" / "test.p.2").unlink()
+    with pytest.raises(FileNotFoundError, match=r"test\.p\.2"):
+        call(sweep_beam, *command[:-2], "--output", tmp_path / "test.json")
 
 
 @pytest.mark.parametrize("setting", [Setting(8), Setting(2, 0), Setting(16, 1.5)])

@@ -41,10 +41,16 @@ def verdicts(
     metrics = {"WER": of_all_seeds(WordErrorRate())}
     first, _ = bootstrap(systems, references, row, metrics)
     rates = {name: outcome["WER"].score for name, outcome in first.items()}
-    best = min(systems.keys() - {row}, key=rates.__getitem__)
-    gain = 1 - rates[row] / rates[best]
-    p = first[best]["WER"].p
-    assert p is not None  # which it is for the baseline alone
+    chances = {name: outcome["WER"].p for name, outcome in first.items()}
+
+    def hard_to_beat(name: str) -> tuple[float, float]:
+        p = chances[name]
+        assert p is not None  # which it is for the baseline alone
+        return rates[name], -p
+
+    best = min((name for name in systems if name != row), key=hard_to_beat)
+    gain = 1 - rates[row] / rates[best] if rates[best] else 0.0
+    p = -hard_to_beat(best)[1]
     return [
         (
             f"{row}: WER {rates[row]:.2f} %, {100 * gain:.1f} % lower than {best}'s "
@@ -73,6 +79,13 @@ def main() -> None:
     if args.row in args.against:
         parser.error(f"--against must be other rows than --row, but has {args.row}")
     work = Path(args.work)
+    for name in (args.row, *args.against):
+        if not (work / "results" / f"{name}.tok").is_file() or "@" in name:
+            parser.error(
+                f"--row and --against must be rows of {work} without a seed, which "
+                f"--seeds gives, but {name} is none: sbnmt recipe g2p_cmudict --rows "
+                f"{name.partition('@')[0]}"
+            )
     systems = {
         name: answers(work / "results", name, args.seeds)
         for name in (args.row, *args.against)

@@ -70,7 +70,7 @@ def length_ratio(
     """Tokens of the answers, as a share of those of the references next in length."""
     metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
     found = metric.corpus_score(hypothesis, references)
-    return round(found.sys_len / found.ref_len, 3)
+    return round(found.sys_len / max(found.ref_len, 1), 3)
 
 
 def slices(sets: dict[str, int], texts: list[list[str]]) -> dict[str, list[list[str]]]:

@@ -25,7 +25,6 @@ at will.  sbnmt report --beam-sweep draws it.
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import shlex
 from collections.abc import Sequence
@@ -50,6 +49,7 @@ from sbnmt_plugin.tools.recipes.sweep_runs import decoded
 from sbnmt_plugin.tools.recipes.systems import BOTH, SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.report.work import languages
+from sbnmt_plugin.tools.text import refuse_overwriting
 
 BEAMS = "1,2,4,8,16"
 SB = "SB-NMT"
@@ -102,7 +102,7 @@ def parse_beams(text: str) -> list[int]:
         ValueError: something else.
     """
     words = text.split(",")
-    if not all(word.strip().isdigit() and int(word) > 0 for word in words):
+    if not all(re.fullmatch(r"\s*0*[1-9][0-9]*\s*", word) for word in words):
         raise ValueError(f"--beams must be numbers ≥ 1 like {BEAMS}, but is {text!r}")
     return sorted({int(word) for word in words})
 
@@ -119,15 +119,14 @@ def parse_lenpens(text: str) -> list[float]:
     Raises:
         ValueError: something else.
     """
-    try:
-        found = sorted({float(word) for word in text.split(",")})
-    except ValueError:
-        found = [math.nan]
-    if not all(math.isfinite(value) and value >= 0 for value in found):
+    words = [word.strip() for word in text.split(",")]
+    # as they come back from the name of a folder
+    if not all(re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", word) for word in words):
         raise ValueError(
-            f"--lenpens must be numbers ≥ 0 like 0.6,1,1.5, but is {text!r}"
+            "--lenpens must be numbers ≥ 0 of at most three decimals like 0.6,1,1.5, "
+            f"but is {text!r}"
         )
-    return found
+    return sorted({float(word) for word in words})
 
 
 def plan(
@@ -138,20 +137,17 @@ def plan(
     """The runs: each system with each beam that its directions divide.
 
     Raises:
-        ValueError: there are none.
+        ValueError: a system has none.
     """
-    found = [
-        (name, Setting(beam, lenpen))
-        for name, words in systems.items()
-        for beam in beams
-        if beam % directions(words) == 0
-        for lenpen in lenpens
-    ]
-    if not found:
-        raise ValueError(
-            "--beams must have an even number for models of both directions, but has "
-            f"{', '.join(map(str, beams))}: add 2"
-        )
+    found = []
+    for name, words in systems.items():
+        own = [beam for beam in beams if beam % directions(words) == 0]
+        if not own:
+            raise ValueError(
+                f"--beams must have an even number for {name}, which has two "
+                f"directions, but has {', '.join(map(str, beams))}: add 2"
+            )
+        found += [(name, Setting(beam, lenpen)) for beam in own for lenpen in lenpens]
     return found
 
 
@@ -161,9 +157,9 @@ def planned(
     """The runs that the user has asked for.
 
     Raises:
-        ValueError: what excludes each other; a value; a system that was not swept.
+        ValueError: what excludes each other; a value.
     """
-    if not args.chosen_by:
+    if args.chosen_by is None:
         beams = parse_beams(BEAMS if args.beams is None else args.beams)
         if args.lenpens is None:
             return plan(systems, beams)
@@ -175,9 +171,41 @@ def planned(
         )
     sweep = Sweep.of_file(Path(args.chosen_by))
     try:
-        return [(name, sweep.best(system_and_seed(name)[0])) for name in systems]
+        return chosen(sweep, systems)
     except ValueError as error:
         raise ValueError(f"--chosen-by {args.chosen_by}: {error}") from error
+
+
+def chosen(sweep: Sweep, systems: dict[str, list[str]]) -> list[tuple[str, Setting]]:
+    """Each system as it was best, its seeds together.
+
+    Raises:
+        ValueError: the sweep was interrupted, lacks a system or is of others.
+    """
+    if sweep.missing:
+        raise ValueError(f"{sweep.missing} runs are missing: repeat that sweep")
+    found = [(name, sweep.best(system_and_seed(name)[0])) for name in systems]
+    for name, setting in found:
+        if setting.beam % directions(systems[name]):
+            raise ValueError(
+                f"{name} has two directions, but the best beam is {setting.beam}: it "
+                "is another system's of that name"
+            )
+    return found
+
+
+def refuse_other_options(path: str, others: list[str]) -> None:
+    """Refuse a sweep whose searches had other options than those that follow it.
+
+    Raises:
+        ValueError: with both.
+    """
+    options = Sweep.of_file(Path(path)).options
+    if options not in (None, others):
+        raise ValueError(
+            f"--chosen-by {path} must be of searches with the same options, "
+            f"{shlex.join(others) or 'none'}, but had {shlex.join(options or ['none'])}"
+        )
 
 
 def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
@@ -208,7 +236,7 @@ def from_work(args: argparse.Namespace) -> list[str]:
     """Fill in what the user did not give from a recipe's folder.
 
     Returns:
-        The recipe's options of fairseq-generate, the beam left out.
+        The recipe's options of fairseq-generate.
 
     Raises:
         FileNotFoundError: it is not one that is finished.
@@ -220,14 +248,17 @@ def from_work(args: argparse.Namespace) -> list[str]:
     settings = read_recipe(work / "recipe.json", remedy)
     words = search_options(settings)
     scored = settings["score"]
-    args.phonemes, args.lowercase = scored["phonemes"], scored["lowercase"]
+    args.phonemes = args.phonemes or scored["phonemes"]
+    args.lowercase = args.lowercase or scored["lowercase"]
     if not args.reference:
         given = References(work / "text", target, scored["references"])
         first, *further = given.files(args.gen_subset)
         if args.gen_subset != "test":  # which may have fewer
             further = [path for path in further if path.is_file()]
         args.reference = [str(path) for path in (first, *further)]
-    args.output = args.output or str(work / "beam-sweep.json")
+    swept = [("chosen", args.chosen_by), ("lenpen", args.lenpens), ("beam", "always")]
+    kind = next(kind for kind, asked in swept if asked is not None)
+    args.output = args.output or str(work / f"{kind}-sweep.json")
     for name in rows(args.rows):
         args.system.append(f"{name}={shlex.join(row_options(work, settings, name))}")
     if not args.system:
@@ -255,7 +286,11 @@ def parser() -> argparse.ArgumentParser:
     add("--lenpens", help="length penalties, as 0.6,1,1.5: every beam with each")
     add("--chosen-by", metavar="FILE", help="a sweep: its best, instead of these two")
     add("--gen-subset", default="test")
-    add("--output", help="JSON file to write; rewritten when more is decoded")
+    add(
+        "--output",
+        help="JSON file to write; rewritten when more is decoded (default: in WORK "
+        "beam-sweep.json, lenpen-sweep.json with --lenpens, chosen-sweep.json)",
+    )
     return made
 
 
@@ -277,6 +312,10 @@ def main() -> None:
     if any(setting.lenpen is not None for _, setting in runs):
         for words in own, *systems.values():
             refuse_own(words, ("--lenpen",))
+    # the sweep's come last and win; without them a file says what all searches had
     for flag in {word for _, setting in runs for word in setting.words[::2]}:
         others = without(others, flag)
-    print(render_sweep({"runs": decoded(args, systems, runs, others)}), end="")
+    if args.chosen_by is not None:
+        refuse_other_options(args.chosen_by, others)
+    refuse_overwriting(args.output, args.chosen_by, *args.reference)
+    print(render_sweep(decoded(args, systems, runs, others)), end="")

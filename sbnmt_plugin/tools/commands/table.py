@@ -50,7 +50,7 @@ from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.text import as_written, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
-Tables = list[tuple[str, dict[str, Any]]]  # each with its file's name, or a label
+Tables = list[tuple[str, dict[str, Any]]]  # each with its file's name
 
 
 def column(path: Path) -> str:
@@ -60,9 +60,10 @@ def column(path: Path) -> str:
 
 
 def labelled(word: str) -> tuple[str, str]:
-    """``LABEL=FILE`` as both, the label "" where none is given."""
-    label, equals, name = word.partition("=")
-    return (label, name) if equals and not Path(word).is_file() else ("", word)
+    """``LABEL=FILE`` as both, the label "" where the word is a file's name alone."""
+    label, _, name = word.partition("=")
+    given = label.strip() and name and "/" not in label and not Path(word).is_file()
+    return (label.strip().replace("$", r"\$"), name) if given else ("", word)
 
 
 def load(name: str) -> dict[str, Any]:
@@ -112,12 +113,16 @@ def build(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def plot(
-    tables: Tables,
+    tables: list[tuple[str, dict[str, Any]]],
     name: str,
     against: str | None = None,
     only: list[str] | None = None,
 ) -> None:
     """Draw what the rows' scores cost, to NAME.svg and NAME.png.
+
+    Args:
+        tables: each with its label, or "".
+        against, only: as :func:`chains` takes them.
 
     Raises:
         ValueError: see :func:`chains`.
@@ -192,7 +197,9 @@ def write_figure(figure: Figure, name: str) -> None:
 
 def main() -> None:
     parser = command.parser(__doc__)
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help="JSON file")
+    parser.add_argument(
+        "tables", nargs="*", metavar="TABLE", help="JSON file, for --plot LABEL=FILE"
+    )
     parser.add_argument("--paper", action="store_true", help="beside the paper's")
     parser.add_argument("--plot", metavar="NAME", help="draw scores against costs")
     parser.add_argument(

@@ -191,14 +191,6 @@ def check(recipe: dict[str, Any], path: Path) -> None:
                 f"{path}: stages.{row}: a stage that continues needs average ≥ 1, "
                 "since the best checkpoint may be one of the stage before"
             )
-        # a checkpoint amid an epoch would have the next stage's data begin there
-        for stage, following in pairwise(stages):
-            whole = "--max-epoch" in stage and "--max-update" not in stage
-            if following.get("continue") and not whole:
-                raise ValueError(
-                    f"{path}: stages.{row}: a stage before one that continues must end "
-                    f"with an epoch, but is {stage}: limit it by --max-epoch alone"
-                )
     if not recipe["rescore"] > 0:
         raise ValueError(f"{path}: rescore must be > 0, but is {recipe['rescore']}")
     kind = recipe["bpe"].get("kind")
@@ -324,6 +316,12 @@ class Stage:
     continues: bool = False
 
 
+def ends_with_an_epoch(options: Options) -> bool:
+    """Whether a training does, which its last checkpoint then says."""
+    others = ("--max-update", "--stop-time-hours")
+    return bool(options.get("--max-epoch")) and not any(map(options.get, others))
+
+
 def training_stages(recipe: dict[str, Any], name: str) -> list[Stage]:
     """The trainings of a row, one after the other; the last is under its own name."""
     name = trained_as(name)
@@ -341,6 +339,13 @@ def training_stages(recipe: dict[str, Any], name: str) -> list[Stage]:
         last = number == len(asked)
         place = name if last else f"{name}/stage-{number}"
         found.append(Stage(place, data, own, continues))
+    for before, stage in pairwise(found):
+        if stage.continues and not ends_with_an_epoch(before.options):
+            raise ValueError(
+                f"recipe.yaml: stages.{base}: what a stage continues must end with an "
+                "epoch, or the next data would begin amid theirs: limit it by "
+                "--max-epoch alone (--max-update: false)"
+            )
     if system.continues and not any(stage.continues for stage in found):
         raise ValueError(
             f"row {name} needs stages.{base} in recipe.yaml with `continue: true`, and "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean, stdev
@@ -16,6 +16,11 @@ from sbnmt_plugin.tools.text import as_written
 
 FOLDER = re.compile(r"\d+-beam-(?P<beam>\d+)(?:-lenpen-(?P<lenpen>[^-]+))?")
 Runs = dict[int, dict[str, Any]]  # of one system with one setting, by seed
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one, and finite."""
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 class Setting(NamedTuple):
@@ -31,7 +36,17 @@ class Setting(NamedTuple):
 
     @classmethod
     def of_run(cls, run: dict[str, Any]) -> Setting:
-        return cls(run["beam"], run.get("lenpen"))
+        """As it is in a file.
+
+        Raises:
+            ValueError: numbers that no search can have.
+        """
+        beam, lenpen = run["beam"], run.get("lenpen")
+        if not isinstance(beam, int) or beam < 1:
+            raise ValueError(f"a beam of {beam!r}")
+        if lenpen is not None and not is_number(lenpen):
+            raise ValueError(f"a length penalty of {lenpen!r}")
+        return cls(beam, lenpen)
 
     @classmethod
     def of_folder(cls, name: str) -> Setting:
@@ -63,7 +78,7 @@ class Setting(NamedTuple):
         return words + ([] if self.lenpen is None else ["--lenpen", f"{self.lenpen:g}"])
 
     @property
-    def found(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As part of a run."""
         own = {} if self.lenpen is None else {"lenpen": self.lenpen}
         return {"beam": self.beam, **own}
@@ -77,23 +92,32 @@ class Sweep:
         runs: system, without its seed -> setting -> its runs.
         seeds: system -> all of its seeds.
         signatures: of BLEU.
+        missing: how many runs were asked for and are not there.
+        options: of fairseq-generate, for all systems; None where the file is older.
 
     Raises:
-        ValueError: there is no run, or one twice.
+        ValueError: there is no run, or one twice, or values that no run has.
     """
 
-    def __init__(self, runs: list[dict[str, Any]]) -> None:
+    def __init__(self, sweep: dict[str, Any]) -> None:
+        runs = sweep["runs"]
         if not runs:
             raise ValueError("no runs of systems with beams")
+        self.missing = sweep.get("planned", len(runs)) - len(runs)
+        self.options: list[str] | None = sweep.get("options")
         self.score = "WER" if all("WER" in run for run in runs) else "BLEU"
-        self.runs: dict[str, dict[Setting, Runs]] = defaultdict(dict)
+        self.runs: dict[str, dict[Setting, Runs]] = {}
         for run in runs:
             name, seed = system_and_seed(run["system"])
             setting = Setting.of_run(run)
-            found = self.runs[name].setdefault(setting, {})
+            if not is_number(run[self.score]):
+                raise ValueError(f"{self.score} of {run[self.score]!r}")
+            found = self.runs.setdefault(name, {}).setdefault(setting, {})
             if seed in found:
                 raise ValueError(f"{run['system']} with {setting.label} twice")
             found[seed] = run
+        if len({setting.lenpen is None for setting in self.settings()}) > 1:
+            raise ValueError("length penalties of some runs alone")
         self.seeds = {
             name: sorted({seed for found in settings.values() for seed in found})
             for name, settings in self.runs.items()
@@ -112,7 +136,7 @@ class Sweep:
                 f"{path} does not exist: give a file that sbnmt sweep-beam has written"
             )
         with as_written(path, "give a file that sbnmt sweep-beam has written"):
-            return cls(json.loads(path.read_text(encoding="utf-8"))["runs"])
+            return cls(json.loads(path.read_text(encoding="utf-8")))
 
     def scores(self, name: str, setting: Setting) -> list[float]:
         """Of all seeds of the system, or none, where one was not decoded so."""
@@ -124,16 +148,16 @@ class Sweep:
         """The setting whose scores have the best mean, of equal ones the first.
 
         Raises:
-            ValueError: the system was not decoded, or nowhere with all of its seeds.
+            ValueError: the system was not decoded, or not with all of its seeds.
         """
         if name not in self.runs:
             there = ", ".join(self.runs)
             raise ValueError(f"it must have {name}, but has {there}: decode that, too")
         whole = [each for each in sorted(self.runs[name]) if self.scores(name, each)]
-        if not whole:
+        if len(whole) < len(self.runs[name]):
             raise ValueError(
-                f"{name} must have all seeds with one beam, but has none so: repeat "
-                "that sweep"
+                f"all seeds of {name} must have the same beams, but have not: decode "
+                "what is missing"
             )
         sign = -1 if self.score == "WER" else 1
         return max(whole, key=lambda each: sign * mean(self.scores(name, each)))
@@ -159,7 +183,7 @@ def render_sweep(sweep: dict[str, Any]) -> str:
     Raises:
         ValueError: no runs, or one twice.
     """
-    found = Sweep(sweep["runs"])
+    found = Sweep(sweep)
     settings = found.settings()
     swept = any(each.lenpen is not None for each in settings)
 

@@ -89,12 +89,15 @@ def decoded(
     systems: dict[str, list[str]],
     runs: list[tuple[str, Setting]],
     others: list[str],
-) -> list[dict[str, Any]]:
+) -> dict[str, Any]:
     """Do all runs, or take those that are there.
 
     Args:
         runs: of the systems.
         others: options of fairseq-generate for all of them.
+
+    Returns:
+        What is in ``--output``, too, from the first run on.
 
     Raises:
         ValueError: one that is there was done with something else.
@@ -102,35 +105,56 @@ def decoded(
     references = [read_lines(path) for path in args.reference]
     common = [args.data, "--user-dir", str(PLUGIN), "--task", "sb_translation"]
     common += ["--gen-subset", args.gen_subset, *others]
-    found = []
-    for name, setting in tqdm(runs, desc="decoding", unit="run"):
+    flags = [flag for flag in ("phonemes", "lowercase") if getattr(args, flag)]
+    jobs = []
+    for name, setting in runs:
         words = [*common, *systems[name], *setting.words]
-        place = list(systems).index(name)
-        folder = Path(f"{args.output}.runs") / setting.folder(place)
-        result = folder / "result.json"
         job = {
             "name": name,
             "options": words,
             "references": args.reference,
             "reference sha256": origin.sha256_of(*references),
-            **{name: True for name in ("phonemes", "lowercase") if getattr(args, name)},
+            **dict.fromkeys(flags, True),
             origin.MODELS: origin.stamps_of(words),
         }
-        done, other = None, []
-        if result.exists():
-            with as_written(result, "remove it to decode anew"):
-                done = json.loads(result.read_text(encoding="utf-8"))
-                other = origin.differences(done.pop("job"), job)
-        if other:
-            raise ValueError(
-                f"{folder} was decoded with {', '.join(other)}: remove "
-                f"{args.output}.runs to decode anew, or repeat the first command"
-            )
+        place = list(systems).index(name)
+        jobs.append((Path(f"{args.output}.runs") / setting.folder(place), job))
+    found = [kept(folder, job) for folder, job in jobs]
+    sweep: dict[str, Any] = {"planned": len(runs), "options": others, "runs": []}
+    for place, (folder, job) in enumerate(tqdm(jobs, desc="decoding", unit="run")):
+        done = found[place]
         if done is None:
-            done = one_run(folder, words, args, references)
-            with new_file(result) as file:
+            done = one_run(folder, job["options"], args, references)
+            with new_file(folder / "result.json") as file:
                 json.dump({"job": job, **done}, file, indent=1)
-        found.append({"system": name, **setting.found, **done})
+            found[place] = done
+        sweep["runs"] = [
+            {"system": name, **setting.as_json, **each}
+            for (name, setting), each in zip(runs, found)
+            if each is not None
+        ]
         with new_file(args.output) as file:
-            json.dump({"runs": found}, file, ensure_ascii=False, indent=1)
-    return found
+            json.dump(sweep, file, ensure_ascii=False, indent=1)
+    return sweep
+
+
+def kept(folder: Path, job: dict[str, Any]) -> dict[str, Any] | None:
+    """What a run has found before, or None.
+
+    Raises:
+        ValueError: another run did, or its file is damaged.
+    """
+    result = folder / "result.json"
+    if not result.exists():
+        return None
+    with as_written(result, "remove it to decode anew"):
+        done: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        other = origin.differences(done.pop("job"), job)
+        if not {"BLEU", "signature"} <= set(done):
+            raise ValueError("no score")
+    if other:
+        raise ValueError(
+            f"{folder} was decoded with {', '.join(other)}: remove {folder.parent} to "
+            "decode anew, or repeat the first command"
+        )
+    return done

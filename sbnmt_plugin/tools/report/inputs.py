@@ -221,9 +221,11 @@ def read_sweep(path: Path) -> dict[str, Any]:
             {"system", "beam", "BLEU"} <= set(row) for row in sweep["runs"]
         ):
             raise ValueError("no runs of systems with beams")
-        pairs = [(row["system"], row["beam"]) for row in sweep["runs"]]
-        if len(set(pairs)) < len(pairs):
-            raise ValueError("a system with a beam twice, as with --lenpens")
+    if any("lenpen" in row for row in sweep["runs"]):
+        raise ValueError(
+            f"--beam-sweep {path} must be a sweep over beams, but is one over length "
+            f"penalties: give one of {command_of('sweep-beam')} without --lenpens"
+        )
     return dict(sweep)
 
 
