@@ -53,8 +53,9 @@ def verdicts(
     p = -hard_to_beat(best)[1]
     return [
         (
-            f"{row}: WER {rates[row]:.2f} %, {100 * gain:.1f} % lower than {best}'s "
-            f"{rates[best]:.2f} % (at least {100 * LEAST_GAIN:.0f} %)",
+            f"{row}: WER {rates[row]:.2f} %, {100 * abs(gain):.1f} % "
+            f"{'lower' if gain >= 0 else 'higher'} than {best}'s "
+            f"{rates[best]:.2f} % (wanted: {100 * LEAST_GAIN:.0f} % lower)",
             gain >= LEAST_GAIN,
         ),
         (f"p = {p:.3f} < {LARGEST_P}", p < LARGEST_P),
