@@ -21,6 +21,7 @@ from commands import (
 from conftest import SIZES
 
 from sbnmt_plugin.network.abd import ABDTransformerModel
+from sbnmt_plugin.network.precision import short_sums
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.commands import probe_reading
 
@@ -94,7 +95,7 @@ def test_batch_size_does_not_matter(data, name, options, request):
 @pytest.mark.parametrize(("name", "most"), [("trained", 0.1), ("trained_abd", 0.3)])
 def test_decoding_in_narrow_numbers_changes_little(data, name, most, flag, request):
     """Stated tolerance: scores within 0.1, and nine texts of ten; ABD-NMT may read
-    another text by then."""
+    another text by then, and without VNNI inputs have a bit less."""
     path = request.getfixturevalue(name)
     wide, narrow = (
         best(run_generate(data, path)),
@@ -103,7 +104,10 @@ def test_decoding_in_narrow_numbers_changes_little(data, name, most, flag, reque
     same = [wide[i][1] == narrow[i][1] for i in wide]
     assert sum(same) >= 0.9 * len(same)
     gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in wide]
-    assert 0 < max(gaps) < most  # other numbers, but close ones
+    coarse = flag == "--sb-int8" and short_sums()
+    assert (
+        0 < max(gaps) < (2 * most if coarse else most)
+    )  # other numbers, but close ones
 
 
 @pytest.mark.parametrize("flag", ["--sb-bf16", "--sb-int8"])

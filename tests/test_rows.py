@@ -145,7 +145,8 @@ def test_the_papers_own_setting_is_a_row_of_every_recipe(name):
         ("multi30k", True, True),
         ("techdocs_zh_en", False, True),
         ("techdocs_zh_en", True, True),
-        ("g2p_cmudict", False, False),  # as many passes
+        ("g2p_cmudict", False, True),
+        ("toy", False, False),  # as many passes
     ],
 )
 def test_rows_that_decide_have_as_many_updates(name, small, alike):
