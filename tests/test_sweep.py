@@ -105,6 +105,23 @@ def recipe_json(work, **settings):
     put(work / "recipe.json", json.dumps(recipe | {"generate": []} | settings))
 
 
+def noting(monkeypatch, *answers):
+    """A search that always answers so.
+
+    Returns:
+        Words of each search.
+    """
+    searches = []
+
+    def decode(folder, words):
+        searches.append(words)
+        put(folder / "generate-test.txt", *answers)
+        return {"sentences/s": 1.0}
+
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    return searches
+
+
 @pytest.mark.parametrize("row", ["sb", "sb-shift"])
 def test_the_sweep_searches_as_the_recipe_does(row, tmp_path, monkeypatch):
     work = tmp_path / "work"
@@ -114,14 +131,7 @@ def test_the_sweep_searches_as_the_recipe_does(row, tmp_path, monkeypatch):
     put(work / "results" / f"{row}.txt", "A B")
     decode = ["--lenpen", 0.6, "--beam", 4, "--max-len-b", 10]
     recipe_json(work, decode=decode, generate=["--max-tokens", 99])
-    found = []
-
-    def decode_nothing(folder, words):
-        found.append(words)
-        put(folder / "generate-test.txt", "H-0\t0\tA B")
-        return {"sentences/s": 1.0}
-
-    monkeypatch.setattr(sweep_runs, "decode", decode_nothing)
+    found = noting(monkeypatch, "H-0\t0\tA B")
     call(sweep_beam, "--work", work, "--beams", "2", "--max-len-b", "7")
     (words,) = found
     assert str(work / row / "model.pt") in words
@@ -140,13 +150,7 @@ def test_the_sweep_scores_as_the_recipe_does(tmp_path, monkeypatch):
     put(work / "results" / "sb.txt", "A B")
     score = {"references": 2, "phonemes": True}
     recipe_json(work, score=score)
-    answers = ["H-0\t0\tA B", "H-1\t0\tA D"]
-
-    def decode(folder, words):
-        put(folder / "generate-test.txt", *answers)
-        return {"sentences/s": 1.0}
-
-    monkeypatch.setattr(sweep_runs, "decode", decode)
+    noting(monkeypatch, "H-0\t0\tA B", "H-1\t0\tA D")
     command = ["--work", work, "--beams", "2"]
     call(sweep_beam, *command)
     output = work / "beam-sweep.json"
@@ -171,14 +175,7 @@ def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch, capsys):
     for row in "sb", "sb@2", "teacher-r2l":
         put(work / row / "model.pt")
     recipe_json(work, rescore=2)
-    found = []
-
-    def decode(folder, words):
-        found.append(words)
-        put(folder / "generate-test.txt", "H-0\t0\tA B")
-        return {"sentences/s": 1.0}
-
-    monkeypatch.setattr(sweep_runs, "decode", decode)
+    found = noting(monkeypatch, "H-0\t0\tA B")
     rows = ["sb", "sb+rescored@2", "teacher-r2l"]
     call(sweep_beam, "--work", work, "--beams", "2", "--rows", *rows)
     paths = [words[words.index("--path") + 1] for words in found]

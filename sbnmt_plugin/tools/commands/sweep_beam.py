@@ -152,14 +152,17 @@ def plan(
 
 
 def planned(
-    args: argparse.Namespace, systems: dict[str, list[str]]
+    args: argparse.Namespace, systems: dict[str, list[str]], before: Sweep | None
 ) -> list[tuple[str, Setting]]:
     """The runs that the user has asked for.
+
+    Args:
+        before: of ``--chosen-by``.
 
     Raises:
         ValueError: what excludes each other; a value.
     """
-    if args.chosen_by is None:
+    if before is None:
         beams = parse_beams(BEAMS if args.beams is None else args.beams)
         if args.lenpens is None:
             return plan(systems, beams)
@@ -169,9 +172,8 @@ def planned(
             "--chosen-by gives each system its beam and length penalty: leave out "
             "--beams and --lenpens"
         )
-    sweep = Sweep.of_file(Path(args.chosen_by))
     try:
-        return chosen(sweep, systems)
+        return chosen(before, systems)
     except ValueError as error:
         raise ValueError(f"--chosen-by {args.chosen_by}: {error}") from error
 
@@ -194,17 +196,17 @@ def chosen(sweep: Sweep, systems: dict[str, list[str]]) -> list[tuple[str, Setti
     return found
 
 
-def refuse_other_options(path: str, others: list[str]) -> None:
+def refuse_other_options(path: str, before: Sweep, others: list[str]) -> None:
     """Refuse a sweep whose searches had other options than those that follow it.
 
     Raises:
         ValueError: with both.
     """
-    options = Sweep.of_file(Path(path)).options
-    if options not in (None, others):
+    if before.options not in (None, others):
+        had = shlex.join(before.options or []) or "none"
         raise ValueError(
             f"--chosen-by {path} must be of searches with the same options, "
-            f"{shlex.join(others) or 'none'}, but had {shlex.join(options or ['none'])}"
+            f"{shlex.join(others) or 'none'}, but had {had}"
         )
 
 
@@ -308,14 +310,16 @@ def main() -> None:
         if not getattr(args, flag):
             raise ValueError(f"--{flag} must be given, or --work with a recipe's run")
     systems = parse_systems(args.system)
-    runs = planned(args, systems)
+    given = args.chosen_by is not None
+    before = Sweep.of_file(Path(args.chosen_by)) if given else None
+    runs = planned(args, systems, before)
     if any(setting.lenpen is not None for _, setting in runs):
         for words in own, *systems.values():
             refuse_own(words, ("--lenpen",))
     # the sweep's come last and win; without them a file says what all searches had
     for flag in {word for _, setting in runs for word in setting.words[::2]}:
         others = without(others, flag)
-    if args.chosen_by is not None:
-        refuse_other_options(args.chosen_by, others)
+    if before is not None:
+        refuse_other_options(args.chosen_by, before, others)
     refuse_overwriting(args.output, args.chosen_by, *args.reference)
     print(render_sweep(decoded(args, systems, runs, others)), end="")
