@@ -227,9 +227,13 @@ def test_the_check_of_steps_can_fail():
     assert unknown_steps(text) == ["tokenize", "trains"]
 
 
-def test_the_readme_lists_all_steps_in_order_of_use():
-    rows = [(name.strip("`"), text) for name, text in rows_of(section_of("Steps"))]
+def test_the_page_of_commands_lists_all_steps_in_order_of_use():
+    text = text_of("docs/commands.md").split("\n## Steps\n")[1].split("\n## ")[0]
+    rows = [(name.strip("`"), text) for name, text in rows_of(text)]
     assert rows == [(name, text) for name, (_, text) in STEPS.items()]
+    assert f"`sbnmt` has [{len(rows)} steps](docs/commands.md#steps)" in text_of(
+        "README.md"
+    )
 
 
 # code map

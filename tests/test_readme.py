@@ -81,12 +81,22 @@ def smaller(name, words):
     return words
 
 
-def test_the_readmes_blocks_run_from_raw_text_to_bleu_and_on(tmp_path, monkeypatch):
+def with_interaction(block):
+    """The other of the block's two settings, which it has as a comment."""
+    first, second = re.findall(r"^#?TRIPLES=.*\n", block, re.M)
+    assert (first[0], second[0]) == ("T", "#")
+    return block.replace(first + second, second[1:])
+
+
+@pytest.mark.parametrize("chosen", [str, with_interaction])
+def test_the_readmes_blocks_run_from_raw_text_to_bleu_and_on(
+    tmp_path, monkeypatch, chosen
+):
     """All commands as they stand, with a few options after them."""
     raw = write_texts(
         tmp_path / "raw", {"train": 60, "valid": 5, "test": 9}, opposite=False
     )
-    (train,) = code_of(section_of("Train: from raw text to BLEU"))
+    (train,) = map(chosen, code_of(section_of("Train: from raw text to BLEU")))
     interactive, python = code_of(section_of("Translate"))
     names = re.search(r"^RAW=raw +# (.*), a sentence a line$", train, re.M)[1].split()
     assert all((raw / name).exists() for name in names)

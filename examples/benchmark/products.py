@@ -4,7 +4,8 @@
     products.py [--threads 2]
 
 GFLOP/s at its fastest of seven, of weights as they are and packed in oneDNN's own
-orderXX"""
+order.
+"""
 
 from __future__ import annotations
 

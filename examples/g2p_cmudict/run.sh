@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make the results table of g2p_cmudict from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, teacher-both, transformer-pl, transformer-pr,
-# sb-lambda0, sb-lambda0+rescored, sb, sb+rescored.
+# Its rows: teacher-l2r, teacher-r2l, rerank, teacher-both, transformer-pl,
+# transformer-pr, sb-lambda0, sb-lambda0+rescored, sb, sb+rescored.
 #
 # usage: examples/g2p_cmudict/run.sh [WORK]
 #   WORK: a new folder (default: work/g2p_cmudict)
@@ -102,6 +102,15 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt"
 # Score teacher-r2l
 sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
   --output "$work/results/teacher-r2l.json"
+
+# Translate the test set with both teachers together
+sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
+  --r2l "$work/teacher-r2l/model.pt" --max-tokens 4000 --beam 10 \
+  --input "$work/text/test.letters" --output "$work/results/rerank.tsv"
+
+# Score rerank
+sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
+  --output "$work/results/rerank.json"
 
 # Train teacher-both: SB-NMT, λ = 0, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Make the results table of techdocs_zh_en-small from raw text, step by step.
 # Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, teacher-both,
-# teacher-both+rescored, sb-lambda0, sb-lambda0+rescored, sb-noise-shift-dropped,
-# sb-noise-shift-dropped+rescored.
+# teacher-both+rescored, sb-lambda0, sb-lambda0+rescored, sb-noise-lambda0,
+# sb-noise-lambda0+rescored, sb-noise-shift-dropped, sb-noise-shift-dropped+rescored.
 #
 # usage: examples/techdocs_zh_en/run-small.sh WORK DATA
 #   WORK: a new folder (default: work/techdocs_zh_en-small)
@@ -213,6 +213,24 @@ sbnmt binarise -s zh -t en --destdir "$work/data-three" \
   --testpref "$work/bpe/test" --workers 2 --srcdict "$work/data/dict.zh.txt" \
   --joined-dictionary
 
+# Train sb-noise-lambda0: SB-NMT, λ = 0, three triples, noise
+fairseq-train "$work/data-three" "${sb_transformer[@]}" \
+  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --sb-partner-noise 0.5
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-noise-lambda0/model.pt"
+
+# Translate the test set with sb-noise-lambda0
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-noise-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-noise-lambda0.jsonl" \
+  --results-path "$work/results/sb-noise-lambda0.generate"
+
+# Score sb-noise-lambda0
+sbnmt evaluate "$work/results/sb-noise-lambda0.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-lambda0.jsonl" \
+  --output "$work/results/sb-noise-lambda0.json"
+
 # Train sb-noise-shift-dropped: SB-NMT, λ = 1, three triples, noise, future shifted,
 # half of the partners dropped
 fairseq-train "$work/data-three" "${sb_transformer[@]}" \
@@ -255,6 +273,17 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" 
 sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
   --records "$work/results/sb-lambda0+rescored.jsonl" \
   --output "$work/results/sb-lambda0+rescored.json"
+
+# Translate the test set with sb-noise-lambda0+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-noise-lambda0/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-noise-lambda0+rescored.jsonl" \
+  --results-path "$work/results/sb-noise-lambda0+rescored.generate"
+
+# Score sb-noise-lambda0+rescored
+sbnmt evaluate "$work/results/sb-noise-lambda0+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-noise-lambda0+rescored.jsonl" \
+  --output "$work/results/sb-noise-lambda0+rescored.json"
 
 # Translate the test set with sb-noise-shift-dropped+rescored
 fairseq-generate "$work/data" "${search[@]}" \
