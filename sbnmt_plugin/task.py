@@ -89,6 +89,9 @@ class SBTranslationTask(TranslationTask):
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             # batches of an epoch then depend on the epoch alone: resuming is exact
             cfg.rebuild_batches = True
+            # a worker that outlives an epoch has the data set as it was forked, and
+            # would draw the same noise in all of them
+            cfg.reuse_dataloader = False
 
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":

@@ -18,11 +18,14 @@ from sbnmt_plugin.training.partners import PartnerNoise, own_words
 from sbnmt_plugin.training.reading import read_bits
 
 WORDS = torch.arange(100, 130)
-OTHERS = torch.arange(200, 220)
+END = 2
+OTHERS = [torch.tensor([*range(200 + i, 220 + i), END]) for i in range(40)]
 
 
-def corrupted(words=WORDS, rate=0.9, seed=1, epoch=1, index=7, direction=L2R):
-    return PartnerNoise(rate, seed)(words, OTHERS, epoch, index, direction)
+def corrupted(
+    words=WORDS, rate=0.9, seed=1, epoch=1, index=7, direction=L2R, texts=OTHERS
+):
+    return PartnerNoise(rate, seed)(words, texts, epoch, index, direction)
 
 
 def assert_never_early(make):
@@ -55,6 +58,20 @@ def test_a_later_word_changes_nothing_before_it():
         for index in range(30):
             left, right = corrupted(index=index), corrupted(other, index=index)
             assert left[:place].equal(right[:place])
+
+
+@pytest.mark.parametrize("others", [[], OTHERS[:1]], ids=["alone", "of two"])
+def test_no_new_word_is_a_later_one_of_the_sentence_itself(others):
+    texts = [torch.tensor([*WORDS, END]), *others]
+    assert_never_early(lambda index: corrupted(seed=index, index=0, texts=texts))
+
+
+def test_new_words_are_those_of_many_other_sentences():
+    found = [set(corrupted(index=i).tolist()) - {*WORDS.tolist()} for i in range(60)]
+    found = [new for new in found if new]
+    assert min(map(min, found)) < 205
+    assert max(map(max, found)) > 250
+    assert all(max(new) - min(new) < 20 for new in found)  # each of one
 
 
 def test_all_kinds_of_edits_occur():
@@ -111,6 +128,33 @@ def test_resuming_meets_the_same_partners(gold_data, tmp_path, words):
     plain = noisy_epochs(gold_data, tmp_path / "plain", "--max-epoch", 3)
     with pytest.raises(AssertionError):
         assert_equal_models(whole, plain)
+
+
+def in_a_worker(data, save, *words):
+    """What is left after three epochs whose batches a process of its own makes."""
+    words = (*words, "--max-epoch", 3, "--num-workers", 1)
+    return noisy_epochs(data, save, *words)
+
+
+def test_a_loaders_process_makes_every_epochs_noise(gold_data, tmp_path):
+    """fairseq's default is one: it must not stay in the epoch of its birth."""
+    here = noisy_epochs(gold_data, tmp_path / "here", *NOISE, "--max-epoch", 3)
+    assert_equal_models(here, in_a_worker(gold_data, tmp_path / "there", *NOISE))
+
+
+def test_a_process_that_outlives_an_epoch_would_be_seen(
+    gold_data, tmp_path, monkeypatch
+):
+    original = SBTranslationTask.__init__
+
+    def reusing(self, cfg, *args):
+        original(self, cfg, *args)
+        cfg.reuse_dataloader = True
+
+    here = noisy_epochs(gold_data, tmp_path / "here", *NOISE, "--max-epoch", 3)
+    monkeypatch.setattr(SBTranslationTask, "__init__", reusing)
+    with pytest.raises(AssertionError):
+        assert_equal_models(here, in_a_worker(gold_data, tmp_path / "there", *NOISE))
 
 
 def test_texts_that_differ_are_left_alone(data, tmp_path, monkeypatch):

@@ -8,10 +8,10 @@ from fairseq.data import LanguagePairDataset, ListDataset
 from helpers import dictionary
 from test_partners import assert_equal_models, noisy_epochs
 
-from sbnmt_plugin.layout import reverse_tokens
+from sbnmt_plugin.layout import L2R, reverse_tokens
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
-from sbnmt_plugin.training.partners import SameText
+from sbnmt_plugin.training.partners import PartnerNoise, SameText
 
 COUNT = 400
 L2R_WORD, R2L_WORD = 5, 9  # of which the texts consist, by their direction
@@ -98,6 +98,20 @@ def test_the_choice_depends_on_seed_epoch_and_sentence_alone():
     assert kinds(batches(0.5)) == kinds(batches(0.5))
     for change in {"seed": 2}, {"epoch": 2}:
         assert kinds(batches(0.5)) != kinds(batches(0.5, **change))
+
+
+def test_what_is_chosen_says_nothing_of_its_noise():
+    """Both draw from seed, epoch and sentence, but not the same numbers."""
+    one, other, end = torch.arange(100, 130), torch.arange(200, 230), torch.tensor([2])
+    corpus = [torch.cat([text, end]) for text in (one, other) for _ in range(20)]
+    same, noise = SameText(0.3, seed=1), PartnerNoise(1.0, seed=1)
+    shares = {True: [], False: []}
+    for index in range(2000):
+        sample = same({"target": one, "opposite": other}, 1, index)
+        chosen = sample["target"] is sample["opposite"]
+        noised = noise(one, corpus, 1, index, L2R)
+        shares[chosen].append(float(noised.ne(one).float().mean()))
+    assert np.mean(shares[True]) == pytest.approx(np.mean(shares[False]), abs=0.05)
 
 
 SAME = ["--sb-same-text", "0.5"]

@@ -22,13 +22,14 @@ from sbnmt_plugin.training.partners import PartnerNoise
 
 
 def noised(text: list[list[str]], rate: float) -> Iterator[list[str]]:
-    """Each sentence with noise; new words are those of the next sentence."""
+    """Each sentence with noise."""
     names = sorted({word for words in text for word in words})
     index = {word: i for i, word in enumerate(names)}
-    ids = [torch.tensor([index[w] for w in words], dtype=torch.long) for words in text]
+    end = len(names)
+    ids = [torch.tensor([*(index[w] for w in words), end]) for words in text]
     noise = PartnerNoise(rate, seed=1)
     for i, words in enumerate(ids):
-        found = noise(words, ids[(i + 1) % len(ids)], epoch=1, index=i, direction=0)
+        found = noise(words[:-1], ids, epoch=1, index=i, direction=0)
         yield [names[word] for word in found.tolist()]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -113,7 +112,6 @@ class SBLanguagePairDataset(FairseqDataset):
         if batch.get("target") is None:
             return batch
         by_id = {int(sample["id"]): sample for sample in samples}
-        ids = sorted(by_id)
         inputs, labels, same = [], [], []
         for index in batch["id"].tolist():  # fairseq has sorted them by length
             sample = by_id[index]
@@ -125,8 +123,7 @@ class SBLanguagePairDataset(FairseqDataset):
                 labels.append(stream)
                 words = stream[:-1]
                 if self.noise is not None and same[-1]:
-                    others = by_id[self._neighbour(index, ids)]["target"][:-1]
-                    words = self.noise(words, others, self.epoch, index, direction)
+                    words = self.noise(words, self.tgt, self.epoch, index, direction)
                 inputs.append(torch.cat([stream.new_tensor([start]), words]))
         batch["same_text"] = torch.tensor(same)
         batch["net_input"]["prev_output_tokens"] = self._pad(inputs, widest)
@@ -137,14 +134,6 @@ class SBLanguagePairDataset(FairseqDataset):
         batch["live"], batch["stream_lengths"] = live_places(real), lengths
         batch["ntokens"] = sum(lengths)
         return batch
-
-    def _neighbour(self, index: int, ids: list[int]) -> int:
-        """Another sentence of the batch, for words that occur in this one's place.
-
-        Args:
-            ids: of the batch, ascending.
-        """
-        return ids[(bisect_left(ids, index) + self.epoch) % len(ids)]
 
     def set_epoch(self, epoch: int) -> None:
         """Told by fairseq at the start of every epoch."""

@@ -23,6 +23,7 @@ from sbnmt_plugin.steps import command_of
 PARTNERS = ("text", "own")
 SUBSTITUTIONS = 0.5  # share of all edits; the other kinds have equal shares
 EDITS = ("insert", "delete", "swap")
+CHOICE = 2  # in a key beside the directions 0 and 1: numpy takes no part for a 0
 
 
 class SameText:
@@ -45,7 +46,7 @@ class SameText:
         self, sample: dict[str, Any], epoch: int, index: int
     ) -> dict[str, Any]:
         """The example itself, or with either of ``target`` and ``opposite`` as both."""
-        random = np.random.default_rng([self.seed, epoch, index])
+        random = np.random.default_rng([self.seed, epoch, index, CHOICE])
         if random.random() >= self.rate:
             return sample
         text = sample["target" if random.random() < 0.5 else "opposite"]
@@ -74,20 +75,23 @@ class PartnerNoise:
         self.seed = seed
 
     def __call__(
-        self, words: Tensor, others: Tensor, epoch: int, index: int, direction: int
+        self, words: Tensor, texts: Any, epoch: int, index: int, direction: int
     ) -> Tensor:
         """Corrupt a text.
 
         Args:
             words: (n,) without ``</s>``.
-            others: (m,) words from which new ones are drawn, as often as they occur.
+            texts: of the training set, each with ``</s>``: new words are those of
+                another sentence, as often as they occur there.
 
         Returns:
             (n,).
         """
         random = np.random.default_rng([self.seed, epoch, index, direction])
         rate = random.uniform(0, self.rate)
-        new = others.tolist() or words.tolist()
+        other = int(random.integers(len(texts)))
+        new = [] if other == index else texts[other][:-1].tolist()
+        new = new or words[:1].tolist()  # of the sentence itself no later word
         waiting: deque[int] = deque()
         found = []
         for word in words.tolist():
