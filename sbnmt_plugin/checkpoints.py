@@ -11,6 +11,7 @@ import argparse
 import collections
 import contextlib
 import os
+import re
 import struct
 import typing
 import zipfile
@@ -38,6 +39,7 @@ BROKEN = (
 )
 TIED = 8  # names that one parameter may have, as embeddings do
 MOST_POSITIONS = 2**20
+UNPICKLER = "WeightsUnpickler error: "  # behind it torch says what it has met
 ALLOWED: list[Any] = [
     argparse.Namespace,
     # when several processes resume, one reads the file and broadcasts it with its
@@ -61,17 +63,22 @@ def allow_checkpoint_contents() -> None:
     torch.serialization.add_safe_globals(ALLOWED)
 
 
+def resumed_file(cfg: Any) -> str:
+    """Where a repeated training finds its own checkpoint, fairseq's default."""
+    return os.path.join(cfg.sb_save_dir, "checkpoint_last.pt")
+
+
 def checkpoint_files(cfg: Any) -> list[str]:
-    """The checkpoints, of those that exist, which the command is going to read."""
+    """The checkpoints which the command is going to read: those that exist, and what a
+    training is told to begin with, for which fairseq would not miss it."""
     if cfg.sb_path is not None:
-        paths = list(utils.split_paths(cfg.sb_path))
-    else:
-        restore = cfg.sb_restore_file
-        if restore == "checkpoint_last.pt":  # fairseq's default is in --save-dir
-            restore = os.path.join(cfg.sb_save_dir, restore)
-        start = cfg.sb_continue_once or cfg.sb_finetune_from_model
-        paths = [restore if start is None or os.path.exists(restore) else start]
-    return [path for path in paths if os.path.isfile(path)]
+        return [path for path in utils.split_paths(cfg.sb_path) if os.path.isfile(path)]
+    own, restore = resumed_file(cfg), cfg.sb_restore_file
+    if restore == "checkpoint_last.pt":
+        restore = own
+    start = cfg.sb_continue_once or cfg.sb_finetune_from_model
+    path = restore if start is None or os.path.exists(restore) else start
+    return [path] if path != own or os.path.isfile(own) else []
 
 
 def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
@@ -100,7 +107,7 @@ def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
     try:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # torch and its unpickler raise all sorts
-        reason = str(error).split("\n")[0]
+        reason = re.split(r"\n|\. | was not", str(error).split(UNPICKLER)[-1])[0]
         raise ValueError(
             f"{path} {options} cannot be read safely: it is damaged, or holds more "
             f"than tensors, settings and counters ({type(error).__name__}: {reason}); "

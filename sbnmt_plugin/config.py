@@ -207,6 +207,12 @@ def refuse_narrow_training(cfg: SBTranslationConfig) -> None:
                 "it out (--sb-autocast trains in bfloat16, fairseq's --fp16 or --amp "
                 "in float16 on a GPU)"
             )
+    for name in ("sb_records", "sb_trace"):
+        if getattr(cfg, name) is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} is for decoding, not for training: leave "
+                "it out"
+            )
 
 
 def check_autocast(cfg: SBTranslationConfig) -> None:

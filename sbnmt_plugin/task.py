@@ -14,6 +14,7 @@ from fairseq import checkpoint_utils, utils
 from fairseq.data import encoders
 from fairseq.tasks import FairseqTask, register_task
 from fairseq.tasks.translation import TranslationTask
+from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf, open_dict
 
 from sbnmt_plugin.checkpoints import (
@@ -25,6 +26,9 @@ from sbnmt_plugin.checkpoints import (
     exchanged_languages,
     fingerprint,
     forget_files,
+    read_checkpoint,
+    resumed_file,
+    settings_of,
 )
 from sbnmt_plugin.config import (
     DIRECTIONS,
@@ -193,6 +197,23 @@ class SBTranslationTask(TranslationTask):
             return (self.tgt_dict.eos(),)
         return tuple(self.tgt_dict.index(TAGS[d]) for d in self.directions)
 
+    def get_batch_iterator(
+        self,
+        dataset: Any,
+        max_tokens: int | None = None,
+        max_sentences: int | None = None,
+        max_positions: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """fairseq's; a line of which not even one fits into a batch is too long."""
+        if max_tokens is not None and max_positions is not None:
+            source, target = max_positions
+            max_positions = source, min(target, max_tokens // len(self.directions))
+        return super().get_batch_iterator(
+            dataset, max_tokens, max_sentences, max_positions, *args, **kwargs
+        )
+
     def build_dataset_for_inference(
         self, src_tokens: Any, src_lengths: Any, constraints: Any = None
     ) -> Any:
@@ -216,7 +237,8 @@ class SBTranslationTask(TranslationTask):
         if not from_checkpoint:
             refuse_narrow_training(self.cfg)
             # fairseq keeps there what the process trained before
-            vars(checkpoint_utils.save_checkpoint).pop("best", None)
+            for kept in checkpoint_utils.save_checkpoint, should_stop_early:
+                vars(kept).pop("best", None)
         wanted = str(self.cfg.sb_direction)
         check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)
         dictionaries = self.src_dict, self.tgt_dict
@@ -237,6 +259,9 @@ class SBTranslationTask(TranslationTask):
         elif self.cfg.sb_path is None:
             for path in checkpoint_files(self.cfg):
                 check_start(path, dictionaries, languages)
+                if path == resumed_file(self.cfg):
+                    saved = settings_of(read_checkpoint(path)).get("sb_direction")
+                    check_direction(saved, wanted, from_checkpoint)
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             cfg.sb_direction = wanted
             cfg.sb_dictionaries = [fingerprint(words) for words in dictionaries]

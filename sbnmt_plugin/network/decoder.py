@@ -52,7 +52,9 @@ class SBTransformerDecoder(TransformerDecoderBase):
     @property
     def interacts(self) -> bool:
         """Whether any layer adds of the future what is not nothing."""
-        return any(layer.self_attn.fusion.adds for layer in self.layers)
+        # all of them: in training --decoder-layerdrop leaves some out by chance
+        layers: Any = self.layers._modules.values()
+        return any(layer.self_attn.fusion.adds for layer in layers)
 
     def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> KVCache:
         """An empty cache: see :meth:`protocol.Decoder.start`."""

@@ -121,7 +121,8 @@ def pack(model: Any) -> Any:
 
 def widen_attention(model: Any) -> None:
     """Make a Transformer's encoder compute attention as our decoders do, in place."""
-    for layer in getattr(model.encoder, "layers", ()):
+    layers = getattr(model.encoder, "layers", nn.ModuleList())
+    for layer in layers._modules.values():  # those left out by layerdrop as well
         if type(getattr(layer, "self_attn", None)) is MultiheadAttention:
             layer.self_attn.__class__ = EncoderSelfAttention
 

@@ -136,13 +136,14 @@ def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
             f"{len(parts)} of {len(prefixes)} are: give every part of --combine "
             f"R2L texts ({command_of('binarise')})"
         )
-    opposite = ConcatDataset(parts, pairs.tgt.sample_ratios) if several else parts[0]
-    if len(opposite) != len(pairs):
-        raise ValueError(
-            f"{prefixes[0]} has {len(opposite)} lines, but "
-            f"{prefix}.{pair}.{cfg.source_lang} has {len(pairs)}: {ANEW}"
-        )
-    return opposite
+    texts = pairs.tgt.datasets if several else [pairs.tgt]
+    for path, part, text in zip(prefixes, parts, texts):
+        if len(part) != len(text):
+            raise ValueError(
+                f"{path} has {len(part)} lines, but "
+                f"{path.removesuffix('r2l')}{cfg.source_lang} has {len(text)}: {ANEW}"
+            )
+    return ConcatDataset(parts, pairs.tgt.sample_ratios) if several else parts[0]
 
 
 def warn_of_gold(missing: str) -> None:

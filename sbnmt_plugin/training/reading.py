@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from fairseq import utils
 from fairseq.logging import metrics
@@ -68,10 +69,11 @@ def log_reading(model: Any, gold: Any, device: torch.device) -> None:
         gold: a :class:`dataset.SBLanguagePairDataset` without R2L texts.
         device: the model's.
     """
-    size = range(min(PROBED, len(gold)))
+    lines, _ = gold.filter_indices_by_size(np.arange(len(gold)), model.max_positions())
+    lines = lines[:PROBED]
     batches = [
-        gold.collater([gold[i] for i in size[first : first + PROBED_TOGETHER]])
-        for first in size[::PROBED_TOGETHER]
+        gold.collater([gold[i] for i in lines[first : first + PROBED_TOGETHER]])
+        for first in range(0, len(lines), PROBED_TOGETHER)
     ]
     batches = [utils.apply_to_sample(lambda x: x.to(device), b) for b in batches]
     for name, value in read_bits(model, batches, gold.pairs.tgt_dict.pad()).items():

@@ -1,0 +1,135 @@
+"""How a training starts: from what, with which lines, after what the process did."""
+
+import shutil
+
+import pytest
+import torch
+from commands import SB, binarise, changeable, load, run_train, write_texts
+from fairseq_cli.train import should_stop_early
+from helpers import sb_model
+
+from sbnmt_plugin.network.attention import EncoderSelfAttention
+from sbnmt_plugin.network.precision import widen_attention
+
+TEACHER = ["--arch", "transformer_tiny", "--sb-direction"]
+ONE = ["--max-epoch", 1, "--no-epoch-checkpoints"]
+
+
+def trained_epochs(path):
+    return load(path)["extra_state"]["train_iterator"]["epoch"] - 1
+
+
+@pytest.mark.parametrize("option", ["--continue-once", "--restore-file"])
+def test_a_start_that_is_not_there_is_no_start_from_nothing(data, tmp_path, option):
+    with pytest.raises(FileNotFoundError, match=rf"typo\.pt .*{option}.* not exist"):
+        run_train(data, tmp_path, *SB, *ONE, option, tmp_path / "typo.pt")
+
+
+def test_a_training_that_goes_on_needs_its_start_no_more(data, tmp_path):
+    """As when a stage is repeated whose first one has been deleted."""
+    run_train(data, tmp_path, *SB, *ONE)
+    words = [*SB, "--max-epoch", 2, "--continue-once", tmp_path / "gone.pt"]
+    assert trained_epochs(run_train(data, tmp_path, *words)) == 2
+
+
+def test_a_teacher_does_not_turn_round(data, tmp_path):
+    first = run_train(data, tmp_path / "l2r", *TEACHER, "l2r", *ONE)
+    with pytest.raises(ValueError, match="trained with --sb-direction l2r, but"):
+        run_train(data, tmp_path / "l2r", *TEACHER, "r2l", "--max-epoch", 2)
+    # another folder may start from it
+    words = [*TEACHER, "r2l", *ONE, "--finetune-from-model", first]
+    assert trained_epochs(run_train(data, tmp_path / "r2l", *words)) == 1
+
+
+@pytest.fixture(scope="module")
+def long_line(tmp_path_factory):
+    """Data whose last training line and first validation line have 40 words."""
+    folder = tmp_path_factory.mktemp("long")
+    texts = write_texts(folder / "texts", {"train": 40, "valid": 5})
+    for suffix, word in {"en": "w1", "de": "W1", "r2l": "W1"}.items():
+        line = " ".join([word] * 40) + "\n"
+        with open(texts / f"train.{suffix}", "a", encoding="utf-8") as file:
+            file.write(line)
+        if suffix != "r2l":
+            valid = texts / f"valid.{suffix}"
+            valid.write_text(line + valid.read_text())
+    return binarise(texts, folder / "data")
+
+
+LONG = ["--skip-invalid-size-inputs-valid-test", "--no-save", "--max-epoch", 1]
+
+
+@pytest.mark.parametrize(("room", "left_out"), [(60, True), (82, False)])
+def test_a_line_of_two_streams_that_fills_no_batch_is_left_out(
+    long_line, tmp_path, caplog, room, left_out
+):
+    """Two streams of 41 labels are 82 of ``--max-tokens``."""
+    run_train(long_line, tmp_path, *SB, *LONG, "--max-tokens", room)
+    assert ("1 samples have invalid sizes" in caplog.text) == left_out
+
+
+def test_the_probe_reads_no_line_that_is_too_long(long_line, tmp_path, caplog):
+    words = ["--max-target-positions", 20, "--max-source-positions", 20]
+    words += ["--encoder-learned-pos", "--decoder-learned-pos"]
+    words += ["--sb-probe", 1, "--log-interval", 1]
+    run_train(long_line, tmp_path, *SB, *LONG, *words)
+    assert "read_bits_l2r" in caplog.text
+
+
+@pytest.fixture(scope="module")
+def two_parts(tmp_path_factory):
+    """A training set of two parts, of 20 lines and of 30."""
+    folder = tmp_path_factory.mktemp("parts")
+    parts = []
+    for size in 20, 30:
+        texts = write_texts(folder / f"texts{size}", {"train": size, "valid": 5})
+        parts.append(binarise(texts, folder / f"data{size}"))
+    whole = changeable(parts[0], folder / "data")
+    for path in parts[1].glob("train.*"):
+        shutil.copy(path, whole / path.name.replace("train.", "train1."))
+    return whole
+
+
+def test_parts_have_r2l_texts_of_their_own(two_parts, tmp_path):
+    words = [*SB, "--no-save", "--max-epoch", 1, "--upsample-primary", 1]
+    run_train(two_parts, tmp_path, *words)
+    exchanged = changeable(two_parts, tmp_path / "exchanged")
+    for kind in "bin", "idx":
+        one, other = (
+            exchanged / f"{name}.en-de.r2l.{kind}" for name in ("train", "train1")
+        )
+        one.rename(tmp_path / "one")
+        other.rename(one)
+        (tmp_path / "one").rename(other)
+    with pytest.raises(ValueError, match=r"r2l has 30 lines, but .*\.en has 20"):
+        run_train(exchanged, tmp_path, *words)
+
+
+def test_patience_starts_anew_with_a_training(data, tmp_path, monkeypatch):
+    """As in a grid of Hydra's, one training after the other in one process."""
+    monkeypatch.setattr(should_stop_early, "best", -1.0, raising=False)  # unbeatable
+    monkeypatch.setattr(should_stop_early, "num_runs", 0, raising=False)
+    words = [*SB, "--no-epoch-checkpoints", "--max-epoch", 3, "--patience", 1]
+    assert trained_epochs(run_train(data, tmp_path, *words, "--lr", 0.001)) == 3
+
+
+def test_layers_that_are_left_out_by_chance_are_layers():
+    """None of either is, for some of the seeds."""
+    for seed in range(20):
+        torch.manual_seed(seed)
+        model = sb_model(
+            encoder_layers=3,
+            encoder_layerdrop=0.7,
+            decoder_layerdrop=0.9,
+            sb_future_shift=True,
+        )
+        model.train()
+        widen_attention(model)
+        layers = model.encoder.layers._modules.values()
+        assert all(type(x.self_attn) is EncoderSelfAttention for x in layers)
+
+
+@pytest.mark.parametrize("option", ["--sb-records", "--sb-trace"])
+def test_what_decoding_writes_is_for_decoding(data, tmp_path, option):
+    with pytest.raises(ValueError, match=f"{option} is for decoding, not for training"):
+        run_train(data, tmp_path, *SB, *ONE, option, tmp_path / "file")
