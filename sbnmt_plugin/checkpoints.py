@@ -94,7 +94,7 @@ def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
     """
     allow_checkpoint_contents()
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"{path} {options} does not exist")
+        raise FileNotFoundError(f"{path} {options} does not exist: give one that does")
     whole = False
     with contextlib.suppress(zipfile.BadZipFile):
         whole = zipfile.is_zipfile(path)
@@ -242,15 +242,19 @@ def check_interface(path: str, given: Collection[str]) -> None:
                 )
 
 
-def check_checkpoints(paths: list[str]) -> None:
+def check_checkpoints(paths: list[str], options: str = OPTIONS) -> None:
     """Refuse files that are no checkpoints, or no ensemble.
+
+    Args:
+        options: that may have named them, for the messages.
 
     Raises:
         FileNotFoundError, ValueError: see :func:`read_checkpoint`; their models write
             in different directions.
     """
     directions = {
-        path: settings_of(read_checkpoint(path)).get("sb_direction") for path in paths
+        path: settings_of(read_checkpoint(path, options)).get("sb_direction")
+        for path in paths
     }
     if len(set(directions.values())) > 1:
         listed = ", ".join(f"{path}: {value}" for path, value in directions.items())

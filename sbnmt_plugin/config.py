@@ -159,6 +159,7 @@ class SBTranslationConfig(TranslationConfig):
     sb_fp16: Any = "${common.fp16}"
     sb_fairseq_bf16: Any = "${common.bf16}"
     sb_amp: Any = "${common.amp}"
+    sb_store_ema: Any = "${ema.store_ema}"
     sb_disable_validation: Any = "${dataset.disable_validation}"
     num_shards: int = II("dataset.num_shards")
     sb_path: Optional[str] = II("common_eval.path")
@@ -213,6 +214,27 @@ def refuse_narrow_training(cfg: SBTranslationConfig) -> None:
                 f"--{name.replace('_', '-')} is for decoding, not for training: leave "
                 "it out"
             )
+
+
+def check_average(cfg: SBTranslationConfig, model: Any) -> None:
+    """Refuse fairseq's moving average of a model that it cannot be of.
+
+    It leaves out what is called a version, by which a model of ours knows its own
+    weights from a Transformer's, and multiplies counters by its decay.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    ours = any(
+        name.endswith("sb_version") or not value.is_floating_point()
+        for name, value in model.state_dict().items()
+    )
+    if cfg.sb_store_ema and ours:
+        raise ValueError(
+            f"--store-ema is not supported for a {type(model).__name__}, of which "
+            "fairseq would leave out what it is known by: leave the flag out, and "
+            f"average checkpoints ({command_of('average')})"
+        )
 
 
 def check_autocast(cfg: SBTranslationConfig) -> None:

@@ -33,6 +33,7 @@ from sbnmt_plugin.checkpoints import (
 from sbnmt_plugin.config import (
     DIRECTIONS,
     SBTranslationConfig,
+    check_average,
     check_model,
     check_parallel,
     refuse_narrow_training,
@@ -269,6 +270,7 @@ class SBTranslationTask(TranslationTask):
         check_model(self.cfg, model, cfg)
         if not from_checkpoint:
             check_parallel(self.cfg, [model], training=True)
+            check_average(self.cfg, model)
             for_processor(model)
         if self.cfg.eval_bleu:
             self._prepare_validation(model)
@@ -316,7 +318,8 @@ class SBTranslationTask(TranslationTask):
             raise ValueError("--lm-path is not supported by the SB-NMT search")
         check_parallel(self.cfg, models)
         search = search_for(models)
-        options = search_options(args, self.cfg, self.directions, search.shares_beam)
+        own = search.shares_beam, search.has_bound
+        options = search_options(args, self.cfg, self.directions, *own)
         targets = [loaded.tgt for loaded in self.datasets.values()]
         if getattr(args, "prefix_size", 0) > 0 and None in targets:
             raise ValueError(

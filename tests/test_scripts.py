@@ -653,7 +653,8 @@ def test_a_retrained_model_is_seen_however_it_is_given(data, teacher, tmp_path, 
 
 def test_the_checkpoints_that_a_command_names_are_found():
     words = ["data", "--path", "a.pt:b", "--x=c.pt", "--path=d=e:f.pt", "g.pt", "h"]
-    found = ["a.pt", "b", "c.pt", "d=e", "f.pt", "g.pt"]
+    words += ["--enat-table", "table", "--nat-teacher=i", "--input", "j"]
+    found = ["a.pt", "b", "c.pt", "d=e", "f.pt", "g.pt", "table", "i"]
     assert origin.checkpoints_in(words) == found
 
 

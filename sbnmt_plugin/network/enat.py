@@ -219,6 +219,12 @@ def check_options(args: Any) -> None:
             "--no-token-positional-embeddings is not for an enat_transformer, which "
             "tells its words apart by their positions: leave it out"
         )
+    if args.decoder_output_dim != args.decoder_embed_dim:
+        raise ValueError(
+            f"--decoder-output-dim {args.decoder_output_dim} is not for an "
+            "enat_transformer, whose words have --decoder-embed-dim "
+            f"{args.decoder_embed_dim}: leave it out"
+        )
     if str(getattr(args, "sb_direction", "l2r")) == "r2l":
         raise ValueError(
             "--sb-direction r2l is not for an enat_transformer, which writes all words "

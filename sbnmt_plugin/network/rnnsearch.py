@@ -122,6 +122,15 @@ class RNNEncoder(FairseqEncoder):
             "encoder_padding_mask": [padding],
         }
 
+    def reorder_encoder_out(
+        self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
+    ) -> dict[str, list[Tensor]]:
+        """fairseq's; sentences may be copied."""
+        return {
+            name: [x.index_select(int(name == "encoder_out"), new_order) for x in found]
+            for name, found in encoder_out.items()
+        }
+
     def max_positions(self) -> int:
         """Of the source."""
         return POSITIONS

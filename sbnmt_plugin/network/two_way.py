@@ -140,6 +140,15 @@ class TwoWayEncoder(FairseqEncoder):
             "labels": [labels],
         }
 
+    def reorder_encoder_out(
+        self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
+    ) -> dict[str, list[Tensor]]:
+        """fairseq's; sentences may be copied."""
+        return {
+            name: [x.index_select(int(name == "encoder_out"), new_order) for x in found]
+            for name, found in encoder_out.items()
+        }
+
     def max_positions(self) -> int:
         """Of the source."""
         return POSITIONS
@@ -338,8 +347,9 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
     ) -> None:
         """Exchange the languages of a checkpoint, where the command does."""
         super().upgrade_state_dict_named(state_dict, name)
-        if self.exchanged:
+        if self.exchanged:  # until they are loaded
             transpose_weights(state_dict)
+            self.exchanged = False
 
 
 def transpose_weights(weights: dict[str, Tensor]) -> None:

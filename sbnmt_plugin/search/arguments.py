@@ -54,12 +54,17 @@ UNSUPPORTED = [
 
 
 def search_options(
-    args: Any, cfg: Any, directions: tuple[int, ...], shared: bool = True
+    args: Any,
+    cfg: Any,
+    directions: tuple[int, ...],
+    shared: bool = True,
+    has_bound: bool = True,
 ) -> SearchOptions:
     """The search that the command line, or a caller's overrides, ask for.
 
     Args:
         shared: whether ``--beam`` counts the hypotheses of all directions together.
+        has_bound: see :class:`registry.Search`.
 
     Raises:
         ValueError: an option that the search cannot honour, or a bad value.
@@ -114,7 +119,7 @@ def search_options(
         no_repeat_ngram_size=getattr(args, "no_repeat_ngram_size", 0),
         print_alignment=getattr(args, "print_alignment", None),
     )
-    check_options(options, getattr(args, "prefix_size", 0))
+    check_options(options, getattr(args, "prefix_size", 0), has_bound)
     return options
 
 
@@ -181,8 +186,13 @@ def check_names(names: Any, where: str) -> None:
         )
 
 
-def check_options(options: SearchOptions, prefix_size: int) -> None:
+def check_options(
+    options: SearchOptions, prefix_size: int, has_bound: bool = True
+) -> None:
     """Refuse values with which the search would not be what it says.
+
+    Args:
+        has_bound: see :class:`registry.Search`.
 
     Raises:
         ValueError: see the messages.
@@ -230,7 +240,7 @@ def check_options(options: SearchOptions, prefix_size: int) -> None:
         )
     if math.isnan(options.unkpen) or options.unkpen == -math.inf:
         raise ValueError(f"--unkpen must be > -inf, but is {options.unkpen} instead")
-    if options.unkpen < 0 and options.stop == "bound":
+    if options.unkpen < 0 and options.stop == "bound" and has_bound:
         raise ValueError(
             f"--unkpen must be ≥ 0 with --sb-stop bound, which counts on scores that "
             f"only fall, but is {options.unkpen} instead: use --sb-stop first"

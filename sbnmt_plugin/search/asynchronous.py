@@ -76,13 +76,14 @@ class AsynchronousGenerator:
         tracer: None.
 
     Attributes:
-        shares_beam: see :class:`registry.Search`.
+        shares_beam, has_bound: see :class:`registry.Search`.
 
     Raises:
         ValueError: an option that needs directions which meet at every step.
     """
 
     shares_beam = False
+    has_bound = True
 
     def __init__(
         self,

@@ -58,6 +58,7 @@ class Generator:
     """
 
     shares_beam = True
+    has_bound = True
 
     def __init__(
         self,

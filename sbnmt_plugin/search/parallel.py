@@ -45,7 +45,7 @@ class ParallelGenerator:
         tracer: None.
 
     Attributes:
-        shares_beam: see :class:`registry.Search`.
+        shares_beam, has_bound: see :class:`registry.Search`.
         around: b.
 
     Raises:
@@ -53,6 +53,7 @@ class ParallelGenerator:
     """
 
     shares_beam = False
+    has_bound = False
 
     def __init__(
         self,
@@ -119,6 +120,7 @@ class ParallelGenerator:
         tokens, gained = self.write(reading.select(rows), lengths.flatten())
         if self.options.teacher is not None:
             gained = self.options.teacher(net_input, tokens, self.options.temperature)
+            gained = gained - self.options.unkpen * tokens.eq(self.symbols.unk)
         answers = self.answers(tokens, gained, lengths, new)
         if self.recorder is not None:
             name = NAMES[L2R]

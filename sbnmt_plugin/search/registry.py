@@ -17,9 +17,11 @@ class Search(Protocol):
     Attributes:
         shares_beam: whether ``--beam`` counts the hypotheses of both directions
             together, or each has as many.
+        has_bound: whether ``--sb-stop bound`` counts on scores that only fall.
     """
 
     shares_beam: bool
+    has_bound: bool
 
     def generate(
         self,

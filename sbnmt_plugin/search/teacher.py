@@ -80,7 +80,7 @@ def load_teacher(path: str, task: Any) -> Teacher:
         FileNotFoundError, ValueError: a damaged file; a model of another task,
             direction, family or dictionary.
     """
-    check_checkpoints([path])
+    check_checkpoints([path], f"({FLAG})")
     check_interface(path, ("tokenizer", "bpe"))  # neither is used
     cfg = task.cfg
     settings = {

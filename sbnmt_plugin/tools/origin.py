@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 SUFFIX = ".pt"
+NAMED = "--path", "--enat-table", "--nat-teacher"  # options whose files it is made from
 MODELS = "models"  # of an origin: what :func:`stamps_of` gives
 NAMES = {
     "input sha256": "another input",
@@ -18,7 +19,7 @@ NAMES = {
 
 
 def checkpoints_in(words: list[str]) -> list[str]:
-    """The checkpoints that a command line names: --path's, and whatever ends in .pt.
+    """The models that a command line names: :data:`NAMED`, and whatever ends in .pt.
 
     They may stand alone, as ``--flag=PATH``, or as an ensemble ``PATH:PATH``.
     """
@@ -29,7 +30,7 @@ def checkpoints_in(words: list[str]) -> list[str]:
         if not (equals and flag.startswith("--")):
             flag, value = before, word
         paths = value.split(":")
-        found += [p for p in paths if flag == "--path" or p.endswith(SUFFIX)]
+        found += [p for p in paths if flag in NAMED or p.endswith(SUFFIX)]
         before = word
     return list(dict.fromkeys(found))
 

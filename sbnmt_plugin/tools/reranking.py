@@ -8,7 +8,7 @@ import torch
 from fairseq.data.data_utils import collate_tokens
 from torch import Tensor
 
-from sbnmt_plugin.tools.translator import Translator
+from sbnmt_plugin.tools.translator import Translator, refuse_at_once
 
 Candidate = tuple[int, ...]  # tokens in natural order, without </s>
 
@@ -23,6 +23,7 @@ class Reranker(Translator):
 
     def __init__(self, arguments: list[str], l2r: str, r2l: str) -> None:
         super().__init__([*arguments, "--path", l2r, "--sb-direction", "l2r"])
+        refuse_at_once(self.models[0], f"L2R {l2r}")
         self.r2l = Translator([*arguments, "--path", r2l, "--sb-direction", "r2l"])
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:

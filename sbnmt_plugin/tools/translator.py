@@ -129,6 +129,22 @@ class Translator:
         return self.task.target_dictionary.string(hypothesis["tokens"].cpu())
 
 
+def refuse_at_once(model: Any, flag: str) -> None:
+    """Refuse a model that writes all words at once where each must know those before.
+
+    Args:
+        flag: that names it.
+
+    Raises:
+        ValueError: with it.
+    """
+    if getattr(model, "searched_by", "") == "parallel":
+        raise ValueError(
+            f"{flag} must be a model that writes word by word, but a "
+            f"{type(model).__name__} writes all at once: use another"
+        )
+
+
 def refuse_ignored(cfg: Any) -> None:
     """Refuse options of fairseq-generate that mean nothing here.
 

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network.fairseq_decoder import searchable
-from sbnmt_plugin.tools.translator import Translator
+from sbnmt_plugin.tools.translator import Translator, refuse_at_once
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 
 Links = set[tuple[int, int]]  # place in the source, place in the target
@@ -166,8 +166,9 @@ def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tens
         directions: D.
 
     Raises:
-        ValueError: there is no attention.
+        ValueError: there is no attention, or none step by step.
     """
+    refuse_at_once(model, "--path")
     given = dict(net_input)
     tokens, layout = given.pop("prev_output_tokens"), Layout(directions)
     encoder_out = model.encoder.forward_torchscript(given)

@@ -52,9 +52,10 @@ def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
 
 
 def kind(checkpoint: dict[str, Any]) -> str:
-    """Direction and dictionaries of a checkpoint's model."""
+    """Direction and dictionaries of a checkpoint's model, and what it is."""
     values = settings_of(checkpoint)
-    return repr([values.get(name) for name in ("sb_direction", "sb_dictionaries")])
+    names = "sb_direction", "sb_dictionaries", "two_way_languages", "enat_input"
+    return repr([str(values.get(name)) for name in names])
 
 
 def average(paths: list[Path]) -> dict[str, Any]:
