@@ -17,7 +17,10 @@ say() { printf '\n== %s\n' "$*"; }
 die() { printf 'setup.sh: error: %s\n' "$*" >&2; exit 1; }
 
 stamp=$(cat setup.py constraints.txt | cksum)
-if [[ -f $venv/.installed && $(cat "$venv/.installed") == "$stamp" ]]; then
+locked="$stamp, locked $(cksum <requirements.lock)"
+[[ -z ${LOCKED:-} ]] || stamp=$locked
+there=$(cat "$venv/.installed" 2>/dev/null || true)
+if [[ $there == "$stamp" || $there == "$locked" ]]; then  # locked versions are good for all
   say "re-using $venv"
   exit 0
 fi

@@ -6,11 +6,13 @@ from types import SimpleNamespace
 import pytest
 import sacrebleu
 import torch
+from commands import ROOT
 from sacrebleu.metrics import BLEU
 from test_scripts import call, put
 
 from sbnmt_plugin.tools import significance
 from sbnmt_plugin.tools.commands import report
+from sbnmt_plugin.tools.recipes.settings import load_recipe
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
@@ -566,6 +568,22 @@ def test_a_recipes_folder_fills_everything_in(given, detokenised):
     assert (found.references == [GOLDS[0]]) == (not detokenised)
     with pytest.raises(FileNotFoundError, match=r"must be a folder that .* finished"):
         work_module.languages(folder)
+
+
+@pytest.mark.parametrize("detokenised", [False, True])
+def test_a_recipes_folder_says_how_it_is_scored(tmp_path, detokenised):
+    """Several references, case ignored: as in its table."""
+    work, stem = tmp_path / "work", "test.ref.de" if detokenised else "test.de"
+    put(work / "data" / "test.en-de.en.idx")
+    put(work / "results" / "sb.json", "{}")
+    settings = load_recipe(ROOT / "examples" / "multi30k", small=True)
+    settings["score"] |= {"references": 2, "lowercase": True}
+    put(work / "recipe.json", json.dumps(settings))
+    put(work / "text" / stem)
+    args = report.parser().parse_args(["--work", str(work), "--output", "x"])
+    work_module.from_work(args)
+    assert args.reference == [str(work / "text" / (stem + end)) for end in ("", ".2")]
+    assert args.lowercase
 
 
 READ_LOG = """\

@@ -1062,7 +1062,9 @@ def test_pages_show_the_committed_numbers(path, capsys):
 
 
 def test_the_readme_shows_the_committed_numbers(capsys):
-    call(show_table, "--paper", *(path for path, _ in committed()[::-1]))
+    toys = [path for path, _ in committed()[::-1] if "toy" in path.parent.name]
+    assert len(toys) >= 2
+    call(show_table, "--paper", *toys)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for line in capsys.readouterr().out.splitlines():
         assert line in text, f"README.md lacks {line!r}: scripts/table.py --paper"

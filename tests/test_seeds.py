@@ -12,9 +12,11 @@ from sacrebleu.metrics import BLEU
 
 from sbnmt_plugin.tools import significance
 from sbnmt_plugin.tools.commands import compare
+from sbnmt_plugin.tools.origin import sha256_of
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes import comparison
 from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.sweep import Setting
 from sbnmt_plugin.tools.recipes.table import seeds_table
 from sbnmt_plugin.tools.significance import (
     bootstrap,
@@ -334,25 +336,31 @@ def test_a_folder_of_no_recipe_is_refused(tmp_path, monkeypatch):
         compared(monkeypatch, tmp_path, "sb", "sb-lambda0")
 
 
-def swept(tmp_path, phonemes=False):
-    """What a sweep leaves of each run: fairseq-generate's output, and scores."""
+def swept(tmp_path, phonemes=False, lenpen=None):
+    """What a sweep leaves: its file, and of each run fairseq-generate's output."""
     write_lines(tmp_path / "gold", RIGHT)
     rates = {"sb": 0.2, "sb@2": 0.22, "sb-lambda0": 0.25, "sb-lambda0@2": 0.24}
     rates["a@b"] = 0.3
-    texts = {}
+    texts, runs = {}, []
     for place, (name, rate) in enumerate(rates.items()):
         for beam in (2, 4):
             lines = texts[name, beam] = answers(10 * place + beam, rate)
-            folder = tmp_path / "sweep.json.runs" / f"{place}-beam-{beam}"
+            setting = Setting(beam, lenpen)
+            folder = tmp_path / "sweep.json.runs" / setting.folder(place)
             folder.mkdir(parents=True)
             said = [f"H-{i}\t-0.5\t{line}" for i, line in enumerate(lines)]
             write_lines(folder / "generate-valid.txt", said[::-1])
             job = {"name": name, "references": [str(tmp_path / "gold")]}
+            job |= {"reference sha256": sha256_of(RIGHT)}
+            job |= {"options": ["data", "--gen-subset", "valid"]}
             job |= {"phonemes": True} if phonemes else {}
             score = bleu().corpus_score(lines, [RIGHT]).score
             wrong = WordErrorRate().corpus_score(lines, [RIGHT]).score
-            found = {"job": job, "BLEU": round(score, 2), "WER": round(wrong, 2)}
-            (folder / "result.json").write_text(json.dumps(found), "utf-8")
+            found = {"BLEU": round(score, 2), "WER": round(wrong, 2), "signature": "s"}
+            result = {"job": job, **found}
+            (folder / "result.json").write_text(json.dumps(result), "utf-8")
+            runs.append({"system": name, **setting.as_json, **found})
+    (tmp_path / "sweep.json").write_text(json.dumps({"runs": runs}), "utf-8")
     return texts
 
 
@@ -375,11 +383,8 @@ def test_beams_of_a_sweep_are_compared(tmp_path, monkeypatch, capsys):
 
 
 def test_length_penalties_of_a_sweep_are_compared(tmp_path, monkeypatch, capsys):
-    texts = swept(tmp_path)
-    runs = tmp_path / "sweep.json.runs"
-    (runs / "0-beam-2").rename(runs / "0-beam-2-lenpen-1.5")
-    (runs / "1-beam-2").rename(runs / "1-beam-2-lenpen-1.5")
-    names = "sb/2/1.5", "sb-lambda0/4"
+    texts = swept(tmp_path, lenpen=1.5)
+    names = "sb/2/1.5", "sb-lambda0/4/1.5"
     compared(monkeypatch, tmp_path / "sweep.json", *names, of="--sweep")
     ((_, _, score, *_),) = cells_of(capsys.readouterr().out)
     ours = [texts["sb", 2], texts["sb@2", 2]]
@@ -402,6 +407,11 @@ def test_a_sweep_of_words_is_compared_by_their_errors(tmp_path, monkeypatch, cap
 
 def test_what_a_sweep_does_not_have_is_refused(tmp_path, monkeypatch):
     sweep = tmp_path / "sweep.json"
+    with pytest.raises(FileNotFoundError, match="does not exist: give a file that"):
+        compared(monkeypatch, sweep, "sb/2", "sb/4", of="--sweep")
+    sweep.write_text(
+        '{"runs": [{"system": "sb", "beam": 2, "BLEU": 1, "signature": "s"}]}'
+    )
     with pytest.raises(FileNotFoundError, match="has nothing that is decoded"):
         compared(monkeypatch, sweep, "sb/2", "sb/4", of="--sweep")
     swept(tmp_path)
@@ -410,3 +420,21 @@ def test_what_a_sweep_does_not_have_is_refused(tmp_path, monkeypatch):
     (tmp_path / "sweep.json.runs" / "0-beam-2" / "result.json").write_text("{}")
     with pytest.raises(ValueError, match=r"result.json must be .* but is damaged"):
         compared(monkeypatch, sweep, "sb/2", "sb/4", of="--sweep")
+
+
+def test_what_another_sweep_has_left_beside_is_none_of_it(tmp_path, monkeypatch):
+    """A second command of the same --output, on another set."""
+    swept(tmp_path)
+    sweep = tmp_path / "sweep.json"
+    found = json.loads(sweep.read_text())
+    found["runs"] = [run for run in found["runs"] if run["beam"] == 2]
+    sweep.write_text(json.dumps(found))
+    with pytest.raises(ValueError, match=r"must be one of a@b/2, .*, not sb/4"):
+        compared(monkeypatch, sweep, "sb/2", "sb/4", of="--sweep")
+
+
+def test_a_reference_that_has_changed_since_is_noticed(tmp_path, monkeypatch):
+    swept(tmp_path)
+    write_lines(tmp_path / "gold", RIGHT[::-1])
+    with pytest.raises(ValueError, match="gold, which is another text by now"):
+        compared(monkeypatch, tmp_path / "sweep.json", "sb/2", "sb/4", of="--sweep")

@@ -189,6 +189,10 @@ def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch, capsys):
         call(sweep_beam, "--work", work, "--rows", "sb@3")
     with pytest.raises(ValueError, match=r"--rows rerank@2 has no model of its own"):
         call(sweep_beam, "--work", work, "--rows", "rerank@2")
+    for row in "teacher-back", "enat-phrase", "multilingual":
+        put(work / row / "model.pt")
+        with pytest.raises(ValueError, match=f"--rows {row} is decoded with data or"):
+            call(sweep_beam, "--work", work, "--rows", row)
     with pytest.raises(ValueError, match=r"--beams must have an even number .* has 3"):
         call(sweep_beam, "--work", work, "--rows", "sb@01", "--beams", "3")
     with pytest.raises(ValueError, match="give its folder as --work"):

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+# where names are not files': /dev/stdout is a link, even to a regular file
+DEVICES = "/dev", "/dev/fd", "/proc/self/fd"
 UNFINISHED = re.compile(r"\.(.+)\.\d+\.(tmp|old)")
 
 
@@ -41,6 +43,9 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        special = path.exists() and not path.is_file()
+        if special or str(path.absolute().parent) in DEVICES:
+            raise OSError(errno.EINVAL, "no regular file, and would be replaced by one")
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(path)
         with held(temporary, os.O_RDWR | os.O_CREAT) as handle:

@@ -20,6 +20,7 @@ import torch
 
 from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.text import refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
 # names that fairseq gives, with what they are counted by: epochs, and updates
@@ -112,6 +113,7 @@ def main() -> None:
                 f"{path} is a folder: name checkpoints, or say with --last N how many "
                 "of its newest"
             )
+    refuse_overwriting(args.output, *map(str, paths))
     mean = io.BytesIO()
     torch.save(average(paths), mean)
     output = Path(args.output)

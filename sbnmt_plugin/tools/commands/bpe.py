@@ -83,7 +83,7 @@ def main() -> None:
     applier = commands.add_parser("apply", help="apply codes")
     applier.add_argument("--codes", required=True, help="file that learn wrote")
     applier.add_argument("--vocabulary", help="vocabulary that subwords are limited to")
-    applier.add_argument("--threshold", type=int, default=1, help="least count in it")
+    applier.add_argument("--threshold", type=int, help="least count in it (1)")
     applier.add_argument("input")
     applier.add_argument("output")
     counter = commands.add_parser("vocabulary", help="count the subwords of a text")
@@ -97,7 +97,13 @@ def main() -> None:
         learn(args.texts, args.codes, args.merges)
     elif args.command == "apply":
         refuse_overwriting(args.output, args.input, args.codes, args.vocabulary)
-        apply(args.codes, args.input, args.output, args.vocabulary, args.threshold)
+        if args.threshold is not None and args.vocabulary is None:
+            raise ValueError(
+                f"--threshold {args.threshold} is of a vocabulary: give --vocabulary, "
+                "or leave it out"
+            )
+        least = 1 if args.threshold is None else args.threshold
+        apply(args.codes, args.input, args.output, args.vocabulary, least)
     else:
         refuse_overwriting(args.output, args.input)
         with new_file(args.output) as output:

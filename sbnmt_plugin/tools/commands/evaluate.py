@@ -27,7 +27,7 @@ from sbnmt_plugin.tools.evaluation import (
     read_hypotheses,
     score_row,
 )
-from sbnmt_plugin.tools.text import write_lines
+from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
 
@@ -53,6 +53,9 @@ def main() -> None:
         raise ValueError(f"--references must be ≥ 1, but is {args.references}")
     if args.lowercase and args.phonemes:
         raise ValueError("--lowercase and --phonemes exclude each other")
+    for ending in ".tok", ".txt", ".json":
+        path = str(output.with_suffix(ending))
+        refuse_overwriting(path, args.input, args.records)
     references = References(
         text=Path(args.text),
         target=args.target,

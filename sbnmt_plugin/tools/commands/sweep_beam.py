@@ -38,6 +38,7 @@ from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.recipes.row_names import (
     OURS,
     is_rescored,
+    reads_table,
     rows,
     split_name,
     system_and_seed,
@@ -220,6 +221,12 @@ def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
     base, _ = split_name(name)
     if not SYSTEMS[base].data:
         raise ValueError(f"--rows {name} has no model of its own: leave it out")
+    system = SYSTEMS[base]
+    if system.back or system.decode or system.decodes or reads_table(base):
+        raise ValueError(
+            f"--rows {name} is decoded with data or options of its own: leave it out, "
+            "and give them as --data and --system"
+        )
     path, direction = work / trained_as(name) / "model.pt", SYSTEMS[base].direction
     if not path.is_file():
         raise FileNotFoundError(

@@ -255,6 +255,12 @@ def main() -> None:
     if args.paper:
         refuse_sweeps("--paper", loaded)
         columns = {column(Path(name)): table for name, table in loaded}
+        if len(columns) < len(loaded):
+            raise ValueError(
+                "--paper has a column for each table, named by its folder and file, "
+                f"but {', '.join(map(repr, columns))} are not {len(loaded)} names: "
+                "copy one to another name"
+            )
         print(beside_the_paper(columns), end="")
         return
     if args.plot:

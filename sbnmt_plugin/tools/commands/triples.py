@@ -178,7 +178,8 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
         )
     used = suffixes[:2] if args.pairs else suffixes
     for suffix in used:
-        refuse_overwriting(f"{args.output}{suffix}", args.source, args.target)
+        read = args.source, args.target, args.pseudo_l2r, args.pseudo_r2l
+        refuse_overwriting(f"{args.output}{suffix}", *read)
     return used
 
 

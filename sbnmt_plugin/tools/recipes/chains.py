@@ -93,11 +93,18 @@ def chains(
                 f"recipe's driver measures ({command_of('recipe')}), but the table of "
                 f"{table['command']!r} does not tell it"
             )
+        partly = {without_seed(row)[0] for row in table["rows"] if not row.get(told)}
         own: dict[Named, list[dict[str, Any]]] = defaultdict(list)
         for row in costly:
             name, _ = without_seed(row)
             if not only or name in only:
                 own[label, name].append(row)
+        if told_in_part := sorted(name for _, name in own if name in partly):
+            raise ValueError(
+                f"--plot draws the mean of all seeds, but the table of "
+                f"{table['command']!r} does not tell what each seed of "
+                f"{', '.join(told_in_part)} cost: leave the row out by --only"
+            )
         twice = sorted(name for _, name in rows.keys() & own.keys())
         if twice:
             raise ValueError(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.base import Metric
 
+from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.comparison import judge, references
 from sbnmt_plugin.tools.recipes.row_names import (
@@ -16,7 +17,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
     system_and_seed,
     with_seed,
 )
-from sbnmt_plugin.tools.recipes.sweep import Setting
+from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.significance import (
@@ -189,24 +190,33 @@ class OfSweep:
     """What ``sbnmt sweep-beam`` has decoded, of any set: a row is NAME/BEAM, or
     NAME/BEAM/LENPEN.
 
+    Runs that another command has left there are not its own.
+
     Raises:
         FileNotFoundError: nothing is there.
+        ValueError: a reference is another by now.
     """
 
     def __init__(self, sweep: Path) -> None:
         self.runs: dict[tuple[str, int], tuple[Path, dict[str, Any]]] = {}
+        whole = Sweep.of_file(sweep)
         for path in sorted(Path(f"{sweep}.runs").glob("*-beam-*/result.json")):
             with as_written(path, "remove its folder and repeat sbnmt sweep-beam"):
                 found = json.loads(path.read_text("utf-8"))
                 name, seed = system_and_seed(found["job"]["name"])
                 setting = Setting.of_folder(path.parent.name)
-                self.runs[f"{name}/{setting.label}", seed] = path, found
+                own = {key: found[key] for key in found if key != "job"}
+                told = whole.runs.get(name, {}).get(setting, {}).get(seed, {})
+                if own.items() <= told.items():
+                    self.runs[f"{name}/{setting.label}", seed] = path, found
         if not self.runs:
             raise FileNotFoundError(
                 f"--sweep {sweep} must be a sweep's --output, but {sweep}.runs has "
                 "nothing that is decoded: give the file of sbnmt sweep-beam"
             )
-        job = found["job"]
+        job = next(found["job"] for _, found in self.runs.values())
+        words = job["options"]
+        self.subset = words[words.index("--gen-subset") + 1]
         self.key = "WER" if job.get("phonemes") else "BLEU"
         lowercase = job.get("lowercase", False)
         self.metric = of_all_seeds(
@@ -215,6 +225,11 @@ class OfSweep:
             else BLEU(tokenize="none", force=True, lowercase=lowercase)
         )
         self.given = [read_lines(path) for path in job["references"]]
+        if origin.sha256_of(*self.given) != job["reference sha256"]:
+            raise ValueError(
+                f"--sweep {sweep} was scored by {', '.join(job['references'])}, which "
+                f"is another text by now: remove {sweep}.runs and repeat the sweep"
+            )
 
     def seeds(self, name: str) -> set[int]:
         found = {seed for row, seed in self.runs if row == name}
@@ -224,7 +239,7 @@ class OfSweep:
         return found
 
     def answers(self, name: str, seed: int) -> list[str]:
-        (path,) = self.runs[name, seed][0].parent.glob("generate-*.txt")
+        path = self.runs[name, seed][0].with_name(f"generate-{self.subset}.txt")
         return [remove_bpe(text) for _, text in sorted(read_generated(path).items())]
 
     def score(self, name: str, seed: int) -> float:

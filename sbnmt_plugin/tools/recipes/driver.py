@@ -25,9 +25,12 @@ from sbnmt_plugin.tools.recipes.settings import (
     scoring_options,
     search_options,
     searching,
+    training_stages,
+    trainings,
 )
 from sbnmt_plugin.tools.recipes.systems import BOTH, LOOKUP, MULTILINGUAL, SYSTEMS
 from sbnmt_plugin.tools.recipes.training import Training
+from sbnmt_plugin.tools.recipes.work_folder import check_trained
 
 TWO_TEACHERS = "`teachers: two` in recipe.yaml, or --teachers two"
 
@@ -40,6 +43,8 @@ class Recipe(Training):
         """Decode the test set with a row's model and score it."""
         output = self.work / "results" / f"{name}.json"
         if self.bench.has(output):
+            for row in trainings(self.settings, name):
+                check_trained(self.work, training_stages(self.settings, row))
             return
         base, _ = split_name(name)
         records = output.with_suffix(".jsonl")

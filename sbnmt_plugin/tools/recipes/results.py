@@ -28,9 +28,11 @@ from sbnmt_plugin.tools.recipes.settings import (
     same_training,
     training_options,
     training_stages,
+    trainings,
 )
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
+from sbnmt_plugin.tools.recipes.work_folder import check_trained
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -49,9 +51,12 @@ def needs(settings: dict[str, Any], name: str) -> list[str]:
     used = {teachers[direction] for direction in pseudo}
     if system.starts_from:
         used.add(teachers[system.starts_from.removeprefix("teacher-")])
-    partner = [f"train-{system.decodes}"] if system.decodes else []
+    partner = []
+    if system.decodes:
+        partner = [*needs(settings, system.decodes), f"train-{system.decodes}"]
     trained = [f"train-teacher-{d}" for d in sorted(used)]
-    return partner + trained + [f"pseudo-{d}" for d in pseudo]
+    found = [*partner, *trained, *(f"pseudo-{d}" for d in pseudo)]
+    return list(dict.fromkeys(found))
 
 
 def log_name(stage: Stage) -> str:
@@ -94,9 +99,17 @@ def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
     processors, and labels seen; what is not known is left out."""
     base, _ = split_name(name)
     needed = needs(settings, name)
-    stages = training_stages(settings, name) if SYSTEMS[base].data else []
-    steps = needed + [log_name(stage) for stage in stages]
-    tokens = training_cost(logs, stages).get("tokens", 0) if stages else 0
+    if SYSTEMS[base].data:
+        needed = [*needed, f"train-{name}"]
+    steps: list[str] = []
+    tokens = 0
+    for step in needed:
+        if not step.startswith("train-"):
+            steps.append(step)
+            continue
+        stages = training_stages(settings, step.removeprefix("train-"))
+        steps += [log_name(stage) for stage in stages]
+        tokens += training_cost(logs, stages).get("tokens", 0)
     clock = 0
     spent: list[float | None] = []
     for step in steps:
@@ -106,8 +119,6 @@ def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
         workers = [step_cost(path) for path in logged]  # which ran side by side
         if not whole + workers:
             return {}
-        if step in needed:
-            tokens += sum(cost.get("tokens", 0) for cost in whole)
         clock += sum(cost[WALL] for cost in whole)
         clock += max((cost[WALL] for cost in workers), default=0)
         spent += [cost.get(PROCESSOR) for cost in whole + workers]
@@ -131,6 +142,8 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
     if trained == "teacher-both" and base != trained:
         direction = base.removeprefix("teacher-").upper()
         title = f"{SYSTEMS[trained].title}, {direction} answers"
+    for one in trainings(settings, name):
+        check_trained(work, training_stages(settings, one))
     row: Row = {"name": name, "title": title, "seed": seed}
     row |= {key: scored[key]["score"] for key in SCORES if key in scored}
     if "sets" in scored:

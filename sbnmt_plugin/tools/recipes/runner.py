@@ -54,12 +54,15 @@ class Runner:
         return path.exists()
 
     def begin(self, folder: Path, options: Options) -> bool:
-        same_options(folder, options)
+        begun = same_options(folder, options)
         if (folder / DONE).exists():
             return False
-        mended = mend_last(folder)
-        if mended:
+        if mended := mend_last(folder):
             print(mended, flush=True)
+            begun = not (folder / "checkpoint_last.pt").exists()
+        log = self.log(f"train/{folder.relative_to(self.work)}")
+        if begun and log.exists():  # of a training that is not this one
+            log.replace(log.with_suffix(".earlier"))
         return True
 
     def finish(self, folder: Path) -> None:

@@ -11,7 +11,12 @@ from typing import Any
 import yaml
 
 from sbnmt_plugin.steps import HOME, PLUGIN
-from sbnmt_plugin.tools.recipes.row_names import rows, split_name, trained_as
+from sbnmt_plugin.tools.recipes.row_names import (
+    rows,
+    split_name,
+    trained_as,
+    with_seed,
+)
 from sbnmt_plugin.tools.recipes.systems import (
     BOTH,
     KD,
@@ -376,3 +381,13 @@ def same_training(recipe: dict[str, Any], name: str) -> str:
         if SYSTEMS[other].data and same_start and essence(twin) == essence(name):
             return twin
     return name
+
+
+def trainings(recipe: dict[str, Any], name: str) -> list[str]:
+    """The rows with whose models a row decodes, itself among them if it has one."""
+    base, seed = split_name(name)
+    system = SYSTEMS[base]
+    if system.joins:
+        return [with_seed(row, seed) for row in system.joins]
+    own = system.decodes or (name if system.data else "")
+    return [same_training(recipe, own)] if own else []

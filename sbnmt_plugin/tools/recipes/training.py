@@ -21,6 +21,7 @@ from sbnmt_plugin.tools.recipes.settings import (
 )
 from sbnmt_plugin.tools.recipes.step import Step, words_of
 from sbnmt_plugin.tools.recipes.systems import MULTILINGUAL, SYSTEMS
+from sbnmt_plugin.tools.recipes.work_folder import books
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 TRIPLES = ("one", "two", "three", "six")
@@ -160,9 +161,9 @@ class Training(Corpus):
         if system.starts_from:
             teacher, _ = self.teacher(system.starts_from.removeprefix("teacher-"))
             before = ["--finetune-from-model", teacher]
-        for place, stage in enumerate(stages):
+        for place, (stage, kept) in enumerate(zip(stages, books(stages))):
             own = self.work / stage.name
-            if self.bench.begin(own, stage.options):
+            if self.bench.begin(own, kept):
                 words = [self.training_data(stage.data), "--user-dir", PLUGIN]
                 words += ["--save-dir", own, *before, *self.reads(base)]
                 self.train(stage, *words, *flags(stage.options))

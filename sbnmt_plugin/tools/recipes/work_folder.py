@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.settings import KEYS, SCORE
+from sbnmt_plugin.tools.recipes.settings import KEYS, SCORE, Stage
 from sbnmt_plugin.tools.recipes.systems import Options
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
@@ -22,7 +22,7 @@ from sbnmt_plugin.tools.unfinished import new_file
 SHARED = (
     *("source", "target", "prepare", "bpe", "preprocess", "teachers", "decode"),
     *("pseudo", "make_triples", "phrase_table", "average", "generate", "rerank"),
-    *("detokenise", "score"),
+    *("detokenise", "score", "rescore"),
 )
 DONE = "done"  # in a model's folder: it is complete
 PATIENCE = 10.0  # seconds; processes that load data look for theirs every 5
@@ -112,8 +112,24 @@ def same_recipe(work: Path, settings: dict[str, Any]) -> None:
         json.dump(settings, file, indent=1, ensure_ascii=False)
 
 
-def same_options(folder: Path, options: Options) -> None:
+def books(stages: list[Stage]) -> list[Options]:
+    """What a folder keeps of each stage: its options, and under names that are no flags
+    its data, whether it goes on, and the stages before it."""
+    found: list[Options] = []
+    for stage in stages:
+        own = {**stage.options, "data": stage.data, "continues": stage.continues}
+        found.append({**own, "stages before": found.copy()} if found else own)
+    return found
+
+
+def same_options(folder: Path, options: Options) -> bool:
     """A model's folder belongs to the options with which it was begun.
+
+    Args:
+        options: of its :func:`books`.
+
+    Returns:
+        Whether it has just been begun.
 
     Raises:
         ValueError: recipe.yaml says something else by now.
@@ -122,16 +138,35 @@ def same_options(folder: Path, options: Options) -> None:
     if not path.exists():
         with new_file(path) as file:
             json.dump(options, file, indent=1, ensure_ascii=False)
-        return
+        return True
     with as_written(path, "remove it if the folder was begun with these options"):
         known = dict(json.loads(path.read_text("utf-8")))
-    changed = [k for k in {**known, **options} if known.get(k) != options.get(k)]
+    missing = object()  # a flag alone has no value
+    changed = [
+        key
+        for key in {**known, **options}
+        if known.get(key, missing) != options.get(key, missing)
+        and (key.startswith("--") or key in known)  # the others are newer
+    ]
     if changed:
         raise ValueError(
             f"{folder} was begun with other options ({', '.join(changed)}): "
-            "remove it, and its files in results, to train anew, or restore "
-            "recipe.yaml"
+            "remove it, its files in results and logs, and what was made with it (of "
+            "a teacher pseudo, examples, data-* and the rows trained on them), to "
+            "train anew, or restore recipe.yaml"
         )
+    return False
+
+
+def check_trained(work: Path, stages: list[Stage]) -> None:
+    """A row that has its results belongs to the options of recipe.yaml, too.
+
+    Raises:
+        ValueError: as :func:`same_options`.
+    """
+    for stage, options in zip(stages, books(stages)):
+        if (work / stage.name / "options.json").exists():
+            same_options(work / stage.name, options)
 
 
 def mend_last(folder: Path) -> str | None:

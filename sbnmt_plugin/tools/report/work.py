@@ -6,8 +6,10 @@ import argparse
 from pathlib import Path
 
 from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, trained_as
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.text import read_lines
 
 
@@ -52,21 +54,27 @@ def from_work(args: argparse.Namespace) -> tuple[Path, ...]:
     work = Path(args.work)
     source, target = languages(work)
     text, results, log = work / "text", work / "results", work / "logs"
-    plain = text / f"test.ref.{target}"
-    detokenised = plain.is_file()
+    scored = {"references": 1, "lowercase": False}
+    if (work / "recipe.json").is_file():
+        remedy = "give a folder that the step recipe has filled"
+        scored = read_recipe(work / "recipe.json", remedy)["score"]
+    args.lowercase = args.lowercase or scored["lowercase"]
+    given = References(text, target, scored["references"])
+    detokenised = (text / f"test.ref.{target}").is_file()
     args.source = args.source or str(text / f"test.{source}")
     args.tokenised_source = True
     if not args.reference:
-        args.reference = [str(plain if detokenised else text / f"test.{target}")]
+        stem = "test.ref" if detokenised else "test"
+        args.reference = [str(path) for path in given.files(stem)]
     # a row is done when it has its scores; what lies beside is not ours
-    scored = (path.stem for path in results.glob("*.txt") if is_row(path))
-    names = sorted(scored, key=rank)
+    done = (path.stem for path in results.glob("*.txt") if is_row(path))
+    names = sorted(done, key=rank)
     if not args.system:
         args.system = [f"{name}={results / name}.txt" for name in names]
     chosen = [name for name in names if f"{name}={results / name}.txt" in args.system]
     args.tokenised = args.tokenised or not detokenised
     if detokenised and not args.tokenised_reference:
-        args.tokenised_reference = [str(text / f"test.{target}")]
+        args.tokenised_reference = [str(path) for path in given.files()]
         args.tokenised_texts = {n: read_lines(results / f"{n}.tok") for n in chosen}
     for name in chosen:
         files = {

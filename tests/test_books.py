@@ -1,0 +1,130 @@
+"""What a work folder knows of how its models were trained, and what a row cost."""
+
+import json
+
+import pytest
+from commands import ROOT
+
+from sbnmt_plugin.tools.recipes import results
+from sbnmt_plugin.tools.recipes.runner import Runner
+from sbnmt_plugin.tools.recipes.settings import Stage, load_recipe, trainings
+from sbnmt_plugin.tools.recipes.work_folder import books, check_trained, same_options
+
+SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)
+
+
+def begin(folder, options):
+    folder.mkdir(exist_ok=True)
+    return same_options(folder, options)
+
+
+@pytest.mark.parametrize("more", [{"--sb-future-shift": None}, {"--lr": 0.1}])
+def test_an_option_more_or_less_is_noticed(tmp_path, more):
+    """Also a flag that has no value."""
+    plain = {"--lr": 0.2, "--cpu": None}
+    (name,) = more
+    assert begin(tmp_path / "a", plain)
+    assert not begin(tmp_path / "a", plain)
+    with pytest.raises(ValueError, match=rf"begun with other options \({name}\)"):
+        begin(tmp_path / "a", {**plain, **more})
+    assert begin(tmp_path / "b", {**plain, **more})
+    with pytest.raises(ValueError, match=rf"begun with other options \({name}\)"):
+        begin(tmp_path / "b", {k: v for k, v in plain.items() if k != name})
+
+
+def stage(name, data, continues=False):
+    return Stage(name, data, {"--max-epoch": 3}, continues)
+
+
+STAGES = [stage("row/stage-1", "gold"), stage("row", "two")]
+OTHERS = {
+    "the first one's data": [stage("row/stage-1", "pl"), STAGES[1]],
+    "the last one's data": [STAGES[0], stage("row", "six")],
+    "going on": [STAGES[0], stage("row", "two", continues=True)],
+    "one between": [STAGES[0], stage("row/stage-2", "six"), STAGES[1]],
+    "one alone": STAGES[1:],
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_other_stages_are_another_training(tmp_path, other):
+    for each, kept in zip(STAGES, books(STAGES)):
+        (tmp_path / each.name).mkdir(parents=True, exist_ok=True)
+        same_options(tmp_path / each.name, kept)
+    check_trained(tmp_path, STAGES)
+    with pytest.raises(ValueError, match="begun with other options"):
+        check_trained(tmp_path, other)
+
+
+def test_what_an_older_version_did_not_keep_is_not_missed(tmp_path):
+    (tmp_path / "options.json").write_text('{"--max-epoch": 3}')
+    assert not same_options(tmp_path, books(STAGES)[1])
+
+
+def test_a_training_that_begins_anew_has_a_log_of_its_own(tmp_path):
+    bench = Runner(tmp_path, {})
+    log, folder = tmp_path / "logs" / "train-sb.log", tmp_path / "sb"
+    for path in log.parent, folder:
+        path.mkdir()
+    assert bench.begin(folder, {"--lr": 1})
+    log.write_text("one training")
+    assert bench.begin(folder, {"--lr": 1})
+    assert log.read_text() == "one training"  # which goes on
+    (folder / "options.json").unlink()
+    assert bench.begin(folder, {"--lr": 2})
+    assert not log.exists()
+    assert log.with_suffix(".earlier").read_text() == "one training"
+
+
+def test_a_row_with_results_is_not_relabelled(tmp_path):
+    """Of a row that recipe.yaml describes otherwise by now no table is made."""
+    (tmp_path / "results").mkdir()
+    score = {"score": 30.0, "signature": "s"}
+    result = dict.fromkeys(("tokenised BLEU", "BLEU", "chrF"), score)
+    (tmp_path / "results" / "sb.json").write_text(json.dumps(result))
+    (row,) = trainings(SETTINGS, "sb")
+    (tmp_path / row).mkdir()
+    options = tmp_path / row / "options.json"
+    options.write_text(json.dumps({"--lr": 7}))
+    with pytest.raises(ValueError, match="begun with other options"):
+        results.build_row(tmp_path, SETTINGS, "sb")
+    options.unlink()  # a run by hand keeps none
+    assert results.build_row(tmp_path, SETTINGS, "sb")["BLEU"] == 30.0
+
+
+def log_of(tokens):
+    """A training of two updates."""
+    end = "== end 2026-01-01 00:00:10 | peak 1.00 GiB | processor 7 s\n"
+    line = f"| train | epoch 001 | wpb {tokens / 2} | num_updates 2\n"
+    return "== launch 2026-01-01 00:00:00 | commit c | x\n" + line + end
+
+
+def costs(tmp_path, settings, name, **tokens):
+    tmp_path.mkdir(exist_ok=True)
+    for step, number in tokens.items():
+        (tmp_path / f"{step.replace('_', '-')}.log").write_text(log_of(number))
+    return results.total_costs(tmp_path, settings, name)
+
+
+def test_a_row_that_decodes_with_anothers_model_costs_as_much(tmp_path):
+    made = {"train_teacher_l2r": 100, "pseudo_l2r": 0, "train_enat_phrase": 1000}
+    own = costs(tmp_path, SETTINGS, "enat-phrase", **made)
+    assert own["total tokens"] == 1100
+    assert costs(tmp_path, SETTINGS, "enat-phrase-9") == own
+
+
+def test_all_stages_of_a_teacher_are_counted(tmp_path):
+    stages = [{"data": "gold", "--max-update": 2}, {"data": "gold", "--max-update": 2}]
+    settings = {**SETTINGS, "stages": {"teacher-l2r": stages}}
+    made = {"train_teacher_l2r_stage_1": 100, "train_teacher_l2r": 10}
+    made |= {"pseudo_l2r": 0, "train_transformer_pl": 1000}
+    found = costs(tmp_path, settings, "transformer-pl", **made)
+    assert found["total tokens"] == 1110
+    assert found["total processor seconds"] == 4 * 7
+
+
+def test_trainings_of_rows():
+    assert trainings(SETTINGS, "rerank@2") == ["teacher-l2r@2", "teacher-r2l@2"]
+    assert trainings(SETTINGS, "sb-lambda0+rescored") == ["sb-lambda0"]
+    assert trainings(SETTINGS, "enat-phrase-9") == ["enat-phrase"]
+    assert trainings(SETTINGS, "lookup") == []

@@ -1,0 +1,105 @@
+"""No command writes over what it reads, or over what is no file."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from test_scripts import call, put
+
+from sbnmt_plugin.tools.commands import average, bpe, evaluate, table, triples
+from sbnmt_plugin.tools.recipes.chains import chains
+from sbnmt_plugin.tools.unfinished import new_file
+
+
+def there(folder):
+    """Every file and what it holds."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def assert_refused(folder, match, *command):
+    """Of an output that is an input; nothing has changed."""
+    before = there(folder)
+    with pytest.raises(ValueError, match=rf"{match} must not be read and written"):
+        call(*command)
+    assert there(folder) == before
+
+
+@pytest.mark.parametrize("ending", ["tok", "txt", "json"])
+@pytest.mark.parametrize("read", ["input", "records"])
+def test_evaluate_keeps_what_it_evaluates(tmp_path, ending, read):
+    put(tmp_path / "text" / "test.de", "a b")
+    files = {"input": tmp_path / "other", "records": tmp_path / "third"}
+    files[read] = tmp_path / f"sb.{ending}"
+    for path in files.values():
+        put(path, "H-0\t-1.0\ta b")
+    words = ["--text", tmp_path / "text", "--target", "de"]
+    words += ["--records", files["records"], "--output", tmp_path / "sb.json"]
+    match = rf"sb\.{ending}"
+    assert_refused(tmp_path, match, evaluate, files["input"], *words)
+
+
+@pytest.mark.parametrize("name", ["en", "de", "r2l"])
+def test_triples_keep_pseudo_targets(tmp_path, name):
+    """A name that the output's ending makes of it."""
+    for side in "en", "de":
+        put(tmp_path / f"gold.{side}", "a b")
+    pseudo = [tmp_path / f"new.{name}", tmp_path / "other"]
+    for path in pseudo:
+        put(path, "0\t-1.0\ta b")
+    words = ["--source", tmp_path / "gold.en", "--target", tmp_path / "gold.de"]
+    words += ["--output", tmp_path / "new"]
+    for one, other in pseudo, pseudo[::-1]:
+        given = ["--pseudo-l2r", one, "--pseudo-r2l", other]
+        assert_refused(tmp_path, rf"new\.{name}", triples, *words, *given)
+
+
+def test_a_mean_replaces_none_of_its_checkpoints(tmp_path):
+    paths = [put(tmp_path / f"checkpoint{i}.pt", "weights") for i in (1, 2)]
+    words = ["--output", paths[1], *paths]
+    assert_refused(tmp_path, r"checkpoint2\.pt", average, *words)
+
+
+def test_a_threshold_is_of_a_vocabulary(tmp_path):
+    paths = [put(tmp_path / name, "#version: 0.2") for name in ("codes", "text")]
+    words = ["apply", "--codes", *paths, tmp_path / "out", "--threshold", 50]
+    with pytest.raises(ValueError, match="--threshold 50 is of a vocabulary: give"):
+        call(bpe, *words)
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in pipe, Path("/dev/stdout"), Path("/dev/fd/1"):
+        with pytest.raises(OSError, match="no regular file"), new_file(path) as file:
+            file.write("text")
+    assert pipe.is_fifo()
+    with new_file(tmp_path / "plain") as file:
+        file.write("text")
+    assert (tmp_path / "plain").read_text() == "text"
+
+
+def table_of(*rows):
+    score = {"tokenised BLEU": 30.0}
+    return {
+        "command": "sbnmt table",
+        "signatures": {"tokenised BLEU": "s"},
+        "rows": [{"name": name, "title": name, **score, **cost} for name, cost in rows],
+    }
+
+
+def test_a_mean_of_seeds_is_of_all_of_them():
+    cost = {"total tokens": 1e6, "total seconds": 60}
+    told = table_of(("sb", cost), ("sb@2", cost), ("rerank", {}))
+    chains([("", told)])
+    in_part = table_of(("sb", cost), ("sb@2", {}))
+    with pytest.raises(ValueError, match="does not tell what each seed of sb cost"):
+        chains([("", in_part)])
+
+
+def test_two_tables_of_one_name_are_not_one_column(tmp_path):
+    paths = [tmp_path / name / "toy" / "results.json" for name in ("a", "b")]
+    for path in paths:
+        put(path, json.dumps({**table_of(("sb", {})), "machine": "m"}))
+    with pytest.raises(ValueError, match="but 'toy' are not 2 names"):
+        call(table, "--paper", *paths)
