@@ -47,7 +47,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep, render_sweep
 from sbnmt_plugin.tools.recipes.sweep_runs import decoded
-from sbnmt_plugin.tools.recipes.systems import BOTH, SYSTEMS
+from sbnmt_plugin.tools.recipes.systems import BOTH, MULTILINGUAL, SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.text import refuse_overwriting
@@ -222,7 +222,8 @@ def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
     if not SYSTEMS[base].data:
         raise ValueError(f"--rows {name} has no model of its own: leave it out")
     system = SYSTEMS[base]
-    if system.back or system.decode or system.decodes or reads_table(base):
+    own = system.back or system.decode or reads_table(base)
+    if own or system.data == MULTILINGUAL:
         raise ValueError(
             f"--rows {name} is decoded with data or options of its own: leave it out, "
             "and give them as --data and --system"
