@@ -55,7 +55,8 @@ def parameters(path):
 
 
 def assert_trains_the_same(name, data, folder):
-    words = [*TRAININGS[name], *EPOCHS]
+    # with Adam's own ε the sign of a gradient of rounding alone would move a weight
+    words = [*TRAININGS[name], *EPOCHS, "--adam-eps", 1e-4]
     expected = parameters(run_train(data, folder / "cpu", *words))
     with gpu():
         path = run_train(data, folder / "gpu", *words, cpu=False)

@@ -15,7 +15,8 @@ from shell import run_script
 def tests_of_nothing(tmp_path):
     """scripts/test.sh where every tool is a stub, and its result with a PATH."""
     clone = tmp_path / "clone"
-    for name in ("setup.py", "constraints.txt", "scripts/setup.sh", "scripts/test.sh"):
+    files = "setup.py", "constraints.txt", "requirements.lock"
+    for name in (*files, "scripts/setup.sh", "scripts/test.sh"):
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, clone / name)
     tools = clone / ".venv" / "bin"
