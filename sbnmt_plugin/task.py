@@ -318,7 +318,7 @@ class SBTranslationTask(TranslationTask):
             raise ValueError("--lm-path is not supported by the SB-NMT search")
         check_parallel(self.cfg, models)
         search = search_for(models)
-        own = search.shares_beam, search.has_bound
+        own = search.shares_beam, getattr(search, "has_bound", True)
         options = search_options(args, self.cfg, self.directions, *own)
         targets = [loaded.tgt for loaded in self.datasets.values()]
         if getattr(args, "prefix_size", 0) > 0 and None in targets:

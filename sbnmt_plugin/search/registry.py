@@ -17,7 +17,8 @@ class Search(Protocol):
     Attributes:
         shares_beam: whether ``--beam`` counts the hypotheses of both directions
             together, or each has as many.
-        has_bound: whether ``--sb-stop bound`` counts on scores that only fall.
+        has_bound: whether ``--sb-stop bound`` counts on scores that only fall; it does
+            where a class does not say.
     """
 
     shares_beam: bool
