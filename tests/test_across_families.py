@@ -9,8 +9,8 @@ from helpers import enat_model, rnn_model, two_way_model
 from test_commands import best
 from test_scripts import call
 
-from sbnmt_plugin.config import check_average
 from sbnmt_plugin.network.two_way import transpose_weights
+from sbnmt_plugin.refusals import check_average
 from sbnmt_plugin.tools.commands import average, rerank
 from sbnmt_plugin.tools.translator import refuse_at_once
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.network.history import HISTORIES, HistoryAttention, HistoryGRU
-from sbnmt_plugin.network.rnnsearch import RNNEncoder, RNNState
+from sbnmt_plugin.network.recurrent import RNNEncoder, RNNState
 from sbnmt_plugin.tools.probes import without_histories
 
 EXACT = {"rtol": 0, "atol": 1e-10}

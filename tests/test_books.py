@@ -6,8 +6,9 @@ import pytest
 from commands import ROOT
 
 from sbnmt_plugin.tools.recipes import results
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.runner import Runner
-from sbnmt_plugin.tools.recipes.settings import Stage, load_recipe, trainings
+from sbnmt_plugin.tools.recipes.settings import Stage, trainings
 from sbnmt_plugin.tools.recipes.work_folder import books, check_trained, same_options
 
 SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)

@@ -16,6 +16,7 @@ from sbnmt_plugin.tools.commands import both_ways
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import results, row_names, runner, systems
 from sbnmt_plugin.tools.recipes import settings as recipes
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 FOLDER = ROOT / "examples" / "toy_swap"
@@ -105,7 +106,7 @@ def test_texts_that_do_not_fit_are_refused(tmp_path):
 
 
 def test_a_row_of_both_ways_is_trained_as_it_says():
-    multi30k = recipes.load_recipe(ROOT / "examples" / "multi30k", small=True)
+    multi30k = load_recipe(ROOT / "examples" / "multi30k", small=True)
     options = recipes.training_options(multi30k, "two-way")
     assert options["--criterion"] == "two_way_cross_entropy"
     assert not {"--label-smoothing", "--share-all-embeddings"} & set(options)

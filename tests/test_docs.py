@@ -27,7 +27,8 @@ from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.network.enat import ENATConfig
 from sbnmt_plugin.network.model import SBTransformerConfig, SBTransformerModel
 from sbnmt_plugin.network.rnnsearch import RNNSearchConfig, RNNSearchModel
-from sbnmt_plugin.network.two_way import TwoWayConfig, TwoWayModel
+from sbnmt_plugin.network.two_way import TwoWayModel
+from sbnmt_plugin.network.two_way_options import TwoWayConfig
 from sbnmt_plugin.steps import STEPS
 from sbnmt_plugin.training.criterion import SBCriterionConfig
 

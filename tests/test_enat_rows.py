@@ -9,7 +9,7 @@ from test_scripts import call
 from sbnmt_plugin.tools.commands import recipe, triples
 from sbnmt_plugin.tools.evaluation import References, read_hypotheses
 from sbnmt_plugin.tools.recipes import row_names, systems
-from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 
 

@@ -9,7 +9,7 @@ from test_scripts import call, put
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import evaluate
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.scoring import scores, tokenised_bleu
 
 GOLD = ["Das ist ein Satz .", "Und noch ein ganzer Satz .", "Der letzte Satz ist das ."]

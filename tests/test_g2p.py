@@ -24,7 +24,7 @@ from sbnmt_plugin.tools.phonemes import (
     error_rates,
 )
 from sbnmt_plugin.tools.recipes import comparison, runner, work_folder
-from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.text import read_lines
 
 RECIPE = ROOT / "examples" / "g2p_cmudict"

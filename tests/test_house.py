@@ -21,11 +21,13 @@ SCRIPTS = ROOT / "scripts"
 RINGS = (
     ("layout", "numerics", "steps", "symbols"),  # torch, or nothing
     ("checkpoints",),
+    ("compatibility",),
     ("hub",),
     ("network",),
     ("model",),  # its Python interface, by an old name
     ("search", "training"),
     ("config",),
+    ("refusals", "task_data"),
     ("task",),
     ("register",),
     ("__init__",),  # what --user-dir imports

@@ -9,7 +9,7 @@ from commands import ROOT
 from test_scripts import call, put
 
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.recipes import settings as recipes
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.report.learning import BITS, BLEU, curves_of, row_curves
 
 STAMP = "2026-11-23 01:00:00 | INFO"
@@ -30,7 +30,7 @@ def valid(updates, bleu):
 
 
 def toy(**stages):
-    recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    recipe = load_recipe(ROOT / "examples" / "toy", small=False)
     return {**recipe, "stages": stages}
 
 

@@ -20,8 +20,8 @@ from sbnmt_plugin.network.fairseq_decoder import (
     searchable,
 )
 from sbnmt_plugin.network.kv_cache import KVCache
-from sbnmt_plugin.network.rnnsearch import RNNSearchDecoder, RNNState
-from sbnmt_plugin.network.two_way import GridState, TwoWayDecoder
+from sbnmt_plugin.network.recurrent import RNNSearchDecoder, RNNState
+from sbnmt_plugin.network.two_way_axes import GridState, TwoWayDecoder
 from sbnmt_plugin.search.penalties import Gnmt
 
 LENGTHS = (7, 6, 4)  # an LSTM wants the longest first

@@ -25,18 +25,14 @@ from test_scripts import call
 
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.symbols import TAGS
-from sbnmt_plugin.tools import published
+from sbnmt_plugin.tools import published, raw_text
 from sbnmt_plugin.tools import tokens as tokenise
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.commands import prepare as prepare_step
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import runner
-from sbnmt_plugin.tools.recipes.settings import (
-    flags,
-    load_recipe,
-    search_options,
-    searching,
-)
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.settings import flags, search_options, searching
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 
 LANGUAGES = {
@@ -387,15 +383,15 @@ def test_cleaning_is_mosess_clean_corpus_n():
 def test_white_space_of_all_kinds_is_a_blank(tmp_path):
     path = tmp_path / "text"
     path.write_bytes("\ufeffa\u2028b\rc\u00a0d \te\r\n\nf".encode())
-    assert [*published.lines_of(path)] == ["a b c d e", "", "f"]
+    assert [*raw_text.lines_of(path)] == ["a b c d e", "", "f"]
 
 
 def test_many_lines_are_tokenised_in_order_by_processes():
     rows = [(f"好{i}。", f"good {i}.") for i in range(40)]
     expected = [(f"好 {i} 。", f"good {i} .") for i in range(40)]
-    with mock.patch.object(published, "CHUNK", 3):
+    with mock.patch.object(raw_text, "CHUNK", 3):
         for workers in (1, 2):
-            found = published.tokenised(iter(rows), ("zh", "en"), False, workers)
+            found = raw_text.tokenised(iter(rows), ("zh", "en"), False, workers)
             assert [*found] == expected
 
 

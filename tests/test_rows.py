@@ -42,6 +42,7 @@ from sbnmt_plugin.tools.recipes import (
     work_folder,
 )
 from sbnmt_plugin.tools.recipes import settings as recipes
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.report.cost import frontier
 from sbnmt_plugin.tools.significance import bootstrap
@@ -51,7 +52,7 @@ from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 
 
 def test_a_row_is_trained_as_it_says():
-    recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    recipe = load_recipe(ROOT / "examples" / "toy", small=False)
     options = recipes.training_options(recipe, "sb@3")
     assert options["--seed"] == 3
     assert (options["--arch"], options["--sb-lambda"]) == ("sb_transformer_tiny", 1.0)
@@ -63,7 +64,7 @@ def test_a_row_is_trained_as_it_says():
     assert "--sb-lambda" not in teacher
     assert recipes.training_options(recipe, "sb-lambda0")["--sb-lambda"] == 0
     assert recipes.training_options(recipe, "rnmt")["--arch"] == "lstm"
-    others = recipes.load_recipe(ROOT / "examples" / "multi30k", small=False)
+    others = load_recipe(ROOT / "examples" / "multi30k", small=False)
     rnmt = recipes.training_options(others, "rnmt")
     assert rnmt["--arch"] == "lstm_luong_wmt_en_de"
     for name, arch in zip(
@@ -91,7 +92,7 @@ def test_a_row_is_trained_as_it_says():
 def test_no_recipe_gives_abd_what_it_refuses(folder):
     for small in False, True:
         try:
-            recipe = recipes.load_recipe(folder, small)
+            recipe = load_recipe(folder, small)
         except (FileNotFoundError, ValueError):  # no recipe; none of this size
             continue
         for name in "abd", "abd-two":
@@ -101,7 +102,7 @@ def test_no_recipe_gives_abd_what_it_refuses(folder):
 
 
 def test_pseudo_targets_are_made_of_the_teachers_that_a_row_needs():
-    recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    recipe = load_recipe(ROOT / "examples" / "toy", small=False)
     assert recipes.needs_pseudo(recipe, ["teacher-l2r", "rerank"]) == []
     assert recipes.needs_pseudo(recipe, ["abd"]) == ["r2l"]
     assert recipes.needs_pseudo(recipe, ["transformer-pl"]) == ["l2r"]
@@ -116,7 +117,7 @@ def test_pseudo_targets_are_made_of_the_teachers_that_a_row_needs():
 
 
 def test_the_sweep_is_the_papers_table_2():
-    recipe = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    recipe = load_recipe(ROOT / "examples" / "toy", small=False)
     cells = {
         (options["--sb-fusion"], options.get("--sb-lambda"))
         for name in row_names.rows(["sweep"])
@@ -129,7 +130,7 @@ def test_the_sweep_is_the_papers_table_2():
 
 @pytest.mark.parametrize("name", ["toy", "g2p_cmudict", "multi30k"])
 def test_the_papers_own_setting_is_a_row_of_every_recipe(name):
-    recipe = recipes.load_recipe(ROOT / "examples" / name, small=False)
+    recipe = load_recipe(ROOT / "examples" / name, small=False)
     found = recipes.training_options(recipe, "sb-paper")
     ours = {flag for flag in found if flag.startswith("--sb-")}
     assert (found["--sb-fusion"], found["--sb-lambda"]) == ("tanh", 0.1)
@@ -150,7 +151,7 @@ def test_the_papers_own_setting_is_a_row_of_every_recipe(name):
     ],
 )
 def test_rows_that_decide_have_as_many_updates(name, small, alike):
-    recipe = recipes.load_recipe(ROOT / "examples" / name, small=small)
+    recipe = load_recipe(ROOT / "examples" / name, small=small)
 
     def updates(name):
         stages = recipes.training_stages(recipe, name)
@@ -165,11 +166,11 @@ def test_rows_that_decide_have_as_many_updates(name, small, alike):
 
 
 def test_a_model_that_two_rows_share_is_trained_once():
-    toy = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    toy = load_recipe(ROOT / "examples" / "toy", small=False)
     assert recipes.same_training(toy, "sb-tanh-1.0") == "sb"
     assert recipes.same_training(toy, "sb-tanh-1.0@2") == "sb@2"
     assert recipes.same_training(toy, "sb-tanh-0.1") == "sb-tanh-0.1"
-    multi30k = recipes.load_recipe(ROOT / "examples" / "multi30k", small=True)
+    multi30k = load_recipe(ROOT / "examples" / "multi30k", small=True)
     assert recipes.same_training(multi30k, "sb-tanh-0.1") == "sb"
 
 
@@ -379,10 +380,10 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
         words = ["--recipe", folder] if tool is show_table else [folder]
         with pytest.raises(ValueError, match=r"--teachers otherwise \(teachers differ"):
             call(tool, *words, "--work", work)
-    settings = recipes.load_recipe(folder, small=False, teachers="one")
+    settings = load_recipe(folder, small=False, teachers="one")
     needed = results.needs(settings, "sb-lambda0-finetuned")
     assert needed == ["train-teacher-both", "pseudo-l2r", "pseudo-r2l"]
-    assert recipes.load_recipe(folder, small=False)["teachers"] == "two"
+    assert load_recipe(folder, small=False)["teachers"] == "two"
 
 
 class Noted(runner.Runner):
@@ -398,7 +399,7 @@ class Noted(runner.Runner):
 
 def recipe_in(folder, work, **changes):
     """A driver whose commands are noted, not run."""
-    settings = recipes.load_recipe(in_process.write_recipe(folder, **changes), False)
+    settings = load_recipe(in_process.write_recipe(folder, **changes), False)
     return driver.Recipe(Noted(work), folder, settings)
 
 
@@ -680,7 +681,7 @@ def test_two_processes_train_what_one_does(two_runs):
 
 def test_two_workers_translate_what_one_does(two_runs, tmp_path):
     folder = two_runs[0].parent / "recipe"
-    settings = recipes.load_recipe(folder, small=False)
+    settings = load_recipe(folder, small=False)
     settings["pseudo"] = ["--shard-size", 7]
     found = []
     for processes in (1, 2):
@@ -896,14 +897,14 @@ shards: 50 %
     ],
 )
 def test_a_model_of_both_directions_is_named(tmp_path, name, teachers, title):
-    settings = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    settings = load_recipe(ROOT / "examples" / "toy", small=False)
     put(tmp_path / "results" / f"{name}.json", "{}")
     row = results.build_row(tmp_path, {**settings, "teachers": teachers}, name)
     assert row["title"] == title
 
 
 def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):
-    settings = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    settings = load_recipe(ROOT / "examples" / "toy", small=False)
     for name in ("train-teacher-l2r", "train-teacher-r2l", "train-sb", "train-sb-six"):
         put(tmp_path / f"{name}.log", *LOG.splitlines())  # 70 s
     put(tmp_path / "pseudo-l2r.log", *KILLED.splitlines())  # 300 s
@@ -936,7 +937,7 @@ def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):
 
 def test_processor_time_is_told_only_if_every_launch_tells_it(tmp_path):
     """All launches of all steps; of workers the sum, not the longest."""
-    settings = recipes.load_recipe(ROOT / "examples" / "toy", small=False)
+    settings = load_recipe(ROOT / "examples" / "toy", small=False)
     spent = LOG.replace("GiB\n", "GiB | processor 40 s\n")
     first = "== launch 2026-01-01 10:00:00 | commit abc1 | Python 3 | scripts/train.py"
     told = spent.replace(

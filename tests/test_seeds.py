@@ -15,7 +15,7 @@ from sbnmt_plugin.tools.commands import compare
 from sbnmt_plugin.tools.origin import sha256_of
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes import comparison
-from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.sweep import Setting
 from sbnmt_plugin.tools.recipes.table import seeds_table
 from sbnmt_plugin.tools.significance import (

@@ -27,7 +27,8 @@ from sbnmt_plugin.tools.recipes import (
     systems,
     table,
 )
-from sbnmt_plugin.tools.recipes.settings import load_recipe, training_stages
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.settings import training_stages
 
 ROWS = ["sb-staged", "sb-staged+rescored", "sb-own", "sb-noise", "sb-noise-gold"]
 STAGES = [

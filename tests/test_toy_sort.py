@@ -10,7 +10,7 @@ import pytest
 from commands import ROOT
 
 from sbnmt_plugin.tools.recipes import driver, recorder, results, table
-from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.word_alignment import parse_gold
 
 FOLDER = ROOT / "examples" / "toy_sort"

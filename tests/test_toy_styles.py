@@ -15,7 +15,8 @@ from test_scripts import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import runner, systems
-from sbnmt_plugin.tools.recipes.settings import load_recipe, training_options
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.settings import training_options
 from sbnmt_plugin.tools.text import read_lines
 
 FOLDER = ROOT / "examples" / "toy_styles"

@@ -11,9 +11,10 @@ import torch.nn.functional as F
 from fairseq.models.transformer import TransformerDecoderBase
 from helpers import S, dictionary, live_of, source, target, two_way_model, written
 
-from sbnmt_plugin.network import two_dimensional, two_way
+from sbnmt_plugin.network import two_dimensional, two_way, two_way_axes
 from sbnmt_plugin.network.two_dimensional import TwoDimensionalLSTM
-from sbnmt_plugin.network.two_way import GridState, TwoWayEncoder, transpose_weights
+from sbnmt_plugin.network.two_way import transpose_weights
+from sbnmt_plugin.network.two_way_axes import GridState, TwoWayEncoder
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS, STEPS = (7, 4, 6), (5, 3, 4)  # J and I, </s> counted
@@ -341,7 +342,7 @@ def test_padding_and_company_change_nothing():
 
 def test_a_maximum_over_padding_is_noticed(monkeypatch):
     monkeypatch.setattr(
-        two_way, "masked_maximum", lambda grid, padding, dim: grid.max(dim).values
+        two_way_axes, "masked_maximum", lambda grid, padding, dim: grid.max(dim).values
     )
     with pytest.raises(AssertionError):
         assert_padding_is_inert(two_way_model())

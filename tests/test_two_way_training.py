@@ -9,7 +9,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY
 from helpers import fake_task, live_of, rnn_model, source, target, two_way_model
 from test_two_way import EXACT, LENGTHS, STEPS, both, net, sentences
 
-from sbnmt_plugin.network import two_way
+from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.network.two_way import TwoWayModel
 from sbnmt_plugin.training.two_way_criterion import TwoWayCrossEntropy
 
@@ -183,7 +183,7 @@ def test_attention_that_is_not_there_is_refused():
     model = two_way_model()
     encoder_out = model.encoder(source(model)["src_tokens"])
     with pytest.raises(ValueError, match="--print-alignment, as sbnmt aer, needs"):
-        model.decoder.start(encoder_out, two_way.Layout(directions=1), weights=True)
+        model.decoder.start(encoder_out, Layout(directions=1), weights=True)
 
 
 @pytest.mark.parametrize("saved", [["de", "en"], ["en", "de"]])

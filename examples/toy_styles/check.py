@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from sbnmt_plugin.tools.evaluation import References
-from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import read_lines

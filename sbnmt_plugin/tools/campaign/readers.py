@@ -29,7 +29,7 @@ from sbnmt_plugin.tools.benchmark.record import ORIGIN, Record
 from sbnmt_plugin.tools.campaign.subjects import RECIPE, SIZES, Stage
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.recipes import costs
-from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe, same_options
 from sbnmt_plugin.tools.report import inputs, traces
 from sbnmt_plugin.tools.text import read_lines, write_lines

@@ -12,7 +12,7 @@ import runpy
 import sys
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.recipes.settings import find_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import find_recipe
 
 
 def main() -> None:

@@ -31,17 +31,17 @@ from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.cluster import add_options, chosen
 from sbnmt_plugin.tools.recipes.driver import Recipe
-from sbnmt_plugin.tools.recipes.recorder import DATA, Recorder
-from sbnmt_plugin.tools.recipes.results import write_table
-from sbnmt_plugin.tools.recipes.row_names import rows
-from sbnmt_plugin.tools.recipes.runner import Runner
-from sbnmt_plugin.tools.recipes.script import Heading, render
-from sbnmt_plugin.tools.recipes.settings import (
+from sbnmt_plugin.tools.recipes.recipe_file import (
     add_setting,
     find_recipe,
     load_recipe,
     setting,
 )
+from sbnmt_plugin.tools.recipes.recorder import DATA, Recorder
+from sbnmt_plugin.tools.recipes.results import write_table
+from sbnmt_plugin.tools.recipes.row_names import rows
+from sbnmt_plugin.tools.recipes.runner import Runner
+from sbnmt_plugin.tools.recipes.script import Heading, render
 from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS
 from sbnmt_plugin.tools.recipes.table import render as render_table
 from sbnmt_plugin.tools.recipes.work_folder import claim, same_recipe

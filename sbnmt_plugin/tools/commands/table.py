@@ -36,13 +36,13 @@ from typing import Any
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.chains import PRICES, chains
-from sbnmt_plugin.tools.recipes.results import write_table
-from sbnmt_plugin.tools.recipes.settings import (
+from sbnmt_plugin.tools.recipes.recipe_file import (
     add_setting,
     find_recipe,
     load_recipe,
     setting,
 )
+from sbnmt_plugin.tools.recipes.results import write_table
 from sbnmt_plugin.tools.recipes.sweep import render_sweep
 from sbnmt_plugin.tools.recipes.table import beside_the_paper, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe

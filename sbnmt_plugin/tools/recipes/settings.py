@@ -1,18 +1,13 @@
-"""recipe.yaml: read, checked, and turned into fairseq's options."""
+"""What recipe.yaml says, as options of fairseq's commands."""
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-from sbnmt_plugin.steps import HOME, PLUGIN
+from sbnmt_plugin.tools.recipes.recipe_file import DIRECTIONS, TRAINING_SETS
 from sbnmt_plugin.tools.recipes.row_names import (
-    rows,
     split_name,
     trained_as,
     with_seed,
@@ -25,203 +20,13 @@ from sbnmt_plugin.tools.recipes.systems import (
     SYSTEMS,
     Options,
 )
-from sbnmt_plugin.tools.text import as_written
 
-TEACHERS = ("two", "one")  # a model each, or one of both directions
-# key: type, default (... if the key must be there)
-KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
-    "source": (str, ...),
-    "target": (str, ...),
-    "bpe": (dict, ...),
-    "train": (dict, ...),
-    "teacher_arch": (str, ...),
-    "sb_arch": (str, ...),
-    "average": (int, ...),
-    "decode": (list, ...),
-    "data": (str, ""),  # what the user's --data holds; "": the recipe wants none
-    "prepare": (list, []),  # words for prepare.py
-    "preprocess": (list, []),  # words for fairseq-preprocess
-    "model": (dict, {}),  # sizes of all Transformers
-    "teacher_train": (dict, {}),  # over `train`, for models of one direction
-    "sb_train": (dict, {}),  # over `train`, for models of both
-    "systems": (dict, {}),  # over all that, row by row
-    # row -> options over all that, a stage each, with `data` and `continue`
-    "stages": (dict, {}),
-    "rescore": ((int, float), 1),  # W of --sb-rescore, for rows as sb+rescored
-    "teachers": (str, "two"),
-    "pseudo": (list, []),  # words for translate.py
-    "make_triples": (list, []),
-    "phrase_table": (list, []),
-    "rerank": (list, ["--beam", 10]),
-    "generate": (list, ["--max-tokens", 4000]),
-    "detokenise": (str, ""),  # language for sacremoses; tokens are scored without
-    "score": (dict, {}),  # lowercase: true, references: 4, phonemes: true
-    "links": (bool, False),  # text/test.links has the test set's word alignments
-    "rows": (list, list(PAPER)),
-    "jobs": (int, 1),  # steps side by side
-    "environment": (dict, {}),
-}
-TRAINING_SETS = (
-    *("gold", "pl", "pr", "pl-pr", "one", "two", "three", "six"),
-    *(MULTILINGUAL, KD),
-)
-DIRECTIONS = ("l2r", "r2l")
 # whose pseudo targets a training set is made of
 PSEUDO: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(TRAINING_SETS, DIRECTIONS),
     **{"": (), "gold": (), MULTILINGUAL: ()},
     **{"one": ("r2l",), "pl": ("l2r",), "pr": ("r2l",), KD: ("l2r",)},
 }
-SCORE = {"lowercase": False, "references": 1, "phonemes": False}
-
-
-def find_recipe(name: str) -> Path:
-    """The folder of a recipe.
-
-    Args:
-        name: a path, or the name of one of the plugin's own.
-
-    Raises:
-        FileNotFoundError: there is no such recipe.
-    """
-    own = (HOME / "examples", PLUGIN / "examples")  # of a clone; as installed
-    for folder in (Path(name), *(place / name for place in own)):
-        if (folder / "recipe.yaml").is_file():
-            return folder.resolve()
-    known = sorted(
-        {p.parent.name for place in own for p in place.glob("*/recipe.yaml")}
-    )
-    raise FileNotFoundError(
-        f"{name} is no recipe: give a folder with recipe.yaml and prepare.py, or "
-        "one of "
-        f"{', '.join(known)}"
-    )
-
-
-def add_setting(parser: argparse.ArgumentParser) -> None:
-    """Options that say how a recipe is taken."""
-    parser.add_argument("--small", action="store_true", help="its small setting")
-    parser.add_argument(
-        "--teachers",
-        choices=TEACHERS,
-        help="who writes the pseudo targets: a Transformer for each direction, or one "
-        "model of both, which is cheaper (default: the recipe's)",
-    )
-
-
-def setting(args: argparse.Namespace) -> list[str]:
-    """The options of :func:`add_setting` as they were given."""
-    asked = ["--teachers", args.teachers] if args.teachers else []
-    return ["--small"] * args.small + asked
-
-
-def load_recipe(
-    folder: Path, small: bool, teachers: str | None = None
-) -> dict[str, Any]:
-    """recipe.yaml, with its ``small`` section laid over it if asked for.
-
-    Args:
-        folder: of the recipe.
-        small: whether to lay it.
-        teachers: instead of the recipe's.
-
-    Raises:
-        FileNotFoundError, ValueError: it is missing or wrong; with the key.
-    """
-    path = folder / "recipe.yaml"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: give a recipe's folder")
-    with as_written(path, "see the recipes in examples"):
-        recipe = checked(path, small)
-    return recipe | ({"teachers": teachers} if teachers else {})
-
-
-def checked(path: Path, small: bool) -> dict[str, Any]:
-    """What recipe.yaml holds.
-
-    Raises:
-        ValueError: see :func:`load_recipe`.
-    """
-    try:
-        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{path} must be YAML, but is not: {reason}") from error
-    if not isinstance(recipe, dict):
-        raise ValueError(f"{path} must hold keys and values, but does not")
-    overlay = recipe.pop("small", None)
-    if small:
-        if overlay is None:
-            raise ValueError(f"--small: {path} has no small setting")
-        for key, value in overlay.items():
-            merge = isinstance(value, dict) and isinstance(recipe.get(key), dict)
-            recipe[key] = {**recipe[key], **value} if merge else value
-    unknown = sorted(set(recipe) - set(KEYS))
-    if unknown:
-        raise ValueError(
-            f"{path} has unknown keys {', '.join(unknown)}: known are {', '.join(KEYS)}"
-        )
-    for key, (kind, default) in KEYS.items():
-        if default is ... and key not in recipe:
-            raise ValueError(f"{path} must have the key {key}, but has not")
-        value = recipe.setdefault(key, default)
-        if not isinstance(value, kind):
-            raise ValueError(f"{path}: {key} must be a {kind}, but is {value!r}")
-    check(recipe, path)
-    return dict(recipe)
-
-
-def check(recipe: dict[str, Any], path: Path) -> None:
-    """Refuse values with which a later step would fail or do something else."""
-    for row, stages in recipe["stages"].items():
-        whole = isinstance(stages, list) and all(isinstance(s, dict) for s in stages)
-        if not stages or not whole:
-            raise ValueError(
-                f"{path}: stages.{row} must be a list of options, one for each stage, "
-                f"but is {stages!r}"
-            )
-        kinds = [stage.get("data", TRAINING_SETS[0]) for stage in stages]
-        for kind in kinds:
-            if kind not in TRAINING_SETS:
-                raise ValueError(
-                    f"{path}: stages.{row}: data must be one of "
-                    f"{', '.join(TRAINING_SETS)}, but is {kind!r}"
-                )
-        if stages[0].get("continue"):
-            raise ValueError(
-                f"{path}: stages.{row}: the first stage has nothing to continue"
-            )
-        if any(stage.get("continue") for stage in stages) and not recipe["average"]:
-            raise ValueError(
-                f"{path}: stages.{row}: a stage that continues needs average ≥ 1, "
-                "since the best checkpoint may be one of the stage before"
-            )
-    if not recipe["rescore"] > 0:
-        raise ValueError(f"{path}: rescore must be > 0, but is {recipe['rescore']}")
-    kind = recipe["bpe"].get("kind")
-    if kind not in ("joint", "separate", "none"):
-        raise ValueError(
-            f"{path}: bpe.kind must be joint, separate or none, but is {kind!r}"
-        )
-    if kind != "none" and not isinstance(recipe["bpe"].get("merges"), int):
-        raise ValueError(
-            f"{path}: bpe.merges must be a number, unless bpe.kind is none"
-        )
-    if recipe["teachers"] not in TEACHERS:
-        raise ValueError(
-            f"{path}: teachers must be two or one, but is {recipe['teachers']!r}"
-        )
-    recipe["score"] = {**SCORE, **recipe["score"]}
-    for key, known in (("score", SCORE), ("systems", SYSTEMS), ("stages", SYSTEMS)):
-        unknown = sorted(set(recipe[key]) - set(known))
-        if unknown:
-            raise ValueError(f"{path}: {key} has unknown keys {', '.join(unknown)}")
-    if recipe["score"]["phonemes"] and recipe["score"]["lowercase"]:
-        raise ValueError(
-            f"{path}: score.lowercase must be false with score.phonemes, whose error "
-            "rates compare phonemes as they are: write the text in lower case instead"
-        )
-    rows(recipe["rows"])
 
 
 def flags(options: Options) -> list[str]:

@@ -9,9 +9,9 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
+from sbnmt_plugin.tools.recipes.recipe_file import DIRECTIONS
 from sbnmt_plugin.tools.recipes.row_names import describe, reads_table, split_name
 from sbnmt_plugin.tools.recipes.settings import (
-    DIRECTIONS,
     PSEUDO,
     Stage,
     flags,
@@ -61,7 +61,7 @@ class Training(Corpus):
 
     @exclusive
     def training_data(self, kind: str) -> Path:
-        """Binarised training set, a name of :data:`settings.TRAINING_SETS`."""
+        """Binarised training set, a name of :data:`recipe_file.TRAINING_SETS`."""
         gold = self.gold_data()
         if kind == "gold":
             return gold

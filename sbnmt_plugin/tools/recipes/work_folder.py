@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.settings import KEYS, SCORE, Stage
+from sbnmt_plugin.tools.recipes.recipe_file import KEYS, SCORE
+from sbnmt_plugin.tools.recipes.settings import Stage
 from sbnmt_plugin.tools.recipes.systems import Options
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file

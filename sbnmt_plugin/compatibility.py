@@ -1,0 +1,211 @@
+"""Whether a checkpoint is one for the command that reads it.
+
+Its task, its directions, its dictionaries, its languages: what a training has left of
+them in the checkpoint must agree with what the command says.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection
+from typing import Any
+
+from sbnmt_plugin.checkpoints import OPTIONS, read_checkpoint, settings_of
+from sbnmt_plugin.symbols import TAGS
+
+
+def check_interface(path: str, given: Collection[str]) -> None:
+    """Refuse, for Python's interface, a checkpoint that itself chooses what is read.
+
+    fairseq takes task, tokeniser and subwords from the checkpoint there.
+
+    Args:
+        given: names of the settings that the caller has chosen.
+
+    Raises:
+        ValueError: another task, or a file for tokeniser or subwords.
+    """
+    settings = read_checkpoint(path).get("cfg") or {}
+    name = (settings.get("task") or {}).get("_name", "sb_translation")
+    if name != "sb_translation":
+        raise ValueError(
+            f"{path} must have been trained by --task sb_translation, but was by {name}"
+        )
+    for group in ("tokenizer", "bpe"):
+        chosen = settings.get(group) or {}
+        values = vars(chosen) if hasattr(chosen, "__dict__") else dict(chosen)
+        for key, value in values.items():
+            if group not in given and key != "_name" and isinstance(value, str):
+                raise ValueError(
+                    f"{path} must not choose what is read, but says {group} "
+                    f"{values.get('_name')} with {key} {value}: give {group} yourself, "
+                    f"or {group}=None"
+                )
+
+
+def check_checkpoints(paths: list[str], options: str = OPTIONS) -> None:
+    """Refuse files that are no checkpoints, or no ensemble.
+
+    Args:
+        options: that may have named them, for the messages.
+
+    Raises:
+        FileNotFoundError, ValueError: see :func:`read_checkpoint`; their models write
+            in different directions.
+    """
+    directions = {
+        path: settings_of(read_checkpoint(path, options)).get("sb_direction")
+        for path in paths
+    }
+    if len(set(directions.values())) > 1:
+        listed = ", ".join(f"{path}: {value}" for path, value in directions.items())
+        raise ValueError(
+            "the models of an ensemble must have been trained with one --sb-direction, "
+            f"but were not ({listed}): translate with those of one direction"
+        )
+
+
+def check_direction(saved: Any, wanted: str, from_checkpoint: bool) -> None:
+    """Refuse a model that was trained to write in other directions.
+
+    Args:
+        saved: ``--sb-direction`` of the training; None where it had another task.
+        wanted: that of the command.
+        from_checkpoint: whether there has been a training.
+
+    Raises:
+        ValueError: they differ.
+    """
+    if from_checkpoint and saved is None:
+        raise ValueError(
+            "the checkpoint was not trained by --task sb_translation: decode it "
+            "with its own task (--task translation for fairseq's models)"
+        )
+    if saved is not None and str(saved) != wanted:
+        raise ValueError(
+            f"the checkpoint was trained with --sb-direction {saved}, but the "
+            f"command says {wanted}: add --sb-direction {saved}"
+        )
+
+
+def fingerprint(dictionary: Any) -> str:
+    """Size and checksum of a dictionary's symbols, tags included."""
+    checksum = zlib.crc32("\n".join(dictionary.symbols).encode())
+    return f"{len(dictionary)} types, CRC {checksum:08x}"
+
+
+def check_dictionaries(saved: Any, source: Any, target: Any, where: str) -> None:
+    """Refuse dictionaries that are not those of a training.
+
+    Args:
+        saved: fingerprints of the training's source and target dictionary.
+        where: the checkpoint, for the message.
+
+    Raises:
+        ValueError: with the dictionary that differs.
+    """
+    for name, old, dictionary in zip(("source", "target"), saved, (source, target)):
+        new = fingerprint(dictionary)
+        if old != new:
+            raise ValueError(
+                f"the {name} dictionary must be the one of {where} ({old}), but is "
+                f"another ({new}): use the dict.*.txt of the training"
+            )
+
+
+def check_dictionaries_of(
+    settings: Any, words: tuple[Any, Any], languages: tuple[str, str]
+) -> bool:
+    """Check that a trained model's dictionaries are those of the command.
+
+    Args:
+        settings: the model's, as its checkpoint has them.
+        words: dictionaries of source and target.
+        languages: of source and target, which a two-way model may have exchanged.
+
+    Returns:
+        Whether the checkpoint says which it was trained with.
+
+    Raises:
+        ValueError: they differ.
+    """
+    saved = list(getattr(settings, "sb_dictionaries", None) or ())
+    two_way = getattr(settings, "two_way_languages", None)
+    if two_way and exchanged_languages(two_way, *languages):
+        saved.reverse()
+    check_dictionaries(saved, *words, "the checkpoint")
+    return bool(saved)
+
+
+def forget_files(settings: Any) -> None:
+    """Take the files of embeddings out of a trained model's settings.
+
+    Its embeddings are in the checkpoint; fairseq would read the files once more.
+
+    Args:
+        settings: the model's, with one group for all or one for each side.
+    """
+    for side in ("encoder", "decoder"):
+        group = getattr(settings, side, None)
+        for place, name in (settings, f"{side}_embed_path"), (group, "embed_path"):
+            if getattr(place, name, None) is not None:
+                setattr(place, name, None)
+
+
+def exchanged_languages(saved: list[str], source: str, target: str) -> bool:
+    """Whether a command exchanges the languages of a two-way model's training.
+
+    Args:
+        saved: source and target language of the training.
+        source, target: those of the command.
+
+    Raises:
+        ValueError: they are others.
+    """
+    if source != target and {source, target} == set(saved):
+        return [source, target] != list(saved)
+    first, second = saved
+    raise ValueError(
+        f"the languages of a two_way model must be those of its training, {first} and "
+        f"{second}, in either order, but are {source} and {target}: add --source-lang "
+        f"{first} --target-lang {second}, or the other way round"
+    )
+
+
+def check_start(path: str, words: tuple[Any, Any], languages: tuple[str, str]) -> None:
+    """Check that training may start from a checkpoint: same dictionaries.
+
+    One of fairseq's own, without fingerprints, must have as many rows as the
+    dictionaries without their two tags.
+
+    Args:
+        words: dictionaries of source and target.
+        languages: of source and target.
+
+    Raises:
+        ValueError: it belongs to other dictionaries, or is a two-way model of other
+            languages, or of these the other way round.
+    """
+    source, target = words
+    checkpoint = read_checkpoint(path)
+    settings = settings_of(checkpoint)
+    trained = tuple(settings.get("two_way_languages") or languages)
+    if trained != languages:
+        raise ValueError(
+            f"a training that starts from {path} must have its languages, "
+            f"--source-lang {trained[0]} --target-lang {trained[1]}, but has "
+            f"{' and '.join(languages)}: they may be exchanged in decoding alone"
+        )
+    saved = settings.get("sb_dictionaries")
+    if saved is not None:
+        check_dictionaries(saved, source, target, path)
+        return
+    for name, dictionary in (("encoder", source), ("decoder", target)):
+        rows = checkpoint["model"].get(f"{name}.embed_tokens.weight")
+        if rows is not None and rows.size(0) != len(dictionary) - len(TAGS):
+            raise ValueError(
+                f"{name}.embed_tokens.weight of {path} must have "
+                f"{len(dictionary) - len(TAGS)} rows, one for each word of the "
+                f"dictionary without tags, but has {rows.size(0)}: initialise from a "
+                "model trained with the same dict.*.txt"
+            )

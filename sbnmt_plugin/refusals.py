@@ -1,0 +1,206 @@
+"""Options of task ``sb_translation`` that would be ignored, or not do what they say.
+
+Each is refused by its name, before anything is read or trained.
+"""
+
+from typing import Any
+
+from sbnmt_plugin.config import SBTranslationConfig
+from sbnmt_plugin.search.registry import DEFAULT
+from sbnmt_plugin.steps import command_of
+
+REFUSED = {
+    "num_batch_buckets": "its padding would stand inside the streams",
+    "load_alignments": "alignment losses know one target stream",
+}
+
+
+def refuse_options(cfg: SBTranslationConfig) -> None:
+    """Refuse by name what would be ignored, or would not do what it says.
+
+    Raises:
+        ValueError: see the messages.
+    """
+    for name, reason in REFUSED.items():
+        if getattr(cfg, name):
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(f"{flag} is not supported by sb_translation: {reason}")
+    for flag, path in ("records", cfg.sb_records), ("trace", cfg.sb_trace):
+        if cfg.eval_bleu and path is not None:
+            raise ValueError(
+                f"--sb-{flag} is for decoding, not for --eval-bleu, which would "
+                "write every sentence at every validation: leave one of them out"
+            )
+    if cfg.left_pad_target:
+        raise ValueError(
+            "--left-pad-target is not supported: both streams start at position 0; "
+            "leave it out"
+        )
+    if cfg.num_shards not in (None, 1):
+        raise ValueError(
+            "--num-shards is ignored by fairseq-generate: shard with "
+            "--distributed-world-size N --distributed-rank I instead"
+        )
+    check_partners(cfg)
+    check_autocast(cfg)
+
+
+def refuse_narrow_training(cfg: SBTranslationConfig) -> None:
+    """Raise ValueError where a flag of decoding stands beside a training."""
+    for name in ("sb_bf16", "sb_int8"):
+        if getattr(cfg, name):
+            raise ValueError(
+                f"--{name.replace('_', '-')} is for decoding, not for training: leave "
+                "it out (--sb-autocast trains in bfloat16, fairseq's --fp16 or --amp "
+                "in float16 on a GPU)"
+            )
+    for name in ("sb_records", "sb_trace"):
+        if getattr(cfg, name) is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} is for decoding, not for training: leave "
+                "it out"
+            )
+
+
+def check_average(cfg: SBTranslationConfig, model: Any) -> None:
+    """Refuse fairseq's moving average of a model that it cannot be of.
+
+    It leaves out what is called a version, by which a model of ours knows its own
+    weights from a Transformer's, and multiplies counters by its decay.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    ours = any(
+        name.endswith("sb_version") or not value.is_floating_point()
+        for name, value in model.state_dict().items()
+    )
+    if cfg.sb_store_ema and ours:
+        raise ValueError(
+            f"--store-ema is not supported for a {type(model).__name__}, of which "
+            "fairseq would leave out what it is known by: leave the flag out, and "
+            f"average checkpoints ({command_of('average')})"
+        )
+
+
+def check_autocast(cfg: SBTranslationConfig) -> None:
+    """Refuse ``--sb-autocast`` where nothing, or something else, would act on it.
+
+    Raises:
+        ValueError: see the messages.
+    """
+    if not cfg.sb_autocast:
+        return
+    if cfg.sb_path is not None:
+        raise ValueError(
+            "--sb-autocast is for training, not for decoding: leave it out (--sb-bf16 "
+            "decodes in bfloat16)"
+        )
+    others = {"fp16": cfg.sb_fp16, "bf16": cfg.sb_fairseq_bf16, "amp": cfg.sb_amp}
+    for flag, given in others.items():
+        if given:
+            raise ValueError(
+                f"--sb-autocast and --{flag} each say in what numbers to train, and "
+                "cannot both be given: leave one of them out"
+            )
+
+
+def check_partners(cfg: SBTranslationConfig) -> None:
+    """Refuse values of the options by which training may change partners.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    rate = cfg.sb_partner_noise
+    if rate is not None and not 0 <= rate <= 1:
+        raise ValueError(f"--sb-partner-noise must be in [0, 1], but is {rate} instead")
+    if not 0 <= cfg.sb_same_text <= 1:
+        raise ValueError(
+            f"--sb-same-text must be in [0, 1], but is {cfg.sb_same_text} instead"
+        )
+    if cfg.sb_probe < 0:
+        raise ValueError(f"--sb-probe must be ≥ 0, but is {cfg.sb_probe} instead")
+    if cfg.sb_probe and cfg.sb_disable_validation is True:
+        raise ValueError(
+            "--sb-probe reads validation text, of which --disable-validation loads "
+            "none: leave one of the two out"
+        )
+    asked = {
+        "--sb-partner own": str(cfg.sb_partner) == "own",
+        "--sb-partner-noise": bool(rate),
+        "--sb-same-text": bool(cfg.sb_same_text),
+        "--sb-probe": bool(cfg.sb_probe),
+    }
+    for flag, given in asked.items():
+        if given and str(cfg.sb_direction) != "both":
+            raise ValueError(
+                f"{flag} needs --sb-direction both: a model of one direction has no "
+                "partner"
+            )
+        if given and cfg.sb_path is not None:
+            raise ValueError(f"{flag} is for training, not for decoding: leave it out")
+
+
+def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
+    """Refuse a model that does not fit the task's options.
+
+    Args:
+        settings: of the model.
+
+    Raises:
+        ValueError: a one-directional architecture for two streams or the other way
+            round; options for streams that read each other; a phrase table that is
+            missing.
+    """
+    wanted = str(cfg.sb_direction)
+    if getattr(model, "bidirectional", False) != (wanted == "both"):
+        both = "an sb_transformer* or abd_transformer*"
+        needed = both if wanted == "both" else "a one-directional"
+        name = getattr(settings, "arch", None) or getattr(settings, "_name", "?")
+        raise ValueError(
+            f"--sb-direction {wanted} needs {needed} --arch, but it is {name}"
+        )
+    asked = {
+        "--sb-partner own": str(cfg.sb_partner) == "own",
+        "--sb-probe": bool(cfg.sb_probe),
+    }
+    for flag, given in asked.items():
+        if given and getattr(model, "searched_by", DEFAULT) != DEFAULT:
+            raise ValueError(
+                f"{flag} needs two streams that read each other, as those of an "
+                "sb_transformer do: leave it out"
+            )
+    if getattr(model, "reads_lookup", False) and cfg.enat_table is None:
+        raise ValueError(
+            "--enat-input phrase reads what a phrase table gives, but there is none: "
+            f"add --enat-table with the file of {command_of('phrase-table')}"
+        )
+
+
+def check_parallel(
+    cfg: SBTranslationConfig, models: list[Any], training: bool = False
+) -> None:
+    """Refuse options of ENAT's that none of the models would act on.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    if cfg.enat_table is not None and not any(
+        getattr(model, "reads_lookup", False) for model in models
+    ):
+        raise ValueError(
+            "--enat-table is for an enat_transformer of --enat-input phrase, and "
+            "nothing here reads it: leave it out"
+        )
+    if cfg.nat_teacher is not None and any(
+        getattr(model, "searched_by", DEFAULT) != "parallel" for model in models
+    ):
+        raise ValueError(
+            "--nat-teacher is for an enat_transformer, whose words are written at "
+            "once: leave it out"
+        )
+    if cfg.nat_teacher is not None and training and not cfg.eval_bleu:
+        raise ValueError(
+            "--nat-teacher scores translations, and training makes none without "
+            "--eval-bleu: add it, or leave --nat-teacher out"
+        )

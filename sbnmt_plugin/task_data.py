@@ -1,0 +1,171 @@
+"""The data of task ``sb_translation``: dictionaries with tags, two target streams.
+
+What :class:`task.SBTranslationTask` is before it has a model.
+"""
+
+import functools
+import itertools
+import os
+from contextlib import nullcontext
+from typing import Any
+
+from fairseq import utils
+from fairseq.tasks.translation import TranslationTask
+from omegaconf import OmegaConf, open_dict
+
+from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
+from sbnmt_plugin.layout import R2L
+from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.training.checksums import check_sums
+from sbnmt_plugin.training.data_files import (
+    check_split,
+    load_opposite,
+    refuse_reserved,
+    warn_of_gold,
+)
+from sbnmt_plugin.training.dataset import SBLanguagePairDataset
+from sbnmt_plugin.training.partners import what_partners_hold
+from sbnmt_plugin.training.phrases import PhraseTable
+
+
+class StreamData(TranslationTask):
+    """Data of a language pair, of which each sentence has two target streams.
+
+    They are what ``fairseq-preprocess`` writes, and beside it, for every split that has
+    R2L texts, ``SPLIT.SRC-TGT.r2l.{bin,idx}``, in natural word order like all text that
+    users see.
+
+    Attributes:
+        directions: that are written: see :data:`DIRECTIONS`.
+    """
+
+    cfg: SBTranslationConfig
+
+    def __init__(self, cfg: SBTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self.directions = DIRECTIONS[str(cfg.sb_direction)]
+        with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
+            # batches of an epoch then depend on the epoch alone: resuming is exact
+            cfg.rebuild_batches = True
+            # a worker that outlives an epoch has the data set as it was forked, and
+            # would draw the same noise in all of them
+            cfg.reuse_dataloader = False
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Any:
+        """Load a dictionary and append the two tags.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: the file holds a tag, so the text does; it has been changed.
+        """
+        if not os.path.exists(filename):
+            raise FileNotFoundError(
+                f"dictionary {filename} does not exist: give the folder that "
+                f"fairseq-preprocess or {command_of('binarise')} wrote, and its "
+                "languages"
+            )
+        check_sums(filename)
+        dictionary = super().load_dictionary(filename)
+        for tag in TAGS:
+            if tag in dictionary:
+                raise ValueError(
+                    f"{filename} must not contain {tag}, which is reserved: remove it "
+                    "from the text and binarise again"
+                )
+            dictionary.add_symbol(tag)
+        return dictionary
+
+    def load_dataset(
+        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
+    ) -> None:
+        """Load a split; both streams are the target where it has no R2L texts.
+
+        Raises:
+            ValueError: files that are there only in part, or cut off.
+        """
+        languages = self.cfg.source_lang, self.cfg.target_lang
+        pairs = "-".join(languages), "-".join(languages[::-1])
+        streams = [*languages, *(["r2l"] if R2L in self.directions else [])]
+        prefix = os.path.join(self._folder(split, epoch), split)
+        parts = (f"{prefix}{k or ''}" for k in itertools.count())
+        checked = parts if combine else itertools.islice(parts, 1)
+        check_split(checked, pairs, streams, self.cfg.dataset_impl)
+        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
+        loaded = self.datasets[split]
+        opposite = None
+        if R2L in self.directions and loaded.tgt is not None:
+            opposite = load_opposite(prefix, self.cfg, loaded, self.tgt_dict)
+            both = len(self.directions) == 2
+            if opposite is None and both and split == self.cfg.train_subset:
+                warn_of_gold(f"{prefix}.{pairs[0]}.r2l.*")
+        trained = split == self.cfg.train_subset
+        self.datasets[split] = self._with_streams(loaded, opposite, trained)
+
+    def _folder(self, split: str, epoch: int) -> str:
+        """The data folder of an epoch; only training data may have several."""
+        paths = utils.split_paths(self.cfg.data)
+        place = (epoch - 1) % len(paths) if split == self.cfg.train_subset else 0
+        return str(paths[place])
+
+    def _with_streams(
+        self, pairs: Any, opposite: Any = None, trained: bool = False
+    ) -> SBLanguagePairDataset:
+        changes: tuple[Any, Any] = (None, None)
+        if trained:
+            changes = what_partners_hold(self.cfg, two_texts=opposite is not None)
+        return SBLanguagePairDataset(
+            pairs, opposite, self.starts, self.directions, self._table, *changes
+        )
+
+    @functools.cached_property
+    def _table(self) -> PhraseTable[int, int] | None:
+        if (path := self.cfg.enat_table) is None:
+            return None
+        return PhraseTable.load(path).with_ids(
+            *(self.src_dict.index, self.tgt_dict.index),
+            *(self.src_dict.unk(), self.tgt_dict.unk()),
+        )
+
+    @property
+    def _never(self) -> tuple[int, ...]:
+        """Ids that are never generated: padding and the tags."""
+        return self.tgt_dict.pad(), *(self.tgt_dict.index(tag) for tag in TAGS)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """First decoder input: the direction's tag; a teacher's is fairseq's </s>."""
+        if len(self.directions) == 1:
+            return (self.tgt_dict.eos(),)
+        return tuple(self.tgt_dict.index(TAGS[d]) for d in self.directions)
+
+    def get_batch_iterator(
+        self,
+        dataset: Any,
+        max_tokens: int | None = None,
+        max_sentences: int | None = None,
+        max_positions: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """fairseq's; a line of which not even one fits into a batch is too long."""
+        if max_tokens is not None and max_positions is not None:
+            source, target = max_positions
+            max_positions = source, min(target, max_tokens // len(self.directions))
+        return super().get_batch_iterator(
+            dataset, max_tokens, max_sentences, max_positions, *args, **kwargs
+        )
+
+    def build_dataset_for_inference(
+        self, src_tokens: Any, src_lengths: Any, constraints: Any = None
+    ) -> Any:
+        """fairseq's; refuses text that contains a reserved symbol."""
+        refuse_reserved(self.src_dict, src_tokens)
+        return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
+
+    def can_reuse_epoch_itr(self, dataset: Any) -> bool:
+        """Whether a dataset's batches are kept, as a split's, which comes again;
+        fairseq-interactive would keep every line that it has read."""
+        ours = any(dataset is split for split in self.datasets.values())
+        return ours and super().can_reuse_epoch_itr(dataset)

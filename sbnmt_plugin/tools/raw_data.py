@@ -1,0 +1,176 @@
+"""The folder of raw files of a corpus: fetched, checked, unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+import tarfile
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from sbnmt_plugin.tools.text import read_lines, write_lines
+from sbnmt_plugin.tools.unfinished import new_file
+
+CHECKSUMS = "SHA256SUMS"
+Row = tuple[str, ...]  # a sentence and its translations
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A .tgz that is public.
+
+    Attributes:
+        name: of the file in the folder of raw data.
+        url: where it is published.
+    """
+
+    name: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A line-aligned text and its translations.
+
+    Attributes:
+        source: its path in the folder of raw data: plain, .gz or .sgm.
+        targets: of its translations, the first one being the reference for
+            validation; a training set has one.
+        archive: that holds these files under these paths.
+        remedy: how to get the files, where no archive is public.
+        name: of a test set.
+    """
+
+    source: str
+    targets: tuple[str, ...]
+    archive: Archive | None = None
+    remedy: str = ""
+    name: str = ""
+
+    @property
+    def paths(self) -> Row:
+        return (self.source, *self.targets)
+
+
+def sha256(path: Path) -> str:
+    """Checksum of a file of any size."""
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()
+
+
+class Raw:
+    """The folder of raw data.
+
+    Args:
+        folder: given by the user.
+        checksums: file of lines "SHA-256<blank><blank>name"; a first download adds
+            to it, later files must agree with it.
+        download: whether archives that are missing may be fetched.
+        mirror: URL of a folder to fetch them from, instead of where they are public.
+    """
+
+    def __init__(
+        self, folder: Path, checksums: Path, download: bool = False, mirror: str = ""
+    ) -> None:
+        self.folder = folder
+        self.checksums = checksums
+        self.download = download
+        self.mirror = mirror
+        self.known: dict[str, str] = {}
+        if checksums.is_file():
+            lines = [line.split() for line in read_lines(checksums)]
+            self.known = {name: value for value, name in lines}
+
+    def find(self, part: Part) -> list[Path]:
+        """The files of a part, unpacked if need be.
+
+        Raises:
+            FileNotFoundError: one is missing, with the remedy.
+        """
+        missing = tuple(name for name in part.paths if self.existing(name) is None)
+        if missing and part.archive is not None:
+            self.unpack(part.archive, missing)
+        found = []
+        for name in part.paths:
+            path = self.existing(name)
+            if path is None:
+                archive = part.archive
+                where = f" ({archive.name} has no such file)" if archive else ""
+                remedy = part.remedy or "put it there, plain or as .gz"
+                raise FileNotFoundError(
+                    f"{self.folder / name} does not exist{where}: {remedy}"
+                )
+            found.append(path)
+        return found
+
+    def existing(self, name: str) -> Path | None:
+        """A file as named, or with .gz added."""
+        for path in (self.folder / name, self.folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+        return None
+
+    def unpack(self, archive: Archive, names: Row) -> None:
+        """Unpack some files of an archive, which is checked first."""
+        path = self.folder / archive.name
+        if not path.is_file():
+            self.fetch(archive)
+        self.check(path)
+        wanted = set(names)
+        with tarfile.open(path, "r:*") as tar:
+            for member in tar:
+                name = member.name.removeprefix("./")
+                if name in wanted and member.isfile():
+                    content = tar.extractfile(member)
+                    assert content is not None
+                    with new_file(self.folder / name, "wb") as file:
+                        shutil.copyfileobj(content, file)
+                    wanted.remove(name)
+                if not wanted:
+                    break
+
+    def fetch(self, archive: Archive) -> None:
+        """Download an archive; the first one sets the checksum."""
+        path, url = self.folder / archive.name, archive.url
+        if not self.download:
+            raise FileNotFoundError(
+                f"{path} does not exist: put {url} there under this name, or let "
+                "--download fetch it"
+            )
+        if self.mirror:
+            url = f"{self.mirror.rstrip('/')}/{archive.name}"
+        print(f"downloading {url}", file=sys.stderr)
+        try:
+            with urllib.request.urlopen(url) as response, new_file(path, "wb") as file:
+                shutil.copyfileobj(response, file)
+                size = response.headers.get("Content-Length")
+                if size is not None and file.tell() != int(size):
+                    raise OSError(f"{file.tell()} of {size} bytes came")
+        except OSError as error:
+            raise ValueError(
+                f"{url} cannot be fetched ({error}): try again, or put the file at "
+                f"{path}"
+            ) from error
+        if archive.name not in self.known:
+            self.known[archive.name] = sha256(path)
+            lines = [f"{value}  {name}" for name, value in sorted(self.known.items())]
+            write_lines(self.checksums, lines)
+
+    def check(self, path: Path) -> None:
+        """Compare an archive with its known checksum.
+
+        Raises:
+            ValueError: they differ.
+        """
+        known = self.known.get(path.name)
+        if known is not None and (found := sha256(path)) != known:
+            raise ValueError(
+                f"{path} must have the SHA-256 {known}, says {self.checksums}, but has "
+                f"{found}: fetch it anew, or remove its line if the publisher has "
+                "replaced the file"
+            )
