@@ -1,6 +1,7 @@
 """The recipes: prepare.py on data laid out as the real files are, and the settings."""
 
 import functools
+import gzip
 import hashlib
 import http.server
 import importlib.util
@@ -350,6 +351,30 @@ def test_nothing_is_fetched_unasked(mirror, tmp_path):
         pytest.raises(FileNotFoundError, match="let --download fetch it"),
     ):
         prepare("wmt14_en_de", *words, "--mirror", mirror[1])
+
+
+@pytest.mark.parametrize("kept", [0.5, 0])
+def test_a_damaged_archive_is_named_and_leaves_no_half_of_a_file(tmp_path, kept):
+    raw = corpora.lay_out_wmt14(tmp_path / "raw")
+    archive = raw / "dev.tgz"
+    corpora.pack(archive, corpora.pair("dev/newstest2013", "de en", 2000, 1))
+    content = archive.read_bytes()
+    archive.write_bytes(content[: int(len(content) * kept)] or b"no archive")
+    with pytest.raises(ValueError, match=r"dev\.tgz must be a whole file, but"):
+        prepare("wmt14_en_de", "--data", raw, "--output", tmp_path)
+    assert not (raw / "dev" / "newstest2013.en").exists()
+    archive.write_bytes(content)
+    prepare("wmt14_en_de", "--data", raw, "--output", tmp_path)
+
+
+def test_a_text_whose_gz_is_cut_off_is_named(tmp_path):
+    path = tmp_path / "text.zh.gz"
+    content = gzip.compress(b"".join(b"line %d\n" % i for i in range(2000)))
+    path.write_bytes(content)
+    assert sum(1 for _ in raw_text.lines_of(path)) == 2000
+    path.write_bytes(content[:-20])
+    with pytest.raises(ValueError, match=r"text\.zh\.gz must be a whole file"):
+        list(raw_text.lines_of(path))
 
 
 def test_every_archive_has_an_address_of_its_own():

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import lzma
 import shutil
 import sys
 import tarfile
 import urllib.request
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +20,22 @@ from sbnmt_plugin.tools.unfinished import new_file
 
 CHECKSUMS = "SHA256SUMS"
 Row = tuple[str, ...]  # a sentence and its translations
+
+
+# what reading a packed file raises where it is cut off or damaged
+DAMAGES = (tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
+
+
+@contextmanager
+def damage_is_named(path: Path) -> Iterator[None]:
+    """Raise ValueError with the file's name where what is read there is damaged."""
+    try:
+        yield
+    except DAMAGES as error:
+        raise ValueError(
+            f"{path} must be a whole file, but is cut off or "
+            f"damaged ({error}): fetch it anew"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -116,13 +137,17 @@ class Raw:
         return None
 
     def unpack(self, archive: Archive, names: Row) -> None:
-        """Unpack some files of an archive, which is checked first."""
+        """Unpack some files of an archive, which is checked first.
+
+        Raises:
+            ValueError: it is damaged; files that were whole before the damage stay.
+        """
         path = self.folder / archive.name
         if not path.is_file():
             self.fetch(archive)
         self.check(path)
         wanted = set(names)
-        with tarfile.open(path, "r:*") as tar:
+        with damage_is_named(path), tarfile.open(path, "r:*") as tar:
             for member in tar:
                 name = member.name.removeprefix("./")
                 if name in wanted and member.isfile():

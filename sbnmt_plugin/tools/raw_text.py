@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
-from sbnmt_plugin.tools.raw_data import Row
+from sbnmt_plugin.tools.raw_data import Row, damage_is_named
 from sbnmt_plugin.tools.text import decoded
 from sbnmt_plugin.tools.tied import tie
 from sbnmt_plugin.tools.tokens import tokeniser
@@ -29,9 +29,10 @@ def lines_of(path: Path) -> Iterator[str]:
     White space, line separators of other systems among it, becomes single blanks.
 
     Raises:
-        ValueError: the file is not UTF-8.
+        ValueError: the file is not UTF-8, or its .gz is damaged.
     """
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+    packed = path.suffix == ".gz"
+    with damage_is_named(path), gzip.open(path) if packed else path.open("rb") as file:
         for _, text in decoded(path, file):
             if path.name.removesuffix(".gz").endswith((".sgm", ".sgml")):
                 segment = re.search(r"<seg\b[^>]*>(.*)</seg>", text, re.IGNORECASE)
