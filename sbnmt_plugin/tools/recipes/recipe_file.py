@@ -52,6 +52,17 @@ TRAINING_SETS = (
     *(MULTILINGUAL, KD),
 )
 DIRECTIONS = ("l2r", "r2l")
+# of numbers, the least that is allowed
+LEAST = {"average": 0, "jobs": 1}
+WORD = (str, int, float)  # of a command line
+TYPES: dict[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "keys and values",
+}
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 
 
@@ -133,6 +144,7 @@ def checked(path: Path, small: bool) -> dict[str, Any]:
     if small:
         if overlay is None:
             raise ValueError(f"--small: {path} has no small setting")
+        check_type(overlay, dict, f"{path}: small")
         for key, value in overlay.items():
             merge = isinstance(value, dict) and isinstance(recipe.get(key), dict)
             recipe[key] = {**recipe[key], **value} if merge else value
@@ -144,61 +156,125 @@ def checked(path: Path, small: bool) -> dict[str, Any]:
     for key, (kind, default) in KEYS.items():
         if default is ... and key not in recipe:
             raise ValueError(f"{path} must have the key {key}, but has not")
-        value = recipe.setdefault(key, default)
-        if not isinstance(value, kind):
-            raise ValueError(f"{path}: {key} must be a {kind}, but is {value!r}")
+        check_type(recipe.setdefault(key, default), kind, f"{path}: {key}")
     check(recipe, path)
     return dict(recipe)
 
 
-def check(recipe: dict[str, Any], path: Path) -> None:
-    """Refuse values with which a later step would fail or do something else."""
+def check_type(value: Any, kind: Any, where: str) -> None:
+    """Raise ValueError where a value is of another type; true is no number."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if type(value) not in kinds:
+        wanted = " or ".join(TYPES[k] for k in kinds)
+        raise ValueError(f"{where} must be {wanted}, but is {value!r}")
+
+
+def check_options(options: Any, where: str, others: tuple[str, ...] = ()) -> None:
+    """Refuse what cannot be options of fairseq-train.
+
+    Args:
+        options: flag -> value; without one it is a switch, with false it is left out.
+        where: they stand, for the messages.
+        others: keys that are no flags.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    check_type(options, dict, where)
+    for flag, value in options.items():
+        if flag in others:
+            continue
+        if not str(flag).startswith("--"):
+            raise ValueError(f"{where}: {flag} must be a flag, with its two hyphens")
+        if value is True:
+            raise ValueError(
+                f"{where}: {flag} must have no value, as a switch, or a text or "
+                "number, but is true: write nothing behind the colon"
+            )
+        if value is not None and value is not False:
+            check_type(value, WORD, f"{where}: {flag}")
+
+
+def check_stages(recipe: dict[str, Any], where: str) -> None:
+    """Refuse stages that cannot be trained one after the other."""
     for row, stages in recipe["stages"].items():
+        place = f"{where}.{row}"
         whole = isinstance(stages, list) and all(isinstance(s, dict) for s in stages)
         if not stages or not whole:
             raise ValueError(
-                f"{path}: stages.{row} must be a list of options, one for each stage, "
+                f"{place} must be a list of options, one for each stage, "
                 f"but is {stages!r}"
             )
-        kinds = [stage.get("data", TRAINING_SETS[0]) for stage in stages]
-        for kind in kinds:
+        for stage in stages:
+            check_options(stage, place, ("data", "continue"))
+            check_type(stage.get("continue", False), bool, f"{place}: continue")
+            kind = stage.get("data", TRAINING_SETS[0])
             if kind not in TRAINING_SETS:
                 raise ValueError(
-                    f"{path}: stages.{row}: data must be one of "
-                    f"{', '.join(TRAINING_SETS)}, but is {kind!r}"
+                    f"{place}: data must be one of {', '.join(TRAINING_SETS)}, but is "
+                    f"{kind!r}"
                 )
         if stages[0].get("continue"):
-            raise ValueError(
-                f"{path}: stages.{row}: the first stage has nothing to continue"
-            )
+            raise ValueError(f"{place}: the first stage has nothing to continue")
         if any(stage.get("continue") for stage in stages) and not recipe["average"]:
             raise ValueError(
-                f"{path}: stages.{row}: a stage that continues needs average ≥ 1, "
-                "since the best checkpoint may be one of the stage before"
+                f"{place}: a stage that continues needs average ≥ 1, since the best "
+                "checkpoint may be one of the stage before"
             )
+
+
+def check_score(score: dict[str, Any], where: str) -> None:
+    """Refuse ways of scoring that are none."""
+    for key, default in SCORE.items():
+        check_type(score[key], type(default), f"{where}.{key}")
+    if score["references"] < 1:
+        raise ValueError(
+            f"{where}.references must be ≥ 1, but is {score['references']}"
+        )
+    if score["phonemes"] and score["lowercase"]:
+        raise ValueError(
+            f"{where}.lowercase must be false with score.phonemes, whose error rates "
+            "compare phonemes as they are: write the text in lower case instead"
+        )
+
+
+def check(recipe: dict[str, Any], path: Path) -> None:
+    """Refuse values with which a later step would fail or do something else."""
+    recipe["score"] = {**SCORE, **recipe["score"]}
+    for key, known in (("score", SCORE), ("systems", SYSTEMS), ("stages", SYSTEMS)):
+        unknown = sorted(set(map(str, recipe[key])) - set(known))
+        if unknown:
+            raise ValueError(f"{path}: {key} has unknown keys {', '.join(unknown)}")
+    for key in ("model", "train", "teacher_train", "sb_train"):
+        check_options(recipe[key], f"{path}: {key}")
+    for row, options in recipe["systems"].items():
+        check_options(options, f"{path}: systems.{row}")
+    for key, (kind, _) in KEYS.items():
+        values = recipe[key] if kind is list else ()
+        for value in values:
+            wanted = str if key == "rows" else WORD
+            check_type(value, wanted, f"{path}: each of {key}")
+    for name, value in recipe["environment"].items():
+        check_type(value, WORD, f"{path}: environment.{name}")
+    check_stages(recipe, f"{path}: stages")
+    check_score(recipe["score"], f"{path}: score")
+    for key, least in LEAST.items():
+        if recipe[key] < least:
+            raise ValueError(f"{path}: {key} must be ≥ {least}, but is {recipe[key]}")
     if not recipe["rescore"] > 0:
         raise ValueError(f"{path}: rescore must be > 0, but is {recipe['rescore']}")
-    kind = recipe["bpe"].get("kind")
+    kind, merges = recipe["bpe"].get("kind"), recipe["bpe"].get("merges")
     if kind not in ("joint", "separate", "none"):
         raise ValueError(
             f"{path}: bpe.kind must be joint, separate or none, but is {kind!r}"
         )
-    if kind != "none" and not isinstance(recipe["bpe"].get("merges"), int):
+    if kind != "none" and (type(merges) is not int or merges < 1):
         raise ValueError(
-            f"{path}: bpe.merges must be a number, unless bpe.kind is none"
+            f"{path}: bpe.merges must be a whole number ≥ 1, unless bpe.kind is none, "
+            f"but is {merges!r}"
         )
     if recipe["teachers"] not in TEACHERS:
         raise ValueError(
             f"{path}: teachers must be two or one, but is {recipe['teachers']!r}"
-        )
-    recipe["score"] = {**SCORE, **recipe["score"]}
-    for key, known in (("score", SCORE), ("systems", SYSTEMS), ("stages", SYSTEMS)):
-        unknown = sorted(set(recipe[key]) - set(known))
-        if unknown:
-            raise ValueError(f"{path}: {key} has unknown keys {', '.join(unknown)}")
-    if recipe["score"]["phonemes"] and recipe["score"]["lowercase"]:
-        raise ValueError(
-            f"{path}: score.lowercase must be false with score.phonemes, whose error "
-            "rates compare phonemes as they are: write the text in lower case instead"
         )
     rows(recipe["rows"])
