@@ -66,21 +66,22 @@ def check_average(cfg: SBTranslationConfig, model: Any) -> None:
     """Refuse fairseq's moving average of a model that it cannot be of.
 
     It leaves out what is called a version, by which a model of ours knows its own
-    weights from a Transformer's, and multiplies counters by its decay.
+    weights from a Transformer's, and takes whole numbers for weights.
 
     Raises:
         ValueError: with the flag.
     """
-    ours = any(
-        name.endswith("sb_version") or not value.is_floating_point()
-        for name, value in model.state_dict().items()
-    )
-    if cfg.sb_store_ema and ours:
-        raise ValueError(
-            f"--store-ema is not supported for a {type(model).__name__}, of which "
-            "fairseq would leave out what it is known by: leave the flag out, and "
-            f"average checkpoints ({command_of('average')})"
-        )
+    if not cfg.sb_store_ema:
+        return
+    for name, value in model.state_dict().items():
+        version = name.endswith("sb_version")
+        if version or not value.is_floating_point():
+            does = "leave out" if version else "multiply by its decay"
+            raise ValueError(
+                f"--store-ema is not supported for a {type(model).__name__}, of which "
+                f"fairseq would {does} {name}: leave the flag out, and average "
+                f"checkpoints ({command_of('average')})"
+            )
 
 
 def check_autocast(cfg: SBTranslationConfig) -> None:
