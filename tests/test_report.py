@@ -12,7 +12,7 @@ from test_scripts import call, put
 
 from sbnmt_plugin.tools import significance
 from sbnmt_plugin.tools.commands import report
-from sbnmt_plugin.tools.recipes.settings import load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
@@ -195,6 +195,14 @@ def test_the_numbers_are_those_worked_out_by_hand(check, function, broken):
 def test_the_checks_by_hand_can_fail(check, function, broken):
     with pytest.raises(AssertionError):
         check(broken)
+
+
+def test_what_is_no_number_is_not_drawn():
+    line = "| train_inner | epoch 001:    4 / 7 loss=2, gnorm={}, num_updates=4"
+    for value, drawn in ("0.5", ([4], [0.5])), ("inf", ([], [])), ("nan", ([], [])):
+        log = logs.read_train_log([line.format(value)])
+        assert log.series("train_inner", "gnorm") == drawn
+        assert log.series("train_inner", "loss") == ([4], [2])
 
 
 def test_shares_and_agreement_are_counted():

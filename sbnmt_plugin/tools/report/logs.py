@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -50,13 +51,15 @@ class TrainLog:
 
 
 def numbers(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
-    """The pairs whose value is a number."""
+    """The pairs whose value is a number, and one that can be drawn."""
     found = {}
     for name, value in pairs:
         try:
-            found[name.strip()] = float(value)
+            number = float(value)
         except ValueError:
             continue
+        if math.isfinite(number):  # a gradient that overflows in float16 has inf
+            found[name.strip()] = number
     return found
 
 
