@@ -419,6 +419,34 @@ def test_rows_that_share_a_model_wait_for_it(tmp_path):
     assert begun == ["train/sb", "average/sb"]
 
 
+def test_a_row_starts_from_the_model_of_its_own_seed(tmp_path):
+    """A teacher is of the first; what the model before has cost, the row has too."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.training_data = lambda kind: tmp_path
+    steps = []
+    recipe.bench.run = steps.append
+    for name in ("sb-late@2", "sb-late-lambda0@2", "sb-finetuned@2"):
+        recipe.model(name)
+    starts = {
+        step.name: str(step.words[step.words.index("--finetune-from-model") + 1])
+        for step in steps
+        if "--finetune-from-model" in step.words
+    }
+    own, teacher = (
+        tmp_path / "work" / x for x in ("sb-noise-lambda0@2", "teacher-l2r")
+    )
+    assert starts == {
+        "train/sb-late@2": str(own / "model.pt"),
+        "train/sb-late-lambda0@2": str(own / "model.pt"),
+        "train/sb-finetuned@2": str(teacher / "model.pt"),
+    }
+    settings = load_recipe(tmp_path / "recipe", small=False)
+    teachers = ["train-teacher-l2r", "train-teacher-r2l", "pseudo-l2r", "pseudo-r2l"]
+    found = results.needs(settings, "sb-late+rescored@2")
+    assert found == [*teachers, "train-sb-noise-lambda0@2"]
+    assert results.needs(settings, "sb-finetuned@2") == teachers
+
+
 def test_triples_without_their_last_file_are_not_whole(tmp_path):
     recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
     recipe.bpe, recipe.pseudo = lambda: tmp_path, lambda direction: tmp_path

@@ -30,7 +30,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
     trainings,
 )
-from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS, TEACHER
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
 from sbnmt_plugin.tools.recipes.work_folder import check_trained
 from sbnmt_plugin.tools.text import as_written
@@ -49,9 +49,12 @@ def needs(settings: dict[str, Any], name: str) -> list[str]:
     teachers = {d: "both" if one else d for d in ("l2r", "r2l")}
     pseudo = needs_pseudo(settings, [base])
     used = {teachers[direction] for direction in pseudo}
-    if system.starts_from:
-        used.add(teachers[system.starts_from.removeprefix("teacher-")])
     partner = []
+    if system.starts_from.startswith(TEACHER):
+        used.add(teachers[system.starts_from.removeprefix(TEACHER)])
+    elif system.starts_from:
+        start = with_seed(system.starts_from, seed)
+        partner = [*needs(settings, start), f"train-{start}"]
     if system.decodes:
         partner = [*needs(settings, system.decodes), f"train-{system.decodes}"]
     trained = [f"train-teacher-{d}" for d in sorted(used)]

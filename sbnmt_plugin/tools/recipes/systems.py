@@ -8,6 +8,7 @@ from typing import Any
 Options = dict[str, Any]
 
 BOTH, L2R, R2L = "both", "l2r", "r2l"
+TEACHER = "teacher-"  # and a direction
 # BLEU in the paper, by its data sets; Zh-En is the mean of MT03 to MT06 (tables 3-5)
 PAPER_SETS = ("Zh-En", "En-De", "Ru-En")
 PAPER_BLEU: dict[str, tuple[float | None, ...]] = {
@@ -39,7 +40,8 @@ class System:
         family: what stands before the recipe's ``teacher_arch``; none: its
             ``teacher_arch``, or for both directions ``sb_arch``.
         options: of fairseq-train, over those of the recipe.
-        starts_from: the row whose weights initialise this one.
+        starts_from: the row whose weights initialise this one: a teacher, of the first
+            seed, or any other, of this row's.
         stages: training sets one after the other, the last being ``data``, where a
             recipe does not say otherwise; none: ``data`` alone.
         continues: whether a later stage goes on with optimiser and schedule; the
@@ -217,6 +219,22 @@ READING = {
         "three",
         BOTH,
         options={**NO_INTERACTION, **NOISE},
+    ),
+    # those that write well alone before they learn to read
+    "sb-late": System(
+        "SB-NMT, λ = {lambda}, from λ = 0, three triples, noise, future shifted, half "
+        "of the partners dropped",
+        "three",
+        BOTH,
+        options={**READS, **NOISE, **SHIFT, **DROPPED},
+        starts_from="sb-noise-lambda0",
+    ),
+    "sb-late-lambda0": System(
+        "SB-NMT, λ = 0, from itself, three triples, noise",
+        "three",
+        BOTH,
+        options={**NO_INTERACTION, **NOISE},
+        starts_from="sb-noise-lambda0",
     ),
     "sb-noise-gold": System(
         "SB-NMT, λ = {lambda}, gold, noise", "gold", BOTH, options={**READS, **NOISE}

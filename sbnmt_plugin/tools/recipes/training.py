@@ -10,7 +10,12 @@ from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
 from sbnmt_plugin.tools.recipes.recipe_file import DIRECTIONS
-from sbnmt_plugin.tools.recipes.row_names import describe, reads_table, split_name
+from sbnmt_plugin.tools.recipes.row_names import (
+    describe,
+    reads_table,
+    split_name,
+    with_seed,
+)
 from sbnmt_plugin.tools.recipes.settings import (
     PSEUDO,
     Stage,
@@ -20,7 +25,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, words_of
-from sbnmt_plugin.tools.recipes.systems import MULTILINGUAL, SYSTEMS
+from sbnmt_plugin.tools.recipes.systems import MULTILINGUAL, SYSTEMS, TEACHER
 from sbnmt_plugin.tools.recipes.work_folder import books
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
@@ -159,8 +164,7 @@ class Training(Corpus):
         stages = training_stages(self.settings, name)
         before: list[Any] = []
         if system.starts_from:
-            teacher, _ = self.teacher(system.starts_from.removeprefix("teacher-"))
-            before = ["--finetune-from-model", teacher]
+            before = ["--finetune-from-model", self.start(name)]
         for place, (stage, kept) in enumerate(zip(stages, books(stages))):
             own = self.work / stage.name
             if self.bench.begin(own, kept):
@@ -175,6 +179,15 @@ class Training(Corpus):
                 flag = "--continue-once" if going_on else "--finetune-from-model"
                 before = [flag, own / "checkpoint_last.pt"]
         return folder / "model.pt"
+
+    def start(self, name: str) -> Path:
+        """Checkpoint of the model from whose weights a row starts."""
+        base, seed = split_name(name)
+        row = SYSTEMS[base].starts_from
+        teacher = row.removeprefix(TEACHER)
+        if teacher != row:
+            return self.teacher(teacher)[0]
+        return self.model(with_seed(row, seed))
 
     def train(self, stage: Stage, *words: Any) -> None:
         """fairseq-train, by torchrun if several processes are wanted."""
