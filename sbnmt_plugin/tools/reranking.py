@@ -22,9 +22,10 @@ class Reranker(Translator):
     """
 
     def __init__(self, arguments: list[str], l2r: str, r2l: str) -> None:
-        super().__init__([*arguments, "--path", l2r, "--sb-direction", "l2r"])
+        super().__init__([*arguments, "--path", l2r, "--sb-direction", "l2r"], True)
         refuse_at_once(self.models[0], f"L2R {l2r}")
-        self.r2l = Translator([*arguments, "--path", r2l, "--sb-direction", "r2l"])
+        arguments = [*arguments, "--path", r2l, "--sb-direction", "r2l"]
+        self.r2l = Translator(arguments, whole_beam=True)
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
         """Every sentence's best candidate; ``score`` is the sum of log-probabilities.

@@ -21,9 +21,11 @@ class Translator:
 
     Args:
         arguments: fairseq-generate's command line.
+        whole_beam: whether as many hypotheses are wanted as --beam has; otherwise the
+            search is done as soon as the best one is sure.
     """
 
-    def __init__(self, arguments: list[str]) -> None:
+    def __init__(self, arguments: list[str], whole_beam: bool = False) -> None:
         register()
         for flag, value in ("--user-dir", str(PLUGIN)), ("--task", "sb_translation"):
             if not gives(arguments, flag):
@@ -33,6 +35,8 @@ class Translator:
             options.parse_args_and_arch(parser, arguments)
         )
         refuse_ignored(cfg)
+        if whole_beam:
+            cfg.generation.nbest = cfg.generation.beam
         utils.import_user_module(cfg.common)
         self.cfg = cfg
         self.max_tokens = cfg.dataset.max_tokens or MAX_TOKENS
@@ -65,11 +69,12 @@ class Translator:
             lines, lambda line: line
         )
         dataset = self.task.build_dataset_for_inference(tokens, lengths)
-        limit = self.max_positions[0]
+        limit = min(self.max_positions[0], self.max_tokens)
+        reason = f"at most {limit} are allowed"
+        if self.max_tokens < self.max_positions[0]:
+            reason += ", as many as --max-tokens says"
         skipped = {
-            i: f"{int(n)} tokens, at most {limit} are allowed"
-            for i, n in enumerate(lengths)
-            if n > limit
+            i: f"{int(n)} tokens, {reason}" for i, n in enumerate(lengths) if n > limit
         }
         found: dict[int, Any] = {}
         if len(skipped) == len(lines):
