@@ -152,7 +152,8 @@ class StreamData(TranslationTask):
         """fairseq's; a line of which not even one fits into a batch is too long."""
         if max_tokens is not None and max_positions is not None:
             source, target = max_positions
-            max_positions = source, min(target, max_tokens // len(self.directions))
+            share = max_tokens // len(self.directions)
+            max_positions = min(source, max_tokens), min(target, share)
         return super().get_batch_iterator(
             dataset, max_tokens, max_sentences, max_positions, *args, **kwargs
         )

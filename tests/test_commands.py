@@ -309,6 +309,11 @@ def test_generation_options_are_honoured(data, trained, options):
         (["--sb-records="], "--sb-records  must be a new file, but has no name"),
         (["--nbest", 5, "--beam", 4], "--nbest must be in 1 … 4"),
         (["--nbest", 0], "--nbest must be in 1 … 4"),
+        (["--nbest", 3, "--beam", 3], "--nbest must be in 1 … 2"),
+        (["--min-len", -5, "--max-len-b", -2], "--min-len must be ≥ 0, but is -5"),
+        (["--max-len-a=-1e19"], "--min-len must be ≤ .* allow -1023"),
+        (["--no-early-stop"], "--no-early-stop is not supported"),
+        (["--beam-mt", 2], "--beam-mt is not supported"),
         (
             ["--no-repeat-ngram-size", 1, "--min-len", 150],
             "no hypothesis of a sentence can end: no token is left that --no-repeat",
@@ -319,6 +324,20 @@ def test_generation_options_are_honoured(data, trained, options):
 def test_what_the_search_cannot_do_is_refused_by_name(data, trained, options, message):
     with pytest.raises(ValueError, match=message):
         run_generate(data, trained, *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--replace-unk", "words"], "--replace-unk is not supported"),
+        (["--prefix-size", 2], "--prefix-size takes prefixes from the target texts"),
+        (["--max-tokens", 3], "Size of sample #0 is invalid"),
+    ],
+    ids=str,
+)
+def test_what_a_typed_sentence_cannot_have_is_refused(data, trained, options, message):
+    with pytest.raises(Exception, match=message):
+        run_interactive(data, trained, "w1 w2 w3 w4\n", *options)
 
 
 def test_a_language_model_is_refused(data, trained):

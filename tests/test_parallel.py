@@ -77,7 +77,8 @@ def slow_search(model, asked, b):
             scores, _ = teacher(words[None], torch.tensor([len(words)]), start)
             rows = (scores[0] / asked.temperature).log_softmax(-1)
             total = sum(float(row[v]) for row, v in zip(rows, tokens))
-            total -= asked.unkpen * tokens.count(UNK)
+            if count := tokens.count(UNK):  # inf times 0 is no number
+                total -= asked.unkpen * count
         penalty = asked.penalty.score(
             torch.tensor(total, dtype=torch.float64),
             asked.penalty.worth(torch.tensor(length)),
@@ -97,6 +98,7 @@ ASKED = {
     "teacher": {"beam": 9, "teacher": True},
     "warm": {"beam": 9, "teacher": True, "temperature": 2.5},
     "unknown": {"beam": 9, "teacher": True, "unkpen": -9.0},  # words, and many
+    "known": {"beam": 9, "teacher": True, "unkpen": math.inf},
     "short": {"max_len_a": 0.5, "max_len_b": 1, "penalty": Gnmt(0.6)},
     "long": {"min_len": 6, "temperature": 1.7, "unkpen": 3.0},
 }

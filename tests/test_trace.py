@@ -192,10 +192,11 @@ def test_another_familys_decoder_has_no_trace():
 # ------------------------------------------------------------------ the option
 
 
-def test_fairseq_generate_writes_the_trace(data, trained, tmp_path):
+@pytest.mark.parametrize("others", [(), ("--sb-rescore", 1)], ids=str)
+def test_fairseq_generate_writes_the_trace(data, trained, tmp_path, others):
     path, records = tmp_path / "t.jsonl", tmp_path / "r.jsonl"
     words = ["--sb-trace", path, "--sb-records", records, "--batch-size", 4]
-    output = run_generate(data, trained, *words)
+    output = run_generate(data, trained, *words, *others)
     found = {t["id"]: t for t in map(json.loads, path.read_text().splitlines())}
     won = {r["id"]: r for r in map(json.loads, records.read_text().splitlines())}
     answers = lines(output, "H")

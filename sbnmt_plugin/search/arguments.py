@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 Choice = TypeVar("Choice")
 
 ANSWERS = ("best", *NAMES)
+ALIGNMENTS = ("hard", "soft")
 LARGEST_ALPHA = 20
 SEARCH_OPTIONS = (
     "sb_pairing",
@@ -49,6 +50,12 @@ UNSUPPORTED = [
     "retain_dropout",
     "retain_dropout_modules",
     "decoding_format",
+    "replace_unk",
+    "no_early_stop",
+    "beam_mt",
+    "lenpen_mt",
+    "max_len_a_mt",
+    "max_len_b_mt",
     "eos_token",
 ]
 
@@ -90,14 +97,14 @@ def search_options(
             f"--beam must be ≥ {sharing}, one hypothesis per direction, but is "
             f"{beam} instead"
         )
+    if beam % sharing:
+        logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
+        beam -= 1
     nbest = getattr(args, "nbest", beam)
     if not 1 <= nbest <= beam:
         raise ValueError(
             f"--nbest must be in 1 … {beam}, the hypotheses of --beam, but is {nbest}"
         )
-    if beam % sharing:
-        logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
-        beam -= 1
     unnormalized = getattr(args, "unnormalized", False)
     alpha = 0.0 if unnormalized else float(getattr(args, "lenpen", 1))
     options = SearchOptions(
@@ -151,12 +158,16 @@ def chosen(flag: str, name: str, known: Mapping[str, Choice]) -> Choice:
 
 
 def check_types(args: Any) -> None:
-    """Refuse what is no number where fairseq's option is one.
+    """Refuse what is no number, or no truth value, where fairseq's option is one.
 
     Raises:
         ValueError: with the first such option.
     """
-    kinds = {int: (Integral, "a whole number"), float: (Real, "a number")}
+    kinds = {
+        int: (Integral, "a whole number"),
+        float: (Real, "a number"),
+        bool: (bool, "True or False"),
+    }
     for name, option in GenerationConfig.__dataclass_fields__.items():
         allowed, words = kinds.get(option.type, (object, ""))
         value = getattr(args, name, option.default)
@@ -200,6 +211,7 @@ def check_options(
     choices = {
         "--sb-stop": (options.stop, STOPS),
         "--sb-answer": (options.answer, ANSWERS),
+        "--print-alignment": (options.print_alignment or ALIGNMENTS[0], ALIGNMENTS),
     }
     for flag, (value, allowed) in choices.items():
         chosen(flag, value, {name: name for name in allowed})
@@ -224,6 +236,8 @@ def check_options(
             f"--no-repeat-ngram-size must be ≥ 0, but is "
             f"{options.no_repeat_ngram_size} instead"
         )
+    if options.min_len < 0:
+        raise ValueError(f"--min-len must be ≥ 0, but is {options.min_len} instead")
     if not math.isfinite(options.max_len_a):
         raise ValueError(
             f"--max-len-a must be finite, but is {options.max_len_a} instead"

@@ -26,8 +26,8 @@ def longest_outputs(
     # fairseq's LSTM says 1e5
     longest = int(min(model.max_decoder_positions() for model in models)) - 1
     lengths = source.ne(symbols.pad).sum(1).to(torch.float64)
-    found = (options.max_len_a * lengths + options.max_len_b).long()
-    found = found.clamp(max=longest)
+    found = options.max_len_a * lengths + options.max_len_b
+    found = found.clamp(-longest, longest).long()  # int64 has no 1e19
     if len(source) and (least := int(found.min())) < options.min_len:
         raise ValueError(
             f"--min-len must be ≤ the longest output allowed, but is "

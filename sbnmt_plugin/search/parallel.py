@@ -120,7 +120,8 @@ class ParallelGenerator:
         tokens, gained = self.write(reading.select(rows), lengths.flatten())
         if self.options.teacher is not None:
             gained = self.options.teacher(net_input, tokens, self.options.temperature)
-            gained = gained - self.options.unkpen * tokens.eq(self.symbols.unk)
+            unknown = tokens.eq(self.symbols.unk)  # inf times 0 is no number
+            gained = gained.where(~unknown, gained - self.options.unkpen)
         answers = self.answers(tokens, gained, lengths, new)
         if self.recorder is not None:
             name = NAMES[L2R]
