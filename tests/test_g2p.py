@@ -257,7 +257,7 @@ def test_the_split_is_as_large_as_the_literatures():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bpe": {"kind": "joint"}}, "bpe.merges must be a number, unless bpe.kind is"),
+        ({"bpe": {"kind": "joint"}}, "bpe.merges must be a whole number"),
         (
             {"score": {"phonemes": True, "lowercase": True}},
             "score.lowercase must be false with score.phonemes",
