@@ -171,7 +171,8 @@ class SBTranslationTask(StreamData):
         own = search.shares_beam, getattr(search, "has_bound", True)
         options = search_options(args, self.cfg, self.directions, *own)
         targets = [loaded.tgt for loaded in self.datasets.values()]
-        if getattr(args, "prefix_size", 0) > 0 and None in (targets or [None]):
+        known = bool(targets) and None not in targets
+        if getattr(args, "prefix_size", 0) > 0 and not known:
             raise ValueError(
                 "--prefix-size takes prefixes from the target texts, but the data has "
                 "none: leave it out, or binarise the targets too"

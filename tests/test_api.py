@@ -72,6 +72,8 @@ def test_sentences_are_texts(hub, value):
     ("options", "message"),
     [
         ({"beam": "x"}, "beam"),
+        ({"print_alignment": "junk"}, "--print-alignment must be one of hard, soft"),
+        ({"unnormalized": "no"}, "--unnormalized must be True or False, but is 'no'"),
         ({"beam": 2.5}, "beam"),
         ({"lenpen": "long"}, "lenpen"),
         ({"max_len_b": None}, "max-len-b|max_len_b"),

@@ -737,7 +737,16 @@ def test_settings_that_suit_no_sentence_are_an_error(data, teacher, tmp_path):
         call(translate, *words)
 
 
-def test_overlong_and_failing_sources_are_listed(data, teacher, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("flag", "named"),
+    [
+        ("--max-source-positions", ""),
+        ("--max-tokens", ", as many as --max-tokens says"),
+    ],
+)
+def test_overlong_and_failing_sources_are_listed(
+    data, teacher, tmp_path, monkeypatch, flag, named
+):
     source = put(tmp_path / "in.en", "w1 w2", "w3 " * 30, "", "w4 w5 w6")
     output = tmp_path / "out.tsv"
     original = translator.Translator._generate
@@ -748,12 +757,13 @@ def test_overlong_and_failing_sources_are_listed(data, teacher, tmp_path, monkey
         return original(self, batch)
 
     monkeypatch.setattr(translator.Translator, "_generate", fails)
-    words = ["--max-source-positions", 20, "--batch-size", 1]
+    words = [flag, 20, "--batch-size", 1]
     call(translate, *translate_command(data, teacher, source, output, *words))
     ids = [line.split("\t")[0] for line in texts.read_lines(output)]
     assert ids == ["0", "2"]
     skipped = texts.read_lines(f"{output}.skipped")
-    assert skipped == ["1\t31 tokens, at most 20 are allowed", "3\tout of range"]
+    reason = f"31 tokens, at most 20 are allowed{named}"
+    assert skipped == [f"1\t{reason}", "3\tout of range"]
 
 
 def test_a_batch_that_fails_is_translated_one_by_one(data, teacher):

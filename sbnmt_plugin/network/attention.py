@@ -202,7 +202,7 @@ class SBSelfAttention(MultiheadAttention):
         dropout = self.dropout_module.p if self.training else 0.0
         mask = grid.mask(dtype, self.num_heads)
         parts = attend_both_ways(q, k, v, grid.layout, mask, dropout, crossed)
-        if self.watcher is not None and len(parts) == 2:  # not where one rescores
+        if self.watcher is not None and len(parts) == 2:  # rescoring has no opposite
             self.watcher(q, k, mask, *parts)
         if grid.alone is not None:
             history, future = parts

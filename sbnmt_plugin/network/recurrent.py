@@ -45,8 +45,7 @@ class RNNEncoder(UnlimitedEncoder):
             ``encoder_out``, h (S, B, 2H), and ``encoder_padding_mask`` (B, S), both
             with the columns of ``src_tokens``.
         """
-        padding = src_tokens.eq(self.dictionary.pad())
-        order = padding.byte().sort(dim=1, stable=True).indices  # words come first
+        padding, order = self.words_first(src_tokens)
         embedded = self.embed_tokens(src_tokens.gather(1, order))
         lengths = (~padding).sum(1).cpu()
         packed = pack_padded_sequence(embedded, lengths, True, enforce_sorted=False)

@@ -57,8 +57,7 @@ class TwoWayEncoder(UnlimitedEncoder):
             ``labels`` (B, J), what is to be predicted there; all are padded on the
             right.
         """
-        padding = src_tokens.eq(self.dictionary.pad())
-        order = padding.byte().sort(dim=1, stable=True).indices  # words come first
+        padding, order = self.words_first(src_tokens)
         labels, padding = src_tokens.gather(1, order), padding.gather(1, order)
         start = torch.full_like(labels[:, :1], self.dictionary.eos())
         inputs = torch.cat([start, labels[:, :-1]], 1)

@@ -22,10 +22,11 @@ class Reranker(Translator):
     """
 
     def __init__(self, arguments: list[str], l2r: str, r2l: str) -> None:
-        super().__init__([*arguments, "--path", l2r, "--sb-direction", "l2r"], True)
+        own = [*arguments, "--path", l2r, "--sb-direction", "l2r"]
+        super().__init__(own, whole_beam=True)
         refuse_at_once(self.models[0], f"L2R {l2r}")
-        arguments = [*arguments, "--path", r2l, "--sb-direction", "r2l"]
-        self.r2l = Translator(arguments, whole_beam=True)
+        others = [*arguments, "--path", r2l, "--sb-direction", "r2l"]
+        self.r2l = Translator(others, whole_beam=True)
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
         """Every sentence's best candidate; ``score`` is the sum of log-probabilities.

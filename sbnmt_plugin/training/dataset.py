@@ -67,13 +67,8 @@ class SBLanguagePairDataset(FairseqDataset):
             self.tgt_sizes = np.maximum(pairs.tgt_sizes, opposite.sizes)
 
     @property
-    def src(self) -> Any:
-        """Where fairseq's ``--replace-unk`` looks for the text."""
-        return self.pairs.src
-
-    @property
     def tgt(self) -> Any:
-        """As :attr:`src`, for the target."""
+        """The target texts, or None; whence ``--prefix-size`` takes its prefixes."""
         return self.pairs.tgt
 
     @property

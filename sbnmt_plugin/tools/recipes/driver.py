@@ -9,7 +9,6 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.recipes.comparison import references
 from sbnmt_plugin.tools.recipes.corpus import exclusive
-from sbnmt_plugin.tools.recipes.recipe_file import DIRECTIONS
 from sbnmt_plugin.tools.recipes.row_names import (
     borrows,
     has_links,
@@ -20,6 +19,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
     with_seed,
 )
 from sbnmt_plugin.tools.recipes.settings import (
+    DIRECTIONS,
     needs_pseudo,
     references_of,
     scoring_options,

@@ -51,7 +51,6 @@ TRAINING_SETS = (
     *("gold", "pl", "pr", "pl-pr", "one", "two", "three", "six"),
     *(MULTILINGUAL, KD),
 )
-DIRECTIONS = ("l2r", "r2l")
 # of numbers, the least that is allowed
 LEAST = {"average": 0, "jobs": 1}
 WORD = (str, int, float)  # of a command line
@@ -148,7 +147,7 @@ def checked(path: Path, small: bool) -> dict[str, Any]:
         for key, value in overlay.items():
             merge = isinstance(value, dict) and isinstance(recipe.get(key), dict)
             recipe[key] = {**recipe[key], **value} if merge else value
-    unknown = sorted(set(recipe) - set(KEYS))
+    unknown = sorted(set(map(str, recipe)) - set(KEYS))
     if unknown:
         raise ValueError(
             f"{path} has unknown keys {', '.join(unknown)}: known are {', '.join(KEYS)}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.recipe_file import DIRECTIONS, TRAINING_SETS
+from sbnmt_plugin.tools.recipes.recipe_file import TRAINING_SETS
 from sbnmt_plugin.tools.recipes.row_names import (
     split_name,
     trained_as,
@@ -21,6 +21,7 @@ from sbnmt_plugin.tools.recipes.systems import (
     Options,
 )
 
+DIRECTIONS = ("l2r", "r2l")
 # whose pseudo targets a training set is made of
 PSEUDO: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(TRAINING_SETS, DIRECTIONS),

@@ -9,7 +9,6 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
-from sbnmt_plugin.tools.recipes.recipe_file import DIRECTIONS
 from sbnmt_plugin.tools.recipes.row_names import (
     describe,
     reads_table,
@@ -17,6 +16,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
     with_seed,
 )
 from sbnmt_plugin.tools.recipes.settings import (
+    DIRECTIONS,
     PSEUDO,
     Stage,
     flags,
