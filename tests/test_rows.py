@@ -757,11 +757,11 @@ def slow_log_probability(translator, source, text, backwards):
     return total
 
 
-def n_best(data, path, direction, k):
+def n_best(data, path, direction, k, *words):
     """Texts of fairseq-generate's n-best lists."""
     output = run_generate(
         *(data, path, "--sb-direction", direction),
-        *("--beam", k, "--nbest", k, "--max-len-b", 12),
+        *("--beam", k, "--nbest", k, "--max-len-b", 12, *words),
     )
     return {
         index: [text for _, text in found]
@@ -814,29 +814,30 @@ def test_reranking_equals_the_slow_reference(data, teachers, tmp_path):
     assert changed, "reranking must matter for this test to say something"
 
 
-def test_each_teacher_proposes_all_of_its_beam(data, teachers, tmp_path):
+@pytest.mark.parametrize("direction", ["l2r", "r2l"])
+def test_each_teacher_proposes_all_of_its_beam(data, teachers, tmp_path, direction):
     """And not the best one, with what had finished by the time it was sure."""
-    size, words = 8, ["--cpu", "--max-len-b", "12"]
     paths = [str(path) for path in teachers]
-    joined = reranking.Reranker([str(data), *words, "--beam", str(size)], *paths)
+    words = [str(data), "--cpu", "--max-len-b", "12", "--lenpen", "0", "--beam", "8"]
+    joined = reranking.Reranker(words, *paths)
+    place = ("l2r", "r2l").index(direction)
+    teacher = (joined, joined.r2l)[place]
+    own = ["--path", paths[place], "--sb-direction", direction]
+    hasty = reranking.Translator([*words, *own])
+    expected = n_best(data, paths[place], direction, 8, "--lenpen", 0)
     sources = texts.read_lines(put_sources(data, tmp_path))
-    fewer = 0
-    for direction, path in zip(("l2r", "r2l"), paths):
-        translator = joined if direction == "l2r" else joined.r2l
-        expected = n_best(data, path, direction, size)
-        alone = [str(data), *words, "--path", path, "--sb-direction", direction]
-        first = reranking.Translator([*alone, "--beam", str(size)])
-        tokens, lengths = translator.task.get_interactive_tokens_and_lengths(
-            sources, lambda line: line
-        )
-        rows = translator.task.build_dataset_for_inference(tokens, lengths)
-        batch = rows.collater([rows[i] for i in range(len(sources))])
-        found, sure = translator.search(batch), first.search(batch)
-        for index, hypotheses, others in zip(batch["id"].tolist(), found, sure):
-            proposed = [translator.text(h) for h in hypotheses]
-            assert proposed == expected[index]
-            fewer += [first.text(h) for h in others] != proposed
-    assert fewer, "a search for the best alone must not do as well"
+    tokens, lengths = teacher.task.get_interactive_tokens_and_lengths(
+        sources, lambda line: line
+    )
+    rows = teacher.task.build_dataset_for_inference(tokens, lengths)
+    batch = rows.collater([rows[i] for i in range(len(sources))])
+
+    def proposed(translator):
+        lists = zip(batch["id"].tolist(), translator.search(batch))
+        return {i: [translator.text(h) for h in found] for i, found in lists}
+
+    assert proposed(teacher) == expected
+    assert proposed(hasty) != expected, "a search for the best must not do as well"
 
 
 def test_reranking_does_not_depend_on_batches(data, teachers, tmp_path):
