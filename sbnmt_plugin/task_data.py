@@ -146,16 +146,31 @@ class StreamData(TranslationTask):
         max_tokens: int | None = None,
         max_sentences: int | None = None,
         max_positions: Any = None,
+        ignore_invalid_inputs: bool = False,
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """fairseq's; a line of which not even one fits into a batch is too long."""
+        """fairseq's; a line of which not even one fits into a batch is too long.
+
+        Raises:
+            ValueError: a source is, and lines that are too long are not left out.
+        """
         if max_tokens is not None and max_positions is not None:
             source, target = max_positions
+            sizes = dataset.src_sizes
+            longest = int(sizes[sizes <= source].max(initial=0))
+            if longest > max_tokens and not ignore_invalid_inputs:
+                raise ValueError(
+                    f"--max-tokens must be ≥ {longest}, the tokens of the longest "
+                    f"source with </s>, but is {max_tokens}: raise it, or leave out "
+                    "what is too long (--skip-invalid-size-inputs-valid-test)"
+                )
             share = max_tokens // len(self.directions)
             max_positions = min(source, max_tokens), min(target, share)
         return super().get_batch_iterator(
-            dataset, max_tokens, max_sentences, max_positions, *args, **kwargs
+            *(dataset, max_tokens, max_sentences, max_positions),
+            *(ignore_invalid_inputs, *args),
+            **kwargs,
         )
 
     def build_dataset_for_inference(

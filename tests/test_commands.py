@@ -331,12 +331,12 @@ def test_what_the_search_cannot_do_is_refused_by_name(data, trained, options, me
     [
         (["--replace-unk", "words"], "--replace-unk is not supported"),
         (["--prefix-size", 2], "--prefix-size takes prefixes from the target texts"),
-        (["--max-tokens", 3], "Size of sample #0 is invalid"),
+        (["--max-tokens", 3], "--max-tokens must be ≥ 5, the tokens of"),
     ],
     ids=str,
 )
 def test_what_a_typed_sentence_cannot_have_is_refused(data, trained, options, message):
-    with pytest.raises(Exception, match=message):
+    with pytest.raises(ValueError, match=message):
         run_interactive(data, trained, "w1 w2 w3 w4\n", *options)
 
 
