@@ -38,6 +38,8 @@ VARIANTS = [
     {"sb_fusion": "tanh", "sb_lambda": 0.7, "decoder_learned_pos": True},
     {"sb_fusion": "tanh", "sb_lambda": 0.7, "share_all_embeddings": True},
     {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_future_shift": True},
+    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_reader": True},
+    {"sb_fusion": "relu", "sb_lambda": 0.7, "sb_reader": True, "sb_future_shift": True},
 ]
 
 

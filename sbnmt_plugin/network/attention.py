@@ -8,6 +8,7 @@ same code trains, scores and decodes; what differs is how rows are put on a grid
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -97,7 +98,7 @@ def attend_both_ways(
     layout: Layout = TRAINING,
     mask: Tensor | None = None,
     dropout: float = 0.0,
-    crossed: Tensor | None = None,
+    across: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
     """History and future attention (paper, equations 3 and 7), two softmaxes.
 
@@ -118,22 +119,46 @@ def attend_both_ways(
         mask: (BD or 1, H or 1, D · Q, T'), added to the logits of the queries that
             read *this stream's* keys, its own first.
         dropout: rate on the attention weights.
-        crossed: (BD, H, T', C/H), what the other direction finds at the keys, where
-            that is not their ``value``.
+        across: query, key and value with which the directions read each other, where
+            they are not those with which they read themselves.
 
     Returns:
         history, and with two directions future: (BD, H, Q, C/H) each.
     """
-    asking = [query, layout.read_by(query)] if layout.directions == 2 else [query]
-    queries = torch.cat(asking, dim=2)
-    if crossed is None or layout.directions == 1:
-        answers = attend(queries, key, value, mask, dropout)
+    if across is None or layout.directions == 1:
+        asking = [query, layout.read_by(query)] if layout.directions == 2 else [query]
+        answers = attend(torch.cat(asking, dim=2), key, value, mask, dropout)
         history, *future = answers.split(query.size(2), dim=2)
     else:
         own, others = (None, None) if mask is None else mask.chunk(2, dim=2)
         history = attend(query, key, value, own, dropout)
-        future = [attend(asking[1], key, crossed, others, dropout)]
+        asked, keys, found = across
+        future = [attend(layout.read_by(asked), keys, found, others, dropout)]
     return history, *(layout.reads(x) for x in future)
+
+
+class Reader(nn.Module):
+    """Projections with which a stream reads the other, beside those of its own past.
+
+    What it finds is nothing at first, for ``out_proj`` starts at 0; without biases, so
+    that it is nothing wherever there is nothing to read.
+
+    Args:
+        channels: C.
+        wrap: what is done to each projection (fairseq's quantisation noise).
+    """
+
+    def __init__(self, channels: int, wrap: Callable[[nn.Linear], Any]) -> None:
+        super().__init__()
+
+        def projection() -> Any:
+            made = nn.Linear(channels, channels, bias=False)
+            nn.init.xavier_uniform_(made.weight, gain=2**-0.5)  # as fairseq's three
+            return wrap(made)
+
+        self.q_proj, self.k_proj, self.v_proj = (projection() for _ in range(3))
+        self.out_proj = projection()
+        nn.init.zeros_(self.out_proj.weight)
 
 
 class SBSelfAttention(MultiheadAttention):
@@ -146,14 +171,18 @@ class SBSelfAttention(MultiheadAttention):
             stream has written my last word, the word that it wrote before it, which is
             my next one.  Not in the paper, whose future finds j's own value; then it
             takes two layers to read on (one that moves each value by a place).
+        reader: what the directions read each other with, where they do not do it as
+            each reads itself; its ``out_proj`` then adds the future to what the output
+            projection makes of the history.  Not in the paper.
         others: as fairseq's ``MultiheadAttention``.
 
     Attributes:
         watcher: where set, called with what :func:`attend_both_ways` takes and gives:
-            queries, keys, mask, history and future.
+            the queries and keys of reading across, mask, history and future.
     """
 
     watcher: Any = None
+    fusion: Any
     shift: bool = False
 
     def __init__(
@@ -162,11 +191,13 @@ class SBSelfAttention(MultiheadAttention):
         num_heads: int,
         fusion: nn.Module,
         shift: bool = False,
+        reader: Reader | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(embed_dim, num_heads, self_attention=True, **kwargs)
         self.fusion = fusion
         self.shift = shift
+        self.reader = reader
 
     def forward(
         self,
@@ -196,20 +227,47 @@ class SBSelfAttention(MultiheadAttention):
         value = self.v_proj(query)
         k, v = grid.past(self, self.k_proj(query), value)
         q, k, v = (self._heads(x.to(dtype)) for x in (q, k, v))
-        crossed = None
-        if self.shift and grid.layout.directions == 2:
-            crossed = self._heads(grid.past_before(self, value).to(dtype))
+        across = None
+        if grid.layout.directions == 2:
+            across = self._across(query, q, k, value, grid)
         dropout = self.dropout_module.p if self.training else 0.0
         mask = grid.mask(dtype, self.num_heads)
-        parts = attend_both_ways(q, k, v, grid.layout, mask, dropout, crossed)
+        parts = attend_both_ways(q, k, v, grid.layout, mask, dropout, across)
         if self.watcher is not None and len(parts) == 2:  # rescoring has no opposite
-            self.watcher(q, k, mask, *parts)
+            asked, keys, *_ = across or (q, k)
+            self.watcher(asked, keys, mask, *parts)
         if grid.alone is not None:
             history, future = parts
             parts = history, future.masked_fill(grid.alone, 0)
-        fused = self.fusion(*parts)  # (BD, H, Q, C/H)
-        joined = grid.joined(fused.unflatten(0, (-1, grid.layout.directions)))
-        return self.out_proj(joined.to(query.dtype)), None
+        if self.reader is None or len(parts) == 1:
+            fused = self.fusion(*parts)  # (BD, H, Q, C/H)
+            return self.out_proj(self._joined(fused, grid, query.dtype)), None
+        kept, added = (
+            self._joined(x, grid, query.dtype) for x in self.fusion.parts(*parts)
+        )
+        return self.out_proj(kept) + self.reader.out_proj(added), None
+
+    def _across(
+        self, rows: Tensor, q: Tensor, k: Tensor, value: Tensor, grid: AttentionGrid
+    ) -> tuple[Tensor, Tensor, Tensor] | None:
+        """What the directions read each other with, if not with what is their own."""
+        if self.reader is None and not self.shift:
+            return None
+        if self.reader is None:
+            return q, k, self._heads(grid.past_before(self, value).to(k.dtype))
+        reader = self.reader
+        asked = grid.queries(reader.q_proj(rows))
+        if self.shift:
+            (keys,) = grid.past(reader, reader.k_proj(rows))
+            found = grid.past_before(reader, reader.v_proj(rows))
+        else:
+            keys, found = grid.past(reader, reader.k_proj(rows), reader.v_proj(rows))
+        asked, keys, found = (self._heads(x.to(k.dtype)) for x in (asked, keys, found))
+        return asked, keys, found
+
+    def _joined(self, x: Tensor, grid: AttentionGrid, dtype: torch.dtype) -> Tensor:
+        """(BD, H, Q, C/H) -> rows (1, n, C)."""
+        return grid.joined(x.unflatten(0, (-1, grid.layout.directions))).to(dtype)
 
     def _heads(self, x: Tensor) -> Tensor:
         """(Q, BD, C) -> (BD, H, Q, C/H)."""

@@ -6,10 +6,15 @@ from typing import Any
 
 from fairseq.distributed import fsdp_wrap
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
+from fairseq.modules.quant_noise import quant_noise
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import nn
 
-from sbnmt_plugin.network.attention import GroupedCrossAttention, SBSelfAttention
+from sbnmt_plugin.network.attention import (
+    GroupedCrossAttention,
+    Reader,
+    SBSelfAttention,
+)
 from sbnmt_plugin.network.fusion import build_fusion
 
 
@@ -45,6 +50,7 @@ class SBDecoderLayer(TransformerDecoderLayerBase):
             cfg.decoder.attention_heads,
             fusion=self.build_fusion(embed_dim, cfg),
             shift=getattr(cfg, "sb_future_shift", False),
+            reader=self.build_reader(embed_dim, cfg),
             dropout=cfg.attention_dropout,
             q_noise=self.quant_noise,
             qn_block_size=self.quant_noise_block_size,
@@ -60,6 +66,13 @@ class SBDecoderLayer(TransformerDecoderLayerBase):
             channels=embed_dim,
             heads=cfg.decoder.attention_heads,
         )
+
+    def build_reader(self, embed_dim: int, cfg: Any) -> Reader | None:
+        """What streams read each other with, where that has parameters of its own."""
+        if not getattr(cfg, "sb_reader", False):
+            return None
+        noise = self.quant_noise, self.quant_noise_block_size
+        return Reader(embed_dim, lambda projection: quant_noise(projection, *noise))
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
         return GroupedCrossAttention(

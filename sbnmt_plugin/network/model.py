@@ -23,6 +23,8 @@ from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
 from sbnmt_plugin.network.initialisation import adopt_transformer
 
 DEFAULT_FUTURE_DROPOUT = 0.3
+READER = ".self_attn.reader."
+READING = READER, ".self_attn.fusion."  # what λ = 0 makes nothing of
 
 
 @dataclass
@@ -53,6 +55,20 @@ class SBTransformerConfig(TransformerConfig):
         metadata={
             "help": "the future finds at a word of the other stream the one that it "
             "wrote before: one layer is enough to read on from a common word"
+        },
+    )
+    sb_reader: bool = field(
+        default=False,
+        metadata={
+            "help": "streams read each other with projections of their own, beside "
+            "those with which each reads itself: writing alone has its own parameters"
+        },
+    )
+    sb_freeze_writer: bool = field(
+        default=False,
+        metadata={
+            "help": "train what --sb-reader adds and nothing else: with λ = 0 the "
+            "model stays what --finetune-from-model has given"
         },
     )
     sb_partner_dropout: float = field(
@@ -88,6 +104,10 @@ class SBTransformerModel(BidirectionalTransformer):
             if args.sb_fusion != "gate" and args.sb_lambda is None:
                 args.sb_lambda = DEFAULT_LAMBDA
         model: SBTransformerModel = super().build_model(args, task)
+        if args.sb_freeze_writer:
+            refuse_to_freeze(args)
+            for name, parameter in model.named_parameters():
+                parameter.requires_grad_(any(part in name for part in READING))
         return model
 
     @classmethod
@@ -102,6 +122,7 @@ class SBTransformerModel(BidirectionalTransformer):
         given = {
             "--sb-partner-dropout leaves partners out": decoder.partner_dropout,
             "--sb-future-shift shifts what is read": args.sb_future_shift,
+            "--sb-reader reads": args.sb_reader,
         }
         for what, value in given.items():
             if value and not decoder.interacts:
@@ -128,7 +149,10 @@ class SBTransformerModel(BidirectionalTransformer):
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
     ) -> None:
-        """Accept the weights of a Transformer: see :mod:`network.initialisation`."""
+        """Accept the weights of a Transformer: see :mod:`network.initialisation`.
+
+        And those of a model without a reader: this one's stays as it was built.
+        """
         super().upgrade_state_dict_named(state_dict, name)
         if "decoder.sb_version" not in state_dict:
             adopt_transformer(
@@ -138,6 +162,24 @@ class SBTransformerModel(BidirectionalTransformer):
                 tag_indices(self.encoder.dictionary, self.family),
                 tag_indices(self.decoder.dictionary, self.family),
             )
+        fresh = {k: v for k, v in self.state_dict().items() if READER in k}
+        if not state_dict.keys() & fresh.keys():
+            state_dict.update(fresh)
+
+
+def refuse_to_freeze(args: Any) -> None:
+    """Raise ValueError where ``--sb-freeze-writer`` would leave nothing to train, or
+    would not keep what a stream writes alone."""
+    if not args.sb_reader:
+        raise ValueError(
+            "--sb-freeze-writer trains what --sb-reader adds, which is not given: give "
+            "it, or leave --sb-freeze-writer out"
+        )
+    if args.sb_fusion == "gate":
+        raise ValueError(
+            "--sb-freeze-writer keeps what a stream writes alone, which --sb-fusion "
+            "gate would change: take tanh, linear or relu"
+        )
 
 
 @register_model_architecture("sb_transformer", "sb_transformer")
@@ -148,6 +190,8 @@ def sb_architecture(args: Any) -> None:
     args.sb_learn_lambda = getattr(args, "sb_learn_lambda", False)
     args.sb_future_dropout = getattr(args, "sb_future_dropout", DEFAULT_FUTURE_DROPOUT)
     args.sb_future_shift = getattr(args, "sb_future_shift", False)
+    args.sb_reader = getattr(args, "sb_reader", False)
+    args.sb_freeze_writer = getattr(args, "sb_freeze_writer", False)
     args.sb_partner_dropout = getattr(args, "sb_partner_dropout", 0.0)
     base_architecture(args)
 

@@ -50,7 +50,9 @@ def adopt(decoder: Any) -> Any:
         view(
             layer,
             SBDecoderLayer,
-            self_attn=view(layer.self_attn, SBSelfAttention, fusion=HistoryAlone()),
+            self_attn=view(
+                layer.self_attn, SBSelfAttention, fusion=HistoryAlone(), reader=None
+            ),
             encoder_attn=view(layer.encoder_attn, GroupedCrossAttention),
         )
         for layer in decoder.layers
@@ -73,7 +75,7 @@ def understood(layer: Any) -> bool:
     )
 
 
-def view(module: nn.Module, kind: type[nn.Module], **parts: nn.Module) -> Any:
+def view(module: nn.Module, kind: type[nn.Module], **parts: nn.Module | None) -> Any:
     """The module with the methods of another class and some submodules replaced."""
     made = kind.__new__(kind)
     vars(made).update(vars(module))

@@ -92,6 +92,8 @@ NO_SB_OPTIONS = {
     "--sb-learn-lambda": False,
     "--sb-future-dropout": False,
     "--sb-future-shift": False,
+    "--sb-reader": False,
+    "--sb-freeze-writer": False,
     "--sb-partner-dropout": False,
     "--sb-probe": False,
 }
@@ -100,6 +102,8 @@ NO_INTERACTION = {
     "--sb-lambda": 0,
     "--sb-learn-lambda": False,
     "--sb-future-shift": False,
+    "--sb-reader": False,
+    "--sb-freeze-writer": False,
     "--sb-partner-dropout": False,
 }
 
@@ -133,10 +137,13 @@ AS_IN_PAPER = {
     "--sb-learn-lambda": False,
     "--sb-future-dropout": False,
     "--sb-future-shift": False,
+    "--sb-reader": False,
+    "--sb-freeze-writer": False,
     "--sb-partner-dropout": False,
 }
 NOISE = {"--sb-partner-noise": 0.5}
 SHIFT = {"--sb-future-shift": None}
+READER = {"--sb-reader": None, "--sb-freeze-writer": None}
 DROPPED = {"--sb-partner-dropout": 0.5}
 SAME = {"--sb-same-text": 0.33}
 READING = {
@@ -234,6 +241,15 @@ READING = {
         "three",
         BOTH,
         options={**NO_INTERACTION, **NOISE},
+        starts_from="sb-noise-lambda0",
+    ),
+    # and one that keeps what it writes alone, while reading is learned beside it
+    "sb-reader": System(
+        "SB-NMT, λ = {lambda}, a reader beside λ = 0, three triples, noise, future "
+        "shifted",
+        "three",
+        BOTH,
+        options={**READS, **NOISE, **SHIFT, **READER},
         starts_from="sb-noise-lambda0",
     ),
     "sb-noise-gold": System(
