@@ -18,18 +18,43 @@ def attention_row(query: Tensor, keys: list[Tensor], values: list[Tensor]) -> Te
     return sum(w * v for w, v in zip(weights, values)) / sum(weights)
 
 
-def fuse(module: Any, kind: str, history: Tensor, future: Tensor, head: int) -> Tensor:
-    """Equations 4-6 for one query of one head."""
+def fuse(
+    module: Any, kind: str, history: Tensor, future: Tensor, head: int
+) -> tuple[Tensor, Tensor]:
+    """Equations 4-6 for one query of one head: two parts, whose sum is the fusion."""
     if kind == "gate":
         joined = module.projection.weight @ torch.cat([history, future])
         gates = 1 / (1 + torch.exp(-joined))
         size = len(history)
-        return gates[:size] * history + gates[size:] * future
+        return gates[:size] * history, gates[size:] * future
     weight = module.weight
     if isinstance(weight, Tensor):
         weight = weight[head * len(history) : (head + 1) * len(history)]
     shaped = {"linear": future, "tanh": torch.tanh(future), "relu": future.clamp(min=0)}
-    return history + weight * shaped[kind]
+    return history, weight * shaped[kind]
+
+
+def projected(module: Any, x: Tensor) -> list[Tensor]:
+    """Queries, keys and values (..., C) of rows (..., C)."""
+    projections = module.q_proj, module.k_proj, module.v_proj
+    return [x @ p.weight.T + (0 if p.bias is None else p.bias) for p in projections]
+
+
+def fused(module: Any, kind: str, histories: list[Tensor], futures: list[Tensor]):
+    """Of one row, (C/H,) of each head: the fusion of all, projected, (C,).
+
+    Where there is a reader, its projection takes what is added of the future.
+    """
+    parts = zip(
+        *(
+            fuse(module.fusion, kind, *pasts, head)
+            for head, pasts in enumerate(zip(histories, futures))
+        )
+    )
+    kept, added = map(torch.cat, parts)
+    reading = module.reader or module
+    own = module.out_proj.weight @ kept + module.out_proj.bias
+    return own + reading.out_proj.weight @ added
 
 
 def sb_attention(module: Any, kind: str, x: Tensor, padding: Tensor) -> Tensor:
@@ -45,29 +70,25 @@ def sb_attention(module: Any, kind: str, x: Tensor, padding: Tensor) -> Tensor:
     """
     steps, rows, channels = x.shape
     size = channels // module.num_heads
-    q, k, v = (
-        x @ p.weight.T + p.bias for p in (module.q_proj, module.k_proj, module.v_proj)
-    )
+    own, across = projected(module, x), projected(module.reader or module, x)
     result = torch.zeros_like(x)
     for row in range(rows):
         other = row + 1 if row % 2 == 0 else row - 1
         for i in range(steps):
             if padding[row, i]:
                 continue
-            heads = []
-            for head in range(module.num_heads):
-                part = slice(head * size, (head + 1) * size)
-                pasts = []
-                for read in (row, other):
-                    seen = [j for j in range(i + 1) if not padding[read, j]]
+            pasts: list[list[Tensor]] = []
+            for read, (q, k, v) in (row, own), (other, across):
+                seen = [j for j in range(i + 1) if not padding[read, j]]
+                pasts.append([])
+                for head in range(module.num_heads):
+                    part = slice(head * size, (head + 1) * size)
                     keys = [k[j, read, part] for j in seen]
                     values = [v[j, read, part] for j in seen]
                     if module.shift and read == other:
                         values = a_place_later(values)
-                    pasts.append(attention_row(q[i, row, part], keys, values))
-                heads.append(fuse(module.fusion, kind, *pasts, head))
-            joined = torch.cat(heads)
-            result[i, row] = module.out_proj.weight @ joined + module.out_proj.bias
+                    pasts[-1].append(attention_row(q[i, row, part], keys, values))
+            result[i, row] = fused(module, kind, *pasts)
     return result
 
 

@@ -557,6 +557,12 @@ def test_validation_options_must_be_json(data, tmp_path, value):
             [*SB, "--sb-lambda", "0", "--sb-future-shift"],
             "--sb-future-shift shifts what is read, but",
         ),
+        ([*SB, "--sb-lambda", "0", "--sb-reader"], "--sb-reader reads, but"),
+        ([*SB, "--sb-freeze-writer"], "trains what --sb-reader adds, which is not"),
+        (
+            [*SB, "--sb-reader", "--sb-freeze-writer", "--sb-fusion", "gate"],
+            "keeps what a stream writes alone, which --sb-fusion gate would change",
+        ),
         ([*SB, "--cross-self-attention"], "does not support --cross-self-attention"),
         ([*SB, "--no-cross-attention"], "does not support --no-cross-attention"),
         ([*SB, "--adaptive-softmax-cutoff", "4,8"], "--adaptive-softmax-cutoff"),
@@ -580,6 +586,7 @@ def test_what_training_cannot_do_is_refused_by_name(data, tmp_path, options, mes
         ["--sb-fusion", "linear", "--sb-lambda", "0"],
         ["--sb-fusion", "relu", "--sb-learn-lambda"],
         ["--checkpoint-activations"],
+        ["--sb-reader", "--quant-noise-pq", "0.1", "--quant-noise-pq-block-size", "4"],
         ["--decoder-layerdrop", "0.3", "--encoder-layerdrop", "0.3"],
         ["--encoder-normalize-before", "--decoder-normalize-before"],
         ["--decoder-learned-pos", "--encoder-learned-pos", "--layernorm-embedding"],
@@ -597,7 +604,8 @@ def test_options_of_training_work_and_are_saved(data, tmp_path, options):
     saved = load(path)["cfg"]["model"]
     for name, value in zip(options, [*options[1:], ""]):
         if name.startswith("--sb"):
-            expected = True if name == "--sb-learn-lambda" else value
+            flags = "--sb-learn-lambda", "--sb-reader"
+            expected = True if name in flags else value
             assert str(getattr(saved, name[2:].replace("-", "_"))) in (
                 str(expected),
                 f"{expected}.0",

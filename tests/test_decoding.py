@@ -10,7 +10,7 @@ import torch
 from fairseq.modules import BaseLayer, MultiheadAttention
 from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
-from reference import a_place_later, attention_row, fuse
+from reference import a_place_later, attention_row, fused, projected
 
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, RANK, Layout
 from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
@@ -69,7 +69,7 @@ class Replay:
         self.kind = kind
         self.pairing = pairing
         self.layers = self.model.decoder.layers
-        self.past = None  # [row][layer] -> list of (key, value)
+        self.past = None  # [row][layer] -> list of keys and values, own, then across
         self.partners = set()
 
     def partner(self, row):
@@ -79,25 +79,25 @@ class Replay:
         return first + (rank if self.pairing == "rank" else 0)
 
     def self_attention(self, module, layer, x):
-        q, k, v = (p(x) for p in (module.q_proj, module.k_proj, module.v_proj))
+        own, across = (projected(m, x) for m in (module, module.reader or module))
         for row in range(len(x)):
-            self.past[row][layer].append((k[row], v[row]))
+            kept = [y[row] for projections in (own, across) for y in projections[1:]]
+            self.past[row][layer].append(kept)
         size = module.head_dim
-        joined = []
+        found = []
         for row in range(len(x)):
-            heads = []
-            for head in range(module.num_heads):
-                part = slice(head * size, (head + 1) * size)
-                pasts = []
-                for read in row, self.partner(row):
-                    keys, values = zip(*self.past[read][layer])
-                    if module.shift and read != row:
-                        values = a_place_later(values)
-                    keys, values = ([x[part] for x in y] for y in (keys, values))
-                    pasts.append(attention_row(q[row, part], keys, values))
-                heads.append(fuse(module.fusion, self.kind, *pasts, head))
-            joined.append(torch.cat(heads))
-        return module.out_proj(torch.stack(joined))
+            pasts = []
+            for read, (q, *_), first in (row, own, 0), (self.partner(row), across, 2):
+                keys, values = list(zip(*self.past[read][layer]))[first : first + 2]
+                if module.shift and first:
+                    values = a_place_later(values)
+                pasts.append([])
+                for head in range(module.num_heads):
+                    part = slice(head * size, (head + 1) * size)
+                    heads = ([x[part] for x in y] for y in (keys, values))
+                    pasts[-1].append(attention_row(q[row, part], *heads))
+            found.append(fused(module, self.kind, *pasts))
+        return torch.stack(found)
 
     def step(self, tokens):
         if self.past is None:
@@ -126,8 +126,8 @@ class Replay:
         self.partners.add(tuple((rows % self.layout.beam).tolist()))
 
 
-def run_with_replay(monkeypatch, beam, pairing, shift=False):
-    model = sb_model(sb_lambda=0.9, words=9, sb_future_shift=shift)
+def run_with_replay(monkeypatch, beam, pairing, shift=False, reader=False):
+    model = sb_model(sb_lambda=0.9, words=9, sb_future_shift=shift, sb_reader=reader)
     replays, steps = {}, []
     step, select = ensemble.Scorer.step, ensemble.Scorer.select
 
@@ -152,13 +152,14 @@ def run_with_replay(monkeypatch, beam, pairing, shift=False):
 @pytest.mark.parametrize("pairing", ["rank", "best"])
 @pytest.mark.parametrize("beam", [4, 6])
 @pytest.mark.parametrize("least", [1, attention.LEAST_HEADS])
+@pytest.mark.parametrize("reader", [False, True])
 @pytest.mark.parametrize("shift", [False, True])
 def test_cached_decoding_equals_a_replay_on_lists(
-    monkeypatch, beam, pairing, least, shift
+    monkeypatch, beam, pairing, least, shift, reader
 ):
     """Property 4, second half, while ranks, partners and the batch change."""
     monkeypatch.setattr(attention, "LEAST_HEADS", least)
-    replay, steps = run_with_replay(monkeypatch, beam, pairing, shift)
+    replay, steps = run_with_replay(monkeypatch, beam, pairing, shift, reader)
     straight = tuple(range(beam // 2))
     assert any(order[: beam // 2] != straight for order in replay.partners)
     assert len(set(steps)) > 1 or steps[0] == B * beam

@@ -55,6 +55,7 @@ FAMILIES = {
 }
 WAYS = {
     "shifted": {"sb_future_shift": True},
+    "a reader": {"sb_reader": True, "sb_future_shift": True},
     "partners dropped": {"sb_partner_dropout": 0.5},
     "all dropped": {
         "dropout": 0.1,

@@ -39,6 +39,7 @@ FUSIONS = [
     {"sb_fusion": "relu", "sb_lambda": 0.7},
     {"sb_fusion": "gate"},
     {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_learn_lambda": True},
+    {"sb_lambda": 0.7, "sb_reader": True, "sb_future_shift": True},
 ]
 
 

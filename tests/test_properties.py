@@ -1,6 +1,7 @@
 """What must hold of the model (algorithm, section 7), each with a twin that fails."""
 
 import math
+from argparse import Namespace
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from helpers import (
     H,
     S,
     T,
+    fake_task,
     live_of,
     logits,
     packed,
@@ -24,8 +26,10 @@ from reference import sb_attention
 
 from sbnmt_plugin.layout import PAIRINGS, Layout, opposite, reverse_tokens
 from sbnmt_plugin.network import attention, grid, packed_batch
-from sbnmt_plugin.network.attention import SBSelfAttention
+from sbnmt_plugin.network.attention import Reader, SBSelfAttention
 from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
+from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.tools.probes import without_future
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 VARIANTS = [
@@ -182,11 +186,12 @@ def test_the_padding_check_can_fail(monkeypatch):
         assert_padding_is_inert(model)
 
 
-def make_attention(kind, learned=False, shift=False):
+def make_attention(kind, learned=False, shift=False, reader=False):
     torch.manual_seed(3)
     weight = None if kind == "gate" else 0.7
     fusion = build_fusion(kind, weight, learned, 0.0, channels=C, heads=H)
-    module = SBSelfAttention(C, H, fusion, shift)
+    reader = Reader(C, lambda projection: projection) if reader else None
+    module = SBSelfAttention(C, H, fusion, shift, reader)
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return module.double()
@@ -212,10 +217,12 @@ def assert_follows_the_formulas(module, kind):
         torch.testing.assert_close(ours, reference, **EXACT)
 
 
+@pytest.mark.parametrize("reader", [False, True])
 @pytest.mark.parametrize("shift", [False, True])
 @pytest.mark.parametrize("kind", FUSIONS)
-def test_attention_follows_the_formulas(kind, shift):
-    assert_follows_the_formulas(make_attention(kind, shift=shift), kind)
+def test_attention_follows_the_formulas(kind, shift, reader):
+    module = make_attention(kind, shift=shift, reader=reader)
+    assert_follows_the_formulas(module, kind)
 
 
 def test_the_formula_check_sees_a_shift(monkeypatch):
@@ -225,6 +232,48 @@ def test_the_formula_check_sees_a_shift(monkeypatch):
     monkeypatch.setattr(packed_batch.PackedBatch, "past_before", unshifted)
     with pytest.raises(AssertionError):
         assert_follows_the_formulas(make_attention("tanh", shift=True), "tanh")
+
+
+def test_the_formula_check_sees_a_reader(monkeypatch):
+    def own(self, rows, q, k, value, grid):
+        return q, k, self._heads(grid.past(self, value)[0])
+
+    monkeypatch.setattr(SBSelfAttention, "_across", own)
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(make_attention("tanh", reader=True), "tanh")
+
+
+def with_reader(**options):
+    """A model at λ = 0, and one with a fresh reader that has started from it."""
+    alone = sb_model(sb_lambda=0.0)
+    torch.manual_seed(5)
+    options = {"sb_lambda": 0.7, "sb_reader": True, **options}
+    args = Namespace(**SIZES, **options)
+    reading = SBTransformerModel.build_model(args, fake_task(9)).double().eval()
+    reading.load_state_dict(alone.state_dict())
+    return alone, reading
+
+
+@pytest.mark.parametrize("shift", [False, True])
+def test_a_reader_begins_with_nothing_and_leaves_writing_alone_as_it_is(shift):
+    alone, reading = with_reader(sb_future_shift=shift)
+    prev = streams(alone)
+    assert torch.equal(logits(alone, prev), logits(reading, prev))
+    for name, parameter in reading.named_parameters():
+        if ".reader." in name:
+            torch.nn.init.normal_(parameter, std=0.8)
+    same = torch.isclose(logits(alone, prev), logits(reading, prev)).all(-1)
+    assert not same[:, 1].any()  # at the first step a shifted future is nothing
+    with without_future([reading]):
+        assert torch.equal(logits(alone, prev), logits(reading, prev))
+    # one that writes alone needs no reader
+    alone.load_state_dict(reading.state_dict())
+
+
+def test_a_model_that_reads_needs_its_reader():
+    _, reading = with_reader()
+    with pytest.raises(RuntimeError, match=r"Unexpected .*reader"):
+        sb_model(sb_lambda=0.7).load_state_dict(reading.state_dict())
 
 
 def test_learned_lambda_follows_the_formulas():

@@ -405,6 +405,8 @@ SETTINGS = [
     {"sb_future_dropout": 0.5},
     {"sb_partner_dropout": 0.5},
     {"sb_future_shift": True},
+    {"sb_reader": True},
+    {"sb_reader": True, "sb_freeze_writer": True, "sb_learn_lambda": True},
     {"share_all_embeddings": True},
 ]
 
@@ -417,7 +419,12 @@ def test_no_parameter_is_without_a_gradient(options):
     loss, _, _ = make_criterion()(model, with_stream_labels(sample))
     loss.backward()
     idle = [name for name, p in model.named_parameters() if p.grad is None]
-    assert not idle
+    frozen = [name for name, p in model.named_parameters() if not p.requires_grad]
+    assert idle == frozen
+    reading = [
+        name for name in idle if ".self_attn.reader." in name or ".fusion." in name
+    ]
+    assert bool(idle) == options.get("sb_freeze_writer", False) and not reading
     if options.get("sb_learn_lambda"):
         weight = model.decoder.layers[0].self_attn.fusion.weight
         assert weight.grad.abs().sum() > 0

@@ -182,7 +182,6 @@ class SBSelfAttention(MultiheadAttention):
     """
 
     watcher: Any = None
-    fusion: Any
     shift: bool = False
 
     def __init__(
@@ -239,13 +238,14 @@ class SBSelfAttention(MultiheadAttention):
         if grid.alone is not None:
             history, future = parts
             parts = history, future.masked_fill(grid.alone, 0)
-        if self.reader is None or len(parts) == 1:
-            fused = self.fusion(*parts)  # (BD, H, Q, C/H)
-            return self.out_proj(self._joined(fused, grid, query.dtype)), None
-        kept, added = (
-            self._joined(x, grid, query.dtype) for x in self.fusion.parts(*parts)
-        )
-        return self.out_proj(kept) + self.reader.out_proj(added), None
+        kept, *added = self.fusion(*parts)  # (BD, H, Q, C/H)
+        if added and self.reader is None:
+            kept = kept + added.pop()
+        found = self.out_proj(self._joined(kept, grid, query.dtype))
+        if added and self.reader is not None:
+            read = self._joined(added.pop(), grid, query.dtype)
+            found = found + self.reader.out_proj(read)
+        return found, None
 
     def _across(
         self, rows: Tensor, q: Tensor, k: Tensor, value: Tensor, grid: AttentionGrid

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 FUSIONS = ("tanh", "linear", "relu", "gate")
 ACTIVATIONS = {"linear": nn.Identity, "tanh": nn.Tanh, "relu": nn.ReLU}
 DEFAULT_LAMBDA = 0.1
+Parts = tuple[Tensor, ...]
 
 
 class Interpolation(nn.Module):
@@ -43,30 +44,22 @@ class Interpolation(nn.Module):
         """Whether anything is added of the future: not with a fixed λ of 0."""
         return isinstance(self.weight, Tensor) or self.weight != 0
 
-    def parts(self, history: Tensor, future: Tensor) -> tuple[Tensor, Tensor]:
-        """What history and what future contribute; their sum is the fusion.
-
-        Shapes are those of :meth:`forward`.
-        """
-        addition: Tensor = self.activation(self.dropout(future))
-        if isinstance(self.weight, Tensor):  # C -> (H, 1, C/H)
-            return history, self.weight.view(history.size(1), 1, -1) * addition
-        return history, self.weight * addition
-
-    def forward(self, history: Tensor, future: Tensor | None = None) -> Tensor:
-        """Fuse per head.
+    def forward(self, history: Tensor, future: Tensor | None = None) -> Parts:
+        """What history and what future contribute, per head; their sum is the fusion.
 
         Args:
             history, future: (BD, H, Q, C/H); no future where streams are alone,
                 which is λ = 0.
 
         Returns:
-            (BD, H, Q, C/H).
+            (BD, H, Q, C/H) of the history and, where there is one, of the future.
         """
         if future is None:
-            return history
-        kept, added = self.parts(history, future)
-        return kept + added
+            return (history,)
+        addition: Tensor = self.activation(self.dropout(future))
+        if isinstance(self.weight, Tensor):  # C -> (H, 1, C/H)
+            return history, self.weight.view(history.size(1), 1, -1) * addition
+        return history, self.weight * addition
 
 
 class Gate(nn.Module):
@@ -87,8 +80,10 @@ class Gate(nn.Module):
         self.projection = nn.Linear(2 * head_dim, 2 * head_dim, bias=False)
         nn.init.xavier_uniform_(self.projection.weight)
 
-    def parts(self, history: Tensor, future: Tensor) -> tuple[Tensor, Tensor]:
-        """As :meth:`Interpolation.parts`."""
+    def forward(self, history: Tensor, future: Tensor | None = None) -> Parts:
+        """As :meth:`Interpolation.forward`; alone, with a future of zeros."""
+        if future is None:
+            return self.forward(history, torch.zeros_like(history))[:1]
         future = self.dropout(future)
         joined = torch.cat([history, future], dim=-1)
         weight = self.projection.weight.to(joined.dtype)  # attention's may be wider
@@ -96,22 +91,15 @@ class Gate(nn.Module):
         keep, take = gates.chunk(2, dim=-1)
         return keep * history, take * future
 
-    def forward(self, history: Tensor, future: Tensor | None = None) -> Tensor:
-        """As :meth:`Interpolation.forward`; alone, with a future of zeros."""
-        if future is None:
-            future = torch.zeros_like(history)
-        kept, added = self.parts(history, future)
-        return kept + added
-
 
 class HistoryAlone(nn.Module):
     """In place of a fusion where there is one direction."""
 
     adds = False
 
-    def forward(self, history: Tensor) -> Tensor:
+    def forward(self, history: Tensor) -> Parts:
         """(B, H, Q, C/H), as it is."""
-        return history
+        return (history,)
 
 
 def build_fusion(

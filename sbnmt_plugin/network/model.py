@@ -151,7 +151,8 @@ class SBTransformerModel(BidirectionalTransformer):
     ) -> None:
         """Accept the weights of a Transformer: see :mod:`network.initialisation`.
 
-        And those of a model without a reader: this one's stays as it was built.
+        And those of a model without a reader, where this one's stays as it was built,
+        or with one that this model, as it writes alone, has not.
         """
         super().upgrade_state_dict_named(state_dict, name)
         if "decoder.sb_version" not in state_dict:
@@ -163,8 +164,12 @@ class SBTransformerModel(BidirectionalTransformer):
                 tag_indices(self.decoder.dictionary, self.family),
             )
         fresh = {k: v for k, v in self.state_dict().items() if READER in k}
-        if not state_dict.keys() & fresh.keys():
+        given = [k for k in state_dict if READER in k]
+        if not given:
             state_dict.update(fresh)
+        elif not self.decoder.interacts:
+            for k in given:
+                del state_dict[k]
 
 
 def refuse_to_freeze(args: Any) -> None:

@@ -121,7 +121,7 @@ class Tracer:
         weights = opposite(logits.softmax(-1))  # (BD, H, K, tK)
         weights = weights.unflatten(-1, (-1, beam)).sum(-1)  # one slot a step is seen
         kept, added = (
-            part.float().norm(dim=-1) for part in fusion.parts(history, future)
+            part.float().norm(dim=-1) for part in fusion(history, future)
         )  # (BD, H, K)
         share = (added / (kept + added).clamp(min=1e-12)).mean(1)
         self._looks.append((weights.mean(1).flatten(0, 1), share.flatten()))

@@ -23,6 +23,7 @@ from fairseq import utils
 from sbnmt_plugin.layout import RANK, Layout
 from sbnmt_plugin.network.abd_layer import ReverseAttention
 from sbnmt_plugin.network.attention import SBSelfAttention
+from sbnmt_plugin.network.fusion import HistoryAlone
 from sbnmt_plugin.network.history import HistoryAttention
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.training.reading import bits, halves
@@ -61,7 +62,9 @@ def without_future(models: list[Any]) -> Iterator[None]:
                     lambda _, given, found: (torch.zeros_like(found[0]), None)
                 )
             )
-        elif isinstance(module, SBSelfAttention) and hasattr(module.fusion, "parts"):
+        elif isinstance(module, SBSelfAttention) and not isinstance(
+            module.fusion, HistoryAlone
+        ):
             hooks.append(
                 module.fusion.register_forward_pre_hook(
                     lambda _, pair: (pair[0], torch.zeros_like(pair[1]))
