@@ -4,7 +4,16 @@ import shutil
 
 import pytest
 import torch
-from commands import SB, binarise, changeable, load, run_train, write_texts
+from commands import (
+    SB,
+    binarise,
+    changeable,
+    lines,
+    load,
+    run_generate,
+    run_train,
+    write_texts,
+)
 from fairseq_cli.train import should_stop_early
 from helpers import sb_model
 
@@ -133,3 +142,37 @@ def test_layers_that_are_left_out_by_chance_are_layers():
 def test_what_decoding_writes_is_for_decoding(data, tmp_path, option):
     with pytest.raises(ValueError, match=f"{option} is for decoding, not for training"):
         run_train(data, tmp_path, *SB, *ONE, option, tmp_path / "file")
+
+
+READS = ["--sb-lambda", 1, "--sb-future-dropout", 0, "--sb-future-shift"]
+READER = [*READS, "--sb-reader", "--sb-freeze-writer"]
+
+
+def test_a_reader_is_trained_beside_a_writer_that_stays(data, tmp_path):
+    writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
+    words = [*SB, *READER, *ONE, "--finetune-from-model", writer]
+    reader = run_train(data, tmp_path / "reader", *words)
+    before, after = (load(path)["model"] for path in (writer, reader))
+    assert {
+        name for name in after if ".reader." in name
+    } == after.keys() - before.keys()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+    outputs = [value for name, value in after.items() if "reader.out_proj" in name]
+    assert outputs and all(value.abs().sum() > 0 for value in outputs)
+    # the twin: with the writer it is another model
+    free = [word for word in words if word != "--sb-freeze-writer"]
+    moved = load(run_train(data, tmp_path / "free", *free))["model"]
+    assert not all(torch.equal(moved[name], value) for name, value in before.items())
+
+
+def test_without_its_reader_a_model_is_the_writer(data, tmp_path):
+    writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
+    words = [*SB, *READER, "--max-epoch", 3, "--lr", 0.1]
+    words += ["--no-epoch-checkpoints", "--finetune-from-model", writer]
+    reader = run_train(data, tmp_path / "reader", *words)
+    names = ["sb_reader", "sb_freeze_writer", "sb_future_shift"]
+    without = {"sb_lambda": 0, **dict.fromkeys(names, False)}
+    alone = lines(run_generate(data, writer), "H")
+    assert lines(run_generate(data, reader), "H") != alone
+    override = ["--model-overrides", str(without)]
+    assert lines(run_generate(data, reader, *override), "H") == alone
