@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What --sb-future-shift costs on a CPU: the same model with it and without, in turn.
+"""What --sb-future-shift and --sb-reader cost on a CPU: the same model as in the paper,
+with the one, with both, and with the writer frozen, in turn.
 
     future_shift.py [--size small] [--rounds 12]
 
 Processor seconds, medians: a training pass, forward and backward, of 100 sentences of
-17 words; 20 steps of a decoder, two hypotheses a direction.  The ratio is the median of
-the rounds' own, so what else runs on the machine changes it little.
+17 words; 20 steps of a decoder, two hypotheses a direction.  Ratios are medians of the
+rounds' own, so what else runs on the machine changes them little.
 """
 
 from __future__ import annotations
@@ -26,14 +27,22 @@ from sbnmt_plugin.tools.synthetic import parser_of
 
 SENTENCES, WORDS, STEPS, VOCABULARY = 100, 17, 20, 6000
 LAYOUT = Layout(2, 2)
+SHIFT = {"sb_future_shift": True}
+READER = {**SHIFT, "sb_reader": True}
+WAYS: dict[str, dict[str, Any]] = {
+    "as in the paper": {},
+    "shifted": SHIFT,
+    "and a reader": READER,
+    "and a frozen writer": {**READER, "sb_freeze_writer": True},
+}
 
 
-def make(size: str, shift: bool) -> Any:
-    """A model whose weights are those of its twin."""
+def make(size: str, way: dict[str, Any]) -> Any:
+    """A model of that way."""
     torch.manual_seed(1)
     words = make_dictionary(VOCABULARY)
     task = Namespace(source_dictionary=words, target_dictionary=words)
-    options = model_options(size, dropout=0.1, sb_lambda=1.0, sb_future_shift=shift)
+    options = model_options(size, dropout=0.1, sb_lambda=1.0, **way)
     return SBTransformerModel.build_model(options, task)
 
 
@@ -63,22 +72,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12, help="default: 12")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    models = make(args.size, False), make(args.size, True)
+    models = [make(args.size, way) for way in WAYS.values()]
     source = torch.randint(4, VOCABULARY, (SENTENCES, WORDS))
     target = torch.randint(4, VOCABULARY, (2 * SENTENCES, WORDS))
     rows = []
     for name, work in ("training", train), ("decoder", decode):
-        times: list[list[float]] = [[], []]
+        times: list[list[float]] = [[] for _ in models]
         for number in range(args.rounds + 1):  # the first is not counted
             for model, found in zip(models, times):
                 start = time.process_time()
                 work(model, source, target)
                 if number:
                     found.append(time.process_time() - start)
-        ratio = statistics.median(b / a for a, b in zip(*times))
-        medians = [f"{statistics.median(found):.3f}" for found in times]
-        rows.append([f"{name}, {args.size}", *medians, f"{ratio:.3f}×"])
-    print("\n".join(aligned(["", "as in the paper", "shifted", "ratio"], rows)))
+        cells = [f"{statistics.median(times[0]):.3f} s"]
+        for found in times[1:]:
+            ratio = statistics.median(b / a for a, b in zip(times[0], found))
+            cells.append(f"{ratio:.3f}×")
+        rows.append([f"{name}, {args.size}", *cells])
+    print("\n".join(aligned(["", *WAYS], rows)))
 
 
 if __name__ == "__main__":
