@@ -48,6 +48,7 @@ class TraceWriter(RecordWriter):
                  token before each that is read
         future   share of the future in what the attention gave: the norm of what the
                  future contributes over the norms of both parts, mean over the heads
+                 (with --sb-reader before either is projected)
 
     ``finished``, what entered the pool in this step (:func:`ended_at`), and
     ``bound`` and ``worst``: the best score that any live hypothesis can still reach,
