@@ -5,6 +5,7 @@ Each is refused by its name, before anything is read or trained.
 
 from typing import Any
 
+from sbnmt_plugin.checkpoints import checkpoint_files
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.search.registry import DEFAULT
 from sbnmt_plugin.steps import command_of
@@ -175,6 +176,20 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         raise ValueError(
             "--enat-input phrase reads what a phrase table gives, but there is none: "
             f"add --enat-table with the file of {command_of('phrase-table')}"
+        )
+
+
+def check_frozen(cfg: SBTranslationConfig, model: Any) -> None:
+    """Refuse to train beside weights that nobody has trained.
+
+    Raises:
+        ValueError: most of a model is frozen, and no checkpoint is given.
+    """
+    frozen = not all(weight.requires_grad for weight in model.parameters())
+    if frozen and cfg.sb_path is None and not checkpoint_files(cfg):
+        raise ValueError(
+            "--sb-freeze-writer keeps the weights that a training starts from, but "
+            "nothing is given to start from: add --finetune-from-model MODEL"
         )
 
 

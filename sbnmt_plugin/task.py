@@ -33,6 +33,7 @@ from sbnmt_plugin.network.precision import for_decoding, for_processor
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.refusals import (
     check_average,
+    check_frozen,
     check_model,
     check_parallel,
     refuse_narrow_training,
@@ -118,6 +119,10 @@ class SBTranslationTask(StreamData):
             cfg.sb_dictionaries = [fingerprint(dictionary) for dictionary in words]
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
         check_model(self.cfg, model, cfg)
+        if from_checkpoint:
+            model.requires_grad_(True)  # what is frozen is frozen for its training
+        else:
+            check_frozen(self.cfg, model)
         if not from_checkpoint:
             check_parallel(self.cfg, [model], training=True)
             check_average(self.cfg, model)

@@ -272,7 +272,7 @@ def test_a_reader_begins_with_nothing_and_leaves_writing_alone_as_it_is(shift):
 
 def test_a_model_that_reads_needs_its_reader():
     _, reading = with_reader()
-    with pytest.raises(RuntimeError, match=r"Unexpected .*reader"):
+    with pytest.raises(ValueError, match=r"has a reader, .* --sb-reader is not given"):
         sb_model(sb_lambda=0.7).load_state_dict(reading.state_dict())
 
 

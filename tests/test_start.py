@@ -148,29 +148,56 @@ READS = ["--sb-lambda", 1, "--sb-future-dropout", 0, "--sb-future-shift"]
 READER = [*READS, "--sb-reader", "--sb-freeze-writer"]
 
 
-def test_a_reader_is_trained_beside_a_writer_that_stays(data, tmp_path):
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        ["--checkpoint-activations"],
+        ["--decoder-layerdrop", 0.6],
+        ["--sb-learn-lambda"],
+    ],
+    ids=str,
+)
+def test_a_reader_is_trained_beside_a_writer_that_stays(data, tmp_path, more):
     writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
-    words = [*SB, *READER, *ONE, "--finetune-from-model", writer]
+    words = [*SB, *READER, *more, *ONE, "--finetune-from-model", writer]
     reader = run_train(data, tmp_path / "reader", *words)
     before, after = (load(path)["model"] for path in (writer, reader))
-    assert {
-        name for name in after if ".reader." in name
-    } == after.keys() - before.keys()
+    added = after.keys() - before.keys()
+    assert added == {x for x in after if ".reader." in x or x.endswith("fusion.weight")}
     assert all(torch.equal(after[name], value) for name, value in before.items())
     outputs = [value for name, value in after.items() if "reader.out_proj" in name]
-    assert outputs and all(value.abs().sum() > 0 for value in outputs)
+    assert sum(value.abs().sum() for value in outputs) > 0
     # the twin: with the writer it is another model
     free = [word for word in words if word != "--sb-freeze-writer"]
     moved = load(run_train(data, tmp_path / "free", *free))["model"]
     assert not all(torch.equal(moved[name], value) for name, value in before.items())
 
 
-def test_without_its_reader_a_model_is_the_writer(data, tmp_path):
+def test_a_frozen_writer_is_one_that_was_trained(data, tmp_path):
+    with pytest.raises(ValueError, match="nothing is given to start from: add --fine"):
+        run_train(data, tmp_path, *SB, *READER, *ONE)
+
+
+def test_a_reader_is_not_lost_unnoticed(data, tmp_path):
+    first = run_train(data, tmp_path / "first", *SB, *READS, "--sb-reader", *ONE)
+    words = [*SB, *READS, *ONE, "--finetune-from-model", first]
+    with pytest.raises(Exception, match="Cannot load model") as caught:
+        run_train(data, tmp_path / "then", *words)
+    assert "has a reader" in str(caught.value.__context__)
+    words = [*SB, "--sb-lambda", 0, *ONE, "--finetune-from-model", first]
+    alone = load(run_train(data, tmp_path / "alone", *words))["model"]
+    assert not [name for name in alone if ".reader." in name]
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_without_its_reader_a_model_is_the_writer(data, tmp_path, learned):
     writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
     words = [*SB, *READER, "--max-epoch", 3, "--lr", 0.1]
+    words += ["--sb-learn-lambda"] * learned
     words += ["--no-epoch-checkpoints", "--finetune-from-model", writer]
     reader = run_train(data, tmp_path / "reader", *words)
-    names = ["sb_reader", "sb_freeze_writer", "sb_future_shift"]
+    names = ["sb_reader", "sb_freeze_writer", "sb_future_shift", "sb_learn_lambda"]
     without = {"sb_lambda": 0, **dict.fromkeys(names, False)}
     alone = lines(run_generate(data, writer), "H")
     assert lines(run_generate(data, reader), "H") != alone

@@ -119,8 +119,9 @@ def attend_both_ways(
         mask: (BD or 1, H or 1, D · Q, T'), added to the logits of the queries that
             read *this stream's* keys, its own first.
         dropout: rate on the attention weights.
-        across: query, key and value with which the directions read each other, where
-            they are not those with which they read themselves.
+        across: (BD, H, Q, C/H) and twice (BD, H, T', C/H): query, key and value with
+            which the directions read each other, where they are not those with which
+            they read themselves; ``mask`` is for the same places.
 
     Returns:
         history, and with two directions future: (BD, H, Q, C/H) each.
@@ -165,8 +166,8 @@ class SBSelfAttention(MultiheadAttention):
     """Synchronous bidirectional multi-head attention (paper, equations 8-10).
 
     Args:
-        fusion: module that joins history and future per head, before the output
-            projection.
+        fusion: gives what history and future contribute, per head; their sum, or with
+            a reader the first alone, is what the output projection takes.
         shift: whether the future finds at key j the value of j - 1: where the other
             stream has written my last word, the word that it wrote before it, which is
             my next one.  Not in the paper, whose future finds j's own value; then it

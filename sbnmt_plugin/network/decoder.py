@@ -235,6 +235,10 @@ class SBTransformerDecoder(TransformerDecoderBase):
         grid.begin(tokens)
         memories = self.memories(encoder_out)
         x = grid.take(self._embed(tokens, grid))
+        if self.training and torch.is_grad_enabled() and not x.requires_grad:
+            # below, all is frozen; checkpointed layers and those that
+            # --decoder-layerdrop leaves out would have no gradient to hand on
+            x.requires_grad_()
         found = None
         for number, layer in enumerate(self.layers):
             wanted = number == alignment_layer

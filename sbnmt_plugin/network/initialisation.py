@@ -8,6 +8,10 @@ from torch import Tensor
 
 logger = logging.getLogger(__name__)
 
+READER = ".self_attn.reader."
+LEARNED = ".self_attn.fusion.weight"  # λ
+READING = READER, LEARNED  # of which λ = 0 makes nothing
+
 EMBEDDINGS = (
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
@@ -55,3 +59,35 @@ def adopt_transformer(
         if name == "decoder.sb_version" or ".self_attn.fusion." in name:
             weights[name] = value
     logger.info("initialised from a Transformer; tags start as the </s> row")
+
+
+def adopt_writer(
+    weights: dict[str, Tensor], fresh: dict[str, Tensor], interacts: bool
+) -> None:
+    """Fit weights to a model that differs in what it reads with, in place.
+
+    A reader, or learned λ, of which the weights have nothing stays fresh; one that the
+    model has not is left out where nothing is read, at λ = 0.
+
+    Args:
+        weights: of an SB model.
+        fresh: of the newly built one.
+        interacts: whether that reads.
+
+    Raises:
+        ValueError: the weights have a reader, and the model reads without one.
+    """
+    for part in READING:
+        given, wanted = ([k for k in names if part in k] for names in (weights, fresh))
+        if wanted and not given:
+            weights.update({name: fresh[name] for name in wanted})
+            logger.info("%s*: none in the checkpoint, begins anew", part.strip("."))
+        elif given and not wanted and not interacts:
+            for name in given:
+                del weights[name]
+        elif given and not wanted and part == READER:
+            raise ValueError(
+                "the checkpoint has a reader, without which it would read otherwise, "
+                "but --sb-reader is not given: add it, or --sb-lambda 0 (of a "
+                "checkpoint, --model-overrides can set both)"
+            )

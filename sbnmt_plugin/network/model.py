@@ -20,11 +20,13 @@ from torch import Tensor
 from sbnmt_plugin.network.bidirectional import BidirectionalTransformer, tag_indices
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
-from sbnmt_plugin.network.initialisation import adopt_transformer
+from sbnmt_plugin.network.initialisation import (
+    READING,
+    adopt_transformer,
+    adopt_writer,
+)
 
 DEFAULT_FUTURE_DROPOUT = 0.3
-READER = ".self_attn.reader."
-READING = READER, ".self_attn.fusion."  # what λ = 0 makes nothing of
 
 
 @dataclass
@@ -97,7 +99,8 @@ class SBTransformerModel(BidirectionalTransformer):
         """Build from a namespace, on which resolved values are left to be saved.
 
         Raises:
-            ValueError: see :meth:`bidirectional.FamilyTransformer.build_model`.
+            ValueError: see :meth:`bidirectional.FamilyTransformer.build_model` and
+                :func:`refuse_to_freeze`.
         """
         sb_architecture(args)
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
@@ -124,12 +127,12 @@ class SBTransformerModel(BidirectionalTransformer):
             "--sb-future-shift shifts what is read": args.sb_future_shift,
             "--sb-reader reads": args.sb_reader,
         }
-        for what, value in given.items():
-            if value and not decoder.interacts:
-                raise ValueError(
-                    f"{what}, but with --sb-lambda 0 nobody reads a partner: leave one "
-                    "of the two out (of a checkpoint, --model-overrides can set both)"
-                )
+        asked = " and ".join(what for what, value in given.items() if value)
+        if asked and not decoder.interacts:
+            raise ValueError(
+                f"{asked}, but with --sb-lambda 0 nobody reads a partner: leave that "
+                "or the others out (of a checkpoint, --model-overrides can set all)"
+            )
         return decoder
 
     def forward(
@@ -149,11 +152,8 @@ class SBTransformerModel(BidirectionalTransformer):
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
     ) -> None:
-        """Accept the weights of a Transformer: see :mod:`network.initialisation`.
-
-        And those of a model without a reader, where this one's stays as it was built,
-        or with one that this model, as it writes alone, has not.
-        """
+        """Accept the weights of a Transformer, or of a model that reads otherwise: see
+        :mod:`network.initialisation`."""
         super().upgrade_state_dict_named(state_dict, name)
         if "decoder.sb_version" not in state_dict:
             adopt_transformer(
@@ -163,13 +163,7 @@ class SBTransformerModel(BidirectionalTransformer):
                 tag_indices(self.encoder.dictionary, self.family),
                 tag_indices(self.decoder.dictionary, self.family),
             )
-        fresh = {k: v for k, v in self.state_dict().items() if READER in k}
-        given = [k for k in state_dict if READER in k]
-        if not given:
-            state_dict.update(fresh)
-        elif not self.decoder.interacts:
-            for k in given:
-                del state_dict[k]
+        adopt_writer(state_dict, self.state_dict(), self.decoder.interacts)
 
 
 def refuse_to_freeze(args: Any) -> None:
@@ -178,7 +172,8 @@ def refuse_to_freeze(args: Any) -> None:
     if not args.sb_reader:
         raise ValueError(
             "--sb-freeze-writer trains what --sb-reader adds, which is not given: give "
-            "it, or leave --sb-freeze-writer out"
+            "it, or leave --sb-freeze-writer out (of a checkpoint, --model-overrides "
+            "can set both)"
         )
     if args.sb_fusion == "gate":
         raise ValueError(

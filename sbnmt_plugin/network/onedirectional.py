@@ -76,7 +76,8 @@ def understood(layer: Any) -> bool:
 
 
 def view(module: nn.Module, kind: type[nn.Module], **parts: nn.Module | None) -> Any:
-    """The module with the methods of another class and some submodules replaced."""
+    """The module with the methods of another class and some submodules replaced, or
+    left out (None)."""
     made = kind.__new__(kind)
     vars(made).update(vars(module))
     vars(made)["_modules"] = {**module._modules, **parts}
