@@ -33,6 +33,11 @@ DIFFERENCES = [  # of it, in its order
         "sb-noise-shift-dropped+rescored",
         "sb-noise-lambda0+rescored",
     ),
+    (
+        "multi30k/reader-small",
+        "sb-reader+rescored",
+        "sb-noise-lambda0+rescored",
+    ),
     ("techdocs_zh_en/small", "sb-same+rescored", "sb-lambda0+rescored"),
 ]
 # heads of tables of which no file is kept: pages of sbnmt report are not committed
@@ -232,6 +237,7 @@ FIRST = [  # rows with pseudo targets of early teachers, by their files; of good
     ([("updates", "transformer-pl-long")], [("converged", "transformer-pl")]),
     ([("updates", "sb-lambda0-long")], [("converged", "sb-lambda0")]),
     tuple([(file, name) for name in PAIR] for file in ("seeds", "again")),
+    ([], [("reader", "sb-noise-lambda0"), ("reader", "sb-reader")]),
 ]
 
 
