@@ -26,9 +26,10 @@ from reference import sb_attention
 
 from sbnmt_plugin.layout import PAIRINGS, Layout, opposite, reverse_tokens
 from sbnmt_plugin.network import attention, grid, packed_batch
-from sbnmt_plugin.network.attention import Reader, SBSelfAttention
+from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
 from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.network.reader import Reader
 from sbnmt_plugin.tools.probes import without_future
 
 EXACT = {"rtol": 0, "atol": 1e-10}

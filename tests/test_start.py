@@ -14,6 +14,7 @@ from commands import (
     run_train,
     write_texts,
 )
+from fairseq.checkpoint_utils import load_model_ensemble
 from fairseq_cli.train import should_stop_early
 from helpers import sb_model
 
@@ -199,6 +200,8 @@ def test_without_its_reader_a_model_is_the_writer(data, tmp_path, learned):
     reader = run_train(data, tmp_path / "reader", *words)
     names = ["sb_reader", "sb_freeze_writer", "sb_future_shift", "sb_learn_lambda"]
     without = {"sb_lambda": 0, **dict.fromkeys(names, False)}
+    (loaded,), _ = load_model_ensemble([str(reader)], {"data": str(data)})
+    assert all(weight.requires_grad for weight in loaded.parameters())
     alone = lines(run_generate(data, writer), "H")
     assert lines(run_generate(data, reader), "H") != alone
     override = ["--model-overrides", str(without)]

@@ -143,6 +143,22 @@ def test_the_check_of_weights_can_fail(tmp_path, monkeypatch):
         assert_looks(sb_model(sb_lambda=0.7), tmp_path / "t", "rank")
 
 
+def looks_of(blind, path):
+    """Every attention to a partner of several tokens, of a model with a reader."""
+    model = sb_model(sb_lambda=0.7, sb_reader=True)
+    if blind:  # all keys of reading are alike, those of a stream's own past are not
+        torch.nn.init.zeros_(model.decoder.layers[-1].self_attn.reader.k_proj.weight)
+    _, traces = traced(model, path)
+    looks = [x["look"] for t in traces for s in t["steps"] for x in s["l2r"]]
+    return [look for look in looks if len(look) > 1]
+
+
+def test_a_reader_is_whose_looks_are_traced(tmp_path):
+    even = [max(look) - min(look) < 1e-3 for look in looks_of(True, tmp_path / "b")]
+    assert even and all(even)
+    assert max(max(x) - min(x) for x in looks_of(False, tmp_path / "s")) > 0.1
+
+
 @pytest.mark.parametrize("fusion", ["linear", "relu", "gate"])
 def test_every_fusion_has_a_share(tmp_path, fusion):
     weight = {} if fusion == "gate" else {"sb_lambda": 0.5}

@@ -8,7 +8,6 @@ same code trains, scores and decodes; what differs is how rows are put on a grid
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -19,6 +18,7 @@ from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout
 from sbnmt_plugin.network.grid import MOST_QUERIES, AttentionGrid
+from sbnmt_plugin.network.reader import Reader
 from sbnmt_plugin.numerics import (
     additive,
     attention_dtype,
@@ -138,30 +138,6 @@ def attend_both_ways(
     return history, *(layout.reads(x) for x in future)
 
 
-class Reader(nn.Module):
-    """Projections with which a stream reads the other, beside those of its own past.
-
-    What it finds is nothing at first, for ``out_proj`` starts at 0; without biases, so
-    that it is nothing wherever there is nothing to read.
-
-    Args:
-        channels: C.
-        wrap: what is done to each projection (fairseq's quantisation noise).
-    """
-
-    def __init__(self, channels: int, wrap: Callable[[nn.Linear], Any]) -> None:
-        super().__init__()
-
-        def projection() -> Any:
-            made = nn.Linear(channels, channels, bias=False)
-            nn.init.xavier_uniform_(made.weight, gain=2**-0.5)  # as fairseq's three
-            return wrap(made)
-
-        self.q_proj, self.k_proj, self.v_proj = (projection() for _ in range(3))
-        self.out_proj = projection()
-        nn.init.zeros_(self.out_proj.weight)
-
-
 class SBSelfAttention(MultiheadAttention):
     """Synchronous bidirectional multi-head attention (paper, equations 8-10).
 
@@ -252,19 +228,13 @@ class SBSelfAttention(MultiheadAttention):
         self, rows: Tensor, q: Tensor, k: Tensor, value: Tensor, grid: AttentionGrid
     ) -> tuple[Tensor, Tensor, Tensor] | None:
         """What the directions read each other with, if not with what is their own."""
-        if self.reader is None and not self.shift:
-            return None
-        if self.reader is None:
-            return q, k, self._heads(grid.past_before(self, value).to(k.dtype))
-        reader = self.reader
-        asked = grid.queries(reader.q_proj(rows))
+        if self.reader is not None:
+            found = self.reader(rows, grid, self.shift)
+            asked, keys, values = (self._heads(x.to(k.dtype)) for x in found)
+            return asked, keys, values
         if self.shift:
-            (keys,) = grid.past(reader, reader.k_proj(rows))
-            found = grid.past_before(reader, reader.v_proj(rows))
-        else:
-            keys, found = grid.past(reader, reader.k_proj(rows), reader.v_proj(rows))
-        asked, keys, found = (self._heads(x.to(k.dtype)) for x in (asked, keys, found))
-        return asked, keys, found
+            return q, k, self._heads(grid.past_before(self, value).to(k.dtype))
+        return None
 
     def _joined(self, x: Tensor, grid: AttentionGrid, dtype: torch.dtype) -> Tensor:
         """(BD, H, Q, C/H) -> rows (1, n, C)."""
