@@ -425,26 +425,46 @@ def test_a_row_starts_from_the_model_of_its_own_seed(tmp_path):
     recipe.training_data = lambda kind: tmp_path
     steps = []
     recipe.bench.run = steps.append
-    for name in ("sb-late@2", "sb-late-lambda0@2", "sb-finetuned@2"):
+    for name in ("sb-late@2", "sb-late-lambda0@2", "sb-finetuned@2", "sb-reader-own@2"):
         recipe.model(name)
     starts = {
         step.name: str(step.words[step.words.index("--finetune-from-model") + 1])
         for step in steps
         if "--finetune-from-model" in step.words
     }
-    own, teacher = (
-        tmp_path / "work" / x for x in ("sb-noise-lambda0@2", "teacher-l2r")
+    own, teacher, both = (
+        tmp_path / "work" / x
+        for x in ("sb-noise-lambda0@2", "teacher-l2r", "teacher-both@2")
     )
     assert starts == {
         "train/sb-late@2": str(own / "model.pt"),
         "train/sb-late-lambda0@2": str(own / "model.pt"),
         "train/sb-finetuned@2": str(teacher / "model.pt"),
+        "train/sb-reader-own@2": str(both / "model.pt"),
     }
     settings = load_recipe(tmp_path / "recipe", small=False)
     teachers = ["train-teacher-l2r", "train-teacher-r2l", "pseudo-l2r", "pseudo-r2l"]
     found = results.needs(settings, "sb-late+rescored@2")
     assert found == [*teachers, "train-sb-noise-lambda0@2"]
     assert results.needs(settings, "sb-finetuned@2") == teachers
+    assert results.needs(settings, "sb-reader-two@2") == [
+        *teachers,
+        "train-sb-lambda0@2",
+    ]
+    one = settings | {"teachers": "one"}  # it is the first seed's that is asked then
+    for found in settings, one:
+        assert results.needs(found, "sb-reader-own@2") == ["train-teacher-both@2"]
+
+
+def test_a_reader_stands_beside_a_row_that_writes_alone():
+    rows = systems.SYSTEMS
+    frozen = [x for x in rows.values() if "--sb-freeze-writer" in x.options]
+    frozen = [x for x in frozen if x.options["--sb-freeze-writer"] is None]
+    assert len(frozen) == 3
+    for system in frozen:
+        writer = rows[system.starts_from]
+        assert writer.options["--sb-lambda"] == 0 != system.options["--sb-lambda"]
+        assert system.options["--sb-reader"] is None and system.data == writer.data
 
 
 def test_triples_without_their_last_file_are_not_whole(tmp_path):

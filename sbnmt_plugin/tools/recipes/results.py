@@ -23,6 +23,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
     with_seed,
 )
 from sbnmt_plugin.tools.recipes.settings import (
+    DIRECTIONS,
     Stage,
     needs_pseudo,
     same_training,
@@ -46,12 +47,13 @@ def needs(settings: dict[str, Any], name: str) -> list[str]:
     if system.joins:
         return [f"train-{with_seed(row, seed)}" for row in system.joins]
     one = settings["teachers"] == "one"
-    teachers = {d: "both" if one else d for d in ("l2r", "r2l")}
+    teachers = {d: "both" if one else d for d in DIRECTIONS}
     pseudo = needs_pseudo(settings, [base])
     used = {teachers[direction] for direction in pseudo}
     partner = []
-    if system.starts_from.startswith(TEACHER):
-        used.add(teachers[system.starts_from.removeprefix(TEACHER)])
+    direction = system.starts_from.removeprefix(TEACHER)
+    if direction in teachers:
+        used.add(teachers[direction])
     elif system.starts_from:
         start = with_seed(system.starts_from, seed)
         partner = [*needs(settings, start), f"train-{start}"]

@@ -40,8 +40,8 @@ class System:
         family: what stands before the recipe's ``teacher_arch``; none: its
             ``teacher_arch``, or for both directions ``sb_arch``.
         options: of fairseq-train, over those of the recipe.
-        starts_from: the row whose weights initialise this one: a teacher, of the first
-            seed, or any other, of this row's.
+        starts_from: the row whose weights initialise this one: a teacher of one
+            direction, of the first seed, or any other, of this row's.
         stages: training sets one after the other, the last being ``data``, where a
             recipe does not say otherwise; none: ``data`` alone.
         continues: whether a later stage goes on with optimiser and schedule; the
@@ -146,6 +146,23 @@ SHIFT = {"--sb-future-shift": None}
 READER = {"--sb-reader": None, "--sb-freeze-writer": None}
 DROPPED = {"--sb-partner-dropout": 0.5}
 SAME = {"--sb-same-text": 0.33}
+OWN = {"--sb-partner": "own"}
+
+
+def reader(writer: str, texts: str, data: str, options: Options) -> System:
+    """Reading that is learned beside a row at λ = 0, which stays as it is.
+
+    Args:
+        writer: the row.
+        texts: what it learns from, in the title.
+        data: the same, a training set.
+        options: that make its partners, beside those of every reader.
+    """
+    title = f"SB-NMT, λ = {{lambda}}, a reader beside λ = 0, {texts}, future shifted"
+    asks = {**READS, **options, **SHIFT, **READER}
+    return System(title, data, BOTH, options=asks, starts_from=writer)
+
+
 READING = {
     "sb-staged": System(
         "SB-NMT, λ = {lambda}, gold in both streams, then two triples",
@@ -243,15 +260,10 @@ READING = {
         options={**NO_INTERACTION, **NOISE},
         starts_from="sb-noise-lambda0",
     ),
-    # and one that keeps what it writes alone, while reading is learned beside it
-    "sb-reader": System(
-        "SB-NMT, λ = {lambda}, a reader beside λ = 0, three triples, noise, future "
-        "shifted",
-        "three",
-        BOTH,
-        options={**READS, **NOISE, **SHIFT, **READER},
-        starts_from="sb-noise-lambda0",
-    ),
+    # and those that keep what they write alone, while reading is learned beside it
+    "sb-reader": reader("sb-noise-lambda0", "three triples, noise", "three", NOISE),
+    "sb-reader-two": reader("sb-lambda0", "two triples", "two", {}),
+    "sb-reader-own": reader("teacher-both", "gold, own words", "gold", OWN),
     "sb-noise-gold": System(
         "SB-NMT, λ = {lambda}, gold, noise", "gold", BOTH, options={**READS, **NOISE}
     ),
@@ -259,7 +271,7 @@ READING = {
         "SB-NMT, λ = {lambda}, gold, own words",
         "gold",
         BOTH,
-        options={**READS, "--sb-partner": "own"},
+        options={**READS, **OWN},
     ),
 }
 

@@ -184,9 +184,9 @@ class Training(Corpus):
         """Checkpoint of the model from whose weights a row starts."""
         base, seed = split_name(name)
         row = SYSTEMS[base].starts_from
-        teacher = row.removeprefix(TEACHER)
-        if teacher != row:
-            return self.teacher(teacher)[0]
+        direction = row.removeprefix(TEACHER)
+        if direction in DIRECTIONS:
+            return self.teacher(direction)[0]
         return self.model(with_seed(row, seed))
 
     def train(self, stage: Stage, *words: Any) -> None:
