@@ -162,3 +162,4 @@ class SBTranslationConfig(TranslationConfig):
     sb_save_dir: str = II("checkpoint.save_dir")
     sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
     sb_continue_once: Optional[str] = II("checkpoint.continue_once")
+    sb_reset_optimizer: Any = "${checkpoint.reset_optimizer}"

@@ -5,8 +5,9 @@ Each is refused by its name, before anything is read or trained.
 
 from typing import Any
 
-from sbnmt_plugin.checkpoints import checkpoint_files
+from sbnmt_plugin.checkpoints import checkpoint_files, read_checkpoint, settings_of
 from sbnmt_plugin.config import SBTranslationConfig
+from sbnmt_plugin.network.initialisation import check_reader
 from sbnmt_plugin.search.registry import DEFAULT
 from sbnmt_plugin.steps import command_of
 
@@ -179,18 +180,41 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         )
 
 
-def check_frozen(cfg: SBTranslationConfig, model: Any) -> None:
-    """Refuse to train beside weights that nobody has trained.
+def check_frozen(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
+    """Refuse to train beside weights that nobody has trained, to go on with other ones
+    than an optimiser knows, and to lose a reader.
+
+    Args:
+        settings: the model's.
 
     Raises:
-        ValueError: most of a model is frozen, and no checkpoint is given.
+        ValueError: most of a model is frozen, and no checkpoint is given; one that a
+            training goes on from has another ``--sb-freeze-writer``; it has a reader,
+            and the model reads without one.
     """
-    frozen = not all(weight.requires_grad for weight in model.parameters())
-    if frozen and cfg.sb_path is None and not checkpoint_files(cfg):
+    starts = [] if cfg.sb_path is not None else checkpoint_files(cfg)
+    frozen = getattr(settings, "sb_freeze_writer", False)
+    if frozen and not starts:
         raise ValueError(
             "--sb-freeze-writer keeps the weights that a training starts from, but "
             "nothing is given to start from: add --finetune-from-model MODEL"
         )
+    for path in starts:
+        checkpoint = read_checkpoint(path)
+        anew = path == cfg.sb_finetune_from_model or bool(cfg.sb_reset_optimizer)
+        if (
+            not anew
+            and settings_of(checkpoint).get("sb_freeze_writer", False) != frozen
+        ):
+            known, add = ("all", "leave out") if frozen else ("the reader's", "add")
+            raise ValueError(
+                f"{path} has an optimiser of {known} weights: {add} --sb-freeze-writer "
+                f"to go on from it, or start anew, with --finetune-from-model {path} "
+                "and another --save-dir"
+            )
+        if hasattr(model.decoder, "interacts"):
+            fresh = model.state_dict()
+            check_reader(checkpoint["model"], fresh, model.decoder.interacts)
 
 
 def check_parallel(

@@ -122,7 +122,7 @@ class SBTranslationTask(StreamData):
         if from_checkpoint:
             model.requires_grad_(True)  # what is frozen is frozen for its training
         else:
-            check_frozen(self.cfg, model)
+            check_frozen(self.cfg, model, cfg)
         if not from_checkpoint:
             check_parallel(self.cfg, [model], training=True)
             check_average(self.cfg, model)

@@ -61,6 +61,28 @@ def adopt_transformer(
     logger.info("initialised from a Transformer; tags start as the </s> row")
 
 
+def check_reader(
+    weights: dict[str, Tensor], fresh: dict[str, Tensor], interacts: bool
+) -> None:
+    """Refuse to read without the reader that weights have.
+
+    Args:
+        weights: of any model.
+        fresh: of the newly built one.
+        interacts: whether that reads.
+
+    Raises:
+        ValueError: the weights have a reader, and the model reads without one.
+    """
+    given, wanted = (any(READER in x for x in names) for names in (weights, fresh))
+    if interacts and given and not wanted:
+        raise ValueError(
+            "the checkpoint has a reader, without which it would read otherwise, but "
+            "--sb-reader is not given: add it, or --sb-lambda 0 (of a checkpoint, "
+            "--model-overrides can set both)"
+        )
+
+
 def adopt_writer(
     weights: dict[str, Tensor], fresh: dict[str, Tensor], interacts: bool
 ) -> None:
@@ -75,8 +97,9 @@ def adopt_writer(
         interacts: whether that reads.
 
     Raises:
-        ValueError: the weights have a reader, and the model reads without one.
+        ValueError: see :func:`check_reader`.
     """
+    check_reader(weights, fresh, interacts)
     for part in READING:
         given, wanted = ([k for k in names if part in k] for names in (weights, fresh))
         if wanted and not given:
@@ -85,9 +108,3 @@ def adopt_writer(
         elif given and not wanted and not interacts:
             for name in given:
                 del weights[name]
-        elif given and not wanted and part == READER:
-            raise ValueError(
-                "the checkpoint has a reader, without which it would read otherwise, "
-                "but --sb-reader is not given: add it, or --sb-lambda 0 (of a "
-                "checkpoint, --model-overrides can set both)"
-            )
