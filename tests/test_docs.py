@@ -36,7 +36,7 @@ PACKAGE = ROOT / "sbnmt_plugin"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted(ROOT.glob("docs/*.md")),
-    *sorted(ROOT.glob("examples/*/README.md")),
+    *sorted(ROOT.glob("examples/*/*.md")),
 ]
 LONGEST_README = 250
 

@@ -1130,10 +1130,11 @@ def test_toy_and_small_tables_are_committed():
 @pytest.mark.parametrize("path", tables(), ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_pages_show_the_committed_numbers(path, capsys):
     call(show_table, path)
-    page = path.parent / "README.md"
-    text = page.read_text(encoding="utf-8")
-    for line in capsys.readouterr().out.splitlines():
-        assert line in text, f"{page} lacks {line!r}: scripts/table.py {path}"
+    pages = [page.read_text(encoding="utf-8") for page in path.parent.glob("*.md")]
+    lines = capsys.readouterr().out.splitlines()
+    lacking = [[line for line in lines if line not in page] for page in pages]
+    least = min(lacking, key=len)  # of the page that shows it
+    assert not least, f"{path.parent} lacks {least[0]!r}: scripts/table.py {path}"
 
 
 def test_the_readme_shows_the_committed_numbers(capsys):
