@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Make the results table of multi30k-small from raw text, step by step.
 # Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, teacher-both,
-# teacher-both+rescored, sb-lambda0, sb-lambda0+rescored, sb-noise-lambda0,
-# sb-noise-lambda0+rescored, sb-noise-shift-dropped, sb-noise-shift-dropped+rescored.
+# teacher-both+rescored, sb-lambda0, sb-lambda0+rescored, sb, sb+rescored, sb-staged,
+# sb-staged+rescored, sb-noise-lambda0, sb-noise-lambda0+rescored, sb-reader,
+# sb-reader+rescored, sb-reader-two, sb-reader-two+rescored, sb-reader-own,
+# sb-reader-own+rescored.
 #
 # usage: examples/multi30k/run-small.sh WORK DATA
 #   WORK: a new folder (default: work/multi30k-small)
@@ -25,18 +27,20 @@ train=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
   --share-all-embeddings --dropout 0.1 --optimizer adam --adam-betas '(0.9, 0.98)'
-  --clip-norm 0 --lr 0.003 --lr-scheduler polynomial_decay --warmup-updates 400
-  --label-smoothing 0.1 --max-update 5748 --keep-last-epochs 1 --eval-bleu
+  --clip-norm 0 --lr-scheduler polynomial_decay --label-smoothing 0.1
+  --keep-last-epochs 1 --eval-bleu
   --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
-  --total-num-update 5748 --cpu --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
-  --encoder-layers 2 --encoder-attention-heads 4 --decoder-embed-dim 128
-  --decoder-ffn-embed-dim 256 --decoder-layers 2 --decoder-attention-heads 4
-  --distributed-world-size 1
+  --cpu --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-layers 2
+  --encoder-attention-heads 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 256
+  --decoder-layers 2 --decoder-attention-heads 4 --distributed-world-size 1
 )
 
 # and those of transformer
-transformer=("${train[@]}" --arch transformer --max-tokens 3000)
+transformer=(
+  "${train[@]}" --arch transformer --lr 0.003 --warmup-updates 400 --max-tokens 3000
+  --max-update 5748 --total-num-update 5748
+)
 
 # and those of sb_transformer
 sb_transformer=(
@@ -157,7 +161,8 @@ sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
 
 # Train teacher-both: SB-NMT, λ = 0, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \
-  --sb-lambda 0
+  --sb-lambda 0 --lr 0.003 --warmup-updates 400 --max-update 5748 \
+  --total-num-update 5748
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-both/model.pt"
@@ -186,7 +191,8 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0
+  --sb-lambda 0 --lr 0.003 --warmup-updates 400 --max-update 5748 \
+  --total-num-update 5748
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
@@ -201,6 +207,47 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" 
 sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
   --records "$work/results/sb-lambda0.jsonl" --output "$work/results/sb-lambda0.json"
 
+# Train sb: SB-NMT, tanh, λ = 0.1, two triples
+fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
+  --sb-lambda 0.1 --lr 0.003 --warmup-updates 400 --max-update 5748 \
+  --total-num-update 5748
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb/model.pt"
+
+# Translate the test set with sb
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb.jsonl" --results-path "$work/results/sb.generate"
+
+# Score sb
+sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
+  --records "$work/results/sb.jsonl" --output "$work/results/sb.json"
+
+# Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples; stage 1, gold
+fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-staged/stage-1" \
+  --sb-lambda 1 --lr 0.003 --warmup-updates 400 --max-update 1000 \
+  --total-num-update 2500 --sb-future-dropout 0
+
+# Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples
+fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-staged" \
+  --finetune-from-model "$work/sb-staged/stage-1/checkpoint_last.pt" --sb-lambda 1 \
+  --lr 0.002 --warmup-updates 400 --max-update 4748 --total-num-update 4748 \
+  --sb-future-dropout 0
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-staged/model.pt"
+
+# Translate the test set with sb-staged
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-staged.jsonl" \
+  --results-path "$work/results/sb-staged.generate"
+
+# Score sb-staged
+sbnmt evaluate "$work/results/sb-staged.generate" "${score[@]}" \
+  --records "$work/results/sb-staged.jsonl" --output "$work/results/sb-staged.json"
+
 # Join gold text and pseudo targets: two triples a sentence, and gold text twice
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
@@ -214,7 +261,8 @@ sbnmt binarise -s en -t de --destdir "$work/data-three" \
 
 # Train sb-noise-lambda0: SB-NMT, λ = 0, three triples, noise
 fairseq-train "$work/data-three" "${sb_transformer[@]}" \
-  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --sb-partner-noise 0.5
+  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --lr 0.003 --warmup-updates 400 \
+  --max-update 5748 --total-num-update 5748 --sb-partner-noise 0.5
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb-noise-lambda0/model.pt"
@@ -230,26 +278,66 @@ sbnmt evaluate "$work/results/sb-noise-lambda0.generate" "${score[@]}" \
   --records "$work/results/sb-noise-lambda0.jsonl" \
   --output "$work/results/sb-noise-lambda0.json"
 
-# Train sb-noise-shift-dropped: SB-NMT, λ = 1, three triples, noise, future shifted,
-# half of the partners dropped
-fairseq-train "$work/data-three" "${sb_transformer[@]}" \
-  --save-dir "$work/sb-noise-shift-dropped" --sb-lambda 1 --sb-future-dropout 0 \
-  --sb-partner-noise 0.5 --sb-future-shift --sb-partner-dropout 0.5
+# Train sb-reader: SB-NMT, λ = 1, a reader beside λ = 0, three triples, noise, future
+# shifted
+fairseq-train "$work/data-three" "${sb_transformer[@]}" --save-dir "$work/sb-reader" \
+  --finetune-from-model "$work/sb-noise-lambda0/model.pt" --sb-lambda 1 --lr 0.003 \
+  --warmup-updates 100 --max-update 1000 --total-num-update 1000 --sb-future-dropout 0 \
+  --sb-partner-noise 0.5 --sb-future-shift --sb-reader --sb-freeze-writer
 
 # Its best checkpoint is the model
-ln -sf checkpoint_best.pt "$work/sb-noise-shift-dropped/model.pt"
+ln -sf checkpoint_best.pt "$work/sb-reader/model.pt"
 
-# Translate the test set with sb-noise-shift-dropped
-fairseq-generate "$work/data" "${search[@]}" \
-  --path "$work/sb-noise-shift-dropped/model.pt" --gen-subset test --max-tokens 4000 \
-  --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-noise-shift-dropped.jsonl" \
-  --results-path "$work/results/sb-noise-shift-dropped.generate"
+# Translate the test set with sb-reader
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-reader.jsonl" \
+  --results-path "$work/results/sb-reader.generate"
 
-# Score sb-noise-shift-dropped
-sbnmt evaluate "$work/results/sb-noise-shift-dropped.generate" "${score[@]}" \
-  --records "$work/results/sb-noise-shift-dropped.jsonl" \
-  --output "$work/results/sb-noise-shift-dropped.json"
+# Score sb-reader
+sbnmt evaluate "$work/results/sb-reader.generate" "${score[@]}" \
+  --records "$work/results/sb-reader.jsonl" --output "$work/results/sb-reader.json"
+
+# Train sb-reader-two: SB-NMT, λ = 1, a reader beside λ = 0, two triples, future shifted
+fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-reader-two" \
+  --finetune-from-model "$work/sb-lambda0/model.pt" --sb-lambda 1 --lr 0.003 \
+  --warmup-updates 100 --max-update 1000 --total-num-update 1000 --sb-future-dropout 0 \
+  --sb-future-shift --sb-reader --sb-freeze-writer
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-reader-two/model.pt"
+
+# Translate the test set with sb-reader-two
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-two/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-reader-two.jsonl" \
+  --results-path "$work/results/sb-reader-two.generate"
+
+# Score sb-reader-two
+sbnmt evaluate "$work/results/sb-reader-two.generate" "${score[@]}" \
+  --records "$work/results/sb-reader-two.jsonl" \
+  --output "$work/results/sb-reader-two.json"
+
+# Train sb-reader-own: SB-NMT, λ = 1, a reader beside λ = 0, gold, own words, future
+# shifted
+fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-reader-own" \
+  --finetune-from-model "$work/teacher-both/model.pt" --sb-lambda 1 --lr 0.003 \
+  --warmup-updates 100 --max-update 1000 --total-num-update 1000 --sb-future-dropout 0 \
+  --sb-partner own --sb-future-shift --sb-reader --sb-freeze-writer
+
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-reader-own/model.pt"
+
+# Translate the test set with sb-reader-own
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-own/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-reader-own.jsonl" \
+  --results-path "$work/results/sb-reader-own.generate"
+
+# Score sb-reader-own
+sbnmt evaluate "$work/results/sb-reader-own.generate" "${score[@]}" \
+  --records "$work/results/sb-reader-own.jsonl" \
+  --output "$work/results/sb-reader-own.json"
 
 # Translate the test set with teacher-both+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-both/model.pt" \
@@ -273,6 +361,28 @@ sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
   --records "$work/results/sb-lambda0+rescored.jsonl" \
   --output "$work/results/sb-lambda0+rescored.json"
 
+# Translate the test set with sb+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb+rescored.jsonl" \
+  --results-path "$work/results/sb+rescored.generate"
+
+# Score sb+rescored
+sbnmt evaluate "$work/results/sb+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb+rescored.jsonl" \
+  --output "$work/results/sb+rescored.json"
+
+# Translate the test set with sb-staged+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-staged+rescored.jsonl" \
+  --results-path "$work/results/sb-staged+rescored.generate"
+
+# Score sb-staged+rescored
+sbnmt evaluate "$work/results/sb-staged+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-staged+rescored.jsonl" \
+  --output "$work/results/sb-staged+rescored.json"
+
 # Translate the test set with sb-noise-lambda0+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-noise-lambda0/model.pt" \
   --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
@@ -284,27 +394,85 @@ sbnmt evaluate "$work/results/sb-noise-lambda0+rescored.generate" "${score[@]}" 
   --records "$work/results/sb-noise-lambda0+rescored.jsonl" \
   --output "$work/results/sb-noise-lambda0+rescored.json"
 
-# Translate the test set with sb-noise-shift-dropped+rescored
-fairseq-generate "$work/data" "${search[@]}" \
-  --path "$work/sb-noise-shift-dropped/model.pt" --gen-subset test --max-tokens 4000 \
-  --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-noise-shift-dropped+rescored.jsonl" \
-  --results-path "$work/results/sb-noise-shift-dropped+rescored.generate"
+# Translate the test set with sb-reader+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-reader+rescored.jsonl" \
+  --results-path "$work/results/sb-reader+rescored.generate"
 
-# Score sb-noise-shift-dropped+rescored
-sbnmt evaluate "$work/results/sb-noise-shift-dropped+rescored.generate" "${score[@]}" \
-  --records "$work/results/sb-noise-shift-dropped+rescored.jsonl" \
-  --output "$work/results/sb-noise-shift-dropped+rescored.json"
+# Score sb-reader+rescored
+sbnmt evaluate "$work/results/sb-reader+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-reader+rescored.jsonl" \
+  --output "$work/results/sb-reader+rescored.json"
 
-# What the interaction is worth to sb-noise-shift-dropped in the search
+# Translate the test set with sb-reader-two+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-two/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-reader-two+rescored.jsonl" \
+  --results-path "$work/results/sb-reader-two+rescored.generate"
+
+# Score sb-reader-two+rescored
+sbnmt evaluate "$work/results/sb-reader-two+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-reader-two+rescored.jsonl" \
+  --output "$work/results/sb-reader-two+rescored.json"
+
+# Translate the test set with sb-reader-own+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-own/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-reader-own+rescored.jsonl" \
+  --results-path "$work/results/sb-reader-own+rescored.generate"
+
+# Score sb-reader-own+rescored
+sbnmt evaluate "$work/results/sb-reader-own+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-reader-own+rescored.jsonl" \
+  --output "$work/results/sb-reader-own+rescored.json"
+
+# What the interaction is worth to sb in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb.json"
+
+# How much the streams of sb read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 --cpu \
+  --json "$work/results/reading/sb.json"
+
+# What the interaction is worth to sb-staged in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-staged.json"
+
+# How much the streams of sb-staged read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-staged/model.pt" --max-tokens 4000 \
+  --cpu --json "$work/results/reading/sb-staged.json"
+
+# What the interaction is worth to sb-reader in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-reader/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-reader.json"
+
+# How much the streams of sb-reader read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-reader/model.pt" --max-tokens 4000 \
+  --cpu --json "$work/results/reading/sb-reader.json"
+
+# What the interaction is worth to sb-reader-two in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" \
-  --path "$work/sb-noise-shift-dropped/model.pt" --input "$work/bpe/test.en" \
+  --path "$work/sb-reader-two/model.pt" --input "$work/bpe/test.en" \
   --reference "$work/text/test.de" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-noise-shift-dropped.json"
+  --json "$work/results/interaction/sb-reader-two.json"
 
-# How much the streams of sb-noise-shift-dropped read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-noise-shift-dropped/model.pt" \
-  --max-tokens 4000 --cpu --json "$work/results/reading/sb-noise-shift-dropped.json"
+# How much the streams of sb-reader-two read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-reader-two/model.pt" \
+  --max-tokens 4000 --cpu --json "$work/results/reading/sb-reader-two.json"
+
+# What the interaction is worth to sb-reader-own in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" \
+  --path "$work/sb-reader-own/model.pt" --input "$work/bpe/test.en" \
+  --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-reader-own.json"
+
+# How much the streams of sb-reader-own read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-reader-own/model.pt" \
+  --max-tokens 4000 --cpu --json "$work/results/reading/sb-reader-own.json"
 
 # The table
 sbnmt table --recipe examples/multi30k --small --work "$work"
