@@ -60,6 +60,11 @@ def test_alignments_and_prefixes_in_python(hub):
     assert bound["tokens"][0] == best["tokens"][0]
     with pytest.raises(ValueError, match="--prefix-size binds the start"):
         hub.generate(tokens, sb_answer="r2l", **prefix)
+    start = best["tokens"][:1]
+    for other in start, start[None, :, None], start.repeat(2, 1):
+        prefix["inference_step_args"]["prefix_tokens"] = other
+        with pytest.raises(ValueError, match=r"prefix_tokens must .* \(1, any\), but"):
+            hub.generate(tokens, **prefix)
 
 
 @pytest.mark.parametrize("value", [3, None, ["w1", 3], {"w1": 1}, b"w1"], ids=repr)

@@ -21,6 +21,8 @@ Choice = TypeVar("Choice")
 ANSWERS = ("best", *NAMES)
 ALIGNMENTS = ("hard", "soft")
 LARGEST_ALPHA = 20
+LARGEST_WEIGHT = 10**6
+SMALLEST_TEMPERATURE = 1e-6
 SEARCH_OPTIONS = (
     "sb_pairing",
     "sb_length_penalty",
@@ -222,9 +224,10 @@ def check_options(
             f"{flag} needs --sb-direction both: a model of one direction always "
             "answers itself and has no partner"
         )
-    if not 0 <= options.rescore < math.inf:
+    if not 0 <= options.rescore <= LARGEST_WEIGHT:
         raise ValueError(
-            f"--sb-rescore must be ≥ 0 and finite, but is {options.rescore} instead"
+            f"--sb-rescore must be in [0, {LARGEST_WEIGHT:,}], where the search's own "
+            f"score still counts, but is {options.rescore} instead"
         )
     if alone and options.rescore:
         raise ValueError(
@@ -242,10 +245,10 @@ def check_options(
         raise ValueError(
             f"--max-len-a must be finite, but is {options.max_len_a} instead"
         )
-    if not 0 < options.temperature < math.inf:
+    if not SMALLEST_TEMPERATURE <= options.temperature < math.inf:
         raise ValueError(
-            f"--temperature must be > 0 and finite, but is {options.temperature} "
-            "instead"
+            f"--temperature must be finite and ≥ {SMALLEST_TEMPERATURE}, where scores "
+            f"stay finite, but is {options.temperature} instead"
         )
     if not abs(options.penalty.alpha) <= LARGEST_ALPHA:
         raise ValueError(

@@ -22,7 +22,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.numerics import DEAD, wide
 from sbnmt_plugin.search.answers import answers_of
 from sbnmt_plugin.search.batch import Batch
@@ -30,7 +29,7 @@ from sbnmt_plugin.search.beam import Candidates, expand, survivors
 from sbnmt_plugin.search.history import History, Step
 from sbnmt_plugin.search.lengths import longest_outputs
 from sbnmt_plugin.search.logits_processing import admit, restrict
-from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions, Symbols
+from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, answer_at, finished
 from sbnmt_plugin.search.records import Hypothesis, RecordWriter
 from sbnmt_plugin.search.registry import DEFAULT, register_search
@@ -104,15 +103,16 @@ class Generator:
             what had finished by then.
 
         Raises:
-            ValueError: constraints, or lengths and bans that nothing can satisfy.
+            ValueError: constraints, prefixes of another shape, or lengths and bans that
+                nothing can satisfy.
             FloatingPointError: a sentence for which no hypothesis has a score,
                 because the model gives none.
         """
         if constraints is not None:
             raise ValueError("--constraints is not supported by the SB-NMT search")
-        bindable = self.options.answer != "r2l" and L2R in self.options.directions
-        if prefix_tokens is not None and prefix_tokens.size(1) and not bindable:
-            raise ValueError(PREFIX_NEEDS_L2R)
+        sources = sample["net_input"]["src_tokens"]
+        if prefix_tokens is not None:
+            self.options.check_prefix(prefix_tokens, sources)
         net_input = {
             key: value
             for key, value in sample["net_input"].items()
@@ -123,7 +123,6 @@ class Generator:
         weights = self.options.print_alignment is not None
         scorers = [Scorer(m, net_input, self.layout, weights) for m in self.models]
         pool, steps = self._translate(scorers, net_input, prefix_tokens)
-        sources = net_input["src_tokens"]
         history = History(steps, len(sources))
         results, records = answers_of(
             pool, history, sources, self.symbols, self.options

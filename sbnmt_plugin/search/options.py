@@ -100,3 +100,21 @@ class SearchOptions:
         if self.answer == "best":
             return None
         return self.directions.index(NAMES.index(self.answer))
+
+    def check_prefix(self, prefix: Tensor, sources: Tensor) -> None:
+        """Refuse starts of the text that cannot be written.
+
+        Args:
+            prefix: (B, P), as the search is given it.
+            sources: (B, S).
+
+        Raises:
+            ValueError: it has another shape, or no L2R hypothesis may answer.
+        """
+        if prefix.dim() != 2 or len(prefix) != len(sources):
+            raise ValueError(
+                "prefix_tokens must have the shape (sentences, tokens), here "
+                f"({len(sources)}, any), but has {tuple(prefix.shape)}"
+            )
+        if prefix.size(1) and (self.answer == "r2l" or L2R not in self.directions):
+            raise ValueError(PREFIX_NEEDS_L2R)
