@@ -35,6 +35,7 @@ from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
+from sbnmt_plugin.tools.recipes.family_rows import MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import (
     OURS,
     is_rescored,
@@ -47,7 +48,8 @@ from sbnmt_plugin.tools.recipes.row_names import (
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep, render_sweep
 from sbnmt_plugin.tools.recipes.sweep_runs import decoded
-from sbnmt_plugin.tools.recipes.systems import BOTH, MULTILINGUAL, SYSTEMS
+from sbnmt_plugin.tools.recipes.system import BOTH
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.text import refuse_overwriting

@@ -9,6 +9,7 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.recipes.comparison import references
 from sbnmt_plugin.tools.recipes.corpus import exclusive
+from sbnmt_plugin.tools.recipes.family_rows import LOOKUP, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import (
     borrows,
     has_links,
@@ -28,7 +29,8 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
     trainings,
 )
-from sbnmt_plugin.tools.recipes.systems import BOTH, LOOKUP, MULTILINGUAL, SYSTEMS
+from sbnmt_plugin.tools.recipes.system import BOTH
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.training import Training
 from sbnmt_plugin.tools.recipes.work_folder import check_trained
 

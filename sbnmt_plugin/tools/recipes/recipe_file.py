@@ -9,8 +9,9 @@ from typing import Any
 import yaml
 
 from sbnmt_plugin.steps import HOME, PLUGIN
+from sbnmt_plugin.tools.recipes.family_rows import KD, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import rows
-from sbnmt_plugin.tools.recipes.systems import KD, MULTILINGUAL, PAPER, SYSTEMS
+from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 from sbnmt_plugin.tools.text import as_written
 
 TEACHERS = ("two", "one")  # a model each, or one of both directions

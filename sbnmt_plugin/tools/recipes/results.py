@@ -31,7 +31,8 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
     trainings,
 )
-from sbnmt_plugin.tools.recipes.systems import SYSTEMS, TEACHER
+from sbnmt_plugin.tools.recipes.system import TEACHER
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
 from sbnmt_plugin.tools.recipes.work_folder import check_trained
 from sbnmt_plugin.tools.text import as_written

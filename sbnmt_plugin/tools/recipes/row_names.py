@@ -5,16 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.systems import (
-    BOTH,
-    GROUPS,
-    NO_INTERACTION,
-    PARALLEL,
-    PHRASE,
-    SYSTEMS,
-    TWO_WAY,
-    Options,
-)
+from sbnmt_plugin.tools.recipes.family_rows import PARALLEL, PHRASE, TWO_WAY
+from sbnmt_plugin.tools.recipes.reading_rows import NO_INTERACTION
+from sbnmt_plugin.tools.recipes.system import BOTH, Options
+from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS
 
 OURS = ("sb", "sb-shift")  # the first that a folder has stands for SB-NMT
 RESCORED = "+rescored"  # decoded with --sb-rescore

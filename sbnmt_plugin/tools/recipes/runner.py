@@ -17,7 +17,7 @@ from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.cluster import Cluster, refuse_jobs
 from sbnmt_plugin.tools.recipes.logged import Logged
 from sbnmt_plugin.tools.recipes.step import Step, Word
-from sbnmt_plugin.tools.recipes.systems import Options
+from sbnmt_plugin.tools.recipes.system import Options
 from sbnmt_plugin.tools.recipes.work_folder import DONE, mend_last, same_options
 from sbnmt_plugin.tools.text import read_lines, write_lines
 

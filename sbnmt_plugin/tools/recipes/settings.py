@@ -6,20 +6,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from sbnmt_plugin.tools.recipes.family_rows import KD, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.recipe_file import TRAINING_SETS
 from sbnmt_plugin.tools.recipes.row_names import (
     split_name,
     trained_as,
     with_seed,
 )
-from sbnmt_plugin.tools.recipes.systems import (
-    BOTH,
-    KD,
-    MULTILINGUAL,
-    PAPER,
-    SYSTEMS,
-    Options,
-)
+from sbnmt_plugin.tools.recipes.system import BOTH, Options
+from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 
 DIRECTIONS = ("l2r", "r2l")
 # whose pseudo targets a training set is made of

@@ -9,6 +9,7 @@ from typing import Any
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
+from sbnmt_plugin.tools.recipes.family_rows import MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import (
     describe,
     reads_table,
@@ -25,7 +26,8 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, words_of
-from sbnmt_plugin.tools.recipes.systems import MULTILINGUAL, SYSTEMS, TEACHER
+from sbnmt_plugin.tools.recipes.system import TEACHER
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import books
 from sbnmt_plugin.tools.text import read_lines, write_lines
 

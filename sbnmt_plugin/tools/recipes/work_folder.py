@@ -15,7 +15,7 @@ from typing import Any
 
 from sbnmt_plugin.tools.recipes.recipe_file import KEYS, SCORE
 from sbnmt_plugin.tools.recipes.settings import Stage
-from sbnmt_plugin.tools.recipes.systems import Options
+from sbnmt_plugin.tools.recipes.system import Options
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 
