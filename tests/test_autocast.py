@@ -10,7 +10,7 @@ from commands import ABD, SB, load, run_generate, run_train
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from torch.overrides import TorchFunctionMode
 
-from sbnmt_plugin.network import attention
+from sbnmt_plugin.network import attention, products
 from sbnmt_plugin.network.precision import bfloat16_products, widen_attention
 from sbnmt_plugin.training import updates
 from sbnmt_plugin.training.criterion import smoothed_loss
@@ -74,8 +74,9 @@ def test_products_are_bfloat16_and_weights_and_attention_float32(kind):
 
 
 def test_the_check_of_attention_can_fail(monkeypatch):
-    monkeypatch.setattr(attention, "OPEN", nullcontext())
-    monkeypatch.setattr(attention, "narrow_products", lambda x: False)
+    monkeypatch.setattr(products, "OPEN", nullcontext())
+    for module in attention, products:
+        monkeypatch.setattr(module, "narrow_products", lambda x: False)
     with pytest.raises(AssertionError):
         assert_only_products_are_narrow("sb")
 

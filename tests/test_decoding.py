@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from reference import a_place_later, attention_row, fused, projected
 
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, RANK, Layout
-from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
+from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache, products
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.next_tokens import NextTokens
@@ -151,14 +151,14 @@ def run_with_replay(monkeypatch, beam, pairing, shift=False, reader=False):
 
 @pytest.mark.parametrize("pairing", ["rank", "best"])
 @pytest.mark.parametrize("beam", [4, 6])
-@pytest.mark.parametrize("least", [1, attention.LEAST_HEADS])
+@pytest.mark.parametrize("least", [1, products.LEAST_HEADS])
 @pytest.mark.parametrize("reader", [False, True])
 @pytest.mark.parametrize("shift", [False, True])
 def test_cached_decoding_equals_a_replay_on_lists(
     monkeypatch, beam, pairing, least, shift, reader
 ):
     """Property 4, second half, while ranks, partners and the batch change."""
-    monkeypatch.setattr(attention, "LEAST_HEADS", least)
+    monkeypatch.setattr(products, "LEAST_HEADS", least)
     replay, steps = run_with_replay(monkeypatch, beam, pairing, shift, reader)
     straight = tuple(range(beam // 2))
     assert any(order[: beam // 2] != straight for order in replay.partners)
@@ -187,19 +187,19 @@ def assert_products_are_attention(generator, hidden):
         mask = additive(random(streams, 1, queries, slots) > 1, query.dtype)
         mask[..., 0] = 0
     with torch.no_grad():
-        assert attention.few_queries(query)
-        found = attention.attend(query, key, value, mask)
-        expected = attention.attend_at_once(query, key, value, mask)
+        assert products.few_queries(query)
+        found = products.attend(query, key, value, mask)
+        expected = products.attend_at_once(query, key, value, mask)
     torch.testing.assert_close(found, expected, **EXACT)
 
 
 def test_the_check_of_few_queries_can_fail(monkeypatch):
-    right = attention.attend_by_products
+    right = products.attend_by_products
 
     def unmasked(query, key, value, mask):
         return right(query, key, value, None)
 
-    monkeypatch.setattr(attention, "attend_by_products", unmasked)
+    monkeypatch.setattr(products, "attend_by_products", unmasked)
     with pytest.raises(AssertionError):
         assert_products_are_attention(torch.Generator().manual_seed(2), True)
 
@@ -208,13 +208,13 @@ def test_products_are_for_a_search_of_many_sentences():
     """Else torch's attention is as fast, or the only one that knows dropout or AMP."""
     query = torch.zeros(8, 8, 2, 5)
     with torch.no_grad():
-        assert attention.few_queries(query)
-        assert not attention.few_queries(query[:1])
-        assert not attention.few_queries(query.half())
-        assert not attention.few_queries(query.expand(-1, -1, -1, 5).repeat(1, 1, 9, 1))
+        assert products.few_queries(query)
+        assert not products.few_queries(query[:1])
+        assert not products.few_queries(query.half())
+        assert not products.few_queries(query.expand(-1, -1, -1, 5).repeat(1, 1, 9, 1))
         with torch.autocast("cpu"):
-            assert not attention.few_queries(query)
-    assert not attention.few_queries(query)
+            assert not products.few_queries(query)
+    assert not products.few_queries(query)
 
 
 def test_the_replay_check_can_fail(monkeypatch):
@@ -284,7 +284,7 @@ def test_the_score_check_can_fail(monkeypatch):
 @pytest.mark.parametrize("options", [{}, {"sb_fusion": "gate"}], ids=str)
 def test_a_batch_of_one_gives_the_same(monkeypatch, beam, options):
     """Property 5 in search: company changes nothing."""
-    monkeypatch.setattr(attention, "LEAST_HEADS", 12)  # of some sentences, not of one
+    monkeypatch.setattr(products, "LEAST_HEADS", 12)  # of some sentences, not of one
     model = sb_model(**options)
     lengths = (7, 4, 6, 2, 5, 3, 7)
     net_input = source(model, lengths)

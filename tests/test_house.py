@@ -50,7 +50,8 @@ TORCH_ONLY = {
         f"network.{name}"
         for name in (
             *("__init__", "fusion", "grid", "history", "initialisation", "kv_cache"),
-            *("next_tokens", "packed_batch", "protocol", "two_dimensional"),
+            *("next_tokens", "packed_batch", "products", "protocol"),
+            "two_dimensional",
         )
     ),
     *(

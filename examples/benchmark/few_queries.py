@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import torch
 
-from sbnmt_plugin.network.attention import attend_at_once, attend_by_products
+from sbnmt_plugin.network.products import attend_at_once, attend_by_products
 from sbnmt_plugin.tools.recipes.table import aligned
 from sbnmt_plugin.tools.synthetic import parser_of
 

@@ -1,0 +1,123 @@
+"""What queries find at keys: a stream's own, and both streams' (paper, eq. 3 and 7)."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from sbnmt_plugin.layout import TRAINING, Layout
+from sbnmt_plugin.network.grid import MOST_QUERIES
+from sbnmt_plugin.numerics import narrow_products, wide
+
+OPEN = nullcontext()
+LEAST_HEADS = 64  # of all sentences, that are many
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Attention in the numbers of what it is given: (R, H, Q, C/H) of as many queries.
+
+    torch's own is made for many queries; where a search has few of each of many heads
+    two products are mostly faster on a CPU (examples/benchmark/few_queries.py).
+    """
+    if few_queries(query) and not dropout:
+        return attend_by_products(query, key, value, mask)
+    return attend_at_once(query, key, value, mask, dropout)
+
+
+def few_queries(query: Tensor) -> bool:
+    """Whether (R, H, Q, C/H) has few queries of each of many heads, on a CPU."""
+    return (
+        query.is_cpu
+        and query.dtype == wide(query.dtype)
+        and not torch.is_grad_enabled()
+        and not narrow_products(query)
+        and query.size(2) <= MOST_QUERIES
+        and query.size(0) * query.size(1) >= LEAST_HEADS
+    )
+
+
+def attend_by_products(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+) -> Tensor:
+    """As :func:`attend_at_once`, by one small product of each head, twice."""
+    heads = query.shape[:2]
+    queries, keys, values = (x.flatten(0, 1) for x in (query, key, value))
+    if mask is None:
+        mask = query.new_zeros(())
+    else:
+        mask = mask.expand(*heads, -1, -1).flatten(0, 1)
+    scale = query.size(-1) ** -0.5
+    logits = torch.baddbmm(mask, queries, keys.transpose(1, 2), alpha=scale)
+    return torch.bmm(logits.softmax(-1), values).view(query.shape)
+
+
+def attend_at_once(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """torch's fused attention.
+
+    torch.autocast on a CPU would round to bfloat16, in which the backward pass
+    over many small products takes twice the time of float32's.
+    """
+    with torch.autocast("cpu", enabled=False) if narrow_products(query) else OPEN:
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout)
+
+
+def attend_both_ways(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    layout: Layout = TRAINING,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    across: tuple[Tensor, Tensor, Tensor] | None = None,
+) -> tuple[Tensor, ...]:
+    """History and future attention (paper, equations 3 and 7), two softmaxes.
+
+    ``future[s] = attention(query[s], key[opposite(s)], value[opposite(s)])`` for every
+    stream s is computed without moving a key: a stream's keys answer its own queries
+    and those of the stream that reads it side by side, and the second half of the
+    answers is handed back.  With 2 streams l r the batch is
+
+        keys l: queries l, r  ->  history of l, future of r
+        keys r: queries r, l  ->  history of r, future of l
+
+    With one direction there is no future.
+
+    Args:
+        query: (BD, H, Q, C/H).
+        key, value: (BD, H, T', C/H).
+        layout: who reads whom.
+        mask: (BD or 1, H or 1, D · Q, T'), added to the logits of the queries that
+            read *this stream's* keys, its own first.
+        dropout: rate on the attention weights.
+        across: (BD, H, Q, C/H) and twice (BD, H, T', C/H): query, key and value with
+            which the directions read each other, where they are not those with which
+            they read themselves; ``mask`` is for the same places.
+
+    Returns:
+        history, and with two directions future: (BD, H, Q, C/H) each.
+    """
+    if across is None or layout.directions == 1:
+        asking = [query, layout.read_by(query)] if layout.directions == 2 else [query]
+        answers = attend(torch.cat(asking, dim=2), key, value, mask, dropout)
+        history, *future = answers.split(query.size(2), dim=2)
+    else:
+        own, others = (None, None) if mask is None else mask.chunk(2, dim=2)
+        history = attend(query, key, value, own, dropout)
+        asked, keys, found = across
+        future = [attend(layout.read_by(asked), keys, found, others, dropout)]
+    return history, *(layout.reads(x) for x in future)
