@@ -193,8 +193,8 @@ def test_validation_and_python_know_the_option(data, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--sb-rescore", "-1"], "must be ≥ 0 and finite"),
-        (["--sb-rescore", "inf"], "must be ≥ 0 and finite"),
+        (["--sb-rescore", "-1"], "--sb-rescore must be in .0, 1,000,000"),
+        (["--sb-rescore", "inf"], "--sb-rescore must be in .0, 1,000,000"),
     ],
 )
 def test_wrong_weights_are_refused(data, trained, words, message):
