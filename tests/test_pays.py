@@ -16,6 +16,7 @@ PAGES = ("docs/pays.md", "docs/pays-measured.md")
 MEAN = re.compile(r"(?:[+−] )?\d+(?:\.\d+)? ± \d+(?:\.\d+)?")
 SEEDS = [1, 2, 3]
 FOLDERS = {  # beginning of a section's heading -> whose numbers it has
+    "In short": "multi30k",
     "Multi30k": "multi30k",
     "Why not more": "multi30k",
     "What it costs": "multi30k",
@@ -33,11 +34,9 @@ DIFFERENCES = [  # of it, in its order
         "sb-noise-shift-dropped+rescored",
         "sb-noise-lambda0+rescored",
     ),
-    (
-        "multi30k/reader-small",
-        "sb-reader+rescored",
-        "sb-noise-lambda0+rescored",
-    ),
+    ("multi30k/converged-small", "sb-reader-two", "sb-lambda0"),
+    ("multi30k/converged-small", "sb-reader-two+rescored", "sb-lambda0+rescored"),
+    ("multi30k/converged-small", "sb-reader+rescored", "sb-noise-lambda0+rescored"),
     ("techdocs_zh_en/small", "sb-same+rescored", "sb-lambda0+rescored"),
 ]
 # heads of tables of which no file is kept: pages of sbnmt report are not committed
@@ -233,47 +232,38 @@ def test_multi30ks_page_shows_what_the_length_penalty_does():
 
 # the README
 
-PAIR = "sb-noise-shift-dropped", "sb-noise-lambda0"
-FIRST = [  # rows with pseudo targets of early teachers, by their files; of good ones
-    ([], [("converged", "teacher-l2r")]),
-    ([], [("converged", "rerank")]),
-    ([("updates", "transformer-pl-long")], [("converged", "transformer-pl")]),
-    ([("updates", "sb-lambda0-long")], [("converged", "sb-lambda0")]),
-    tuple([(file, name) for name in PAIR] for file in ("seeds", "again")),
-    ([], [("reader", "sb-noise-lambda0"), ("reader", "sb-reader")]),
-]
+DECIDES = (
+    *("teacher-l2r", "rerank", "transformer-pl", "sb-lambda0", "sb-reader-two"),
+    *("sb-noise-lambda0", "sb-reader"),
+)
 
 
-def bleu(file, system):
-    """What a cell of the README says of a row: seeds' mean, or marked as of one."""
-    of_seed = rows(f"multi30k/{file}-small").get(system)
-    if not of_seed:
-        return "–"
-    assert [*of_seed] in ([1], SEEDS)
-    score = mean(row["BLEU"] for row in of_seed.values())
-    return f"{score:.2f}" + " (one seed)" * (len(of_seed) == 1 and file == "updates")
+def bleu(system):
+    """What a cell of the README says of a row: the seeds' mean, or of one."""
+    of_seed = rows("multi30k/converged-small").get(system, {})
+    scores = [row["BLEU"] for row in of_seed.values()]
+    if len(scores) > 1:
+        assert [*of_seed] == SEEDS
+        return of_seeds(scores)
+    return f"{scores[0]:.2f}" if scores else ""
 
 
-def test_the_readmes_first_results_are_those_of_files():
+def test_the_readmes_first_results_are_those_of_the_file():
     shown = rows_of(section_of("Results"))
-    assert len(shown) == len(FIRST)
-    for line, (early, good) in zip(shown, FIRST):
-        ends = "", RESCORED
-        cells = [
-            "; ".join(bleu(f, name + end) for f, name in files) or "–"
-            for files in (early, good)
-            for end in ends
-        ]
-        assert line[1:] == cells, line
+    assert len(shown) == len(DECIDES)
+    for line, name in zip(shown, DECIDES):
+        seeds = rows("multi30k/converged-small")[name]
+        cells = [str(len(seeds)), bleu(name), bleu(name + RESCORED)]
+        assert [cell.replace("**", "") for cell in line[1:]] == cells, line
 
 
 def test_the_readmes_first_rows_have_as_many_updates():
-    files = "updates", "converged", "again"
-    found = {
-        r["updates"]
-        for f in files
-        for r in read(f"multi30k/{f}-small")["rows"]
-        if "updates" in r
+    found = rows("multi30k/converged-small")
+    updates = {
+        name: sum(stage["updates"] for stage in row.get("stages", [row]))
+        for name in DECIDES
+        for row in found[name].values()
+        if "updates" in row
     }
-    found |= {rows("multi30k/seeds-small")[name][1]["updates"] for name in PAIR}
-    assert found == {5748}
+    assert {updates.pop(name) for name in DECIDES if "reader" in name} == {1000}
+    assert {*updates.values()} == {5748}
