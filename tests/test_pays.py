@@ -234,7 +234,7 @@ def test_multi30ks_page_shows_what_the_length_penalty_does():
 
 DECIDES = (
     *("teacher-l2r", "rerank", "transformer-pl", "teacher-both", "sb-lambda0"),
-    *("sb-reader-two", "sb-noise-lambda0", "sb-reader"),
+    *("sb-reader-two", "sb-noise-lambda0", "sb-reader", "sb"),
 )
 
 
