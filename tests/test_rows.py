@@ -451,7 +451,7 @@ def test_a_row_starts_from_the_model_of_its_own_seed(tmp_path):
         *teachers,
         "train-sb-lambda0@2",
     ]
-    one = settings | {"teachers": "one"}  # it is the first seed's that is asked then
+    one = settings | {"teachers": "one"}  # whose model is of the first seed
     for found in settings, one:
         assert results.needs(found, "sb-reader-own@2") == ["train-teacher-both@2"]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from fairseq.dataclass.configs import GenerationConfig
 
-from sbnmt_plugin.layout import DEFAULT_BEAM, NAMES, PAIRINGS, R2L, RANK
+from sbnmt_plugin.layout import DEFAULT_BEAM, NAMES, PAIRINGS, RANK
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
@@ -262,5 +262,5 @@ def check_options(
             f"--unkpen must be ≥ 0 with --sb-stop bound, which counts on scores that "
             f"only fall, but is {options.unkpen} instead: use --sb-stop first"
         )
-    if prefix_size > 0 and (options.answer == "r2l" or options.directions == (R2L,)):
+    if prefix_size > 0 and not options.binds_prefixes:
         raise ValueError(PREFIX_NEEDS_L2R)

@@ -101,6 +101,11 @@ class SearchOptions:
             return None
         return self.directions.index(NAMES.index(self.answer))
 
+    @property
+    def binds_prefixes(self) -> bool:
+        """Whether the start of a text is written first by who may answer."""
+        return self.answer != "r2l" and L2R in self.directions
+
     def check_prefix(self, prefix: Tensor, sources: Tensor) -> None:
         """Refuse starts of the text that cannot be written.
 
@@ -116,5 +121,5 @@ class SearchOptions:
                 "prefix_tokens must have the shape (sentences, tokens), here "
                 f"({len(sources)}, any), but has {tuple(prefix.shape)}"
             )
-        if prefix.size(1) and (self.answer == "r2l" or L2R not in self.directions):
+        if prefix.size(1) and not self.binds_prefixes:
             raise ValueError(PREFIX_NEEDS_L2R)
