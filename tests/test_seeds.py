@@ -307,6 +307,58 @@ def test_rows_of_two_runs_are_compared(tmp_path, monkeypatch, capsys):
     assert low_to_high == "0.00 to 0.00"
 
 
+SETS = {"first": 30, "second": 50, "third": LINES - 80}
+
+
+def of_sets(tmp_path):
+    """A work folder whose test set consists of three."""
+    evaluated(tmp_path)
+    lines = [f"{name}\t{size}" for name, size in SETS.items()]
+    write_lines(tmp_path / "text" / "test.sets", lines)
+    return tmp_path
+
+
+KEPT = {"first": slice(30), "third,second": slice(30, None)}
+
+
+@pytest.mark.parametrize("sets", KEPT)
+def test_rows_are_compared_on_some_sets_alone(sets, tmp_path, monkeypatch, capsys):
+    """As in a run whose test set has no other sentences."""
+    rows, kept = ("sb", "transformer-pl", "sb-lambda0"), KEPT[sets]
+    compared(monkeypatch, of_sets(tmp_path / "whole"), *rows, "--sets", sets)
+    ours = cells_of(capsys.readouterr().out)
+    evaluated(tmp_path / "part")
+    right = tmp_path / "part" / "text" / "test.tgt"
+    for path in right, *(tmp_path / "part" / "results").glob("*.tok"):
+        write_lines(path, path.read_text("utf-8").splitlines()[kept])
+    compared(monkeypatch, tmp_path / "part", *rows)
+    theirs = cells_of(capsys.readouterr().out)
+    for own, other in zip(ours, theirs, strict=True):
+        assert own[:2] + own[6:] == other[:2] + other[6:]  # name, seeds, interval, p
+        assert own[2] != other[2]  # there the score of the whole is kept
+    scores = [
+        bleu().corpus_score(
+            answers(list(ROWS).index(row), ROWS[row])[kept], [RIGHT[kept]]
+        )
+        for row in ("sb", "sb@2")
+    ]
+    mean = statistics.mean(score.score for score in scores)
+    assert float(ours[0][2]) == pytest.approx(mean, abs=0.006)
+
+
+def test_sets_that_a_run_does_not_have_are_refused(tmp_path, monkeypatch):
+    work = of_sets(tmp_path / "whole")
+    for sets, unknown in ("second,fourth", "fourth"), ("", ""), ("second,", ""):
+        with pytest.raises(ValueError, match=f"first, second, third.*has '{unknown}'"):
+            compared(monkeypatch, work, "sb", "sb-lambda0", "--sets", sets)
+    evaluated(tmp_path / "one")
+    with pytest.raises(ValueError, match=r"some of test, .*has 'second'"):
+        compared(monkeypatch, tmp_path / "one", "sb", "sb-lambda0", "--sets", "second")
+    with pytest.raises(ValueError, match="--sets goes with --work"):
+        sets = ("--sets", "first")
+        compared(monkeypatch, work, "sb/2", "sb/4", *sets, of="--sweep")
+
+
 def test_a_run_of_another_test_set_is_refused(tmp_path, monkeypatch):
     evaluated(tmp_path / "ours")
     evaluated(tmp_path / "theirs")

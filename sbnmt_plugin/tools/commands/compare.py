@@ -2,6 +2,8 @@
 
     sbnmt compare --work work/multi30k sb+rescored sb-lambda0+rescored transformer-pl
 
+    sbnmt compare --work work/multi30k sb sb-lambda0 --sets test2017,test2018
+
     sbnmt compare --sweep beam-sweep.json sb/2 sb-lambda0+rescored/8
 
 The first row is compared with each of the others, by the seeds that both have.  Printed
@@ -13,7 +15,9 @@ clear difference is one-sided: it may be below 0.05 where the interval holds 0.
 
 With --work the rows are those of a recipe's run, with --sweep NAME/BEAM of what sbnmt
 sweep-beam has decoded, of the validation set, too (--gen-subset valid).  --rival-work
-takes the others from another run, of the same test set.
+takes the others from another run, of the same test set.  Where a test set consists of
+several, --sets takes the sentences of some, all together; without it the scores are the
+means over them, as in the run's table, interval and p of all sentences together.
 """
 
 from __future__ import annotations
@@ -59,7 +63,8 @@ def runs_of(args: argparse.Namespace) -> tuple[Runs, Runs]:
     if args.sweep is not None:
         sweep = OfSweep(Path(args.sweep))
         return sweep, sweep
-    work = OfWork(Path(args.work))
+    sets = [] if args.sets is None else args.sets.split(",")
+    work = OfWork(Path(args.work), sets)
     return work, work if args.rival_work is None else work.rival(Path(args.rival_work))
 
 
@@ -75,7 +80,12 @@ def main() -> None:
     parser.add_argument(
         "rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with"
     )
+    parser.add_argument(
+        "--sets", help="with --work: of its test sets, only these, as test2017,test2018"
+    )
     args = parser.parse_args()
+    if args.sets is not None and args.work is None:
+        raise ValueError("--sets goes with --work, not with --sweep: leave it out")
     if args.rival_work is not None and args.work is None:
         raise ValueError(
             "--rival-work goes with --work, not with --sweep: leave it out"

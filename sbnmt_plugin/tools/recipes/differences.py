@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -20,6 +21,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
 from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
+from sbnmt_plugin.tools.scoring import slices
 from sbnmt_plugin.tools.significance import (
     bootstrap,
     interval,
@@ -50,7 +52,7 @@ class Runs(Protocol):
         """A line a sentence."""
 
     def score(self, name: str, seed: int) -> float:
-        """As it was evaluated."""
+        """Of all sentences that are compared, or as it was evaluated."""
 
 
 class Difference(NamedTuple):
@@ -115,13 +117,19 @@ class OfWork:
 
     Args:
         work: its folder.
+        sets: of its test sets, those whose sentences are compared, all together; none:
+            all sentences, where a row's score is the one that its table has, of several
+            sets their mean.
         flag: that gives it.
 
     Raises:
         FileNotFoundError: no recipe has run there.
+        ValueError: a set that it does not have.
     """
 
-    def __init__(self, work: Path, flag: str = "--work") -> None:
+    def __init__(
+        self, work: Path, sets: Sequence[str] = (), flag: str = "--work"
+    ) -> None:
         path = work / "recipe.json"
         if not path.is_file():
             raise FileNotFoundError(
@@ -131,8 +139,29 @@ class OfWork:
         settings = read_recipe(path, "run sbnmt recipe once more")
         self.work, self.by = work, judge(settings)
         self.metric, self.key = of_all_seeds(self.by.metric), self.by.key
-        self.given = references(work / "text", settings).read(self.by.stem)
-        self.scoring = settings["score"]
+        self.sets, self.scoring = sets, settings["score"]
+        right = references(work / "text", settings)
+        whole = right.read(self.by.stem)
+        self.lengths = right.sets(len(whole[0]))
+        unknown = [name for name in sets if name not in self.lengths]
+        if unknown:
+            raise ValueError(
+                f"--sets must be some of {', '.join(self.lengths)}, the test sets of "
+                f"{work}, but has {unknown[0]!r}"
+            )
+        self.given = [self.chosen(text) for text in whole]
+
+    def chosen(self, lines: list[str]) -> list[str]:
+        """Those of the sets that are compared; of all, if none is chosen."""
+        if not self.sets:
+            return lines
+        found = slices(self.lengths, [lines])
+        return [
+            line
+            for name in self.lengths
+            if name in self.sets
+            for line in found[name][0]
+        ]
 
     def rival(self, work: Path) -> OfWork:
         """Another run, whose rows are compared with those of this one.
@@ -141,7 +170,7 @@ class OfWork:
             FileNotFoundError: no recipe has run there.
             ValueError: it has other right answers, or is scored in another way.
         """
-        other = OfWork(work, "--rival-work")
+        other = OfWork(work, self.sets, "--rival-work")
         if other.scoring != self.scoring:
             raise ValueError(
                 f"--rival-work {work} must be scored as --work is, {self.scoring}, but "
@@ -178,9 +207,12 @@ class OfWork:
         return found
 
     def answers(self, name: str, seed: int) -> list[str]:
-        return self.by.answers(self.work, with_seed(name, seed))
+        return self.chosen(self.by.answers(self.work, with_seed(name, seed)))
 
     def score(self, name: str, seed: int) -> float:
+        if self.sets:
+            found = self.metric.corpus_score(self.answers(name, seed), self.given)
+            return float(found.score)
         path = self.work / "results" / f"{with_seed(name, seed)}.json"
         with as_written(path, "evaluate anew"):
             return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
