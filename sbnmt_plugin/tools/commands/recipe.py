@@ -178,6 +178,12 @@ def run(
             processes=args.processes or 1,
             launcher=args.launcher,
         )
+        if args.data and recipe.has_text():
+            print(
+                f"{work / 'text'} is there, so --data {args.data} is not read again; "
+                "for other raw files choose another --work",
+                flush=True,
+            )
         if args.prepare:
             print(f"{recipe.gold_data()} is there; without --prepare: the rows")
             return

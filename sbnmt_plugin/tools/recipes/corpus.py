@@ -66,6 +66,15 @@ class Corpus:
         """How many GPUs a step wants that runs a model: none, if that is on a CPU."""
         return 0 if self.device else count
 
+    @property
+    def last_text(self) -> Path:
+        """The file that tells that all texts are there."""
+        return self.work / "text" / f"test.{self.target}"
+
+    def has_text(self) -> bool:
+        """Whether raw files are not read any more."""
+        return self.bench.has(self.last_text)
+
     @exclusive
     def text(self) -> Path:
         """Tokenised text, and the test set's references as published.
@@ -74,8 +83,7 @@ class Corpus:
             ValueError: the recipe wants raw files, and none are given.
         """
         folder = self.work / "text"
-        last = folder / f"test.{self.target}"
-        if not self.bench.has(last):
+        if not self.has_text():
             wanted = self.settings["data"]
             if wanted and self.data is None:
                 raise ValueError(
@@ -87,7 +95,7 @@ class Corpus:
                 words += ["--data", self.data]
             purpose = "Tokenise the raw text" if wanted else "Write the text"
             words = ["sbnmt", "prepare", self.folder, *words]
-            self.step("text", purpose, last, *words)
+            self.step("text", purpose, self.last_text, *words)
         return folder
 
     @exclusive
