@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Make the results table of multi30k from raw text, step by step.
-# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, sb-lambda0,
-# sb-lambda0+rescored, sb, sb+rescored, sb-staged, sb-staged+rescored, sb-noise-lambda0,
-# sb-noise-lambda0+rescored, sb-noise-shift-dropped, sb-noise-shift-dropped+rescored.
+# Its rows: teacher-l2r, teacher-r2l, rerank, transformer-pl, teacher-both,
+# teacher-both+rescored, sb-lambda0, sb-lambda0+rescored, sb, sb+rescored, sb-staged,
+# sb-staged+rescored, sb-noise-lambda0, sb-noise-lambda0+rescored, sb-reader,
+# sb-reader+rescored, sb-reader-two, sb-reader-two+rescored, sb-reader-own,
+# sb-reader-own+rescored.
 #
 # usage: examples/multi30k/run.sh WORK DATA
 #   WORK: a new folder (default: work/multi30k)
@@ -23,8 +25,8 @@ train=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
   --share-all-embeddings --dropout 0.3 --optimizer adam --adam-betas '(0.9, 0.98)'
-  --clip-norm 0 --lr 0.005 --lr-scheduler inverse_sqrt --label-smoothing 0.1
-  --keep-last-epochs 10 --eval-bleu
+  --clip-norm 0 --lr-scheduler inverse_sqrt --label-smoothing 0.1 --keep-last-epochs 10
+  --eval-bleu
   --eval-bleu-args '{"beam": 4, "lenpen": 0.6, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
   --fp16 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-layers 4
@@ -34,7 +36,7 @@ train=(
 
 # and those of transformer
 transformer=(
-  "${train[@]}" --arch transformer --warmup-updates 2000 --max-tokens 8000
+  "${train[@]}" --arch transformer --lr 0.005 --warmup-updates 2000 --max-tokens 8000
   --max-update 8000
 )
 
@@ -158,6 +160,25 @@ fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.
 sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
   --output "$work/results/transformer-pl.json"
 
+# Train teacher-both: SB-NMT, λ = 0, gold
+fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \
+  --sb-lambda 0 --lr 0.005 --warmup-updates 2000 --max-update 8000
+
+# The average of its last 10 checkpoints is the model
+sbnmt average --output "$work/teacher-both/model.pt" --last 10 \
+  --or-fewer "$work/teacher-both"
+
+# Translate the test set with teacher-both
+fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-both/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/teacher-both.jsonl" \
+  --results-path "$work/results/teacher-both.generate"
+
+# Score teacher-both
+sbnmt evaluate "$work/results/teacher-both.generate" "${score[@]}" \
+  --records "$work/results/teacher-both.jsonl" \
+  --output "$work/results/teacher-both.json"
+
 # Join gold text and pseudo targets: two triples a sentence
 sbnmt triples --source "$work/bpe/train.en" --target "$work/bpe/train.de" \
   --pseudo-l2r "$work/pseudo/l2r.tsv" --pseudo-r2l "$work/pseudo/r2l.tsv" \
@@ -171,7 +192,7 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0 --warmup-updates 2000 --max-update 8000
+  --sb-lambda 0 --lr 0.005 --warmup-updates 2000 --max-update 8000
 
 # The average of its last 10 checkpoints is the model
 sbnmt average --output "$work/sb-lambda0/model.pt" --last 10 \
@@ -189,7 +210,7 @@ sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
 
 # Train sb: SB-NMT, tanh, λ = 0.1, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
-  --sb-lambda 0.1 --warmup-updates 2000 --max-update 8000
+  --sb-lambda 0.1 --lr 0.005 --warmup-updates 2000 --max-update 8000
 
 # The average of its last 10 checkpoints is the model
 sbnmt average --output "$work/sb/model.pt" --last 10 --or-fewer "$work/sb"
@@ -205,12 +226,13 @@ sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
 
 # Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples; stage 1, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-staged/stage-1" \
-  --sb-lambda 1 --warmup-updates 1000 --max-update 2000 --sb-future-dropout 0
+  --sb-lambda 1 --lr 0.005 --warmup-updates 1000 --max-update 2000 \
+  --sb-future-dropout 0
 
 # Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-staged" \
   --finetune-from-model "$work/sb-staged/stage-1/checkpoint_last.pt" --sb-lambda 1 \
-  --warmup-updates 500 --max-update 6000 --sb-future-dropout 0
+  --lr 0.005 --warmup-updates 500 --max-update 6000 --sb-future-dropout 0
 
 # The average of its last 10 checkpoints is the model
 sbnmt average --output "$work/sb-staged/model.pt" --last 10 \
@@ -239,7 +261,7 @@ sbnmt binarise -s en -t de --destdir "$work/data-three" \
 
 # Train sb-noise-lambda0: SB-NMT, λ = 0, three triples, noise
 fairseq-train "$work/data-three" "${sb_transformer[@]}" \
-  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --warmup-updates 2000 \
+  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --lr 0.005 --warmup-updates 2000 \
   --max-update 8000 --sb-partner-noise 0.5
 
 # The average of its last 10 checkpoints is the model
@@ -257,28 +279,80 @@ sbnmt evaluate "$work/results/sb-noise-lambda0.generate" "${score[@]}" \
   --records "$work/results/sb-noise-lambda0.jsonl" \
   --output "$work/results/sb-noise-lambda0.json"
 
-# Train sb-noise-shift-dropped: SB-NMT, λ = 1, three triples, noise, future shifted,
-# half of the partners dropped
-fairseq-train "$work/data-three" "${sb_transformer[@]}" \
-  --save-dir "$work/sb-noise-shift-dropped" --sb-lambda 1 --warmup-updates 2000 \
-  --max-update 8000 --sb-future-dropout 0 --sb-partner-noise 0.5 --sb-future-shift \
-  --sb-partner-dropout 0.5
+# Train sb-reader: SB-NMT, λ = 1, a reader beside λ = 0, three triples, noise, future
+# shifted
+fairseq-train "$work/data-three" "${sb_transformer[@]}" --save-dir "$work/sb-reader" \
+  --finetune-from-model "$work/sb-noise-lambda0/model.pt" --sb-lambda 1 --lr 0.0015 \
+  --warmup-updates 100 --max-update 1400 --sb-future-dropout 0 --sb-partner-noise 0.5 \
+  --sb-future-shift --sb-reader --sb-freeze-writer
 
 # The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/sb-noise-shift-dropped/model.pt" --last 10 \
-  --or-fewer "$work/sb-noise-shift-dropped"
+sbnmt average --output "$work/sb-reader/model.pt" --last 10 \
+  --or-fewer "$work/sb-reader"
 
-# Translate the test set with sb-noise-shift-dropped
-fairseq-generate "$work/data" "${search[@]}" \
-  --path "$work/sb-noise-shift-dropped/model.pt" --gen-subset test --max-tokens 4000 \
-  --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-noise-shift-dropped.jsonl" \
-  --results-path "$work/results/sb-noise-shift-dropped.generate"
+# Translate the test set with sb-reader
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-reader.jsonl" \
+  --results-path "$work/results/sb-reader.generate"
 
-# Score sb-noise-shift-dropped
-sbnmt evaluate "$work/results/sb-noise-shift-dropped.generate" "${score[@]}" \
-  --records "$work/results/sb-noise-shift-dropped.jsonl" \
-  --output "$work/results/sb-noise-shift-dropped.json"
+# Score sb-reader
+sbnmt evaluate "$work/results/sb-reader.generate" "${score[@]}" \
+  --records "$work/results/sb-reader.jsonl" --output "$work/results/sb-reader.json"
+
+# Train sb-reader-two: SB-NMT, λ = 1, a reader beside λ = 0, two triples, future shifted
+fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-reader-two" \
+  --finetune-from-model "$work/sb-lambda0/model.pt" --sb-lambda 1 --lr 0.0015 \
+  --warmup-updates 100 --max-update 1400 --sb-future-dropout 0 --sb-future-shift \
+  --sb-reader --sb-freeze-writer
+
+# The average of its last 10 checkpoints is the model
+sbnmt average --output "$work/sb-reader-two/model.pt" --last 10 \
+  --or-fewer "$work/sb-reader-two"
+
+# Translate the test set with sb-reader-two
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-two/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-reader-two.jsonl" \
+  --results-path "$work/results/sb-reader-two.generate"
+
+# Score sb-reader-two
+sbnmt evaluate "$work/results/sb-reader-two.generate" "${score[@]}" \
+  --records "$work/results/sb-reader-two.jsonl" \
+  --output "$work/results/sb-reader-two.json"
+
+# Train sb-reader-own: SB-NMT, λ = 1, a reader beside λ = 0, gold, own words, future
+# shifted
+fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-reader-own" \
+  --finetune-from-model "$work/teacher-both/model.pt" --sb-lambda 1 --lr 0.0015 \
+  --warmup-updates 100 --max-update 1400 --sb-future-dropout 0 --sb-partner own \
+  --sb-future-shift --sb-reader --sb-freeze-writer
+
+# The average of its last 10 checkpoints is the model
+sbnmt average --output "$work/sb-reader-own/model.pt" --last 10 \
+  --or-fewer "$work/sb-reader-own"
+
+# Translate the test set with sb-reader-own
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-own/model.pt" \
+  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-reader-own.jsonl" \
+  --results-path "$work/results/sb-reader-own.generate"
+
+# Score sb-reader-own
+sbnmt evaluate "$work/results/sb-reader-own.generate" "${score[@]}" \
+  --records "$work/results/sb-reader-own.jsonl" \
+  --output "$work/results/sb-reader-own.json"
+
+# Translate the test set with teacher-both+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-both/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/teacher-both+rescored.jsonl" \
+  --results-path "$work/results/teacher-both+rescored.generate"
+
+# Score teacher-both+rescored
+sbnmt evaluate "$work/results/teacher-both+rescored.generate" "${score[@]}" \
+  --records "$work/results/teacher-both+rescored.jsonl" \
+  --output "$work/results/teacher-both+rescored.json"
 
 # Translate the test set with sb-lambda0+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
@@ -324,17 +398,38 @@ sbnmt evaluate "$work/results/sb-noise-lambda0+rescored.generate" "${score[@]}" 
   --records "$work/results/sb-noise-lambda0+rescored.jsonl" \
   --output "$work/results/sb-noise-lambda0+rescored.json"
 
-# Translate the test set with sb-noise-shift-dropped+rescored
-fairseq-generate "$work/data" "${search[@]}" \
-  --path "$work/sb-noise-shift-dropped/model.pt" --gen-subset test --max-tokens 4000 \
-  --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
-  --sb-records "$work/results/sb-noise-shift-dropped+rescored.jsonl" \
-  --results-path "$work/results/sb-noise-shift-dropped+rescored.generate"
+# Translate the test set with sb-reader+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-reader+rescored.jsonl" \
+  --results-path "$work/results/sb-reader+rescored.generate"
 
-# Score sb-noise-shift-dropped+rescored
-sbnmt evaluate "$work/results/sb-noise-shift-dropped+rescored.generate" "${score[@]}" \
-  --records "$work/results/sb-noise-shift-dropped+rescored.jsonl" \
-  --output "$work/results/sb-noise-shift-dropped+rescored.json"
+# Score sb-reader+rescored
+sbnmt evaluate "$work/results/sb-reader+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-reader+rescored.jsonl" \
+  --output "$work/results/sb-reader+rescored.json"
+
+# Translate the test set with sb-reader-two+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-two/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-reader-two+rescored.jsonl" \
+  --results-path "$work/results/sb-reader-two+rescored.generate"
+
+# Score sb-reader-two+rescored
+sbnmt evaluate "$work/results/sb-reader-two+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-reader-two+rescored.jsonl" \
+  --output "$work/results/sb-reader-two+rescored.json"
+
+# Translate the test set with sb-reader-own+rescored
+fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-own/model.pt" \
+  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
+  --task sb_translation --sb-records "$work/results/sb-reader-own+rescored.jsonl" \
+  --results-path "$work/results/sb-reader-own+rescored.generate"
+
+# Score sb-reader-own+rescored
+sbnmt evaluate "$work/results/sb-reader-own+rescored.generate" "${score[@]}" \
+  --records "$work/results/sb-reader-own+rescored.jsonl" \
+  --output "$work/results/sb-reader-own+rescored.json"
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
@@ -354,15 +449,34 @@ sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-staged/mode
 sbnmt probe-reading "$work/data" --path "$work/sb-staged/model.pt" --max-tokens 4000 \
   --json "$work/results/reading/sb-staged.json"
 
-# What the interaction is worth to sb-noise-shift-dropped in the search
-sbnmt probe-interaction "$work/data" "${search[@]}" \
-  --path "$work/sb-noise-shift-dropped/model.pt" --input "$work/bpe/test.en" \
-  --reference "$work/text/test.de" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-noise-shift-dropped.json"
+# What the interaction is worth to sb-reader in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-reader/model.pt" \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-reader.json"
 
-# How much the streams of sb-noise-shift-dropped read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-noise-shift-dropped/model.pt" \
-  --max-tokens 4000 --json "$work/results/reading/sb-noise-shift-dropped.json"
+# How much the streams of sb-reader read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-reader/model.pt" --max-tokens 4000 \
+  --json "$work/results/reading/sb-reader.json"
+
+# What the interaction is worth to sb-reader-two in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" \
+  --path "$work/sb-reader-two/model.pt" --input "$work/bpe/test.en" \
+  --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-reader-two.json"
+
+# How much the streams of sb-reader-two read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-reader-two/model.pt" \
+  --max-tokens 4000 --json "$work/results/reading/sb-reader-two.json"
+
+# What the interaction is worth to sb-reader-own in the search
+sbnmt probe-interaction "$work/data" "${search[@]}" \
+  --path "$work/sb-reader-own/model.pt" --input "$work/bpe/test.en" \
+  --reference "$work/text/test.de" --max-tokens 4000 \
+  --json "$work/results/interaction/sb-reader-own.json"
+
+# How much the streams of sb-reader-own read of each other
+sbnmt probe-reading "$work/data" --path "$work/sb-reader-own/model.pt" \
+  --max-tokens 4000 --json "$work/results/reading/sb-reader-own.json"
 
 # The table
 sbnmt table --recipe examples/multi30k --work "$work"
