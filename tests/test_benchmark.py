@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from sbnmt_plugin.search.penalties import Division
+from sbnmt_plugin.tools import held
 from sbnmt_plugin.tools.benchmark import (
     choices,
     decoding,
@@ -398,6 +399,17 @@ def test_the_command_is_kept_as_it_can_be_typed(monkeypatch):
     monkeypatch.setattr(measuring, "command_of", lambda step: f"sbnmt {step}")
     found = measuring.head(options())["command"]
     assert found == "sbnmt benchmark --systems 'fairseq,SB NMT'"
+
+
+def test_two_benchmarks_do_not_share_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(held, "PATIENCE", 0)
+    monkeypatch.setattr(measuring, "measure", lambda *_: None)
+    refused = pytest.raises(ValueError, match=f"--output {tmp_path} must not be in use")
+    with held.hold(tmp_path, "--output"), refused:
+        command(tmp_path, monkeypatch)
+    assert not (tmp_path / "benchmark.json").exists()
+    command(tmp_path, monkeypatch)
+    assert (tmp_path / "benchmark.json").exists()
 
 
 def two_systems(monkeypatch):

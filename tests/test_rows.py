@@ -22,7 +22,7 @@ from commands import ROOT, run_generate, run_train
 from sacrebleu.metrics import BLEU
 from test_scripts import call, put
 
-from sbnmt_plugin.tools import launch, probes, reranking
+from sbnmt_plugin.tools import held, launch, probes, reranking
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import probe_reading, rerank
 from sbnmt_plugin.tools.commands import recipe as run_recipe
@@ -517,13 +517,13 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
 
 
 def test_two_drivers_do_not_share_a_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(work_folder, "PATIENCE", 0)
+    monkeypatch.setattr(held, "PATIENCE", 0)
 
     def claimed():
-        with work_folder.claim(tmp_path):
+        with held.hold(tmp_path):
             return True
 
-    with work_folder.claim(tmp_path) as lock:
+    with held.hold(tmp_path) as lock:
         with pytest.raises(ValueError, match="another run, or a step that it began"):
             claimed()
         child = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
@@ -564,7 +564,7 @@ def kill_when(process, condition, seconds=180):
 def wait_for(work):
     """A killed step may take a moment to let the folder go."""
     for _ in range(200):
-        with contextlib.suppress(ValueError), work_folder.claim(work):
+        with contextlib.suppress(ValueError), held.hold(work):
             return
         time.sleep(0.05)
 

@@ -28,6 +28,7 @@ from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, PARTS, SLOW
+from sbnmt_plugin.tools.held import hold
 
 
 def parser() -> argparse.ArgumentParser:
@@ -60,10 +61,12 @@ def main() -> None:
         from sbnmt_plugin.tools.benchmark.record import Record
     plan.check(args)
     wanted = plan.names(args)
-    record = Record(Path(args.output), measuring.head(args))
-    measuring.measure(args, wanted, record)
-    print("\n".join(record.write()))
-    with command.extra("benchmark"):
-        record.draw()
+    output = Path(args.output)
+    with hold(output, "--output"):  # two at once would slow each other, too
+        record = Record(output, measuring.head(args))
+        measuring.measure(args, wanted, record)
+        print("\n".join(record.write()))
+        with command.extra("benchmark"):
+            record.draw()
     if failed := record.failed():
         print(f"failed: {', '.join(failed)}; --retry measures anew", file=sys.stderr)

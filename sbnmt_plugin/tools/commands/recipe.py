@@ -29,6 +29,7 @@ from typing import Any
 
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.held import hold
 from sbnmt_plugin.tools.recipes.cluster import add_options, chosen
 from sbnmt_plugin.tools.recipes.driver import Recipe
 from sbnmt_plugin.tools.recipes.recipe_file import (
@@ -44,7 +45,7 @@ from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.script import Heading, render
 from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS
 from sbnmt_plugin.tools.recipes.table import render as render_table
-from sbnmt_plugin.tools.recipes.work_folder import claim, same_recipe
+from sbnmt_plugin.tools.recipes.work_folder import same_recipe
 
 ONLY_RUN = (
     *("work", "data", "jobs", "processes", "launcher", "pseudo"),
@@ -167,8 +168,7 @@ def run(
     """Make what is missing of the rows, and print the table of all that are there."""
     work = Path(args.work).resolve()
     jobs = 1 if args.launcher else args.jobs or settings["jobs"]
-    work.mkdir(parents=True, exist_ok=True)
-    with claim(work) as lock:
+    with hold(work) as lock:
         same_recipe(work, settings)
         cluster = chosen(args.executor, args.cluster)
         runner = Runner(work, settings["environment"], cluster)

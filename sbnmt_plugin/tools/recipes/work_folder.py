@@ -1,15 +1,11 @@
-"""The books of a work folder: who holds it, and with which options it was begun."""
+"""The books of a work folder: with which recipe and options it was begun."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import shutil
-import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,43 +22,6 @@ SHARED = (
     *("detokenise", "score", "rescore"),
 )
 DONE = "done"  # in a model's folder: it is complete
-PATIENCE = 10.0  # seconds; processes that load data look for theirs every 5
-
-
-def taken(lock: int) -> bool:
-    """Whether nobody else holds an open file, which is locked then."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def claim(work: Path) -> Iterator[int]:
-    """Hold the work folder; a step that outlives its driver goes on holding it.
-
-    The step of a killed driver is ending, and is waited for: :data:`PATIENCE` seconds.
-
-    Yields:
-        A file descriptor for the steps to inherit.
-
-    Raises:
-        ValueError: somebody else holds it.
-    """
-    lock = os.open(work / ".lock", os.O_RDWR | os.O_CREAT)
-    try:
-        patience = time.monotonic() + PATIENCE
-        while not taken(lock):
-            if time.monotonic() > patience:
-                raise ValueError(
-                    f"--work {work} must not be in use, but another run, or a step "
-                    "that it began, is still at work there: wait for it or end it"
-                )
-            time.sleep(0.1)
-        yield lock
-    finally:
-        os.close(lock)
 
 
 def read_recipe(path: Path, remedy: str) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""A folder in which one command at a time is at work."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+LOCK = ".lock"  # in the folder
+PATIENCE = 10.0  # seconds; processes that load data look for theirs every 5
+
+
+def taken(lock: int) -> bool:
+    """Whether nobody else holds an open file, which is locked then."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def hold(folder: Path, flag: str = "--work") -> Iterator[int]:
+    """Keep others out of a folder; a step that outlives its command goes on holding it.
+
+    The step of a killed command is ending, and is waited for: :data:`PATIENCE` seconds.
+
+    Args:
+        folder: is there, or is made.
+        flag: by which the user gave it.
+
+    Yields:
+        A file descriptor for the steps to inherit.
+
+    Raises:
+        ValueError: somebody else holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT)
+    try:
+        patience = time.monotonic() + PATIENCE
+        while not taken(lock):
+            if time.monotonic() > patience:
+                raise ValueError(
+                    f"{flag} {folder} must not be in use, but another run, or a step "
+                    "that it began, is still at work there: wait for it or end it"
+                )
+            time.sleep(0.1)
+        yield lock
+    finally:
+        os.close(lock)
