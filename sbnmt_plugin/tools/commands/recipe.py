@@ -55,18 +55,14 @@ ONLY_RUN = (
 FOR_ROWS = ("rows", "jobs", "processes", "launcher", "pseudo", "executor", "cluster")
 
 
-def parse() -> argparse.Namespace:
-    """The command line.
-
-    Raises:
-        ValueError: options that exclude each other, or a number below 1.
-    """
-    parser = command.parser(__doc__)
-    parser.add_argument("recipe", help="its name, or its folder")
-    parser.add_argument("--work", help="folder to write to")
-    parser.add_argument("--data", help="folder of raw files, where the recipe asks")
-    add_setting(parser)
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    made = command.parser(__doc__)
+    add = made.add_argument
+    add("recipe", help="its name, or its folder")
+    add("--work", help="folder to write to")
+    add("--data", help="folder of raw files, where the recipe asks")
+    add_setting(made)
+    add(
         "--rows",
         nargs="+",
         metavar="ROW",
@@ -74,29 +70,35 @@ def parse() -> argparse.Namespace:
         "(teachers and pseudo targets stay; rerank@2 reranks with teachers of seed 2), "
         f"or groups ({', '.join(GROUPS)}); default: the recipe's",
     )
-    parser.add_argument("--jobs", type=int, help="rows side by side on one device")
-    parser.add_argument(
-        "--processes", type=int, help="GPUs, or CPU processes, of a training"
-    )
-    parser.add_argument(
+    add("--jobs", type=int, help="rows side by side on one device")
+    add("--processes", type=int, help="GPUs, or CPU processes, of a training")
+    add(
         "--launcher",
         help="instead: torchrun with its options; for several machines run the recipe "
         "on one, and on the others the train commands that it prints",
     )
-    parser.add_argument("--pseudo", help="folder of another run's pseudo targets")
-    add_options(parser)
-    parser.add_argument(
+    add("--pseudo", help="folder of another run's pseudo targets")
+    add_options(made)
+    add(
         "--prepare",
         action="store_true",
         default=None,
         help="make texts, BPE and binarised gold text alone",
     )
-    parser.add_argument(
+    add(
         "--print",
         action="store_true",
         help="print the steps, one after the other, as a script; run nothing",
     )
-    args = parser.parse_args()
+    return made
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse a command line that would not do what it says.
+
+    Raises:
+        ValueError: options that exclude each other, or a number below 1.
+    """
     if args.print:
         for name in ONLY_RUN:
             if getattr(args, name) is not None:
@@ -118,22 +120,29 @@ def parse() -> argparse.Namespace:
         if value is not None and value < 1:
             raise ValueError(f"{flag} must be ≥ 1, but is {value}")
     if args.launcher:
-        if args.executor:
-            raise ValueError(
-                "--launcher and --executor exclude each other: a job is on one "
-                "machine, and --processes says how many GPUs of it a training takes"
-            )
-        if args.processes and args.processes > 1:
-            raise ValueError("--processes and --launcher exclude each other")
-        if args.jobs and args.jobs > 1:
-            raise ValueError(
-                "--jobs must be 1 with --launcher: one rendezvous at a time"
-            )
-    return args
+        check_launcher(args)
+
+
+def check_launcher(args: argparse.Namespace) -> None:
+    """Refuse what --launcher excludes.
+
+    Raises:
+        ValueError: with the option.
+    """
+    if args.executor:
+        raise ValueError(
+            "--launcher and --executor exclude each other: a job is on one "
+            "machine, and --processes says how many GPUs of it a training takes"
+        )
+    if args.processes and args.processes > 1:
+        raise ValueError("--processes and --launcher exclude each other")
+    if args.jobs and args.jobs > 1:
+        raise ValueError("--jobs must be 1 with --launcher: one rendezvous at a time")
 
 
 def main() -> None:
-    args = parse()
+    args = parser().parse_args()
+    check(args)
     folder = find_recipe(args.recipe)
     settings = load_recipe(folder, args.small, args.teachers)
     names = rows(args.rows or settings["rows"])
