@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sbnmt_plugin.search.penalties import Division
-from sbnmt_plugin.tools import held
+from sbnmt_plugin.tools import in_use
 from sbnmt_plugin.tools.benchmark import (
     choices,
     decoding,
@@ -402,10 +402,10 @@ def test_the_command_is_kept_as_it_can_be_typed(monkeypatch):
 
 
 def test_two_benchmarks_do_not_share_a_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(held, "PATIENCE", 0)
+    monkeypatch.setattr(in_use, "PATIENCE", 0)
     monkeypatch.setattr(measuring, "measure", lambda *_: None)
     refused = pytest.raises(ValueError, match=f"--output {tmp_path} must not be in use")
-    with held.hold(tmp_path, "--output"), refused:
+    with in_use.hold(tmp_path, "--output"), refused:
         command(tmp_path, monkeypatch)
     assert not (tmp_path / "benchmark.json").exists()
     command(tmp_path, monkeypatch)

@@ -13,7 +13,7 @@ from commands import ROOT
 from test_scripts import call
 
 from sbnmt_plugin.__main__ import main
-from sbnmt_plugin.tools import command, held, unfinished
+from sbnmt_plugin.tools import command, in_use, unfinished
 from sbnmt_plugin.tools.commands import campaign
 from sbnmt_plugin.tools.recipes import costs
 
@@ -103,7 +103,7 @@ def test_a_driver_killed_outright_takes_its_step_along(tmp_path):
     driver.kill()
     driver.wait()
     assert ends(step)
-    with held.hold(work):  # nobody holds the folder
+    with in_use.hold(work):  # nobody holds the folder
         pass
 
 
@@ -111,7 +111,7 @@ def test_a_folder_is_waited_for_while_a_killed_drivers_step_ends(tmp_path):
     with open(tmp_path / ".lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         ending = subprocess.Popen(["sleep", "1"], pass_fds=(file.fileno(),))
-    with held.hold(tmp_path):
+    with in_use.hold(tmp_path):
         assert ending.wait() == 0
 
 

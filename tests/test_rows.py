@@ -1,6 +1,7 @@
 """The paper's comparison: rows, driver, reranking, costs and the table."""
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -22,7 +23,7 @@ from commands import ROOT, run_generate, run_train
 from sacrebleu.metrics import BLEU
 from test_scripts import call, put
 
-from sbnmt_plugin.tools import held, launch, probes, reranking
+from sbnmt_plugin.tools import in_use, launch, probes, reranking
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import probe_reading, rerank
 from sbnmt_plugin.tools.commands import recipe as run_recipe
@@ -517,21 +518,30 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
 
 
 def test_two_drivers_do_not_share_a_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(held, "PATIENCE", 0)
+    monkeypatch.setattr(in_use, "PATIENCE", 0)
 
-    def claimed():
-        with held.hold(tmp_path):
+    def held():
+        with in_use.hold(tmp_path):
             return True
 
-    with held.hold(tmp_path) as lock:
+    with in_use.hold(tmp_path) as lock:
         with pytest.raises(ValueError, match="another run, or a step that it began"):
-            claimed()
+            held()
         child = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
     with pytest.raises(ValueError, match="another run, or a step that it began"):
-        claimed()  # the step lives on
+        held()  # the step lives on
     child.kill()
     child.wait()
-    assert claimed()
+    assert held()
+
+
+def test_a_file_system_without_locks_keeps_nobody_out(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(in_use.fcntl, "flock", flock)
+    with in_use.hold(tmp_path), in_use.hold(tmp_path):
+        pass
 
 
 def test_an_interrupted_driver_ends_its_steps(tmp_path):
@@ -564,7 +574,7 @@ def kill_when(process, condition, seconds=180):
 def wait_for(work):
     """A killed step may take a moment to let the folder go."""
     for _ in range(200):
-        with contextlib.suppress(ValueError), held.hold(work):
+        with contextlib.suppress(ValueError), in_use.hold(work):
             return
         time.sleep(0.05)
 

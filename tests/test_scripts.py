@@ -1039,17 +1039,20 @@ def test_multi30k_is_prepared_from_raw_files(tmp_path):
     assert texts.read_lines(tmp_path / "text" / "test.ref.en") == lowered
 
 
-def laid_out_multi30k(folder, sets):
-    """Raw files of these test sets, a line of which says whose it is."""
+SIZES = {"train": 2, "valid": 3, "test2016": 4, "test2017": 1, "coco2017": 5,
+         "test2018": 6}  # fmt: skip
+
+
+def prepared_multi30k(tmp_path, *sets, without=None):
+    """From raw files of these test sets, a line of which says whose it is."""
+    raw = tmp_path / "raw"
     for name in ("train", "valid", *sets):
         for language in ("en", "de"):
-            lines = [f"{name} {language} {n}." for n in range(1 + len(name) % 5)]
-            put(folder / f"{name}.{language}", *lines)
-    return folder
-
-
-def prepared_multi30k(tmp_path, *sets):
-    raw = laid_out_multi30k(tmp_path / "raw", sets)
+            lines = [f"{name} {language} {n}." for n in range(SIZES[name])]
+            put(raw / f"{name}.{language}", *lines)
+    put(raw / "test2017.fr", "Deux chiens.")  # as in the repository
+    if without:
+        (raw / without).unlink()
     script = in_process.load(ROOT / "examples" / "multi30k" / "prepare.py")
     words = ["prepare.py", "--data", str(raw), "--output", str(tmp_path / "text")]
     with mock.patch.object(sys, "argv", words):
@@ -1057,31 +1060,31 @@ def prepared_multi30k(tmp_path, *sets):
     return tmp_path / "text"
 
 
-def test_further_test_sets_of_multi30k_follow_the_first(tmp_path):
-    text = prepared_multi30k(tmp_path, "test2018", "test2016", "coco2017")
-    sets = [line.split("\t") for line in texts.read_lines(text / "test.sets")]
-    assert sets == [["test2016", "4"], ["coco2017", "4"], ["test2018", "4"]]
+@pytest.mark.parametrize(
+    "sets", [["test2016"], ["test2016", "coco2017", "test2018"], [*SIZES][2:]]
+)
+def test_further_test_sets_of_multi30k_follow_the_first(sets, tmp_path, capsys):
+    text = prepared_multi30k(tmp_path, *sets)
+    listed = [line.split("\t") for line in texts.read_lines(text / "test.sets")]
+    assert listed == [[name, str(SIZES[name])] for name in sets]
+    wanted = [f"{name} {n}" for name in sets for n in range(SIZES[name])]
     for language in ("en", "de"):
-        whole = texts.read_lines(text / f"test.ref.{language}")
+        raw = texts.read_lines(text / f"test.ref.{language}")
+        assert raw == [line.replace(" ", f" {language} ") + "." for line in wanted]
         tokens = texts.read_lines(text / f"test.{language}")
-        wanted = [name for name, size in sets for _ in range(int(size))]
-        assert [line.split()[0] for line in whole] == wanted
-        assert [line.split()[0] for line in tokens] == wanted
+        assert [line.replace(" .", ".") for line in tokens] == raw
     assert not (text / "valid.sets").exists()
+    assert f"{sets[-1]} ({SIZES[sets[-1]]} sentences)" in capsys.readouterr().err
 
 
-def test_one_test_set_of_multi30k_has_no_list_of_sets(tmp_path):
-    text = prepared_multi30k(tmp_path, "test2016")
-    assert not (text / "test.sets").exists()
-    assert len(texts.read_lines(text / "test.de")) == 4
-
-
-def test_half_a_further_test_set_is_an_error(tmp_path):
-    raw = laid_out_multi30k(tmp_path / "raw", ["test2016", "coco2017"])
-    (raw / "coco2017.de").unlink()
-    with pytest.raises(FileNotFoundError, match=r"coco2017\.de"):
-        prepared_multi30k(tmp_path, "test2016")
-    assert not (tmp_path / "text" / "test.de").exists()
+@pytest.mark.parametrize(("missing", "there"), [("de", "en"), ("en", "de")])
+def test_half_a_further_test_set_is_an_error(missing, there, tmp_path):
+    said = rf"coco2017\.{missing} must be there as .*coco2017\.{there} is: add it"
+    with pytest.raises(FileNotFoundError, match=said):
+        prepared_multi30k(
+            tmp_path, "test2016", "coco2017", without=f"coco2017.{missing}"
+        )
+    assert not (tmp_path / "text").exists()
 
 
 def test_writing_texts_is_seeded(tmp_path):

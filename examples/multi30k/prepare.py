@@ -4,16 +4,18 @@
     prepare.py --data FOLDER --output TEXT [--lowercase]
 
 FOLDER holds train.en, train.de, valid.en, valid.de, test2016.en and test2016.de, as
-in data/task1/raw of the repository multi30k/dataset on GitHub, gunzipped.  Writes
-{train,valid,test}.{en,de} and the untouched references {valid,test}.ref.de.
+in data/task1/raw of the repository multi30k/dataset on GitHub, gunzipped.  If it also
+holds test2017, coco2017 or test2018, the test set is all of them behind each other.
 
-Further test sets that FOLDER holds, test2017, coco2017 and test2018, follow test2016 in
-test.{en,de}; test.sets lists their lengths, and a row's score is the mean of the sets.
+Writes {train,valid,test}.{en,de}, the references before tokenising,
+{valid,test}.ref.{en,de}, and the lengths of the test sets, test.sets.  With --lowercase
+all of it is lower-cased.  A row's score is the mean of the sets.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from sbnmt_plugin.tools.command import run
@@ -25,24 +27,35 @@ FURTHER = ("test2017", "coco2017", "test2018")
 
 
 def test_sets(data: Path) -> list[str]:
-    """test2016 and those that are there, too; half of one is none, and an error."""
-    return ["test2016", *(name for name in FURTHER if any(data.glob(f"{name}.*")))]
-
-
-def read(data: Path, names: list[str]) -> tuple[list[list[str]], list[str]]:
-    """Texts of both languages, sets behind each other, and ``NAME<tab>LENGTH`` of each.
+    """test2016, and those of the others that are there.
 
     Raises:
-        FileNotFoundError, ValueError: a file is missing, or shorter than its twin.
+        FileNotFoundError: one of the two files of a set is missing.
     """
-    texts: list[list[str]] = [[], []]
-    sizes = []
-    for name in names:
-        found = read_parallel(*(data / f"{name}.{language}" for language in LANGUAGES))
-        sizes.append(f"{name}\t{len(found[0])}")
-        for text, lines in zip(texts, found):
-            text += lines
-    return texts, sizes
+    found = ["test2016"]
+    for name in FURTHER:
+        files = [data / f"{name}.{language}" for language in LANGUAGES]
+        there = [path for path in files if path.exists()]
+        for path in files if there else ():
+            if path not in there:
+                raise FileNotFoundError(
+                    f"{path} must be there as {there[0]} is: add it, or remove that"
+                )
+        found += [name] * bool(there)
+    return found
+
+
+def read(data: Path, names: list[str]) -> dict[str, list[list[str]]]:
+    """Texts of both languages, by set.
+
+    Raises:
+        FileNotFoundError, ValueError: a file is missing, or has another length than
+            its twin.
+    """
+    return {
+        name: read_parallel(*(data / f"{name}.{language}" for language in LANGUAGES))
+        for name in names
+    }
 
 
 def main() -> None:
@@ -54,18 +67,21 @@ def main() -> None:
     parser.add_argument("--lowercase", action="store_true")
     args = parser.parse_args()
     data, output = Path(args.data), Path(args.output)
-    splits = {"train": ["train"], "valid": ["valid"], "test": test_sets(data)}
-    for split, names in splits.items():
-        texts, sizes = read(data, names)
-        if len(names) > 1:
-            write_lines(output / f"{split}.sets", sizes)
-        for language, lines in zip(LANGUAGES, texts):  # either may be written
+    names = {"train": ["train"], "valid": ["valid"], "test": test_sets(data)}
+    splits = {split: read(data, sets) for split, sets in names.items()}
+    sizes = {name: len(texts[0]) for name, texts in splits["test"].items()}
+    told = ", ".join(f"{name} ({size} sentences)" for name, size in sizes.items())
+    print(f"test sets: {told}", file=sys.stderr)
+    write_lines(output / "test.sets", (f"{name}\t{n}" for name, n in sizes.items()))
+    for split, sets in splits.items():
+        both = [[line for texts in sets.values() for line in texts[i]] for i in (0, 1)]
+        for language, lines in zip(LANGUAGES, both):  # either may be written
             if split != "train":
-                reference = (
-                    [line.lower() for line in lines] if args.lowercase else lines
+                references = (
+                    line.lower() if args.lowercase else line for line in lines
                 )
-                write_lines(output / f"{split}.ref.{language}", reference)
-        for language, lines in zip(LANGUAGES, texts):
+                write_lines(output / f"{split}.ref.{language}", references)
+        for language, lines in zip(LANGUAGES, both):
             tokens = tokenise(lines, language, args.lowercase)
             write_lines(output / f"{split}.{language}", tokens)
 

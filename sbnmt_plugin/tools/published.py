@@ -128,8 +128,8 @@ class Preparation:
                 f"{split} has none of such a length"
             )
         print(f"{split}: {len(raw)} sentences", file=sys.stderr)
-        if len(parts) > 1:
-            write_lines(self.output / f"{split}.sets", sizes)
+        if split == "test":
+            write_lines(self.output / "test.sets", sizes)
         target = self.corpus.target
         for place in reversed(range(1, len(raw[0]))):
             number = f".{place}" if place > 1 else ""

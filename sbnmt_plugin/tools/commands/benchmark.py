@@ -28,7 +28,7 @@ from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, PARTS, SLOW
-from sbnmt_plugin.tools.held import hold
+from sbnmt_plugin.tools.in_use import hold
 
 
 def parser() -> argparse.ArgumentParser:

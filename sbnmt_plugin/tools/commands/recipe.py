@@ -29,7 +29,7 @@ from typing import Any
 
 from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.held import hold
+from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes.cluster import add_options, chosen
 from sbnmt_plugin.tools.recipes.driver import Recipe
 from sbnmt_plugin.tools.recipes.recipe_file import (
@@ -145,6 +145,11 @@ def main() -> None:
     check(args)
     folder = find_recipe(args.recipe)
     settings = load_recipe(folder, args.small, args.teachers)
+    if args.data is not None and not settings["data"]:
+        raise ValueError(
+            f"--data is for recipes of raw files, but {args.recipe} makes its own: "
+            "leave it out"
+        )
     names = rows(args.rows or settings["rows"])
     if args.print:
         print(script(folder, settings, names, args), end="")

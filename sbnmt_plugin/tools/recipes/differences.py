@@ -52,7 +52,7 @@ class Runs(Protocol):
         """A line a sentence."""
 
     def score(self, name: str, seed: int) -> float:
-        """Of all sentences that are compared, or as it was evaluated."""
+        """As it was evaluated; of some sets, that of their sentences together."""
 
 
 class Difference(NamedTuple):
@@ -147,21 +147,15 @@ class OfWork:
         if unknown:
             raise ValueError(
                 f"--sets must be some of {', '.join(self.lengths)}, the test sets of "
-                f"{work}, but has {unknown[0]!r}"
+                f"{flag} {work}, but has {unknown[0]!r}: leave that out"
             )
         self.given = [self.chosen(text) for text in whole]
 
     def chosen(self, lines: list[str]) -> list[str]:
         """Those of the sets that are compared; of all, if none is chosen."""
-        if not self.sets:
-            return lines
         found = slices(self.lengths, [lines])
-        return [
-            line
-            for name in self.lengths
-            if name in self.sets
-            for line in found[name][0]
-        ]
+        kept = [name for name in self.lengths if not self.sets or name in self.sets]
+        return [line for name in kept for line in found[name][0]]
 
     def rival(self, work: Path) -> OfWork:
         """Another run, whose rows are compared with those of this one.
@@ -179,7 +173,8 @@ class OfWork:
         if other.given != self.given:
             raise ValueError(
                 f"--rival-work {work} must have the references of --work, but is of "
-                "another test set: give two runs of one recipe"
+                "another test set: give two runs of one recipe, or compare the sets "
+                "that both have, by --sets"
             )
         return other
 
@@ -207,7 +202,15 @@ class OfWork:
         return found
 
     def answers(self, name: str, seed: int) -> list[str]:
-        return self.chosen(self.by.answers(self.work, with_seed(name, seed)))
+        row, count = with_seed(name, seed), sum(self.lengths.values())
+        found = self.by.answers(self.work, row)
+        if len(found) != count:
+            raise ValueError(
+                f"{self.work}/results/{row}.{self.by.suffix} must have {count} lines, "
+                f"as the test set has, but has {len(found)}: decode and evaluate that "
+                "row anew"
+            )
+        return self.chosen(found)
 
     def score(self, name: str, seed: int) -> float:
         if self.sets:

@@ -14,26 +14,30 @@ PATIENCE = 10.0  # seconds; processes that load data look for theirs every 5
 
 
 def taken(lock: int) -> bool:
-    """Whether nobody else holds an open file, which is locked then."""
+    """Whether nobody else holds an open file, which is locked then; on a file system
+    without locks nobody can tell."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError:
+        return True
     return True
 
 
 @contextlib.contextmanager
 def hold(folder: Path, flag: str = "--work") -> Iterator[int]:
-    """Keep others out of a folder; a step that outlives its command goes on holding it.
+    """Keep others out of a folder.
 
-    The step of a killed command is ending, and is waited for: :data:`PATIENCE` seconds.
+    A process that has inherited the descriptor goes on holding it.  The step of a
+    killed command is ending, and is waited for: :data:`PATIENCE` seconds.
 
     Args:
         folder: is there, or is made.
         flag: by which the user gave it.
 
     Yields:
-        A file descriptor for the steps to inherit.
+        A file descriptor, for steps to inherit that must end before others begin.
 
     Raises:
         ValueError: somebody else holds it.
