@@ -16,6 +16,7 @@ PAGES = ("docs/pays.md", "docs/pays-measured.md")
 MEAN = re.compile(r"(?:[+−] )?\d+(?:\.\d+)? ± \d+(?:\.\d+)?")
 SEEDS = [1, 2, 3]
 FOLDERS = {  # beginning of a section's heading -> whose numbers it has
+    "What to type": "multi30k",
     "In short": "multi30k",
     "Multi30k": "multi30k",
     "Why not more": "multi30k",
