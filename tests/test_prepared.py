@@ -65,14 +65,14 @@ def test_another_machine_goes_on_without_the_raw_files(prepared, tmp_path):
     assert steps == ["train/teacher-l2r"]
 
 
-def test_raw_files_that_are_not_read_again_are_named(prepared, tmp_path, capsys):
+def test_raw_files_that_are_not_read_are_named(prepared, tmp_path, capsys):
     recipe, work, _ = prepared
     raw = work.parent / "raw"
     for folder, told in (tmp_path / "new", False), (work, True):
         words = [recipe, "--work", folder, "--data", raw, "--rows", "teacher-l2r"]
         with noting([]), pytest.raises(Stopped):
             call(run_recipe, *words)
-        said = f"--data {raw} is not read again; for other raw files choose"
+        said = f"--data {raw} is not read; for other raw files choose"
         assert (said in capsys.readouterr().out) == told
 
 

@@ -59,6 +59,7 @@ def check(args: argparse.Namespace) -> None:
         raise ValueError("--device cuda needs a GPU, but torch sees none")
     if args.cases is not None and args.parts is not None:
         raise ValueError("--cases names cases of all parts: leave out --parts")
+    systems(args)
 
 
 def systems(args: argparse.Namespace) -> list[tuple[str, str]]:

@@ -61,9 +61,9 @@ def main() -> None:
         from sbnmt_plugin.tools.benchmark.record import Record
     plan.check(args)
     wanted = plan.names(args)
-    output = Path(args.output)
+    head, output = measuring.head(args), Path(args.output)
     with hold(output, "--output"):  # two at once would slow each other, too
-        record = Record(output, measuring.head(args))
+        record = Record(output, head)
         measuring.measure(args, wanted, record)
         print("\n".join(record.write()))
         with command.extra("benchmark"):

@@ -145,11 +145,6 @@ def main() -> None:
     check(args)
     folder = find_recipe(args.recipe)
     settings = load_recipe(folder, args.small, args.teachers)
-    if args.data is not None and not settings["data"]:
-        raise ValueError(
-            f"--data is for recipes of raw files, but {args.recipe} makes its own: "
-            "leave it out"
-        )
     names = rows(args.rows or settings["rows"])
     if args.print:
         print(script(folder, settings, names, args), end="")
@@ -194,7 +189,7 @@ def run(
         )
         if args.data and recipe.has_text():
             print(
-                f"{work / 'text'} is there, so --data {args.data} is not read again; "
+                f"{work / 'text'} is there, so --data {args.data} is not read; "
                 "for other raw files choose another --work",
                 flush=True,
             )
