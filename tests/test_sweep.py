@@ -74,6 +74,10 @@ def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch):
     assert decoded == ["2", "4"]
     runs = json.loads((tmp_path / "s.json").read_text())["runs"]
     assert [run["beam"] for run in runs] == [2, 4]
+    with monkeypatch.context() as elsewhere:  # another clone goes on
+        elsewhere.setattr(sweep_runs, "PLUGIN", tmp_path / "clone" / "sbnmt_plugin")
+        call(sweep_beam, *command, "--beams", "2,4")
+    assert decoded == ["2", "4"]
     with pytest.raises(ValueError, match="was decoded with other options: remove"):
         call(sweep_beam, *command, "--beams", "2", "--unkpen", "1")
     put(gold, *["A C"] * 21)

@@ -138,6 +138,13 @@ def decoded(
     return sweep
 
 
+def without_plugin(words: list[str]) -> list[str]:
+    """Options of fairseq-generate that say what is decoded, not where the plugin is: a
+    sweep goes on from another clone, too."""
+    place = words.index("--user-dir")
+    return words[:place] + words[place + 2 :]
+
+
 def kept(folder: Path, job: dict[str, Any]) -> dict[str, Any] | None:
     """What a run has found before, or None.
 
@@ -149,7 +156,10 @@ def kept(folder: Path, job: dict[str, Any]) -> dict[str, Any] | None:
         return None
     with as_written(result, "remove it to decode anew"):
         done: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-        other = origin.differences(done.pop("job"), job)
+        before = done.pop("job")
+        before["options"] = without_plugin(before["options"])
+        now = {**job, "options": without_plugin(job["options"])}
+        other = origin.differences(before, now)
         if not {"BLEU", "signature"} <= set(done):
             raise ValueError("no score")
     if other:
