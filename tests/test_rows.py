@@ -517,6 +517,44 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
         recipe.model("teacher-l2r")
 
 
+TEACHERS = {"two": ("teacher-l2r", "sb"), "one": ("teacher-both", "sb-lambda0")}
+
+
+@pytest.mark.parametrize("teachers", TEACHERS)
+def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
+    """Whose folder was removed, and whose options have changed; and not a student's."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work", teachers=teachers)
+    recipe.bench.keep = lambda *_: None
+    teacher, student = TEACHERS[teachers]
+    own = recipe.settings["systems"].setdefault
+    texts = recipe.pseudo("l2r")
+    names = [name for name, _ in recipe.bench.begun]
+    assert f"train/{teacher}" in names
+    assert names[-1] == "pseudo/l2r"
+    put(texts, "0\t0\tA")
+    own(student, {})["--lr"] = 7
+    recipe.check_teachers("pl")
+    recipe.check_teachers("gold")
+    own(teacher, {})["--lr"] = 7
+    shutil.rmtree(tmp_path / "work" / teacher)
+    refused = pytest.raises(ValueError, match=r"by a teacher of other options \(--lr\)")
+    with refused:
+        recipe.training_data("pl")
+    put(tmp_path / "work" / "results" / "transformer-pl.json", "{}")
+    with refused:
+        recipe.result("transformer-pl")
+    recipe.check_teachers("gold")
+    recipe.check_teachers("pr")  # of R2L ones nothing is noted
+    texts.unlink()
+    with refused:  # shards of the other teacher may be there
+        recipe.pseudo("l2r")
+    for name in "l2r.tsv", "r2l.tsv", "train.src":
+        put(tmp_path / "other" / name, "0\t0\tB")
+    put(recipe.bpe() / "train.src", "0\t0\tB")
+    recipe.start_from(tmp_path / "other")  # where another may have written them
+    recipe.check_teachers("pl")
+
+
 def test_two_drivers_do_not_share_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(in_use, "PATIENCE", 0)
 

@@ -46,7 +46,10 @@ class Recipe(Training):
         output = self.work / "results" / f"{name}.json"
         if self.bench.has(output):
             for row in trainings(self.settings, name):
-                check_trained(self.work, training_stages(self.settings, row))
+                stages = training_stages(self.settings, row)
+                check_trained(self.work, stages)
+                for stage in stages:
+                    self.check_teachers(stage.data)
             return
         base, _ = split_name(name)
         records = output.with_suffix(".jsonl")

@@ -18,7 +18,13 @@ from sbnmt_plugin.tools.recipes.cluster import Cluster, refuse_jobs
 from sbnmt_plugin.tools.recipes.logged import Logged
 from sbnmt_plugin.tools.recipes.step import Step, Word
 from sbnmt_plugin.tools.recipes.system import Options
-from sbnmt_plugin.tools.recipes.work_folder import DONE, mend_last, same_options
+from sbnmt_plugin.tools.recipes.work_folder import (
+    DONE,
+    mend_last,
+    note_teacher,
+    same_options,
+    same_teacher,
+)
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
@@ -67,6 +73,12 @@ class Runner:
 
     def finish(self, folder: Path) -> None:
         (folder / DONE).touch()
+
+    def note_teacher(self, texts: Path, options: Options) -> None:
+        note_teacher(texts, options)
+
+    def same_teacher(self, texts: Path, options: Options) -> None:
+        same_teacher(texts, options)
 
     def keep(self, source: Path, copy: Path) -> None:
         if not copy.exists():

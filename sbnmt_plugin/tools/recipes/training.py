@@ -26,9 +26,9 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, words_of
-from sbnmt_plugin.tools.recipes.system import TEACHER
+from sbnmt_plugin.tools.recipes.system import TEACHER, Options
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.work_folder import books
+from sbnmt_plugin.tools.recipes.work_folder import books, writer_of
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 TRIPLES = ("one", "two", "three", "six")
@@ -72,6 +72,7 @@ class Training(Corpus):
         gold = self.gold_data()
         if kind == "gold":
             return gold
+        self.check_teachers(kind)
         folder = self.work / f"data-{kind}"
         if kind == MULTILINGUAL and not self.bench.has(folder):
             text = self.both_ways()
@@ -218,17 +219,40 @@ class Training(Corpus):
 
     def teacher(self, direction: str) -> tuple[Path, list[str]]:
         """Checkpoint of a teacher, and the options by which it takes a direction."""
-        if self.settings["teachers"] == "one":
-            return self.model("teacher-both"), ["--sb-answer", direction]
-        return self.model(f"teacher-{direction}"), ["--sb-direction", direction]
+        asks = "--sb-answer" if self.settings["teachers"] == "one" else "--sb-direction"
+        return self.model(self.teacher_row(direction)), [asks, direction]
+
+    def teacher_row(self, direction: str) -> str:
+        one = self.settings["teachers"] == "one"
+        return TEACHER + ("both" if one else direction)
+
+    def teacher_book(self, direction: str) -> Options:
+        """The options of a teacher, by which pseudo targets know it."""
+        row = same_training(self.settings, self.teacher_row(direction))
+        return books(training_stages(self.settings, row))[-1]
+
+    def check_teachers(self, kind: str) -> None:
+        """Pseudo targets that a training set is made of have this recipe's teachers.
+
+        Raises:
+            ValueError: as :func:`same_teacher`.
+        """
+        for direction in PSEUDO[kind]:
+            texts = self.pseudo_targets(direction)
+            self.bench.same_teacher(texts, self.teacher_book(direction))
+
+    def pseudo_targets(self, direction: str) -> Path:
+        """Their file."""
+        return self.work / "pseudo" / f"{direction}.tsv"
 
     @exclusive
     def pseudo(self, direction: str) -> Path:
         """A teacher's translation of the training source."""
-        output = self.work / "pseudo" / f"{direction}.tsv"
+        output = self.pseudo_targets(direction)
         source = self.bpe() / f"train.{self.source}"
         if not self.bench.has(output):
             path, asks = self.teacher(direction)
+            self.bench.note_teacher(output, self.teacher_book(direction))
             words: list[Any] = [self.gold_data(), "--path", path, *asks]
             words += searching(self.settings)
             words += [*self.settings["decode"], *self.settings["pseudo"]]
@@ -245,8 +269,8 @@ class Training(Corpus):
             name, place = f"{name}/{worker}", worker
             words = [*words, "--of", self.processes, "--worker", worker]
         purpose = f"Pseudo targets: the {direction.upper()} teacher's translations"
-        makes = self.work / "pseudo" / f"{direction}.tsv"
         words = words_of("sbnmt", "translate", *words)
+        makes = self.pseudo_targets(direction)
         return Step(name, purpose, words, makes, self.gpus(), place)
 
     def start_from(self, folder: Path) -> None:
@@ -278,4 +302,5 @@ class Training(Corpus):
                     "another --work"
                 )
             if not own.exists():
+                writer_of(own).unlink(missing_ok=True)  # who would have written it
                 write_lines(own, lines)

@@ -82,6 +82,19 @@ def books(stages: list[Stage]) -> list[Options]:
     return found
 
 
+def changed_options(path: Path, options: Options, remedy: str) -> list[str]:
+    """Of the options that are noted in a file, and of those of now, which differ."""
+    with as_written(path, remedy):
+        known = dict(json.loads(path.read_text("utf-8")))
+    missing = object()  # a flag alone has no value
+    return [
+        key
+        for key in {**known, **options}
+        if known.get(key, missing) != options.get(key, missing)
+        and (key.startswith("--") or key in known)  # the others are newer
+    ]
+
+
 def same_options(folder: Path, options: Options) -> bool:
     """A model's folder belongs to the options with which it was begun.
 
@@ -99,16 +112,8 @@ def same_options(folder: Path, options: Options) -> bool:
         with new_file(path) as file:
             json.dump(options, file, indent=1, ensure_ascii=False)
         return True
-    with as_written(path, "remove it if the folder was begun with these options"):
-        known = dict(json.loads(path.read_text("utf-8")))
-    missing = object()  # a flag alone has no value
-    changed = [
-        key
-        for key in {**known, **options}
-        if known.get(key, missing) != options.get(key, missing)
-        and (key.startswith("--") or key in known)  # the others are newer
-    ]
-    if changed:
+    remedy = "remove it if the folder was begun with these options"
+    if changed := changed_options(path, options, remedy):
         raise ValueError(
             f"{folder} was begun with other options ({', '.join(changed)}): "
             "remove it, its files in results and logs, and what was made with it (of "
@@ -116,6 +121,45 @@ def same_options(folder: Path, options: Options) -> bool:
             "train anew, or restore recipe.yaml"
         )
     return False
+
+
+def same_teacher(texts: Path, options: Options) -> None:
+    """Pseudo targets belong to the options of the teacher that wrote them, if these are
+    noted: not those of 0.1.0, nor those that were taken over from another run.
+
+    Args:
+        options: last of the teacher's :func:`books`.
+
+    Raises:
+        ValueError: recipe.yaml says something else of the teacher by now.
+    """
+    path = writer_of(texts)
+    if not path.exists():
+        return
+    remedy = "remove it if a teacher of these options wrote the pseudo targets"
+    if changed := changed_options(path, options, remedy):
+        raise ValueError(
+            f"{texts} was written by a teacher of other options "
+            f"({', '.join(changed)}): remove {texts.parent}, examples, data-* and the "
+            "rows trained on them, to translate anew, or restore recipe.yaml"
+        )
+
+
+def note_teacher(texts: Path, options: Options) -> None:
+    """Note by which teacher pseudo targets are being written.
+
+    Raises:
+        ValueError: another has begun.
+    """
+    same_teacher(texts, options)
+    texts.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(writer_of(texts)) as file:
+        json.dump(options, file, indent=1, ensure_ascii=False)
+
+
+def writer_of(texts: Path) -> Path:
+    """Where it is noted."""
+    return texts.with_suffix(".teacher.json")
 
 
 def check_trained(work: Path, stages: list[Stage]) -> None:
