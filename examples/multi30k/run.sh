@@ -283,7 +283,7 @@ sbnmt evaluate "$work/results/sb-noise-lambda0.generate" "${score[@]}" \
 # shifted
 fairseq-train "$work/data-three" "${sb_transformer[@]}" --save-dir "$work/sb-reader" \
   --finetune-from-model "$work/sb-noise-lambda0/model.pt" --sb-lambda 1 --lr 0.0015 \
-  --warmup-updates 100 --max-update 1400 --sb-future-dropout 0 --sb-partner-noise 0.5 \
+  --warmup-updates 100 --max-update 3200 --sb-future-dropout 0 --sb-partner-noise 0.5 \
   --sb-future-shift --sb-reader --sb-freeze-writer
 
 # The average of its last 10 checkpoints is the model
@@ -303,7 +303,7 @@ sbnmt evaluate "$work/results/sb-reader.generate" "${score[@]}" \
 # Train sb-reader-two: SB-NMT, λ = 1, a reader beside λ = 0, two triples, future shifted
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-reader-two" \
   --finetune-from-model "$work/sb-lambda0/model.pt" --sb-lambda 1 --lr 0.0015 \
-  --warmup-updates 100 --max-update 1400 --sb-future-dropout 0 --sb-future-shift \
+  --warmup-updates 100 --max-update 3200 --sb-future-dropout 0 --sb-future-shift \
   --sb-reader --sb-freeze-writer
 
 # The average of its last 10 checkpoints is the model
@@ -325,7 +325,7 @@ sbnmt evaluate "$work/results/sb-reader-two.generate" "${score[@]}" \
 # shifted
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-reader-own" \
   --finetune-from-model "$work/teacher-both/model.pt" --sb-lambda 1 --lr 0.0015 \
-  --warmup-updates 100 --max-update 1400 --sb-future-dropout 0 --sb-partner own \
+  --warmup-updates 100 --max-update 3200 --sb-future-dropout 0 --sb-partner own \
   --sb-future-shift --sb-reader --sb-freeze-writer
 
 # The average of its last 10 checkpoints is the model
