@@ -33,6 +33,15 @@ def test_an_option_more_or_less_is_noticed(tmp_path, more):
         begin(tmp_path / "b", {k: v for k, v in plain.items() if k != name})
 
 
+def test_how_batches_are_made_may_change(tmp_path):
+    """What is trained stays the same to the bit (test_partners.py)."""
+    assert begin(tmp_path / "a", {"--lr": 0.2})
+    assert not begin(tmp_path / "a", {"--lr": 0.2, "--num-workers": 0})
+    assert not begin(tmp_path / "a", {"--lr": 0.2, "--num-workers": 4})
+    with pytest.raises(ValueError, match=r"begun with other options \(--lr\)"):
+        begin(tmp_path / "a", {"--lr": 0.3, "--num-workers": 4})
+
+
 def stage(name, data, continues=False):
     return Stage(name, data, {"--max-epoch": 3}, continues)
 

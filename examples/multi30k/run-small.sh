@@ -31,9 +31,10 @@ train=(
   --keep-last-epochs 1 --eval-bleu
   --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
-  --cpu --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-layers 2
-  --encoder-attention-heads 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 256
-  --decoder-layers 2 --decoder-attention-heads 4 --distributed-world-size 1
+  --num-workers 0 --cpu --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
+  --encoder-layers 2 --encoder-attention-heads 4 --decoder-embed-dim 128
+  --decoder-ffn-embed-dim 256 --decoder-layers 2 --decoder-attention-heads 4
+  --distributed-world-size 1
 )
 
 # and those of transformer

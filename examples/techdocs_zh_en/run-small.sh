@@ -29,7 +29,7 @@ train=(
   --keep-last-epochs 1 --eval-bleu
   --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
-  --total-num-update 5668 --cpu --sb-autocast --encoder-embed-dim 128
+  --total-num-update 5668 --num-workers 0 --cpu --sb-autocast --encoder-embed-dim 128
   --encoder-ffn-embed-dim 256 --encoder-layers 2 --encoder-attention-heads 4
   --decoder-embed-dim 128 --decoder-ffn-embed-dim 256 --decoder-layers 2
   --decoder-attention-heads 4 --distributed-world-size 1

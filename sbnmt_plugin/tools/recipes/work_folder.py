@@ -21,6 +21,8 @@ SHARED = (
     *("pseudo", "make_triples", "phrase_table", "average", "generate", "rerank"),
     *("detokenise", "score", "rescore"),
 )
+# change nothing of what is trained: a folder goes on with another value
+NEUTRAL = ("--num-workers",)
 DONE = "done"  # in a model's folder: it is complete
 
 
@@ -90,7 +92,8 @@ def changed_options(path: Path, options: Options, remedy: str) -> list[str]:
     return [
         key
         for key in {**known, **options}
-        if known.get(key, missing) != options.get(key, missing)
+        if key not in NEUTRAL
+        and known.get(key, missing) != options.get(key, missing)
         and (key.startswith("--") or key in known)  # the others are newer
     ]
 
