@@ -6,10 +6,11 @@ import pytest
 from commands import ROOT
 
 from sbnmt_plugin.tools.recipes import results
+from sbnmt_plugin.tools.recipes.ancestry import check_row, own_books
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.settings import Stage, trainings
-from sbnmt_plugin.tools.recipes.work_folder import books, check_trained, same_options
+from sbnmt_plugin.tools.recipes.work_folder import books, same_options
 
 SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)
 
@@ -56,14 +57,18 @@ OTHERS = {
 }
 
 
+def begin_all(folder, stages):
+    for each, kept in zip(stages, books(stages)):
+        (folder / each.name).mkdir(parents=True, exist_ok=True)
+        same_options(folder / each.name, kept)
+
+
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_other_stages_are_another_training(tmp_path, other):
-    for each, kept in zip(STAGES, books(STAGES)):
-        (tmp_path / each.name).mkdir(parents=True, exist_ok=True)
-        same_options(tmp_path / each.name, kept)
-    check_trained(tmp_path, STAGES)
+    begin_all(tmp_path, STAGES)
+    begin_all(tmp_path, STAGES)
     with pytest.raises(ValueError, match="begun with other options"):
-        check_trained(tmp_path, other)
+        begin_all(tmp_path, other)
 
 
 def test_what_an_older_version_did_not_keep_is_not_missed(tmp_path):
@@ -96,10 +101,76 @@ def test_a_row_with_results_is_not_relabelled(tmp_path):
     (tmp_path / row).mkdir()
     options = tmp_path / row / "options.json"
     options.write_text(json.dumps({"--lr": 7}))
-    with pytest.raises(ValueError, match="begun with other options"):
-        results.build_row(tmp_path, SETTINGS, "sb")
+    other = pytest.raises(
+        ValueError, match=r"sb was begun with other .*: remove it, its"
+    )
+    with other:
+        results.build_table(tmp_path, SETTINGS, "")
+    with other:
+        check_row(tmp_path, SETTINGS, "sb+rescored")
     options.unlink()  # a run by hand keeps none
     assert results.build_row(tmp_path, SETTINGS, "sb")["BLEU"] == 30.0
+
+
+def with_option(row, **options):
+    """The recipe, a row's options changed."""
+    flags = {f"--{name}": value for name, value in options.items()}
+    own = {**SETTINGS["systems"].get(row, {}), **flags}
+    return {**SETTINGS, "systems": {**SETTINGS["systems"], row: own}}
+
+
+def test_a_row_knows_from_whose_weights_it_starts(tmp_path):
+    """Of a writer that was trained anew the reader beside the old one is none."""
+    (tmp_path / "sb-reader-two").mkdir()
+    (kept,) = own_books(SETTINGS, "sb-reader-two")
+    same_options(tmp_path / "sb-reader-two", kept)
+    check_row(tmp_path, SETTINGS, "sb-reader-two+rescored")
+    check_row(tmp_path, with_option("sb-noise-lambda0", lr=7), "sb-reader-two")
+    changed = with_option("sb-lambda0", lr=7)
+    with pytest.raises(ValueError, match=r"sb-reader-two was begun .*\(starts from\)"):
+        check_row(tmp_path, changed, "sb-reader-two")
+    # a folder of an older version, which did not note it, is not refused
+    path = tmp_path / "sb-reader-two" / "options.json"
+    old = {key: value for key, value in kept.items() if key != "starts from"}
+    path.write_text(json.dumps(old))
+    check_row(tmp_path, changed, "sb-reader-two")
+    (tmp_path / "sb-lambda0").mkdir()  # but its writer is, if it is there
+    same_options(tmp_path / "sb-lambda0", *own_books(SETTINGS, "sb-lambda0"))
+    with pytest.raises(ValueError, match=r"sb-lambda0 was begun .*\(--lr\)"):
+        check_row(tmp_path, changed, "sb-reader-two")
+
+
+@pytest.mark.parametrize("row", ["teacher-l2r", "teacher-r2l"])
+def test_answers_of_one_teacher_belong_to_it(tmp_path, row):
+    (tmp_path / "teacher-both").mkdir()
+    same_options(tmp_path / "teacher-both", *own_books(SETTINGS, "teacher-both"))
+    changed = with_option("teacher-both", lr=7)
+    check_row(tmp_path, changed, row)  # which has a model of its own
+    check_row(tmp_path, {**SETTINGS, "teachers": "one"}, row)
+    with pytest.raises(ValueError, match=r"teacher-both was begun .*\(--lr\)"):
+        check_row(tmp_path, {**changed, "teachers": "one"}, row)
+
+
+def test_what_is_no_rows_result_is_named(tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "notes.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"results/notes.json must be a row's results"):
+        results.build_table(tmp_path, SETTINGS, "")
+
+
+def test_abandoned_pseudo_targets_cost_the_next_ones_nothing(tmp_path):
+    bench, texts = Runner(tmp_path, {}), tmp_path / "pseudo" / "l2r.tsv"
+    (tmp_path / "logs").mkdir()
+    logs = [tmp_path / "logs" / f"pseudo-{name}.log" for name in ("l2r-1", "r2l")]
+    for log in logs:
+        log.write_text("an hour")
+    bench.note_teacher(texts, {"--lr": 1})
+    assert [log.exists() for log in logs] == [False, True]
+    logs[0].write_text("another")
+    bench.note_teacher(texts, {"--lr": 1})  # which goes on
+    assert logs[0].read_text() == "another"
+    with pytest.raises(ValueError, match=r"by a teacher of other options \(--lr\)"):
+        bench.note_teacher(texts, {"--lr": 2})
 
 
 def log_of(tokens):

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
@@ -543,6 +544,10 @@ def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
     put(tmp_path / "work" / "results" / "transformer-pl.json", "{}")
     with refused:
         recipe.result("transformer-pl")
+    with refused:
+        results.build_table(tmp_path / "work", recipe.settings, "")
+    with refused:  # before anything runs, also what only the table shows
+        recipe.run(["teacher-r2l"], jobs=1)
     recipe.check_teachers("gold")
     recipe.check_teachers("pr")  # of R2L ones nothing is noted
     texts.unlink()
@@ -597,6 +602,64 @@ def test_an_interrupted_driver_ends_its_steps(tmp_path):
     # nor does a row begin that has waited for it
     with pytest.raises(ValueError, match="step sleep is left out"):
         recipe.run(sleep)
+
+
+def rows_that(tmp_path, does):
+    """A driver whose rows do what they are told, and what each has done."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.gold_data = recipe.probe = recipe.reading = lambda *_: None
+    recipe.pseudo = lambda direction: None
+    done = []
+
+    def result(name):
+        does[name]()
+        done.append(name)
+
+    recipe.result = result
+    return recipe, done
+
+
+def fails():
+    raise ValueError("no disk left")
+
+
+def test_after_a_failure_nothing_begins_and_what_runs_ends(tmp_path, capsys):
+    told = threading.Event()
+    rows = ["teacher-l2r", "teacher-r2l", "sb", "sb-lambda0"]
+    does = dict.fromkeys(rows, fails) | {"teacher-l2r": lambda: told.wait(60)}
+    recipe, done = rows_that(tmp_path, does)
+
+    def listen():
+        while "no disk left" not in capsys.readouterr().out:
+            time.sleep(0.02)
+        told.set()  # it is said while the other row still runs
+
+    with ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(listen)
+        with pytest.raises(ValueError, match="no disk left"):
+            recipe.run(rows, jobs=2)
+        heard.result()
+    assert done == ["teacher-l2r"]
+
+
+def test_an_interrupt_after_a_failure_ends_what_runs(tmp_path):
+    ended = threading.Event()
+    does = {"teacher-l2r": lambda: ended.wait(60), "teacher-r2l": fails}
+    recipe, _ = rows_that(tmp_path, does)
+    recipe.bench.stop = ended.set
+    waiting = mock.Mock(side_effect=KeyboardInterrupt)
+    interrupted = mock.patch.object(driver, "as_completed", waiting)
+    with interrupted, pytest.raises(KeyboardInterrupt):
+        recipe.run(["teacher-l2r", "teacher-r2l"], jobs=2)
+    assert ended.is_set()
+
+
+def test_what_one_teacher_cannot_give_is_refused_at_once(tmp_path):
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work", teachers="one")
+    for row in "rerank", "teacher-r2l@2":
+        with pytest.raises(ValueError, match=f"row {row} needs `teachers: two`"):
+            recipe.run(["teacher-l2r", row], jobs=1)
+    assert recipe.bench.begun == []
 
 
 def kill_when(process, condition, seconds=180):

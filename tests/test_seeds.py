@@ -14,7 +14,7 @@ from sbnmt_plugin.tools import significance
 from sbnmt_plugin.tools.commands import compare
 from sbnmt_plugin.tools.origin import sha256_of
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes import comparison
+from sbnmt_plugin.tools.recipes import ancestry, comparison, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.sweep import Setting
 from sbnmt_plugin.tools.recipes.table import seeds_table
@@ -212,6 +212,16 @@ def test_an_interval_is_of_pairs():
     assert low < -1 and high > 1
 
 
+def test_pairs_stay_pairs_whatever_the_seed(monkeypatch):
+    """sacreBLEU's own `none` draws anew for each text."""
+    runs = [answers(1, 0.3)]
+    monkeypatch.setenv("SACREBLEU_SEED", "none")
+    assert fast_interval(runs, runs) == (0.0, 0.0)
+    same = {"a": runs[0], "b": list(runs[0]), "c": answers(2, 0.9)}
+    found, _ = significance.bootstrap(same, [RIGHT], "a", {"BLEU": bleu()}, 60)
+    assert found["b"]["BLEU"].p == 1.0 > found["c"]["BLEU"].p
+
+
 def evaluated(tmp_path, rates=ROWS):
     """A work folder as the driver leaves it."""
     settings, rows = laid_out(tmp_path, rates)
@@ -283,6 +293,19 @@ def test_what_cannot_be_compared_is_refused(names, message, tmp_path, monkeypatc
     evaluated(tmp_path, {**ROWS, "sb-dropped@2": 0.2})
     with pytest.raises((ValueError, OSError), match=message):
         compared(monkeypatch, tmp_path, *names)
+
+
+def test_seeds_of_different_trainings_are_not_pooled(tmp_path, monkeypatch):
+    evaluated(tmp_path)
+    settings = json.loads((tmp_path / "recipe.json").read_text())
+    for row in "sb", "sb@2":
+        (tmp_path / row).mkdir()
+        work_folder.same_options(tmp_path / row, *ancestry.own_books(settings, row))
+    compared(monkeypatch, tmp_path, "sb", "transformer-pl")
+    path = tmp_path / "sb@2" / "options.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"--lr": 7}))
+    with pytest.raises(ValueError, match=r"sb@2 was begun .* \(--lr\)"):
+        compared(monkeypatch, tmp_path, "sb", "transformer-pl")
 
 
 def test_rows_of_two_runs_are_compared(tmp_path, monkeypatch, capsys):

@@ -203,6 +203,43 @@ def test_the_sweep_takes_rows_of_a_recipe(tmp_path, monkeypatch, capsys):
         call(sweep_beam, "--rows", "sb")
 
 
+def test_the_sweep_takes_the_model_that_a_row_decodes_with(tmp_path, monkeypatch):
+    """Its twin's, where both are trained in one way, or the one teacher's."""
+    work = tmp_path / "work"
+    put(work / "data" / "test.a-p.a.idx")
+    put(work / "text" / "test.p", "A B")
+    put(work / "results" / "sb.txt", "A B")
+    for row in "sb", "teacher-both", "teacher-r2l":  # the last of a run before
+        put(work / row / "model.pt")
+    recipe_json(work, teachers="one")
+    found = noting(monkeypatch, "H-0\t0\tA B")
+    rows = ["sb-tanh-0.1", "sb-tanh-0.1+rescored", "teacher-r2l"]
+    call(sweep_beam, "--work", work, "--beams", "2", "--rows", *rows)
+    paths = [words[words.index("--path") + 1] for words in found]
+    assert paths == [f"{work}/{row}/model.pt" for row in ("sb", "sb", "teacher-both")]
+    answers = [
+        words[words.index(x) + 1]
+        for words in found
+        for x in words
+        if x == "--sb-answer"
+    ]
+    assert answers == ["r2l"]
+    recipe_json(work, teachers="two")
+    call(
+        sweep_beam,
+        "--work",
+        work,
+        "--output",
+        tmp_path / "two.json",
+        "--beams",
+        "2",
+        "--rows",
+        "teacher-r2l",
+    )
+    assert found[-1][found[-1].index("--path") + 1] == f"{work}/teacher-r2l/model.pt"
+    assert "--sb-answer" not in found[-1]
+
+
 def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
     gold = put(tmp_path / "gold", *["W1 W2"] * 21)
     command = ["--data", data, "--reference", gold, "--output", tmp_path / "s.json"]

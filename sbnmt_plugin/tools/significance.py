@@ -110,6 +110,8 @@ def bootstrap(
     def outcome(key: str, place: int) -> Outcome:
         result: Any = found[key][place]
         p = p_value(found[key][0], result)
+        if p is not None and named[place][1] == named[0][1]:
+            p = 1.0  # also where draws differ: SACREBLEU_SEED=none
         return Outcome(float(result.score), float(result.mean), float(result.ci), p)
 
     outcomes = {
@@ -119,18 +121,39 @@ def bootstrap(
     return outcomes, [f"{ours}: {signatures[key]}" for ours, key in keys.items()]
 
 
+class Apart:
+    """What sacreBLEU's resampling takes for a metric: how much better one text is than
+    another, by one draw of sentences, whatever the seed of the draws is.
+
+    Args:
+        metric: of both.
+        width: of one text's statistics, before the other's.
+    """
+
+    def __init__(self, metric: Metric, width: int) -> None:
+        self.metric, self.width = metric, width
+
+    def _compute_score_from_stats(self, stats: Any) -> float:
+        scores = map(
+            self.metric._compute_score_from_stats,
+            (stats[: self.width], stats[self.width :]),
+        )
+        our, their = (float(score.score) for score in scores)
+        return our - their
+
+
 def interval(
     texts: Texts, baseline: Texts, references: list[Texts], metric: Metric
 ) -> tuple[float, float]:
     """The middle 95 % of how much better than a baseline, by the samples of
     :func:`bootstrap`: sacreBLEU says that of each system, not of their difference."""
     ours, theirs = (
-        _bootstrap_resample(
-            metric._extract_corpus_statistics(lines, references), metric, SAMPLES
-        )[1]
+        metric._extract_corpus_statistics(lines, references)
         for lines in (texts, baseline)
     )
-    differences = [our.score - their.score for our, their in zip(ours, theirs)]
+    both = [[*our, *their] for our, their in zip(ours, theirs)]
+    apart = Apart(metric, len(ours[0]))
+    _, differences = _bootstrap_resample(both, apart, SAMPLES)
     outside = (1 - LIKELY) / 2
     low, high = np.quantile(differences, [outside, 1 - outside])
     return float(low), float(high)

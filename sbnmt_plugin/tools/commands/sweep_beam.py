@@ -43,9 +43,8 @@ from sbnmt_plugin.tools.recipes.row_names import (
     rows,
     split_name,
     system_and_seed,
-    trained_as,
 )
-from sbnmt_plugin.tools.recipes.settings import search_options
+from sbnmt_plugin.tools.recipes.settings import search_options, trainings
 from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep, render_sweep
 from sbnmt_plugin.tools.recipes.sweep_runs import decoded
 from sbnmt_plugin.tools.recipes.system import BOTH
@@ -230,15 +229,17 @@ def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
             f"--rows {name} is decoded with data or options of its own: leave it out, "
             "and give them as --data and --system"
         )
-    path, direction = work / trained_as(name) / "model.pt", SYSTEMS[base].direction
+    (trained,) = trainings(settings, name)
+    path, direction = work / trained / "model.pt", SYSTEMS[base].direction
     if not path.is_file():
         raise FileNotFoundError(
             f"--rows {name} needs {path}, which is not there: {command_of('recipe')} "
-            f"with --rows {trained_as(name)} trains it"
+            f"with --rows {trained} trains it"
         )
     words = ["--path", str(path)]
     if direction != BOTH:
-        words += ["--sb-direction", direction]
+        both = SYSTEMS[split_name(trained)[0]].direction == BOTH
+        words += ["--sb-answer" if both else "--sb-direction", direction]
     if is_rescored(name):
         words += ["--sb-rescore", str(settings["rescore"])]
     return words

@@ -12,6 +12,7 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.phonemes import WordErrorRate
+from sbnmt_plugin.tools.recipes.ancestry import check_row
 from sbnmt_plugin.tools.recipes.comparison import judge, references
 from sbnmt_plugin.tools.recipes.row_names import (
     split_name,
@@ -137,7 +138,7 @@ class OfWork:
                 "recipe.json: give the --work of sbnmt recipe"
             )
         settings = read_recipe(path, "run sbnmt recipe once more")
-        self.work, self.by = work, judge(settings)
+        self.work, self.settings, self.by = work, settings, judge(settings)
         self.metric, self.key = of_all_seeds(self.by.metric), self.by.key
         self.sets, self.scoring = sets, settings["score"]
         right = references(work / "text", settings)
@@ -199,6 +200,8 @@ class OfWork:
                 f"{results}/{name}.json must hold the results of a row, but does not "
                 f"exist: run sbnmt recipe with --rows {name}"
             )
+        for seed in found:  # all of one training
+            check_row(self.work, self.settings, with_seed(name, seed))
         return found
 
     def answers(self, name: str, seed: int) -> list[str]:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import sys
+from concurrent.futures import (
+    FIRST_EXCEPTION,
+    ThreadPoolExecutor,
+    as_completed,
+    wait,
+)
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.steps import PLUGIN
+from sbnmt_plugin.tools.recipes.ancestry import check_row
 from sbnmt_plugin.tools.recipes.comparison import references
 from sbnmt_plugin.tools.recipes.corpus import exclusive
 from sbnmt_plugin.tools.recipes.family_rows import LOOKUP, MULTILINGUAL
+from sbnmt_plugin.tools.recipes.results import decoded_rows
 from sbnmt_plugin.tools.recipes.row_names import (
     borrows,
     has_links,
@@ -26,13 +34,10 @@ from sbnmt_plugin.tools.recipes.settings import (
     scoring_options,
     search_options,
     searching,
-    training_stages,
-    trainings,
 )
-from sbnmt_plugin.tools.recipes.system import BOTH
+from sbnmt_plugin.tools.recipes.system import BOTH, TEACHER
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.training import Training
-from sbnmt_plugin.tools.recipes.work_folder import check_trained
 
 TWO_TEACHERS = "`teachers: two` in recipe.yaml, or --teachers two"
 
@@ -45,11 +50,7 @@ class Recipe(Training):
         """Decode the test set with a row's model and score it."""
         output = self.work / "results" / f"{name}.json"
         if self.bench.has(output):
-            for row in trainings(self.settings, name):
-                stages = training_stages(self.settings, row)
-                check_trained(self.work, stages)
-                for stage in stages:
-                    self.check_teachers(stage.data)
+            check_row(self.work, self.settings, name)
             return
         base, _ = split_name(name)
         records = output.with_suffix(".jsonl")
@@ -103,7 +104,7 @@ class Recipe(Training):
 
     def lookup(self, output: Path) -> Path:
         """What the phrase table gives for the test set."""
-        words = ["sbnmt", "lookup", "--table", self.phrases(), "--output", output]
+        words = ["sbnmt", "lookup", "--table", self.phrases(False), "--output", output]
         words += ["--input", self.bpe() / f"test.{self.source}"]
         purpose = "Look the test set up in the phrase table"
         self.step("generate/lookup", purpose, output, *words)
@@ -190,6 +191,7 @@ class Recipe(Training):
         Where one fails those that run go on to their end; where the user interrupts,
         all stop.
         """
+        self.check(names)
         steps = [(self.pseudo, d) for d in needs_pseudo(self.settings, names)]
         # last those that would wait for another row's model
         steps += [(self.result, name) for name in sorted(names, key=borrows)]
@@ -203,10 +205,35 @@ class Recipe(Training):
         with ThreadPoolExecutor(jobs) as pool:
             futures = [pool.submit(step, word) for step, word in steps]
             try:
-                for future in futures:
-                    future.result()
-            except BaseException as error:
+                wait(futures, return_when=FIRST_EXCEPTION)
                 pool.shutdown(wait=False, cancel_futures=True)
+                begun = [future for future in futures if not future.cancelled()]
+                failed = []
+                for future in as_completed(begun):
+                    if error := future.exception():
+                        failed.append(error)
+                        if len(failed) > 1 or not all(each.done() for each in begun):
+                            print(f"\n{error}\nWhat runs goes on to its end.")
+                            sys.stdout.flush()
+                if failed:
+                    raise failed[0]
+            except BaseException as error:
                 if not isinstance(error, Exception):
+                    pool.shutdown(wait=False, cancel_futures=True)
                     self.bench.stop()
                 raise
+
+    def check(self, names: list[str]) -> None:
+        """Refuse before anything runs what would be refused at the end.
+
+        Raises:
+            ValueError: as :func:`check_row`, also of a row that only the table has; a
+                row that one teacher alone cannot give.
+        """
+        for name in names if self.settings["teachers"] == "one" else ():
+            base, seed = split_name(name)
+            another = base.removeprefix(TEACHER) in DIRECTIONS and seed > 1
+            if SYSTEMS[base].joins or another:
+                raise ValueError(f"row {name} needs {TWO_TEACHERS}")
+        for name in dict.fromkeys([*names, *decoded_rows(self.work)]):
+            check_row(self.work, self.settings, name)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.tools.recipes.ancestry import check_row
 from sbnmt_plugin.tools.recipes.comparison import compare, of_several_seeds
 from sbnmt_plugin.tools.recipes.costs import (
     LEFT_OUT,
@@ -29,12 +30,10 @@ from sbnmt_plugin.tools.recipes.settings import (
     same_training,
     training_options,
     training_stages,
-    trainings,
 )
 from sbnmt_plugin.tools.recipes.system import TEACHER
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
-from sbnmt_plugin.tools.recipes.work_folder import check_trained
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -148,8 +147,6 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
     if trained == "teacher-both" and base != trained:
         direction = base.removeprefix("teacher-").upper()
         title = f"{SYSTEMS[trained].title}, {direction} answers"
-    for one in trainings(settings, name):
-        check_trained(work, training_stages(settings, one))
     row: Row = {"name": name, "title": title, "seed": seed}
     row |= {key: scored[key]["score"] for key in SCORES if key in scored}
     if "sets" in scored:
@@ -171,6 +168,26 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
     return row
 
 
+def decoded_rows(work: Path) -> list[str]:
+    """The rows that have results, in the order of a table.
+
+    Raises:
+        ValueError: a file there is no row's.
+    """
+    order = list(SYSTEMS)
+    places = {}
+    for path in (work / "results").glob("*.json"):
+        try:
+            base, seed = split_name(path.stem)
+        except ValueError as error:
+            raise ValueError(
+                f"{path} must be a row's results, but no row has that name: move it "
+                "elsewhere"
+            ) from error
+        places[path.stem] = (order.index(base), is_rescored(path.stem), seed)
+    return sorted(places, key=lambda name: places[name])
+
+
 def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str, Any]:
     """Everything that the work folder holds results of.
 
@@ -179,26 +196,19 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
 
     Raises:
         FileNotFoundError: it holds none.
+        ValueError: one is damaged, or of other options than the recipe's.
     """
-    folder = work / "results"
-    order = list(SYSTEMS)
-    if not any(folder.glob("*.json")):
+    folder, names = work / "results", decoded_rows(work)
+    if not names:
         raise FileNotFoundError(
             f"{folder} must hold a row's results, as evaluate writes them, but has no "
             ".json: decode and evaluate first"
         )
-    names = sorted(
-        (path.stem for path in folder.glob("*.json")),
-        key=lambda name: (
-            order.index(split_name(name)[0]),
-            is_rescored(name),
-            split_name(name)[1],
-        ),
-    )
     rows = []
     signatures: dict[str, str] = {}
     for name in names:
         path = folder / f"{name}.json"
+        check_row(work, settings, name)
         with as_written(
             path, f"remove it and {folder}/*/{name}.json, and evaluate anew"
         ):

@@ -75,7 +75,9 @@ class Runner:
         (folder / DONE).touch()
 
     def note_teacher(self, texts: Path, options: Options) -> None:
-        note_teacher(texts, options)
+        if note_teacher(texts, options):  # logs are of others, which are gone
+            for log in (self.work / "logs").glob(f"pseudo-{texts.stem}*.log"):
+                log.replace(log.with_suffix(".earlier"))
 
     def same_teacher(self, texts: Path, options: Options) -> None:
         same_teacher(texts, options)

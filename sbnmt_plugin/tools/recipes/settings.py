@@ -13,7 +13,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
     trained_as,
     with_seed,
 )
-from sbnmt_plugin.tools.recipes.system import BOTH, Options
+from sbnmt_plugin.tools.recipes.system import BOTH, TEACHER, Options
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 
 DIRECTIONS = ("l2r", "r2l")
@@ -167,6 +167,11 @@ def needs_pseudo(recipe: dict[str, Any], names: list[str]) -> list[str]:
     return sorted(needed)
 
 
+def teacher_row(recipe: dict[str, Any], direction: str) -> str:
+    """The row whose model writes the pseudo targets of a direction."""
+    return TEACHER + ("both" if recipe["teachers"] == "one" else direction)
+
+
 def same_training(recipe: dict[str, Any], name: str) -> str:
     """The row of the paper's comparison that is trained in just this way, or itself."""
     name = trained_as(name)
@@ -190,5 +195,8 @@ def trainings(recipe: dict[str, Any], name: str) -> list[str]:
     system = SYSTEMS[base]
     if system.joins:
         return [with_seed(row, seed) for row in system.joins]
+    direction = base.removeprefix(TEACHER)
+    if direction in DIRECTIONS and seed == 1:
+        name = teacher_row(recipe, direction)
     own = system.decodes or (name if system.data else "")
     return [same_training(recipe, own)] if own else []

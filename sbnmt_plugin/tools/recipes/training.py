@@ -8,13 +8,18 @@ from typing import Any
 
 from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.launch import alone
+from sbnmt_plugin.tools.recipes.ancestry import (
+    own_books,
+    pseudo_targets,
+    starting_row,
+    teacher_book,
+)
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
 from sbnmt_plugin.tools.recipes.family_rows import MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import (
     describe,
     reads_table,
     split_name,
-    with_seed,
 )
 from sbnmt_plugin.tools.recipes.settings import (
     DIRECTIONS,
@@ -23,12 +28,12 @@ from sbnmt_plugin.tools.recipes.settings import (
     flags,
     same_training,
     searching,
+    teacher_row,
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, words_of
-from sbnmt_plugin.tools.recipes.system import TEACHER, Options
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.work_folder import books, writer_of
+from sbnmt_plugin.tools.recipes.work_folder import writer_of
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 TRIPLES = ("one", "two", "three", "six")
@@ -122,7 +127,7 @@ class Training(Corpus):
         return folder
 
     @exclusive
-    def phrases(self, words: bool = False) -> Path:
+    def phrases(self, words: bool) -> Path:
         """The phrase table of the gold text, or the one of its words."""
         name = "words" if words else "phrases"
         output = self.work / "phrases" / name
@@ -163,12 +168,13 @@ class Training(Corpus):
     @exclusive
     def trained(self, name: str) -> Path:
         base, _ = split_name(name)
-        folder, system = self.work / name, SYSTEMS[base]
+        folder = self.work / name
         stages = training_stages(self.settings, name)
         before: list[Any] = []
-        if system.starts_from:
-            before = ["--finetune-from-model", self.start(name)]
-        for place, (stage, kept) in enumerate(zip(stages, books(stages))):
+        if start := starting_row(self.settings, name):
+            before = ["--finetune-from-model", self.model(start)]
+        kept_books = own_books(self.settings, name)
+        for place, (stage, kept) in enumerate(zip(stages, kept_books)):
             own = self.work / stage.name
             if self.bench.begin(own, kept):
                 words = [self.training_data(stage.data), "--user-dir", PLUGIN]
@@ -182,15 +188,6 @@ class Training(Corpus):
                 flag = "--continue-once" if going_on else "--finetune-from-model"
                 before = [flag, own / "checkpoint_last.pt"]
         return folder / "model.pt"
-
-    def start(self, name: str) -> Path:
-        """Checkpoint of the model from whose weights a row starts."""
-        base, seed = split_name(name)
-        row = SYSTEMS[base].starts_from
-        direction = row.removeprefix(TEACHER)
-        if direction in DIRECTIONS:
-            return self.teacher(direction)[0]
-        return self.model(with_seed(row, seed))
 
     def train(self, stage: Stage, *words: Any) -> None:
         """fairseq-train, by torchrun if several processes are wanted."""
@@ -220,16 +217,7 @@ class Training(Corpus):
     def teacher(self, direction: str) -> tuple[Path, list[str]]:
         """Checkpoint of a teacher, and the options by which it takes a direction."""
         asks = "--sb-answer" if self.settings["teachers"] == "one" else "--sb-direction"
-        return self.model(self.teacher_row(direction)), [asks, direction]
-
-    def teacher_row(self, direction: str) -> str:
-        one = self.settings["teachers"] == "one"
-        return TEACHER + ("both" if one else direction)
-
-    def teacher_book(self, direction: str) -> Options:
-        """The options of a teacher, by which pseudo targets know it."""
-        row = same_training(self.settings, self.teacher_row(direction))
-        return books(training_stages(self.settings, row))[-1]
+        return self.model(teacher_row(self.settings, direction)), [asks, direction]
 
     def check_teachers(self, kind: str) -> None:
         """Pseudo targets that a training set is made of have this recipe's teachers.
@@ -238,21 +226,17 @@ class Training(Corpus):
             ValueError: as :func:`same_teacher`.
         """
         for direction in PSEUDO[kind]:
-            texts = self.pseudo_targets(direction)
-            self.bench.same_teacher(texts, self.teacher_book(direction))
-
-    def pseudo_targets(self, direction: str) -> Path:
-        """Their file."""
-        return self.work / "pseudo" / f"{direction}.tsv"
+            book = teacher_book(self.settings, direction)
+            self.bench.same_teacher(pseudo_targets(self.work, direction), book)
 
     @exclusive
     def pseudo(self, direction: str) -> Path:
         """A teacher's translation of the training source."""
-        output = self.pseudo_targets(direction)
+        output = pseudo_targets(self.work, direction)
         source = self.bpe() / f"train.{self.source}"
         if not self.bench.has(output):
             path, asks = self.teacher(direction)
-            self.bench.note_teacher(output, self.teacher_book(direction))
+            self.bench.note_teacher(output, teacher_book(self.settings, direction))
             words: list[Any] = [self.gold_data(), "--path", path, *asks]
             words += searching(self.settings)
             words += [*self.settings["decode"], *self.settings["pseudo"]]
@@ -270,7 +254,7 @@ class Training(Corpus):
             words = [*words, "--of", self.processes, "--worker", worker]
         purpose = f"Pseudo targets: the {direction.upper()} teacher's translations"
         words = words_of("sbnmt", "translate", *words)
-        makes = self.pseudo_targets(direction)
+        makes = pseudo_targets(self.work, direction)
         return Step(name, purpose, words, makes, self.gpus(), place)
 
     def start_from(self, folder: Path) -> None:

@@ -74,12 +74,15 @@ def same_recipe(work: Path, settings: dict[str, Any]) -> None:
         json.dump(settings, file, indent=1, ensure_ascii=False)
 
 
-def books(stages: list[Stage]) -> list[Options]:
+def books(stages: list[Stage], start: Options | None = None) -> list[Options]:
     """What a folder keeps of each stage: its options, and under names that are no flags
-    its data, whether it goes on, and the stages before it."""
+    its data, whether it goes on, the stages before it, and of the row from whose
+    weights the first one starts, if any, the last of that row's books."""
     found: list[Options] = []
     for stage in stages:
         own = {**stage.options, "data": stage.data, "continues": stage.continues}
+        if start:
+            own["starts from"] = start
         found.append({**own, "stages before": found.copy()} if found else own)
     return found
 
@@ -143,37 +146,32 @@ def same_teacher(texts: Path, options: Options) -> None:
     if changed := changed_options(path, options, remedy):
         raise ValueError(
             f"{texts} was written by a teacher of other options "
-            f"({', '.join(changed)}): remove {texts.parent}, examples, data-* and the "
-            "rows trained on them, to translate anew, or restore recipe.yaml"
+            f"({', '.join(changed)}): remove {texts.parent}, examples, data-*, the "
+            "rows trained on them and their files in results and logs, to translate "
+            "anew, or restore recipe.yaml"
         )
 
 
-def note_teacher(texts: Path, options: Options) -> None:
+def note_teacher(texts: Path, options: Options) -> bool:
     """Note by which teacher pseudo targets are being written.
+
+    Returns:
+        Whether it has not begun yet.
 
     Raises:
         ValueError: another has begun.
     """
     same_teacher(texts, options)
+    begun = writer_of(texts).exists() or Path(f"{texts}.shards").exists()
     texts.parent.mkdir(parents=True, exist_ok=True)
     with new_file(writer_of(texts)) as file:
         json.dump(options, file, indent=1, ensure_ascii=False)
+    return not begun
 
 
 def writer_of(texts: Path) -> Path:
     """Where it is noted."""
     return texts.with_suffix(".teacher.json")
-
-
-def check_trained(work: Path, stages: list[Stage]) -> None:
-    """A row that has its results belongs to the options of recipe.yaml, too.
-
-    Raises:
-        ValueError: as :func:`same_options`.
-    """
-    for stage, options in zip(stages, books(stages)):
-        if (work / stage.name / "options.json").exists():
-            same_options(work / stage.name, options)
 
 
 def mend_last(folder: Path) -> str | None:
