@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import (
     FIRST_EXCEPTION,
     ThreadPoolExecutor,
@@ -213,8 +212,7 @@ class Recipe(Training):
                     if error := future.exception():
                         failed.append(error)
                         if len(failed) > 1 or not all(each.done() for each in begun):
-                            print(f"\n{error}\nWhat runs goes on to its end.")
-                            sys.stdout.flush()
+                            self.bench.tell(f"{error}\nWhat runs goes on to its end.")
                 if failed:
                     raise failed[0]
             except BaseException as error:

@@ -56,5 +56,8 @@ class Recorder:
     def clear(self, path: Path) -> None:
         """Nothing: the folder is empty."""
 
+    def tell(self, failure: str) -> None:
+        """Nothing: no step is run."""
+
     def stop(self) -> None:
         """Nothing: no step is under way."""

@@ -157,6 +157,9 @@ class Runner:
     def show(self, step: Step, line: str) -> None:
         print(f"   {step.name}: {shorten(line)}", flush=True)
 
+    def tell(self, failure: str) -> None:
+        print(f"\n{failure}", flush=True)
+
     def stop(self) -> None:
         """End all commands that run, and begin no other."""
         self.ending = True

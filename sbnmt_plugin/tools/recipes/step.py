@@ -82,5 +82,8 @@ class Bench(Protocol):
     def clear(self, path: Path) -> None:
         """Remove what an interrupted step has left and would refuse to overwrite."""
 
+    def tell(self, failure: str) -> None:
+        """Say at once that a row has failed."""
+
     def stop(self) -> None:
         """End all steps that are under way."""

@@ -223,7 +223,7 @@ class Training(Corpus):
         """Pseudo targets that a training set is made of have this recipe's teachers.
 
         Raises:
-            ValueError: as :func:`same_teacher`.
+            ValueError: as :func:`~sbnmt_plugin.tools.recipes.work_folder.same_teacher`.
         """
         for direction in PSEUDO[kind]:
             book = teacher_book(self.settings, direction)
