@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from concurrent.futures import (
-    FIRST_EXCEPTION,
-    ThreadPoolExecutor,
-    as_completed,
-    wait,
-)
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -201,23 +198,31 @@ class Recipe(Training):
         if self.settings["links"]:
             steps += [(self.alignment, name) for name in names if has_links(name)]
         self.gold_data()
-        with ThreadPoolExecutor(jobs) as pool:
-            futures = [pool.submit(step, word) for step, word in steps]
+        failed = threading.Event()
+
+        def unless_failed(step: Callable[[str], Any], word: str) -> None:
+            if failed.is_set():
+                return
             try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-                pool.shutdown(wait=False, cancel_futures=True)
-                begun = [future for future in futures if not future.cancelled()]
-                failed = []
-                for future in as_completed(begun):
+                step(word)
+            except BaseException:
+                failed.set()
+                raise
+
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = [pool.submit(unless_failed, *each) for each in steps]
+            errors = []
+            try:
+                for future in as_completed(futures):
                     if error := future.exception():
-                        failed.append(error)
-                        if len(failed) > 1 or not all(each.done() for each in begun):
+                        errors.append(error)
+                        if any(each.running() for each in futures):
                             self.bench.tell(f"{error}\nWhat runs goes on to its end.")
-                if failed:
-                    raise failed[0]
+                if errors:
+                    raise errors[0]
             except BaseException as error:
+                pool.shutdown(wait=False, cancel_futures=True)
                 if not isinstance(error, Exception):
-                    pool.shutdown(wait=False, cancel_futures=True)
                     self.bench.stop()
                 raise
 
