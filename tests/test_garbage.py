@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import SB, changeable, run_generate, run_train
+from commands import ROOT, SB, changeable, run_generate, run_train
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +18,7 @@ from sbnmt_plugin.tools.campaign import fuzz, garbage
 from sbnmt_plugin.tools.campaign.readers import DataFolder, readers
 from sbnmt_plugin.tools.evaluation import l2r_wins
 from sbnmt_plugin.tools.recipes import costs, results
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.training import checksums
 
 SECONDS = 0.3  # of a short round, for each target
@@ -233,4 +234,4 @@ def test_a_damaged_result_is_named(tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "sb.json").write_text("{")
     with pytest.raises(ValueError, match=r"sb.json must be as it was written"):
-        results.build_table(tmp_path, {}, "x")
+        results.build_table(tmp_path, load_recipe(ROOT / "examples/toy", False), "x")
