@@ -32,6 +32,7 @@ from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.commands import triples as make_triples
 from sbnmt_plugin.tools.evaluation import References, score_row
 from sbnmt_plugin.tools.recipes import (
+    ancestry,
     chains,
     cluster,
     costs,
@@ -534,22 +535,18 @@ def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
     assert names[-1] == "pseudo/l2r"
     put(texts, "0\t0\tA")
     own(student, {})["--lr"] = 7
-    recipe.check_teachers("pl")
-    recipe.check_teachers("gold")
+    recipe.check(["transformer-pl"])
     own(teacher, {})["--lr"] = 7
     shutil.rmtree(tmp_path / "work" / teacher)
     refused = pytest.raises(ValueError, match=r"by a teacher of other options \(--lr\)")
     with refused:
-        recipe.training_data("pl")
+        recipe.check(["transformer-pl"])
+    recipe.check(["teacher-r2l", "transformer-pr"])  # of R2L ones nothing is noted
     put(tmp_path / "work" / "results" / "transformer-pl.json", "{}")
     with refused:
-        recipe.result("transformer-pl")
-    with refused:
         results.build_table(tmp_path / "work", recipe.settings, "")
-    with refused:  # before anything runs, also what only the table shows
-        recipe.run(["teacher-r2l"], jobs=1)
-    recipe.check_teachers("gold")
-    recipe.check_teachers("pr")  # of R2L ones nothing is noted
+    with refused:  # also what only the table shows
+        recipe.check(["teacher-r2l"])
     texts.unlink()
     with refused:  # shards of the other teacher may be there
         recipe.pseudo("l2r")
@@ -557,7 +554,24 @@ def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
         put(tmp_path / "other" / name, "0\t0\tB")
     put(recipe.bpe() / "train.src", "0\t0\tB")
     recipe.start_from(tmp_path / "other")  # where another may have written them
-    recipe.check_teachers("pl")
+    recipe.check(["transformer-pl"])
+
+
+def test_a_run_that_is_refused_leaves_the_recipe_as_it_was(tmp_path, monkeypatch):
+    """By which `compare` and others read the folder."""
+    monkeypatch.setattr(runner.Runner, "run", mock.Mock(side_effect=AssertionError))
+    folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
+    settings = load_recipe(folder, small=False)
+    (work / "sb").mkdir(parents=True)
+    work_folder.same_recipe(work, settings)
+    work_folder.same_options(work / "sb", *ancestry.own_books(settings, "sb"))
+    before = (work / "recipe.json").read_text()
+    changed = yaml.safe_load((folder / "recipe.yaml").read_text())
+    changed["sb_train"]["--lr"] = 7
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(changed))
+    with pytest.raises(ValueError, match=r"sb was begun with other options \(--lr\)"):
+        call(run_recipe, folder, "--work", work, "--rows", "sb")
+    assert (work / "recipe.json").read_text() == before
 
 
 def test_two_drivers_do_not_share_a_folder(tmp_path, monkeypatch):
@@ -662,8 +676,8 @@ def test_what_one_teacher_cannot_give_is_refused_at_once(tmp_path):
     recipe = recipe_in(tmp_path / "recipe", tmp_path / "work", teachers="one")
     for row in "rerank", "teacher-r2l@2":
         with pytest.raises(ValueError, match=f"row {row} needs `teachers: two`"):
-            recipe.run(["teacher-l2r", row], jobs=1)
-    assert recipe.bench.begun == []
+            recipe.check(["teacher-l2r", row])
+    recipe.check(["teacher-l2r", "teacher-r2l", "sb@2"])
 
 
 def kill_when(process, condition, seconds=180):

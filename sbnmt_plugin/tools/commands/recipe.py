@@ -45,7 +45,7 @@ from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.script import Heading, render
 from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS
 from sbnmt_plugin.tools.recipes.table import render as render_table
-from sbnmt_plugin.tools.recipes.work_folder import same_recipe
+from sbnmt_plugin.tools.recipes.work_folder import check_recipe, same_recipe
 
 ONLY_RUN = (
     *("work", "data", "jobs", "processes", "launcher", "pseudo"),
@@ -158,6 +158,7 @@ def script(
     """The steps that one process takes in an empty folder, as a shell script."""
     recorder = Recorder()
     recipe = Recipe(recorder, folder, settings, DATA if settings["data"] else None)
+    recipe.check(names)
     recipe.run(names, jobs=1)
     recipe.table(setting(args))
     heading = Heading(
@@ -178,7 +179,7 @@ def run(
     work = Path(args.work).resolve()
     jobs = 1 if args.launcher else args.jobs or settings["jobs"]
     with hold(work) as lock:
-        same_recipe(work, settings)
+        check_recipe(work, settings)
         cluster = chosen(args.executor, args.cluster)
         runner = Runner(work, settings["environment"], cluster)
         runner.inherited = (lock,)
@@ -187,6 +188,9 @@ def run(
             processes=args.processes or 1,
             launcher=args.launcher,
         )
+        if not args.prepare:
+            recipe.check(names)
+        same_recipe(work, settings)
         if args.data and recipe.has_text():
             print(
                 f"{work / 'text'} is there, so --data {args.data} is not read; "

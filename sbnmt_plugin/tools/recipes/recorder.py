@@ -47,9 +47,6 @@ class Recorder:
     def note_teacher(self, texts: Path, options: Options) -> None:
         """Nothing: a script is written anew."""
 
-    def same_teacher(self, texts: Path, options: Options) -> None:
-        """Nothing: none is there."""
-
     def keep(self, source: Path, copy: Path) -> None:
         """Nothing: for later runs of the driver alone."""
 

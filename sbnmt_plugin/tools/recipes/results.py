@@ -28,6 +28,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     Stage,
     needs_pseudo,
     same_training,
+    teacher_row,
     training_options,
     training_stages,
 )
@@ -46,20 +47,18 @@ def needs(settings: dict[str, Any], name: str) -> list[str]:
     system = SYSTEMS[base]
     if system.joins:
         return [f"train-{with_seed(row, seed)}" for row in system.joins]
-    one = settings["teachers"] == "one"
-    teachers = {d: "both" if one else d for d in DIRECTIONS}
     pseudo = needs_pseudo(settings, [base])
-    used = {teachers[direction] for direction in pseudo}
+    used = {teacher_row(settings, direction) for direction in pseudo}
     partner = []
     direction = system.starts_from.removeprefix(TEACHER)
-    if direction in teachers:
-        used.add(teachers[direction])
+    if direction in DIRECTIONS:
+        used.add(teacher_row(settings, direction))
     elif system.starts_from:
         start = with_seed(system.starts_from, seed)
         partner = [*needs(settings, start), f"train-{start}"]
     if system.decodes:
         partner = [*needs(settings, system.decodes), f"train-{system.decodes}"]
-    trained = [f"train-teacher-{d}" for d in sorted(used)]
+    trained = [f"train-{row}" for row in sorted(used)]
     found = [*partner, *trained, *(f"pseudo-{d}" for d in pseudo)]
     return list(dict.fromkeys(found))
 

@@ -23,7 +23,6 @@ from sbnmt_plugin.tools.recipes.work_folder import (
     mend_last,
     note_teacher,
     same_options,
-    same_teacher,
 )
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
@@ -78,9 +77,6 @@ class Runner:
         if note_teacher(texts, options):  # logs are of others, which are gone
             for log in (self.work / "logs").glob(f"pseudo-{texts.stem}*.log"):
                 log.replace(log.with_suffix(".earlier"))
-
-    def same_teacher(self, texts: Path, options: Options) -> None:
-        same_teacher(texts, options)
 
     def keep(self, source: Path, copy: Path) -> None:
         if not copy.exists():

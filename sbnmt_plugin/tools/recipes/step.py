@@ -73,9 +73,6 @@ class Bench(Protocol):
     def note_teacher(self, texts: Path, options: Options) -> None:
         """Note by what teacher pseudo targets are being written."""
 
-    def same_teacher(self, texts: Path, options: Options) -> None:
-        """Refuse pseudo targets of which another teacher is noted."""
-
     def keep(self, source: Path, copy: Path) -> None:
         """Keep a copy of a text, by which a later run knows what was translated."""
 

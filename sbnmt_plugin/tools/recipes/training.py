@@ -77,7 +77,6 @@ class Training(Corpus):
         gold = self.gold_data()
         if kind == "gold":
             return gold
-        self.check_teachers(kind)
         folder = self.work / f"data-{kind}"
         if kind == MULTILINGUAL and not self.bench.has(folder):
             text = self.both_ways()
@@ -218,16 +217,6 @@ class Training(Corpus):
         """Checkpoint of a teacher, and the options by which it takes a direction."""
         asks = "--sb-answer" if self.settings["teachers"] == "one" else "--sb-direction"
         return self.model(teacher_row(self.settings, direction)), [asks, direction]
-
-    def check_teachers(self, kind: str) -> None:
-        """Pseudo targets that a training set is made of have this recipe's teachers.
-
-        Raises:
-            ValueError: as :func:`~sbnmt_plugin.tools.recipes.work_folder.same_teacher`.
-        """
-        for direction in PSEUDO[kind]:
-            book = teacher_book(self.settings, direction)
-            self.bench.same_teacher(pseudo_targets(self.work, direction), book)
 
     @exclusive
     def pseudo(self, direction: str) -> Path:
