@@ -43,8 +43,9 @@ def test_how_batches_are_made_may_change(tmp_path):
         begin(tmp_path / "a", {"--lr": 0.3, "--num-workers": 4})
 
 
-def stage(name, data, continues=False):
-    return Stage(name, data, {"--max-epoch": 3}, continues)
+def stage(name, data, continues=False, **options):
+    flags = {f"--{key.replace('_', '-')}": value for key, value in options.items()}
+    return Stage(name, data, {"--max-epoch": 3, **flags}, continues)
 
 
 STAGES = [stage("row/stage-1", "gold"), stage("row", "two")]
@@ -57,8 +58,8 @@ OTHERS = {
 }
 
 
-def begin_all(folder, stages):
-    for each, kept in zip(stages, books(stages)):
+def begin_all(folder, stages, start=None):
+    for each, kept in zip(stages, books(stages, start)):
         (folder / each.name).mkdir(parents=True, exist_ok=True)
         same_options(folder / each.name, kept)
 
@@ -69,6 +70,26 @@ def test_other_stages_are_another_training(tmp_path, other):
     begin_all(tmp_path, STAGES)
     with pytest.raises(ValueError, match="begun with other options"):
         begin_all(tmp_path, other)
+
+
+def test_how_batches_were_made_before_may_change(tmp_path):
+    """In the stages before the last, and in the row from whose weights it starts."""
+
+    def twice(**options):
+        return [stage(each.name, each.data, **options) for each in STAGES]
+
+    begin_all(tmp_path, twice(lr=1), start={"--lr": 3})
+    begin_all(
+        tmp_path, twice(lr=1, num_workers=0), start={"--lr": 3, "--num-workers": 4}
+    )
+    with pytest.raises(ValueError, match=r"\(--lr\)"):
+        begin_all(tmp_path, twice(lr=2, num_workers=0), start={"--lr": 3})
+    with pytest.raises(ValueError, match=r"\(starts from\)"):
+        begin_all(tmp_path, twice(lr=1), start={"--lr": 4, "--num-workers": 4})
+    first = [stage(STAGES[0].name, "gold", lr=2), stage("row", "two", lr=1)]
+    kept = books(first, {"--lr": 3})[1]
+    with pytest.raises(ValueError, match=r"\(stages before\)"):
+        same_options(tmp_path / "row", kept)
 
 
 def test_what_an_older_version_did_not_keep_is_not_missed(tmp_path):

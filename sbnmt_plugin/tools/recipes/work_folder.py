@@ -23,6 +23,7 @@ SHARED = (
 )
 # change nothing of what is trained: a folder goes on with another value
 NEUTRAL = ("--num-workers",)
+MISSING = object()  # no value: a flag alone has None
 DONE = "done"  # in a model's folder: it is complete
 
 
@@ -90,15 +91,28 @@ def books(stages: list[Stage], start: Options | None = None) -> list[Options]:
 def changed_options(path: Path, options: Options, remedy: str) -> list[str]:
     """Of the options that are noted in a file, and of those of now, which differ."""
     with as_written(path, remedy):
-        known = dict(json.loads(path.read_text("utf-8")))
-    missing = object()  # a flag alone has no value
+        return changed_keys(dict(json.loads(path.read_text("utf-8"))), options)
+
+
+def changed_keys(known: Options, options: Options) -> list[str]:
+    """Of two books, the keys that differ; a key that is no flag may be newer."""
     return [
         key
         for key in {**known, **options}
         if key not in NEUTRAL
-        and known.get(key, missing) != options.get(key, missing)
-        and (key.startswith("--") or key in known)  # the others are newer
+        and (key.startswith("--") or key in known)
+        and not alike(known.get(key, MISSING), options.get(key, MISSING))
     ]
+
+
+def alike(known: Any, options: Any) -> bool:
+    """Whether two values of a book, which may be other stages' books, are the same."""
+    match known, options:
+        case dict(), dict():
+            return not changed_keys(known, options)
+        case list(), list():
+            return len(known) == len(options) and all(map(alike, known, options))
+    return bool(known == options)
 
 
 def same_options(folder: Path, options: Options) -> bool:
