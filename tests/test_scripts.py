@@ -165,6 +165,24 @@ def test_the_end_by_sigterm_leaves_nothing(tmp_path):
     assert not list(output.iterdir())
 
 
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "RuntimeError"])
+def test_an_interrupt_is_one_line(raised):
+    """And any other surprise has its traceback."""
+    program = (
+        "from sbnmt_plugin.tools.command import run\n"
+        f"def fall(): raise {raised}\n"
+        "run(fall)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT
+    )
+    interrupted = raised == "KeyboardInterrupt"
+    assert done.stderr.endswith("-c: interrupted\n") == interrupted
+    assert ("Traceback" in done.stderr) != interrupted
+    interrupts = -signal.SIGINT, 128 + signal.SIGINT
+    assert (done.returncode in interrupts) == interrupted
+
+
 # ---------------------------------------------------------------- the command
 
 LIGHT = ["recipe", "prepare", "tokenise", "bpe", "train", "triples", "score", "table"]

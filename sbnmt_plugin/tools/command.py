@@ -80,11 +80,20 @@ def extra(name: str) -> Iterator[None]:
         ) from error
 
 
+def tell(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    """What nobody has foreseen is told in full, the user's own interrupt in a line."""
+    if issubclass(kind, KeyboardInterrupt):
+        print(f"{os.path.basename(sys.argv[0])}: interrupted", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
 def run(action: Callable[[], None]) -> None:
     """Run a command; a user's mistake is one line on standard error and exit 2.
 
     Ended by SIGTERM, it removes its temporary files as after an interrupt.
     """
+    sys.excepthook = tell
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     logging.raiseExceptions = False  # a full disk is told of once, not for every line
     try:
