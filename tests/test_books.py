@@ -10,7 +10,13 @@ from sbnmt_plugin.tools.recipes.ancestry import check_row, own_books
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.settings import Stage, trainings
-from sbnmt_plugin.tools.recipes.work_folder import books, same_options
+from sbnmt_plugin.tools.recipes.work_folder import (
+    DONE,
+    books,
+    note_teacher,
+    same_options,
+    same_teacher,
+)
 
 SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)
 
@@ -41,6 +47,26 @@ def test_how_batches_are_made_may_change(tmp_path):
     assert not begin(tmp_path / "a", {"--lr": 0.2, "--num-workers": 4})
     with pytest.raises(ValueError, match=r"begun with other options \(--lr\)"):
         begin(tmp_path / "a", {"--lr": 0.3, "--num-workers": 4})
+
+
+def test_a_finished_model_may_be_searched_elsewhere(tmp_path):
+    """It was trained on a GPU; what is half trained goes on as it was begun."""
+    gpu, cpu = {"--lr": 0.2, "--fp16": None}, {"--lr": 0.2, "--cpu": None}
+    assert begin(tmp_path / "a", gpu)
+    with pytest.raises(ValueError, match=r"other options \(--fp16, --cpu\)"):
+        begin(tmp_path / "a", cpu)
+    (tmp_path / "a" / DONE).touch()
+    assert not begin(tmp_path / "a", cpu)
+    with pytest.raises(ValueError, match=r"other options \(--lr\)"):
+        begin(tmp_path / "a", {**cpu, "--lr": 0.3})
+    before = {"stages before": [gpu]}, {"stages before": [cpu]}
+    assert begin(tmp_path / "b", before[0])
+    assert not begin(tmp_path / "b", before[1])
+    texts = tmp_path / "l2r.tsv"
+    assert note_teacher(texts, gpu)
+    same_teacher(texts, cpu)
+    with pytest.raises(ValueError, match=r"teacher of other options \(--lr\)"):
+        same_teacher(texts, {**cpu, "--lr": 0.3})
 
 
 def stage(name, data, continues=False, **options):

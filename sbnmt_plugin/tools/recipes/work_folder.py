@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ SHARED = (
 )
 # change nothing of what is trained: a folder goes on with another value
 NEUTRAL = ("--num-workers",)
+# also say where searches run, and in what numbers: what is finished goes anywhere
+FINISHED = (*NEUTRAL, "--cpu", "--fp16")
 MISSING = object()  # no value: a flag alone has None
 DONE = "done"  # in a model's folder: it is complete
 
@@ -88,28 +91,36 @@ def books(stages: list[Stage], start: Options | None = None) -> list[Options]:
     return found
 
 
-def changed_options(path: Path, options: Options, remedy: str) -> list[str]:
+def changed_options(
+    path: Path, options: Options, remedy: str, neutral: Sequence[str] = FINISHED
+) -> list[str]:
     """Of the options that are noted in a file, and of those of now, which differ."""
     with as_written(path, remedy):
-        return changed_keys(dict(json.loads(path.read_text("utf-8"))), options)
+        known = dict(json.loads(path.read_text("utf-8")))
+    return changed_keys(known, options, neutral)
 
 
-def changed_keys(known: Options, options: Options) -> list[str]:
-    """Of two books, the keys that differ; a key that is no flag may be newer."""
+def changed_keys(known: Options, options: Options, neutral: Sequence[str]) -> list[str]:
+    """Of two books, the keys that differ; a key that is no flag may be newer.
+
+    Args:
+        neutral: keys that may differ.
+    """
     return [
         key
         for key in {**known, **options}
-        if key not in NEUTRAL
+        if key not in neutral
         and (key.startswith("--") or key in known)
         and not alike(known.get(key, MISSING), options.get(key, MISSING))
     ]
 
 
 def alike(known: Any, options: Any) -> bool:
-    """Whether two values of a book, which may be other stages' books, are the same."""
+    """Whether two values of a book, which may be books of what was trained before, are
+    the same."""
     match known, options:
         case dict(), dict():
-            return not changed_keys(known, options)
+            return not changed_keys(known, options, FINISHED)
         case list(), list():
             return len(known) == len(options) and all(map(alike, known, options))
     return bool(known == options)
@@ -133,7 +144,8 @@ def same_options(folder: Path, options: Options) -> bool:
             json.dump(options, file, indent=1, ensure_ascii=False)
         return True
     remedy = "remove it if the folder was begun with these options"
-    if changed := changed_options(path, options, remedy):
+    neutral = FINISHED if (folder / DONE).exists() else NEUTRAL
+    if changed := changed_options(path, options, remedy, neutral):
         raise ValueError(
             f"{folder} was begun with other options ({', '.join(changed)}): "
             "remove it, its files in results and logs, and what was made with it (of "
