@@ -17,6 +17,9 @@ from fairseq.optim.adam import FairseqAdamConfig
 from fairseq.optim.lr_scheduler.inverse_square_root_schedule import (
     InverseSquareRootLRScheduleConfig,
 )
+from fairseq.optim.lr_scheduler.polynomial_decay_schedule import (
+    PolynomialDecayLRScheduleConfig,
+)
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import (
     ReduceLROnPlateauLRScheduleConfig,
 )
@@ -177,6 +180,7 @@ def fairseq_options_of_adam(parser):
     """What parsers of fairseq add when --optimizer and --lr-scheduler are chosen."""
     gen_parser_from_dataclass(parser, FairseqAdamConfig())
     gen_parser_from_dataclass(parser, InverseSquareRootLRScheduleConfig())
+    gen_parser_from_dataclass(parser, PolynomialDecayLRScheduleConfig())
     gen_parser_from_dataclass(parser, ReduceLROnPlateauLRScheduleConfig())
     gen_parser_from_dataclass(parser, SBCriterionConfig())
 

@@ -39,8 +39,8 @@ train=(
 
 # and those of transformer
 transformer=(
-  "${train[@]}" --arch transformer --lr 0.003 --warmup-updates 400 --max-tokens 3000
-  --max-update 5748 --total-num-update 5748
+  "${train[@]}" --arch transformer --lr 0.003 --warmup-updates 400
+  --total-num-update 5748 --max-tokens 3000 --max-update 5748
 )
 
 # and those of sb_transformer
@@ -162,8 +162,8 @@ sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
 
 # Train teacher-both: SB-NMT, λ = 0, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \
-  --sb-lambda 0 --lr 0.003 --warmup-updates 400 --max-update 5748 \
-  --total-num-update 5748
+  --sb-lambda 0 --lr 0.003 --warmup-updates 400 --total-num-update 5748 \
+  --max-update 5748
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/teacher-both/model.pt"
@@ -192,8 +192,8 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0 --lr 0.003 --warmup-updates 400 --max-update 5748 \
-  --total-num-update 5748
+  --sb-lambda 0 --lr 0.003 --warmup-updates 400 --total-num-update 5748 \
+  --max-update 5748
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
@@ -210,8 +210,8 @@ sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
 
 # Train sb: SB-NMT, tanh, λ = 0.1, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
-  --sb-lambda 0.1 --lr 0.003 --warmup-updates 400 --max-update 5748 \
-  --total-num-update 5748
+  --sb-lambda 0.1 --lr 0.003 --warmup-updates 400 --total-num-update 5748 \
+  --max-update 5748
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb/model.pt"
@@ -227,13 +227,13 @@ sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
 
 # Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples; stage 1, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-staged/stage-1" \
-  --sb-lambda 1 --lr 0.003 --warmup-updates 400 --max-update 1000 \
-  --total-num-update 2500 --sb-future-dropout 0
+  --sb-lambda 1 --lr 0.003 --warmup-updates 400 --total-num-update 2500 \
+  --max-update 1000 --sb-future-dropout 0
 
 # Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-staged" \
   --finetune-from-model "$work/sb-staged/stage-1/checkpoint_last.pt" --sb-lambda 1 \
-  --lr 0.002 --warmup-updates 400 --max-update 4748 --total-num-update 4748 \
+  --lr 0.002 --warmup-updates 400 --total-num-update 4748 --max-update 4748 \
   --sb-future-dropout 0
 
 # Its best checkpoint is the model
@@ -263,7 +263,7 @@ sbnmt binarise -s en -t de --destdir "$work/data-three" \
 # Train sb-noise-lambda0: SB-NMT, λ = 0, three triples, noise
 fairseq-train "$work/data-three" "${sb_transformer[@]}" \
   --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --lr 0.003 --warmup-updates 400 \
-  --max-update 5748 --total-num-update 5748 --sb-partner-noise 0.5
+  --total-num-update 5748 --max-update 5748 --sb-partner-noise 0.5
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/sb-noise-lambda0/model.pt"
@@ -283,7 +283,7 @@ sbnmt evaluate "$work/results/sb-noise-lambda0.generate" "${score[@]}" \
 # shifted
 fairseq-train "$work/data-three" "${sb_transformer[@]}" --save-dir "$work/sb-reader" \
   --finetune-from-model "$work/sb-noise-lambda0/model.pt" --sb-lambda 1 --lr 0.003 \
-  --warmup-updates 100 --max-update 1000 --total-num-update 1000 --sb-future-dropout 0 \
+  --warmup-updates 100 --total-num-update 1000 --max-update 1000 --sb-future-dropout 0 \
   --sb-partner-noise 0.5 --sb-future-shift --sb-reader --sb-freeze-writer
 
 # Its best checkpoint is the model
@@ -302,7 +302,7 @@ sbnmt evaluate "$work/results/sb-reader.generate" "${score[@]}" \
 # Train sb-reader-two: SB-NMT, λ = 1, a reader beside λ = 0, two triples, future shifted
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-reader-two" \
   --finetune-from-model "$work/sb-lambda0/model.pt" --sb-lambda 1 --lr 0.003 \
-  --warmup-updates 100 --max-update 1000 --total-num-update 1000 --sb-future-dropout 0 \
+  --warmup-updates 100 --total-num-update 1000 --max-update 1000 --sb-future-dropout 0 \
   --sb-future-shift --sb-reader --sb-freeze-writer
 
 # Its best checkpoint is the model
@@ -323,7 +323,7 @@ sbnmt evaluate "$work/results/sb-reader-two.generate" "${score[@]}" \
 # shifted
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-reader-own" \
   --finetune-from-model "$work/teacher-both/model.pt" --sb-lambda 1 --lr 0.003 \
-  --warmup-updates 100 --max-update 1000 --total-num-update 1000 --sb-future-dropout 0 \
+  --warmup-updates 100 --total-num-update 1000 --max-update 1000 --sb-future-dropout 0 \
   --sb-partner own --sb-future-shift --sb-reader --sb-freeze-writer
 
 # Its best checkpoint is the model

@@ -24,10 +24,10 @@ PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 train=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
-  --share-all-embeddings --dropout 0.3 --optimizer adam --adam-betas '(0.9, 0.98)'
-  --clip-norm 0 --lr-scheduler inverse_sqrt --label-smoothing 0.1 --keep-last-epochs 10
-  --eval-bleu
-  --eval-bleu-args '{"beam": 4, "lenpen": 0.6, "max_len_a": 1.2, "max_len_b": 10}'
+  --share-all-embeddings --dropout 0.2 --optimizer adam --adam-betas '(0.9, 0.98)'
+  --clip-norm 0 --lr-scheduler polynomial_decay --label-smoothing 0.1
+  --keep-last-epochs 1 --validate-interval 3 --save-interval 3 --eval-bleu
+  --eval-bleu-args '{"beam": 2, "max_len_a": 1.2, "max_len_b": 10}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
   --fp16 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-layers 4
   --encoder-attention-heads 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 256
@@ -36,8 +36,8 @@ train=(
 
 # and those of transformer
 transformer=(
-  "${train[@]}" --arch transformer --lr 0.005 --warmup-updates 2000 --max-tokens 8000
-  --max-update 8000
+  "${train[@]}" --arch transformer --lr 0.003 --warmup-updates 400
+  --total-num-update 2600 --max-tokens 8000 --max-update 2600
 )
 
 # and those of sb_transformer
@@ -46,7 +46,7 @@ sb_transformer=(
 )
 
 # what all searches share
-search=(--fp16 --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10)
+search=(--fp16 --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --max-tokens 16000)
 
 # how every row is scored
 score=(--text "$work/text" --target de --detokenise de)
@@ -81,32 +81,28 @@ sbnmt binarise -s en -t de --destdir "$work/data" --trainpref "$work/bpe/train" 
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-l2r" \
   --sb-direction l2r
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/teacher-l2r/model.pt" --last 10 \
-  --or-fewer "$work/teacher-l2r"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
 
 # Pseudo targets: the L2R teacher's translations
 sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
-  --sb-direction l2r --max-tokens 16000 --input "$work/bpe/train.en" \
-  --output "$work/pseudo/l2r.tsv"
+  --sb-direction l2r --input "$work/bpe/train.en" --output "$work/pseudo/l2r.tsv"
 
 # Train teacher-r2l: Transformer, R2L
 fairseq-train "$work/data" "${transformer[@]}" --save-dir "$work/teacher-r2l" \
   --sb-direction r2l
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/teacher-r2l/model.pt" --last 10 \
-  --or-fewer "$work/teacher-r2l"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
 
 # Pseudo targets: the R2L teacher's translations
 sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
-  --sb-direction r2l --max-tokens 16000 --input "$work/bpe/train.en" \
-  --output "$work/pseudo/r2l.tsv"
+  --sb-direction r2l --input "$work/bpe/train.en" --output "$work/pseudo/r2l.tsv"
 
 # Translate the test set with teacher-l2r
 fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
-  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/teacher-l2r.jsonl" \
+  --sb-direction l2r --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/teacher-l2r.jsonl" \
   --results-path "$work/results/teacher-l2r.generate"
 
 # Score teacher-l2r
@@ -115,8 +111,8 @@ sbnmt evaluate "$work/results/teacher-l2r.generate" "${score[@]}" \
 
 # Translate the test set with teacher-r2l
 fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
-  --sb-direction r2l --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/teacher-r2l.jsonl" \
+  --sb-direction r2l --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/teacher-r2l.jsonl" \
   --results-path "$work/results/teacher-r2l.generate"
 
 # Score teacher-r2l
@@ -125,8 +121,8 @@ sbnmt evaluate "$work/results/teacher-r2l.generate" "${score[@]}" \
 
 # Translate the test set with both teachers together
 sbnmt rerank "$work/data" "${search[@]}" --l2r "$work/teacher-l2r/model.pt" \
-  --r2l "$work/teacher-r2l/model.pt" --max-tokens 4000 --beam 10 \
-  --input "$work/bpe/test.en" --output "$work/results/rerank.tsv"
+  --r2l "$work/teacher-r2l/model.pt" --beam 10 --input "$work/bpe/test.en" \
+  --output "$work/results/rerank.tsv"
 
 # Score rerank
 sbnmt evaluate "$work/results/rerank.tsv" "${score[@]}" \
@@ -146,14 +142,13 @@ sbnmt binarise -s en -t de --destdir "$work/data-pl" \
 fairseq-train "$work/data-pl" "${transformer[@]}" --save-dir "$work/transformer-pl" \
   --sb-direction l2r
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/transformer-pl/model.pt" --last 10 \
-  --or-fewer "$work/transformer-pl"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/transformer-pl/model.pt"
 
 # Translate the test set with transformer-pl
 fairseq-generate "$work/data" "${search[@]}" --path "$work/transformer-pl/model.pt" \
-  --sb-direction l2r --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/transformer-pl.jsonl" \
+  --sb-direction l2r --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/transformer-pl.jsonl" \
   --results-path "$work/results/transformer-pl.generate"
 
 # Score transformer-pl
@@ -162,15 +157,15 @@ sbnmt evaluate "$work/results/transformer-pl.generate" "${score[@]}" \
 
 # Train teacher-both: SB-NMT, λ = 0, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/teacher-both" \
-  --sb-lambda 0 --lr 0.005 --warmup-updates 2000 --max-update 8000
+  --sb-lambda 0 --lr 0.003 --warmup-updates 400 --total-num-update 2600 \
+  --max-update 2600
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/teacher-both/model.pt" --last 10 \
-  --or-fewer "$work/teacher-both"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/teacher-both/model.pt"
 
 # Translate the test set with teacher-both
 fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-both/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
   --sb-records "$work/results/teacher-both.jsonl" \
   --results-path "$work/results/teacher-both.generate"
 
@@ -192,15 +187,15 @@ sbnmt binarise -s en -t de --destdir "$work/data-two" \
 
 # Train sb-lambda0: SB-NMT, λ = 0, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-lambda0" \
-  --sb-lambda 0 --lr 0.005 --warmup-updates 2000 --max-update 8000
+  --sb-lambda 0 --lr 0.003 --warmup-updates 400 --total-num-update 2600 \
+  --max-update 2600
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/sb-lambda0/model.pt" --last 10 \
-  --or-fewer "$work/sb-lambda0"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-lambda0/model.pt"
 
 # Translate the test set with sb-lambda0
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
   --sb-records "$work/results/sb-lambda0.jsonl" \
   --results-path "$work/results/sb-lambda0.generate"
 
@@ -210,14 +205,15 @@ sbnmt evaluate "$work/results/sb-lambda0.generate" "${score[@]}" \
 
 # Train sb: SB-NMT, tanh, λ = 0.1, two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb" \
-  --sb-lambda 0.1 --lr 0.005 --warmup-updates 2000 --max-update 8000
+  --sb-lambda 0.1 --lr 0.003 --warmup-updates 400 --total-num-update 2600 \
+  --max-update 2600
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/sb/model.pt" --last 10 --or-fewer "$work/sb"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb/model.pt"
 
 # Translate the test set with sb
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
   --sb-records "$work/results/sb.jsonl" --results-path "$work/results/sb.generate"
 
 # Score sb
@@ -226,21 +222,21 @@ sbnmt evaluate "$work/results/sb.generate" "${score[@]}" \
 
 # Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples; stage 1, gold
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-staged/stage-1" \
-  --sb-lambda 1 --lr 0.005 --warmup-updates 1000 --max-update 2000 \
-  --sb-future-dropout 0
+  --sb-lambda 1 --lr 0.003 --warmup-updates 400 --total-num-update 1500 \
+  --max-update 600 --sb-future-dropout 0
 
 # Train sb-staged: SB-NMT, λ = 1, gold in both streams, then two triples
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-staged" \
   --finetune-from-model "$work/sb-staged/stage-1/checkpoint_last.pt" --sb-lambda 1 \
-  --lr 0.005 --warmup-updates 500 --max-update 6000 --sb-future-dropout 0
+  --lr 0.002 --warmup-updates 400 --total-num-update 2000 --max-update 2000 \
+  --sb-future-dropout 0
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/sb-staged/model.pt" --last 10 \
-  --or-fewer "$work/sb-staged"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-staged/model.pt"
 
 # Translate the test set with sb-staged
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
   --sb-records "$work/results/sb-staged.jsonl" \
   --results-path "$work/results/sb-staged.generate"
 
@@ -261,16 +257,15 @@ sbnmt binarise -s en -t de --destdir "$work/data-three" \
 
 # Train sb-noise-lambda0: SB-NMT, λ = 0, three triples, noise
 fairseq-train "$work/data-three" "${sb_transformer[@]}" \
-  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --lr 0.005 --warmup-updates 2000 \
-  --max-update 8000 --sb-partner-noise 0.5
+  --save-dir "$work/sb-noise-lambda0" --sb-lambda 0 --lr 0.003 --warmup-updates 400 \
+  --total-num-update 2600 --max-update 2600 --sb-partner-noise 0.5
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/sb-noise-lambda0/model.pt" --last 10 \
-  --or-fewer "$work/sb-noise-lambda0"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-noise-lambda0/model.pt"
 
 # Translate the test set with sb-noise-lambda0
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-noise-lambda0/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
   --sb-records "$work/results/sb-noise-lambda0.jsonl" \
   --results-path "$work/results/sb-noise-lambda0.generate"
 
@@ -282,17 +277,16 @@ sbnmt evaluate "$work/results/sb-noise-lambda0.generate" "${score[@]}" \
 # Train sb-reader: SB-NMT, λ = 1, a reader beside λ = 0, three triples, noise, future
 # shifted
 fairseq-train "$work/data-three" "${sb_transformer[@]}" --save-dir "$work/sb-reader" \
-  --finetune-from-model "$work/sb-noise-lambda0/model.pt" --sb-lambda 1 --lr 0.0015 \
-  --warmup-updates 100 --max-update 3200 --sb-future-dropout 0 --sb-partner-noise 0.5 \
-  --sb-future-shift --sb-reader --sb-freeze-writer
+  --finetune-from-model "$work/sb-noise-lambda0/model.pt" --sb-lambda 1 --lr 0.003 \
+  --warmup-updates 100 --total-num-update 700 --max-update 700 --sb-future-dropout 0 \
+  --sb-partner-noise 0.5 --sb-future-shift --sb-reader --sb-freeze-writer
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/sb-reader/model.pt" --last 10 \
-  --or-fewer "$work/sb-reader"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-reader/model.pt"
 
 # Translate the test set with sb-reader
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
   --sb-records "$work/results/sb-reader.jsonl" \
   --results-path "$work/results/sb-reader.generate"
 
@@ -302,17 +296,16 @@ sbnmt evaluate "$work/results/sb-reader.generate" "${score[@]}" \
 
 # Train sb-reader-two: SB-NMT, λ = 1, a reader beside λ = 0, two triples, future shifted
 fairseq-train "$work/data-two" "${sb_transformer[@]}" --save-dir "$work/sb-reader-two" \
-  --finetune-from-model "$work/sb-lambda0/model.pt" --sb-lambda 1 --lr 0.0015 \
-  --warmup-updates 100 --max-update 3200 --sb-future-dropout 0 --sb-future-shift \
-  --sb-reader --sb-freeze-writer
+  --finetune-from-model "$work/sb-lambda0/model.pt" --sb-lambda 1 --lr 0.003 \
+  --warmup-updates 100 --total-num-update 700 --max-update 700 --sb-future-dropout 0 \
+  --sb-future-shift --sb-reader --sb-freeze-writer
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/sb-reader-two/model.pt" --last 10 \
-  --or-fewer "$work/sb-reader-two"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-reader-two/model.pt"
 
 # Translate the test set with sb-reader-two
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-two/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
   --sb-records "$work/results/sb-reader-two.jsonl" \
   --results-path "$work/results/sb-reader-two.generate"
 
@@ -324,17 +317,16 @@ sbnmt evaluate "$work/results/sb-reader-two.generate" "${score[@]}" \
 # Train sb-reader-own: SB-NMT, λ = 1, a reader beside λ = 0, gold, own words, future
 # shifted
 fairseq-train "$work/data" "${sb_transformer[@]}" --save-dir "$work/sb-reader-own" \
-  --finetune-from-model "$work/teacher-both/model.pt" --sb-lambda 1 --lr 0.0015 \
-  --warmup-updates 100 --max-update 3200 --sb-future-dropout 0 --sb-partner own \
-  --sb-future-shift --sb-reader --sb-freeze-writer
+  --finetune-from-model "$work/teacher-both/model.pt" --sb-lambda 1 --lr 0.003 \
+  --warmup-updates 100 --total-num-update 700 --max-update 700 --sb-future-dropout 0 \
+  --sb-partner own --sb-future-shift --sb-reader --sb-freeze-writer
 
-# The average of its last 10 checkpoints is the model
-sbnmt average --output "$work/sb-reader-own/model.pt" --last 10 \
-  --or-fewer "$work/sb-reader-own"
+# Its best checkpoint is the model
+ln -sf checkpoint_best.pt "$work/sb-reader-own/model.pt"
 
 # Translate the test set with sb-reader-own
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-own/model.pt" \
-  --gen-subset test --max-tokens 4000 --user-dir sbnmt_plugin --task sb_translation \
+  --gen-subset test --user-dir sbnmt_plugin --task sb_translation \
   --sb-records "$work/results/sb-reader-own.jsonl" \
   --results-path "$work/results/sb-reader-own.generate"
 
@@ -345,8 +337,8 @@ sbnmt evaluate "$work/results/sb-reader-own.generate" "${score[@]}" \
 
 # Translate the test set with teacher-both+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/teacher-both/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/teacher-both+rescored.jsonl" \
+  --gen-subset test --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/teacher-both+rescored.jsonl" \
   --results-path "$work/results/teacher-both+rescored.generate"
 
 # Score teacher-both+rescored
@@ -356,8 +348,8 @@ sbnmt evaluate "$work/results/teacher-both+rescored.generate" "${score[@]}" \
 
 # Translate the test set with sb-lambda0+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-lambda0/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
+  --gen-subset test --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-lambda0+rescored.jsonl" \
   --results-path "$work/results/sb-lambda0+rescored.generate"
 
 # Score sb-lambda0+rescored
@@ -367,8 +359,8 @@ sbnmt evaluate "$work/results/sb-lambda0+rescored.generate" "${score[@]}" \
 
 # Translate the test set with sb+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb+rescored.jsonl" \
+  --gen-subset test --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb+rescored.jsonl" \
   --results-path "$work/results/sb+rescored.generate"
 
 # Score sb+rescored
@@ -378,8 +370,8 @@ sbnmt evaluate "$work/results/sb+rescored.generate" "${score[@]}" \
 
 # Translate the test set with sb-staged+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-staged+rescored.jsonl" \
+  --gen-subset test --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-staged+rescored.jsonl" \
   --results-path "$work/results/sb-staged+rescored.generate"
 
 # Score sb-staged+rescored
@@ -389,8 +381,8 @@ sbnmt evaluate "$work/results/sb-staged+rescored.generate" "${score[@]}" \
 
 # Translate the test set with sb-noise-lambda0+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-noise-lambda0/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-noise-lambda0+rescored.jsonl" \
+  --gen-subset test --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-noise-lambda0+rescored.jsonl" \
   --results-path "$work/results/sb-noise-lambda0+rescored.generate"
 
 # Score sb-noise-lambda0+rescored
@@ -400,8 +392,8 @@ sbnmt evaluate "$work/results/sb-noise-lambda0+rescored.generate" "${score[@]}" 
 
 # Translate the test set with sb-reader+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-reader+rescored.jsonl" \
+  --gen-subset test --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-reader+rescored.jsonl" \
   --results-path "$work/results/sb-reader+rescored.generate"
 
 # Score sb-reader+rescored
@@ -411,8 +403,8 @@ sbnmt evaluate "$work/results/sb-reader+rescored.generate" "${score[@]}" \
 
 # Translate the test set with sb-reader-two+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-two/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-reader-two+rescored.jsonl" \
+  --gen-subset test --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-reader-two+rescored.jsonl" \
   --results-path "$work/results/sb-reader-two+rescored.generate"
 
 # Score sb-reader-two+rescored
@@ -422,8 +414,8 @@ sbnmt evaluate "$work/results/sb-reader-two+rescored.generate" "${score[@]}" \
 
 # Translate the test set with sb-reader-own+rescored
 fairseq-generate "$work/data" "${search[@]}" --path "$work/sb-reader-own/model.pt" \
-  --gen-subset test --max-tokens 4000 --sb-rescore 1 --user-dir sbnmt_plugin \
-  --task sb_translation --sb-records "$work/results/sb-reader-own+rescored.jsonl" \
+  --gen-subset test --sb-rescore 1 --user-dir sbnmt_plugin --task sb_translation \
+  --sb-records "$work/results/sb-reader-own+rescored.jsonl" \
   --results-path "$work/results/sb-reader-own+rescored.generate"
 
 # Score sb-reader-own+rescored
@@ -433,50 +425,50 @@ sbnmt evaluate "$work/results/sb-reader-own+rescored.generate" "${score[@]}" \
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
-  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" \
   --json "$work/results/interaction/sb.json"
 
 # How much the streams of sb read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
+sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 16000 \
   --json "$work/results/reading/sb.json"
 
 # What the interaction is worth to sb-staged in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-staged/model.pt" \
-  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" \
   --json "$work/results/interaction/sb-staged.json"
 
 # How much the streams of sb-staged read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-staged/model.pt" --max-tokens 4000 \
+sbnmt probe-reading "$work/data" --path "$work/sb-staged/model.pt" --max-tokens 16000 \
   --json "$work/results/reading/sb-staged.json"
 
 # What the interaction is worth to sb-reader in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-reader/model.pt" \
-  --input "$work/bpe/test.en" --reference "$work/text/test.de" --max-tokens 4000 \
+  --input "$work/bpe/test.en" --reference "$work/text/test.de" \
   --json "$work/results/interaction/sb-reader.json"
 
 # How much the streams of sb-reader read of each other
-sbnmt probe-reading "$work/data" --path "$work/sb-reader/model.pt" --max-tokens 4000 \
+sbnmt probe-reading "$work/data" --path "$work/sb-reader/model.pt" --max-tokens 16000 \
   --json "$work/results/reading/sb-reader.json"
 
 # What the interaction is worth to sb-reader-two in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" \
   --path "$work/sb-reader-two/model.pt" --input "$work/bpe/test.en" \
-  --reference "$work/text/test.de" --max-tokens 4000 \
+  --reference "$work/text/test.de" \
   --json "$work/results/interaction/sb-reader-two.json"
 
 # How much the streams of sb-reader-two read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb-reader-two/model.pt" \
-  --max-tokens 4000 --json "$work/results/reading/sb-reader-two.json"
+  --max-tokens 16000 --json "$work/results/reading/sb-reader-two.json"
 
 # What the interaction is worth to sb-reader-own in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" \
   --path "$work/sb-reader-own/model.pt" --input "$work/bpe/test.en" \
-  --reference "$work/text/test.de" --max-tokens 4000 \
+  --reference "$work/text/test.de" \
   --json "$work/results/interaction/sb-reader-own.json"
 
 # How much the streams of sb-reader-own read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb-reader-own/model.pt" \
-  --max-tokens 4000 --json "$work/results/reading/sb-reader-own.json"
+  --max-tokens 16000 --json "$work/results/reading/sb-reader-own.json"
 
 # The table
 sbnmt table --recipe examples/multi30k --work "$work"
