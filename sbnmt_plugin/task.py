@@ -1,5 +1,6 @@
 """Task ``sb_translation``: its model, its search, its training step, validation."""
 
+import itertools
 import logging
 from argparse import Namespace
 from contextlib import nullcontext
@@ -41,7 +42,7 @@ from sbnmt_plugin.refusals import (
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
-from sbnmt_plugin.search.records import RecordWriter
+from sbnmt_plugin.search.records import RecordWriter, on_host
 from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.teacher import Teacher, load_teacher
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
@@ -261,13 +262,19 @@ class SBTranslationTask(StreamData):
         prefix_tokens: Any = None,
         constraints: Any = None,
     ) -> Any:
-        """fairseq's; where a caller has made the batch itself, looked up here."""
+        """fairseq's; where a caller has made the batch itself, looked up here.
+
+        Returns:
+            hypotheses of each sentence, theirs on the CPU: see :func:`on_host`.
+        """
         if self._table is not None and "lookup_tokens" not in sample["net_input"]:
             net_input = with_lookup(sample["net_input"], self._table, self.src_dict)
             sample = {**sample, "net_input": net_input}
-        return super().inference_step(
+        answers = super().inference_step(
             generator, models, sample, prefix_tokens, constraints
         )
+        found = iter(on_host([answer for own in answers for answer in own]))
+        return [list(itertools.islice(found, len(own))) for own in answers]
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
         """Loss on the streams' labels, BLEU on the natural-order target."""

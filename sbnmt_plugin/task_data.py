@@ -9,7 +9,9 @@ import os
 from contextlib import nullcontext
 from typing import Any
 
+import torch
 from fairseq import utils
+from fairseq.data import Dictionary
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf, open_dict
 
@@ -27,6 +29,20 @@ from sbnmt_plugin.training.data_files import (
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 from sbnmt_plugin.training.partners import what_partners_hold
 from sbnmt_plugin.training.phrases import PhraseTable
+
+
+class Words(Dictionary):
+    """fairseq's dictionary, which fetches a text from its device at once.
+
+    fairseq's own asks for one token after the other, and a GPU is waited for at each:
+    dozens of times a sentence in fairseq-generate, which prints sources from there.
+    """
+
+    def string(self, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        """Text of tokens (T,), or lines of them (B, T): see fairseq's."""
+        if torch.is_tensor(tensor):
+            tensor = tensor.cpu() if tensor.dim() > 1 else tensor.tolist()
+        return super().string(tensor, *args, **kwargs)
 
 
 class StreamData(TranslationTask):
@@ -67,7 +83,7 @@ class StreamData(TranslationTask):
                 "languages"
             )
         check_sums(filename)
-        dictionary = super().load_dictionary(filename)
+        dictionary = Words.load(filename)
         for tag in TAGS:
             if tag in dictionary:
                 raise ValueError(

@@ -23,9 +23,11 @@ from commands import (
     run_interactive,
     run_train,
 )
+from fairseq.data import Dictionary
 from pretended import Device, gpu
 from test_scripts import call
 
+from sbnmt_plugin.task_data import Words
 from sbnmt_plugin.tools.commands import recipe
 from sbnmt_plugin.tools.recipes import runner
 from sbnmt_plugin.training import partners
@@ -159,6 +161,31 @@ def test_fairseq_generate_gives_the_same_there(name, data, trained, tmp_path):
     if name == "records":
         both = [(tmp_path / str(cpu)).read_text().count("\n") for cpu in (True, False)]
         assert both[0] == both[1] > 1
+
+
+def waits_of_a_sentence(data, trained, folder, *words):
+    """How often fairseq-generate waits for the device for a sentence more."""
+    found = []
+    for subset in ("test", "train"):
+        own = [folder / subset if word == "records" else word for word in words]
+        own += ["--gen-subset", subset, "--batch-size", 1000]
+        with gpu() as device:
+            output = run_generate(data, trained, *own, cpu=False)
+        found.append((len(answers(output)[0]), len(device.waits)))
+    (few, fewer), (many, more) = found
+    assert many > 10 * few
+    return (more - fewer) / (many - few)
+
+
+@pytest.mark.parametrize("name", ["both", "rescored", "records"])
+def test_fairseq_generate_hardly_waits_for_a_sentence(name, data, trained, tmp_path):
+    """Of its own for both texts' padding, for the source, for the target."""
+    assert waits_of_a_sentence(data, trained, tmp_path, *SEARCHES[name]) < 5
+
+
+def test_the_check_of_waits_can_fail(data, trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(Words, "string", Dictionary.string)
+    assert waits_of_a_sentence(data, trained, tmp_path) > 15
 
 
 def test_fairseq_generate_runs_there_in_fp16(data, trained):

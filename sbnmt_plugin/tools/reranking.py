@@ -39,6 +39,7 @@ class Reranker(Translator):
         net_input = batch["net_input"]
         totals = forced_scores(self, net_input, candidates, backwards=False)
         totals += forced_scores(self.r2l, net_input, candidates, backwards=True)
+        totals = totals.cpu()
         answers = []
         counts = [len(found) for found in candidates]
         for found, scores in zip(candidates, totals.split(counts)):
@@ -79,9 +80,10 @@ def forced_scores(
     pad, eos = dictionary.pad(), dictionary.eos()
     device = net_input["src_tokens"].device
     texts = [c[::-1] if backwards else c for found in candidates for c in found]
-    ends = [torch.tensor([*text, eos], device=device) for text in texts]
-    starts = [torch.tensor([eos, *text], device=device) for text in texts]
-    target, previous = collate_tokens(ends, pad), collate_tokens(starts, pad)  # (N, T)
+    ends = [torch.tensor([*text, eos]) for text in texts]
+    starts = [torch.tensor([eos, *text]) for text in texts]
+    both = collate_tokens(ends, pad), collate_tokens(starts, pad)
+    target, previous = (tokens.to(device) for tokens in both)  # (N, T)
     (model,) = teacher.models
     encoded = model.encoder.forward_torchscript(net_input)
     counts = torch.tensor([len(found) for found in candidates], device=device)
