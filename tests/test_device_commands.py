@@ -28,6 +28,7 @@ from pretended import Device, gpu
 from test_scripts import call
 
 from sbnmt_plugin.task_data import Words
+from sbnmt_plugin.tools import reranking
 from sbnmt_plugin.tools.commands import recipe
 from sbnmt_plugin.tools.recipes import runner
 from sbnmt_plugin.training import partners
@@ -181,6 +182,24 @@ def waits_of_a_sentence(data, trained, folder, *words):
 def test_fairseq_generate_hardly_waits_for_a_sentence(name, data, trained, tmp_path):
     """Of its own for both texts' padding, for the source, for the target."""
     assert waits_of_a_sentence(data, trained, tmp_path, *SEARCHES[name]) < 5
+
+
+def test_reranking_does_not_wait_for_a_sentence(data, tmp_path):
+    """Nor for a candidate, of which more sentences have more."""
+    words = ["--arch", "transformer_tiny", "--max-update", 1, "--sb-direction"]
+    paths = [run_train(data, tmp_path / d, *words, d) for d in ("l2r", "r2l")]
+    source = (data.parent / "texts" / "train.en").read_text().splitlines()
+    joined, waits = [], []
+    for count in (5, 50):
+        lines = [max(source, key=len)] * count  # as many steps
+        options = [str(data), "--beam", "4", "--max-tokens", "9999"]
+        with gpu() as device:
+            teachers = reranking.Reranker(options, *map(str, paths))
+            device.waits.clear()
+            joined.append(len(teachers.translate(lines)[0]))
+            waits.append(len(device.waits))
+    assert joined == [5, 50]
+    assert waits[0] == waits[1] > 0
 
 
 def test_the_check_of_waits_can_fail(data, trained, tmp_path, monkeypatch):

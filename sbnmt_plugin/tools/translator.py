@@ -131,7 +131,7 @@ class Translator:
 
     def text(self, hypothesis: Any) -> str:
         """Tokens of a hypothesis as text, subwords not joined."""
-        return self.task.target_dictionary.string(hypothesis["tokens"].cpu())
+        return self.task.target_dictionary.string(hypothesis["tokens"])
 
 
 def refuse_at_once(model: Any, flag: str) -> None:
