@@ -13,8 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+from browsers import chromium, settled
 from selenium.webdriver.common.by import By
-from test_report_page import chromium, settled
 
 from sbnmt_plugin.tools.report import content, page
 

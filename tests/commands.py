@@ -1,4 +1,4 @@
-"""fairseq's commands in this process, on a few sentences."""
+"""fairseq's commands in this process, on a few sentences, and what they print."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import torch
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import generate, interactive, train
+
+from sbnmt_plugin.symbols import RESERVED
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ["--user-dir", str(ROOT / "sbnmt_plugin"), "--task", "sb_translation"]
@@ -50,8 +52,10 @@ TWO_WAY = [
     *["--arch", "two_way_tiny", "--sb-direction", "l2r"],
     *["--criterion", "two_way_cross_entropy"],
 ]
+L2R = ["--sb-direction", "l2r", "--max-len-a", 1, "--max-len-b", 3]
 OWN_SIZES = {"ba_nmt": TINY_RNN, "two_way_tiny": TINY_TWO_WAY}
 WORDS = [f"w{i}" for i in range(12)]
+SIZES = {"train": 300, "valid": 13, "test": 21}  # sentences of the data folders
 
 
 def write_texts(folder: Path, sizes: dict[str, int], opposite: bool = True) -> Path:
@@ -159,3 +163,37 @@ def lines(output: str, kind: str) -> dict[int, list[list[str]]]:
 
 def load(path: Path) -> dict:
     return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def best(output: str) -> dict[int, list[str]]:
+    """Return score and text of every sentence's best hypothesis."""
+    return {i: rows[0] for i, rows in lines(output, "H").items()}
+
+
+def assert_prints_three_hypotheses(output: str) -> None:
+    """Check that all lines that fairseq writes are there, best hypotheses first."""
+    count = SIZES["test"]  # 21 is no multiple of 8: the last batch is there too
+    for kind in "STHDP":
+        assert sorted(lines(output, kind)) == list(range(count))
+    for i, rows in lines(output, "H").items():
+        assert len(rows) == 3
+        values = [float(row[0]) for row in rows]
+        assert values == sorted(values, reverse=True)
+        for (_, text), (scores,) in zip(rows, lines(output, "P")[i]):
+            assert len(scores.split()) == len(text.split()) + 1
+            assert not {*RESERVED} & set(text.split())  # a bad model may write <unk>
+    assert f"Translated {count} sentences" not in output  # that is logged, not printed
+    assert "Generate test with beam=4: BLEU4 = " in output
+
+
+def noisy_epochs(data: Path, save: Path, *words: object) -> dict:
+    """Train SB-NMT with these options; return the parameters."""
+    run_train(data, save, *SB, "--no-epoch-checkpoints", *words)
+    return load(save / "checkpoint_last.pt")["model"]
+
+
+def assert_equal_models(one: dict, other: dict) -> None:
+    """Check that two models' parameters are equal to the bit."""
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert value.equal(other[name]), name

@@ -21,9 +21,6 @@ import pretended  # noqa: E402, F401  (a device must be there before the first b
 import pytest  # noqa: E402
 import quick_hydra  # noqa: E402, F401
 
-SIZES = {"train": 300, "valid": 13, "test": 21}
-
-
 LOGGERS = {x: x.level for x in map(logging.getLogger, (None, "fairseq"))}
 
 
@@ -51,7 +48,7 @@ def float64_fairseq(monkeypatch):
 def data(tmp_path_factory):
     """A data folder of triples; validation and test sets of gold text."""
     folder = tmp_path_factory.mktemp("data")
-    texts = commands.write_texts(folder / "texts", SIZES)
+    texts = commands.write_texts(folder / "texts", commands.SIZES)
     return commands.binarise(texts, folder / "bin")
 
 
@@ -59,7 +56,7 @@ def data(tmp_path_factory):
 def gold_data(tmp_path_factory):
     """What fairseq-preprocess alone writes, with a joined dictionary."""
     folder = tmp_path_factory.mktemp("gold")
-    texts = commands.write_texts(folder / "texts", SIZES, opposite=False)
+    texts = commands.write_texts(folder / "texts", commands.SIZES, opposite=False)
     return commands.binarise(texts, folder / "bin", "--joined-dictionary")
 
 

@@ -20,6 +20,8 @@ SETUP = "_setup_privateuseone_for_python_backend"  # torch 2.9 and later
 BETWEEN = ("_to_copy", "copy_", "_copy_from")  # where the two devices may meet
 PACKED = ("_pack_padded_sequence", "_pad_packed_sequence")  # sizes lie on the CPU
 NUMBERS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "unique")
+ONCE = 36  # questions and copies of a batch: fairseq's encoder, symbols, the answers
+NARROW = (torch.float32, torch.float16, torch.bfloat16)
 
 
 class OnDevice(torch.Tensor):
@@ -263,3 +265,8 @@ def gpu():
         stack.enter_context(mock.patch("fairseq.trainer.torch", Torch()))
         stack.enter_context(mock.patch("fairseq.utils.CudaEnvironment", environment))
         yield stack.enter_context(Device())
+
+
+def on_cpu(x):
+    """Return a tensor as it lies on the CPU."""
+    return x.inner if isinstance(x, OnDevice) else x

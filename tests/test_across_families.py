@@ -4,10 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from commands import ABD, BA, SB, TWO_WAY, load, run_generate, run_train
+from commands import ABD, BA, SB, TWO_WAY, best, load, run_generate, run_train
 from helpers import enat_model, rnn_model, two_way_model
-from test_commands import best
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.network.two_way import transpose_weights
 from sbnmt_plugin.refusals import check_average

@@ -5,9 +5,9 @@ from argparse import Namespace
 
 import pytest
 import torch
+from ba_nets import forward
 from helpers import abd_model, fake_task, rnn_model, sb_model, transformer
-from test_ba import forward
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.symbols import TAGS

@@ -6,6 +6,7 @@ from argparse import Namespace
 import pretended
 import pytest
 import torch
+from abd_searching import generate
 from helpers import abd_model, dictionary, sb_model, source
 from pretended import Device, move, moved
 from reference import search
@@ -18,7 +19,6 @@ from sbnmt_plugin.network.grid import AttentionGrid
 from sbnmt_plugin.search.asynchronous import AsynchronousGenerator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
-from sbnmt_plugin.search.registry import search_for
 from sbnmt_plugin.symbols import TAGS as NAMES_OF_TAGS
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools.probes import without_future
@@ -132,26 +132,6 @@ def test_constraints_are_refused():
 
 
 # on real networks
-
-
-def generator_of(models, **options):
-    words = models[0].decoder.dictionary
-    tags = tuple(words.index(tag) for tag in NAMES_OF_TAGS)
-    symbols = Symbols(
-        pad=words.pad(),
-        eos=words.eos(),
-        unk=words.unk(),
-        starts=tags,
-        never=(words.pad(), *tags),
-    )
-    options = {"max_len_b": 8, "no_repeat_ngram_size": 1, "beam": 4} | options
-    return search_for(models)(models, symbols, SearchOptions(**options))
-
-
-def generate(models, net_input=None, **options):
-    net_input = net_input or source(models[0])
-    generator = generator_of(models, **options)
-    return generator.generate(models, {"net_input": net_input})
 
 
 def texts(results):

@@ -7,23 +7,17 @@ torch's own ``nn.GRUCell``.
 import pytest
 import torch
 import torch.nn.functional as F
+from ba_nets import VARIANTS, forward
 from helpers import S, rnn_model, source, target, written
 from torch import nn
 
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.network.history import HISTORIES, HistoryAttention, HistoryGRU
+from sbnmt_plugin.network.history import HistoryAttention, HistoryGRU
 from sbnmt_plugin.network.recurrent import RNNEncoder, RNNState
 from sbnmt_plugin.tools.probes import without_histories
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = (7, 4, 6)
-VARIANTS = pytest.mark.parametrize("history", HISTORIES)
-
-
-def forward(model, prev, net_input=None):
-    """(B, T, V) logits and (B, T, S) α."""
-    logits, extra = model(**(net_input or source(model)), prev_output_tokens=prev)
-    return logits, extra["attn"][0]
 
 
 # the formulas as loops

@@ -1,9 +1,7 @@
 """BA-NMT by fairseq's own commands: what is not common to all of one direction."""
 
 import pytest
-from commands import BA, lines, run_generate, run_train
-from test_commands import best
-from test_one_direction import L2R
+from commands import BA, L2R, best, lines, run_generate, run_train
 
 
 def test_alignments_are_printed(data, tmp_path):

@@ -4,9 +4,9 @@ from argparse import Namespace
 
 import pytest
 import torch
+from ba_nets import VARIANTS, forward
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from helpers import fake_task, rnn_model, target
-from test_ba import VARIANTS, forward
 
 from sbnmt_plugin.network.rnnsearch import RNNSearchModel
 

@@ -10,7 +10,7 @@ import in_process
 import pytest
 import yaml
 from commands import ROOT
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.tools.commands import both_ways
 from sbnmt_plugin.tools.commands import recipe as run_recipe

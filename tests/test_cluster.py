@@ -13,8 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from test_reliability import environment
-from test_scripts import call, put
+from steps import call, environment, put
 
 from sbnmt_plugin.tools.commands import recipe, translate
 from sbnmt_plugin.tools.recipes import cluster, costs, runner

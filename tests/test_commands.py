@@ -11,6 +11,9 @@ import torch
 from commands import (
     ABD,
     SB,
+    SIZES,
+    assert_prints_three_hypotheses,
+    best,
     changeable,
     lines,
     load,
@@ -18,7 +21,6 @@ from commands import (
     run_interactive,
     run_train,
 )
-from conftest import SIZES
 
 from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.network.precision import short_sums
@@ -37,26 +39,6 @@ def trained_abd(data, tmp_path_factory):
 def model(request):
     """A checkpoint of either family."""
     return request.getfixturevalue(request.param)
-
-
-def best(output):
-    return {i: rows[0] for i, rows in lines(output, "H").items()}
-
-
-def assert_prints_three_hypotheses(output):
-    """All lines that fairseq writes, and in their order."""
-    count = SIZES["test"]  # 21 is no multiple of 8: the last batch is there too
-    for kind in "STHDP":
-        assert sorted(lines(output, kind)) == list(range(count))
-    for i, rows in lines(output, "H").items():
-        assert len(rows) == 3
-        values = [float(row[0]) for row in rows]
-        assert values == sorted(values, reverse=True)
-        for (_, text), (scores,) in zip(rows, lines(output, "P")[i]):
-            assert len(scores.split()) == len(text.split()) + 1
-            assert not {*RESERVED} & set(text.split())  # a bad model may write <unk>
-    assert f"Translated {count} sentences" not in output  # that is logged, not printed
-    assert "Generate test with beam=4: BLEU4 = " in output
 
 
 def test_generate_writes_what_fairseq_writes(data, model):

@@ -11,8 +11,9 @@ from fairseq.modules import BaseLayer, MultiheadAttention
 from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
 from reference import a_place_later, attention_row, fused, projected
+from searching import generate, make_generator, texts
 
-from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, RANK, Layout
+from sbnmt_plugin.layout import L2R, R2L, RANK, Layout
 from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache, products
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -23,40 +24,11 @@ from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search import history
 from sbnmt_plugin.search import scorer as ensemble
 from sbnmt_plugin.search.generator import Generator
-from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt, Power
 from sbnmt_plugin.symbols import TAGS
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 SHUFFLED = replace(RANK, name="shuffled", shift=1)
-
-
-def make_generator(models, directions=(L2R, R2L), **options):
-    words = models[0].decoder.dictionary
-    tags = tuple(words.index(tag) for tag in TAGS)
-    starts = tags if len(directions) == 2 else (words.eos(),)
-    symbols = Symbols(
-        pad=words.pad(),
-        eos=words.eos(),
-        unk=words.unk(),
-        starts=starts,
-        never=(words.pad(), *tags),
-    )
-    options.setdefault("max_len_b", 8)
-    # random networks repeat themselves; without that, texts and lengths differ
-    options.setdefault("no_repeat_ngram_size", 1)
-    if isinstance(options.get("pairing"), str):
-        options["pairing"] = PAIRINGS[options["pairing"]]
-    return Generator(models, symbols, SearchOptions(directions=directions, **options))
-
-
-def generate(models, net_input=None, directions=(L2R, R2L), **options):
-    generator = make_generator(models, directions, **options)
-    return generator.generate(models, {"net_input": net_input or source(models[0])})
-
-
-def texts(results):
-    return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in results]
 
 
 class Replay:

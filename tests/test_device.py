@@ -8,10 +8,10 @@ import copy
 import pretended
 import pytest
 import torch
+from batches import make_sample
 from helpers import sb_model, source, transformer
-from pretended import Device, OnDevice, move, moved
-from test_decoding import make_generator
-from test_training import make_sample
+from pretended import NARROW, ONCE, Device, OnDevice, move, moved, on_cpu
+from searching import make_generator
 
 from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import BEST, L2R, R2L, Layout
@@ -24,9 +24,7 @@ from sbnmt_plugin.training.dataset import with_stream_labels
 pytestmark = pytest.mark.skipif(
     not pretended.AVAILABLE, reason="this torch has no devices written in Python"
 )
-ONCE = 36  # questions and copies of a batch: fairseq's encoder, symbols, the answers
 LENGTHS = (7, 4, 6)
-NARROW = (torch.float32, torch.float16, torch.bfloat16)
 FUSIONS = {
     "tanh": {"sb_lambda": 0.7},
     "relu": {"sb_lambda": 0.7},
@@ -182,10 +180,6 @@ def update(model, sample):
         if x.grad is not None
     }
     return on_cpu(loss.detach()), gradients
-
-
-def on_cpu(x):
-    return x.inner if isinstance(x, OnDevice) else x
 
 
 class TASK:

@@ -25,7 +25,7 @@ from commands import (
 )
 from fairseq.data import Dictionary
 from pretended import Device, gpu
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.task_data import Words
 from sbnmt_plugin.tools import reranking

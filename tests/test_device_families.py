@@ -6,19 +6,18 @@ the CPU and there, from the same numbers.
 
 import copy
 
+import abd_searching as asynchronous
+import enat_nets as enat
 import numpy as np
 import pretended
 import pytest
-import test_asynchronous as asynchronous
-import test_enat_training as enat
-import test_two_way_training as two_way
 import torch
+import two_way_nets as two_way
+from batches import make_criterion, make_sample
+from enat_nets import net_of, options, searched
 from helpers import abd_model, enat_model, rnn_model, sb_model, source, two_way_model
-from pretended import Device, OnDevice, move, moved
-from test_decoding import generate, texts
-from test_device import NARROW, ONCE, on_cpu
-from test_parallel import net_of, options, searched
-from test_training import make_criterion, make_sample
+from pretended import NARROW, ONCE, Device, OnDevice, move, moved, on_cpu
+from searching import generate, texts
 
 from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.network import soft_copy

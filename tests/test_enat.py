@@ -8,40 +8,21 @@ from argparse import Namespace
 
 import pytest
 import torch
+from enat_nets import EOS, EXACT, LENGTHS, PAD, ROUGH, STEPS, batch, lookup
 from fairseq.models import ARCH_CONFIG_REGISTRY
-from helpers import dictionary, enat_model, fake_task, source, target, transformer
+from helpers import enat_model, fake_task, target, transformer
 from reference import attention_row, read
 
 from sbnmt_plugin.network import enat, enat_decoder, soft_copy
 from sbnmt_plugin.network.enat import INPUTS
 from sbnmt_plugin.network.soft_copy import stretch_weights
 
-EXACT = {"rtol": 0, "atol": 1e-10}
-LENGTHS, STEPS, ROUGH = (7, 4, 6), (5, 3, 4), (3, 6, 2)  # S, T and Z, </s> counted
-PAD, EOS = dictionary().pad(), dictionary().eos()
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 
 
 @pytest.fixture(params=INPUTS)
 def given(request):
     return request.param
-
-
-def lookup(lengths=ROUGH):
-    """Rough translations (B, Z), padded on the right."""
-    generator = torch.Generator().manual_seed(8)
-    rows = torch.full((len(lengths), max(lengths)), PAD)
-    for row, length in zip(rows, lengths):
-        row[: length - 1] = torch.randint(4, 13, (length - 1,), generator=generator)
-        row[length - 1] = EOS
-    return rows
-
-
-def batch(model, steps=STEPS):
-    net = {"src_tokens": source(model)["src_tokens"], "src_lengths": None}
-    if model.reads_lookup:
-        net["lookup_tokens"] = lookup()
-    return {**net, "prev_output_tokens": target(steps)}
 
 
 def logits(model, net):

@@ -6,18 +6,18 @@ from contextlib import nullcontext
 import pytest
 import torch
 from commands import (
+    SIZES,
     WORDS,
+    best,
     lines,
     load,
     run_generate,
     run_interactive,
     run_train,
 )
-from conftest import SIZES
+from enat_nets import lookup
 from helpers import enat_model, source, target
-from test_commands import best
-from test_enat import lookup
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.network.enat import ENATModel
 from sbnmt_plugin.tools.commands import average

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from commands import ROOT, captured
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.tools.commands import recipe, triples
 from sbnmt_plugin.tools.evaluation import References, read_hypotheses

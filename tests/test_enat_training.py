@@ -2,45 +2,26 @@
 
 import pytest
 import torch
+from enat_nets import (
+    EPSILON,
+    EXACT,
+    LAMBDA,
+    LENGTHS,
+    MU,
+    STEPS,
+    batch,
+    criterion,
+    map_model,
+    sample,
+)
 from fairseq.distributed import ModuleProxyWrapper
 from fairseq.logging import metrics
-from helpers import dictionary, enat_model, fake_task, live_of, sb_model
-from test_enat import EXACT, LENGTHS, STEPS, batch
+from helpers import enat_model, live_of, sb_model
 
 from sbnmt_plugin.network import mapping
 from sbnmt_plugin.training.enat_criterion import ENATCrossEntropy
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
-PAD, EOS = dictionary().pad(), dictionary().eos()
-MU, LAMBDA, EPSILON = 0.3, 0.7, 0.1
-
-
-def map_model(**options):
-    weights = {"enat_align_weight": MU, "enat_adversary_weight": LAMBDA}
-    return enat_model("map", **{**weights, **options})
-
-
-def sample(model):
-    """What the task hands to a criterion."""
-    net = batch(model)
-    prev = net["prev_output_tokens"]
-    labels = torch.cat([prev[:, 1:], prev.new_full((3, 1), PAD)], 1)
-    for row, steps in zip(labels, STEPS):
-        row[steps - 1] = EOS
-    return {
-        "net_input": net,
-        "target": labels,
-        "live": live_of(prev),
-        "stream_lengths": list(STEPS),
-        "ntokens": sum(STEPS),
-        "nsentences": 3,
-    }
-
-
-def criterion(sentence_avg=False):
-    task = fake_task()
-    task.directions = (0,)
-    return ENATCrossEntropy(task, sentence_avg, EPSILON, 0, True)
 
 
 def slow_terms(model, net):

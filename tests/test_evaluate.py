@@ -4,7 +4,7 @@ import json
 
 import in_process
 import pytest
-from test_scripts import call, put
+from steps import call, put
 
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import evaluate

@@ -11,9 +11,9 @@ import in_process
 import pytest
 import yaml
 from commands import ROOT
+from comparing import p_of
 from sacrebleu.metrics import BLEU
-from test_rows import p_of
-from test_scripts import call, put
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import score as score_step

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.layout import TRAINING
 from sbnmt_plugin.tools import greedy, probes

@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 import torch
 from commands import SB, load, run_generate, run_interactive, run_train
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin import checkpoints
 from sbnmt_plugin.model import SBTransformerModel

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from commands import ROOT
-from test_scripts import call, put
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe

@@ -7,7 +7,7 @@ import pytest
 import torch
 from commands import SB, changeable, load, run_train
 from fairseq import checkpoint_utils
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools.commands import average

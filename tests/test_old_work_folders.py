@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 from commands import ROOT
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import table as show_table

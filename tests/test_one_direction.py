@@ -5,16 +5,25 @@ from argparse import Namespace
 
 import pytest
 import torch
-from commands import BA, TWO_WAY, lines, load, run_generate, run_interactive, run_train
+from commands import (
+    BA,
+    L2R,
+    TWO_WAY,
+    assert_prints_three_hypotheses,
+    best,
+    lines,
+    load,
+    run_generate,
+    run_interactive,
+    run_train,
+)
 from helpers import live_of, rnn_model, source, target, two_way_model
-from test_commands import assert_prints_three_hypotheses, best
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.network.rnnsearch import RNNSearchModel
 from sbnmt_plugin.network.two_way import TwoWayModel
 from sbnmt_plugin.tools.commands import average
 
-L2R = ["--sb-direction", "l2r", "--max-len-a", 1, "--max-len-b", 3]
 FAMILIES = {
     "ba_nmt": Namespace(words=BA, kind=RNNSearchModel, make=rnn_model, asks=()),
     "two_way": Namespace(

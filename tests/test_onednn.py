@@ -4,8 +4,7 @@ import copy
 
 import pytest
 import torch
-from commands import ABD, SB, load, run_generate, run_train
-from test_commands import best
+from commands import ABD, SB, best, load, run_generate, run_train
 
 from sbnmt_plugin import numerics
 from sbnmt_plugin.network import precision

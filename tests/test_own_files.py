@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from test_scripts import call, put
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import average, bpe, evaluate, table, triples
 from sbnmt_plugin.tools.recipes.chains import chains

@@ -4,38 +4,26 @@ import math
 
 import pytest
 import torch
-from helpers import dictionary, enat_model, sb_model, transformer
-from test_enat import PAD, ROUGH, batch, lookup
+from enat_nets import (
+    EOS,
+    NEVER,
+    PAD,
+    ROUGH,
+    SYMBOLS,
+    UNK,
+    lookup,
+    net_of,
+    options,
+    searched,
+)
+from helpers import enat_model, sb_model, transformer
 
 from sbnmt_plugin.search import parallel
-from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.parallel import ParallelGenerator
 from sbnmt_plugin.search.penalties import Gnmt, Power
 from sbnmt_plugin.search.teacher import Teacher
-from sbnmt_plugin.symbols import TAGS
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
-WORDS = dictionary()
-EOS, UNK = WORDS.eos(), WORDS.unk()
-NEVER = PAD, *(WORDS.index(tag) for tag in TAGS)
-SYMBOLS = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=(EOS,), never=NEVER)
-
-
-def options(**others):
-    return SearchOptions(**{"beam": 5, "directions": (0,), "max_len_b": 30, **others})
-
-
-def net_of(model):
-    net = batch(model)
-    del net["prev_output_tokens"]
-    net["src_lengths"] = net["src_tokens"].ne(PAD).sum(1)
-    return net
-
-
-def searched(model, asked, net=None):
-    net = net_of(model) if net is None else net
-    generator = ParallelGenerator([model], SYMBOLS, asked)
-    return generator.generate([model], {"net_input": net})
 
 
 def slow_search(model, asked, b):

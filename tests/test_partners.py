@@ -6,9 +6,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from commands import SB, load, run_generate, run_train
+from batches import make_sample
+from commands import (
+    SB,
+    assert_equal_models,
+    noisy_epochs,
+    run_generate,
+    run_train,
+)
 from helpers import sb_model
-from test_training import make_sample
 
 from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -101,17 +107,6 @@ def test_the_mean_rate_is_half_of_r():
     )
     # an insertion and a substitution change the first word; the others cannot happen
     assert changed == pytest.approx(0.1, abs=0.02)
-
-
-def noisy_epochs(data, save, *words):
-    run_train(data, save, *SB, "--no-epoch-checkpoints", *words)
-    return load(save / "checkpoint_last.pt")["model"]
-
-
-def assert_equal_models(one, other):
-    assert one.keys() == other.keys()
-    for name, value in one.items():
-        assert value.equal(other[name]), name
 
 
 NOISE = ["--sb-partner-noise", "0.5"]

@@ -7,7 +7,7 @@ import re
 import sys
 
 import pytest
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.tools.commands import lookup, phrase_table
 from sbnmt_plugin.tools.phrase_extraction import lookup_bleu

@@ -12,7 +12,7 @@ import torch
 from commands import run_generate, run_interactive
 from fairseq.modules import MultiheadAttention
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
-from test_decoding import generate
+from searching import generate
 
 from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import L2R

@@ -9,7 +9,7 @@ from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
 from helpers import enlarge, fake_task, rnn_model, source, transformer, two_way_model
 from reference import search
-from test_decoding import make_generator
+from searching import make_generator
 
 from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network import kv_cache

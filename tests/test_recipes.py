@@ -22,7 +22,7 @@ import torch
 import yaml
 from commands import ROOT
 from fairseq.data import Dictionary
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.symbols import TAGS

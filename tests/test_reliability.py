@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 from commands import ROOT
-from test_scripts import call
+from steps import call, environment
 
 from sbnmt_plugin.__main__ import main
 from sbnmt_plugin.tools import command, in_use, unfinished
@@ -30,10 +30,6 @@ child.wait()
 """
 RECIPE = ROOT / "examples" / "toy" / "recipe.yaml"
 SLOW = "import os, time\nopen({pid!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
-
-
-def environment():
-    return {**os.environ, **command.child_environment()}
 
 
 def lives(pid):

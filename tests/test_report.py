@@ -8,7 +8,7 @@ import sacrebleu
 import torch
 from commands import ROOT
 from sacrebleu.metrics import BLEU
-from test_scripts import call, put
+from steps import call, put
 
 from sbnmt_plugin.tools import significance
 from sbnmt_plugin.tools.commands import report

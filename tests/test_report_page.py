@@ -15,7 +15,7 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
         allow_module_level=True,
     )
 
-from selenium import webdriver
+from browsers import chromium, settled
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -31,16 +31,6 @@ SPECIAL = [  # source, reference, one's output, two's output
     ("I like Chinese", "我喜欢中文。", "我爱中文。", "我喜欢中国"),
     ("nothing", "nichts", "", " "),
 ]
-
-
-def chromium():
-    options = webdriver.ChromeOptions()
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(word)
-    options.add_argument("--window-size=1280,900")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"))
-    return webdriver.Chrome(options=options, service=service)
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +61,6 @@ def listed(browser, tmp_path_factory):
     path.write_text(page.render("The title", [EVIL], made, data), encoding="utf-8")
     browser.get(path.as_uri())
     return settled(browser)
-
-
-def settled(browser):
-    """When the list shows what was asked for last."""
-    WebDriverWait(browser, 60).until(
-        lambda _: (
-            browser.find_element(By.ID, "list").get_attribute("aria-busy") == "false"
-        )
-    )
-    return browser
 
 
 def cards(browser):

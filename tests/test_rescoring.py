@@ -7,7 +7,7 @@ import pytest
 import torch
 from commands import lines, run_generate, run_train
 from helpers import sb_model, source
-from test_decoding import generate
+from searching import generate
 
 from sbnmt_plugin.search import rescoring
 from sbnmt_plugin.search.penalties import Gnmt

@@ -21,8 +21,10 @@ import pytest
 import torch
 import yaml
 from commands import ROOT, run_generate, run_train
+from comparing import p_of
+from recipe_drivers import recipe_in
 from sacrebleu.metrics import BLEU
-from test_scripts import call, put
+from steps import call, put
 
 from sbnmt_plugin.tools import in_use, launch, probes, reranking
 from sbnmt_plugin.tools import text as texts
@@ -48,7 +50,6 @@ from sbnmt_plugin.tools.recipes import settings as recipes
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.report.cost import frontier
-from sbnmt_plugin.tools.significance import bootstrap
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 
 # ---------------------------------------------------------------- rows and recipes
@@ -387,23 +388,6 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
     needed = results.needs(settings, "sb-lambda0-finetuned")
     assert needed == ["train-teacher-both", "pseudo-l2r", "pseudo-r2l"]
     assert load_recipe(folder, small=False)["teachers"] == "two"
-
-
-class Noted(runner.Runner):
-    """Notes the steps of a real folder, and runs none."""
-
-    def __init__(self, work):
-        super().__init__(work, {})
-        self.begun = []
-
-    def run(self, step):
-        self.begun.append((step.name, step.gpus))
-
-
-def recipe_in(folder, work, **changes):
-    """A driver whose commands are noted, not run."""
-    settings = load_recipe(in_process.write_recipe(folder, **changes), False)
-    return driver.Recipe(Noted(work), folder, settings)
 
 
 def test_rows_that_share_a_model_wait_for_it(tmp_path):
@@ -1184,12 +1168,6 @@ def test_the_drivers_own_lines_are_read_back(tmp_path):
     assert cost["commits"] == [costs.commit()]
     assert cost["peak memory (GiB)"] == 2.5
     assert cost["processor seconds"] == 60
-
-
-def p_of(metric, baseline, system, reference):
-    texts = {"baseline": baseline, "system": system}
-    found, _ = bootstrap(texts, [reference], "baseline", {"its": metric})
-    return found["system"]["its"].p
 
 
 def test_the_bootstrap_tells_equal_from_different_systems():

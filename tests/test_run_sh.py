@@ -9,7 +9,7 @@ import bash_stubs
 import in_process
 import pytest
 from commands import ROOT, captured
-from test_scripts import call, put
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import arrays, runner, script

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from commands import SB, run_generate, run_train
+from commands import SB, assert_equal_models, noisy_epochs, run_generate, run_train
 from fairseq.data import LanguagePairDataset, ListDataset
 from helpers import dictionary
-from test_partners import assert_equal_models, noisy_epochs
 
 from sbnmt_plugin.layout import L2R, reverse_tokens
 from sbnmt_plugin.symbols import TAGS

@@ -26,6 +26,7 @@ from commands import (
     run_train,
     write_texts,
 )
+from steps import call, imported, put, translate_command
 
 from sbnmt_plugin.symbols import RESERVED, TAGS
 from sbnmt_plugin.tools import jobs, origin, quiet, tokens, translator, unfinished
@@ -35,24 +36,6 @@ from sbnmt_plugin.tools.commands import binarise, bpe, score, tokenise, translat
 from sbnmt_plugin.tools.commands import triples as make_triples
 from sbnmt_plugin.tools.recipes import runner
 from sbnmt_plugin.tools.recipes.training import Training
-
-
-def call(module, *words):
-    """Run a script's main() with a command line; errors pass through."""
-    with mock.patch.object(sys, "argv", [f"sbnmt {name_of(module)}", *map(str, words)]):
-        module.main()
-
-
-def name_of(module):
-    """Of a step, by its module."""
-    return module.__name__.rpartition(".")[2].replace("_", "-")
-
-
-def put(path, *lines):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return path
-
 
 # ---------------------------------------------------------------- text files
 
@@ -187,14 +170,6 @@ def test_an_interrupt_is_one_line(raised):
 
 LIGHT = ["recipe", "prepare", "tokenise", "bpe", "train", "triples", "score", "table"]
 LIGHT += ["evaluate", "sweep-beam", "report", "trace-page", "benchmark"]
-
-
-def imported(*words):
-    """The modules that Python imports for a command line."""
-    command = [sys.executable, "-X", "importtime", *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    return {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
 
 
 @pytest.mark.parametrize("step", LIGHT)
@@ -564,14 +539,6 @@ def test_foreign_pseudo_targets_are_refused(tmp_path, left, message):
     with pytest.raises(ValueError, match=message):
         make(tmp_path, left=left)
     assert not (tmp_path / "out").exists()
-
-
-# ---------------------------------------------------------------- translating
-
-
-def translate_command(data, teacher, source, output, *words):
-    command = [data, "--path", teacher, "--sb-direction", "r2l", "--cpu", "--beam", 2]
-    return [*command, "--input", source, "--output", output, *words]
 
 
 def test_a_killed_translation_continues(data, teacher, tmp_path, monkeypatch):

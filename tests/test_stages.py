@@ -6,20 +6,18 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from unittest import mock
 
 import in_process
 import pytest
 import torch
 import yaml
-from commands import load
-from test_partners import assert_equal_models
-from test_scripts import call
+from commands import assert_equal_models, load
+from recipe_drivers import train
+from steps import call
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import (
     costs,
-    driver,
     results,
     row_names,
     runner,
@@ -263,7 +261,7 @@ import os, signal, sys
 import conftest  # where modules are looked for
 from pathlib import Path
 from fairseq.trainer import Trainer
-from test_stages import KILLED_AT, train
+from recipe_drivers import train
 
 folder, work = map(Path, sys.argv[1:])
 whole, begun = Trainer.train_step, []
@@ -277,15 +275,7 @@ def train_step(self, *words, **options):
 
 Trainer.train_step = train_step
 train(folder, work)
-"""
-
-
-def train(folder, work):
-    """The row of stages as its recipe trains it, or goes on with it: its model."""
-    bench, settings = runner.Runner(work, {}), load_recipe(folder, False)
-    with mock.patch.object(runner.Runner, "run", in_process.run):
-        path = driver.Recipe(bench, folder, settings).model("sb-staged")
-    return load(path)["model"]
+""".replace("KILLED_AT", str(KILLED_AT))
 
 
 def saved(work):

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_scripts import call
+from steps import call
 
 from sbnmt_plugin.tools import jobs
 from sbnmt_plugin.tools import text as texts

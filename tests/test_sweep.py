@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from test_scripts import call, put
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import sweep_beam
 from sbnmt_plugin.tools.commands import table as show_table

@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 from commands import ROOT
-from test_scripts import put
+from steps import put
 
 FOLDER = ROOT / "examples" / "toy_clauses"
 CHECK = runpy.run_path(str(FOLDER / "check.py"))

@@ -11,7 +11,7 @@ import in_process
 import pytest
 import yaml
 from commands import ROOT
-from test_scripts import call, put
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import runner, systems

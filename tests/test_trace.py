@@ -6,7 +6,7 @@ import pytest
 import torch
 from commands import SB, lines, run_generate, run_interactive, run_train
 from helpers import dictionary, sb_model, source, transformer
-from test_decoding import make_generator
+from searching import make_generator
 
 from sbnmt_plugin.layout import L2R, NAMES
 from sbnmt_plugin.network.attention import SBSelfAttention

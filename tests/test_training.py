@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from batches import make_criterion, make_sample
 from commands import ABD, ALL, PLUGIN, ROOT, SB, TINY, load, run_generate, run_train
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
@@ -46,31 +47,6 @@ from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_lab
 from sbnmt_plugin.training.updates import bare
 
 FAMILIES = pytest.mark.parametrize("family", [SB, ABD], ids=["sb", "abd"])
-
-
-def make_sample(model):
-    prev = streams(model)
-    words = model.decoder.dictionary
-    labels = torch.full_like(prev, words.pad())
-    lengths = [5, 5, 3, 5, 4, 2]
-    for row, length in enumerate(lengths):
-        labels[row, : length - 1] = prev[row, 1:length]
-        labels[row, length - 1] = words.eos()
-    return {
-        "net_input": {**source(model), "prev_output_tokens": prev},
-        "target": labels[::2],
-        "stream_target": labels,
-        "live": live_of(prev),
-        "stream_lengths": lengths,
-        "ntokens": sum(lengths),
-        "nsentences": 3,
-    }
-
-
-def make_criterion(smoothing=0.1, directions=(L2R, R2L), sentence_avg=False):
-    task = fake_task()
-    task.directions = directions
-    return SBLabelSmoothedCrossEntropy(task, sentence_avg, smoothing, 0, True)
 
 
 def slow_loss(model, sample, epsilon):

@@ -9,45 +9,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 from fairseq.models.transformer import TransformerDecoderBase
-from helpers import S, dictionary, live_of, source, target, two_way_model, written
+from helpers import source, target, two_way_model, written
+from two_way_nets import EOS, EXACT, LENGTHS, PAD, STEPS, both, net, sentences
 
 from sbnmt_plugin.network import two_dimensional, two_way, two_way_axes
 from sbnmt_plugin.network.two_dimensional import TwoDimensionalLSTM
 from sbnmt_plugin.network.two_way import transpose_weights
 from sbnmt_plugin.network.two_way_axes import GridState, TwoWayEncoder
 
-EXACT = {"rtol": 0, "atol": 1e-10}
-LENGTHS, STEPS = (7, 4, 6), (5, 3, 4)  # J and I, </s> counted
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
-PAD, EOS = dictionary().pad(), dictionary().eos()
-
-
-def spread(rows, live, shape):
-    """(n, V) at their places of (B, T, V), 0 elsewhere."""
-    grid = rows.new_zeros(shape[0] * shape[1], rows.size(-1)).index_copy(0, live, rows)
-    return grid.view(shape[1], shape[0], -1).transpose(0, 1)
-
-
-def both(model, net_input, prev):
-    """log p(e|f) (B, I, V_e) and log p(f|e) (B, J, V_f), 0 at padding."""
-    live = live_of(prev)
-    forth, extra = model(**net_input, prev_output_tokens=prev, live=live)
-    back, labels, places = extra["back"]
-    return (
-        spread(forth.log_softmax(-1), live, prev.shape),
-        spread(back.log_softmax(-1), places, labels.shape),
-    )
-
-
-def net(tokens):
-    return {"src_tokens": tokens, "src_lengths": None}
-
-
-def sentences():
-    """Source (J',) and decoder input (I',) of each sentence, without padding."""
-    tokens, prev = source(two_way_model())["src_tokens"], target(STEPS)
-    for b, (places, steps) in enumerate(zip(LENGTHS, STEPS)):
-        yield b, tokens[b, S - places :], prev[b, :steps]
 
 
 # the grid

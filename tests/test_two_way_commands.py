@@ -2,10 +2,17 @@
 
 import pytest
 import torch
-from commands import TWO_WAY, lines, load, run_generate, run_interactive, run_train
-from conftest import SIZES
-from test_commands import best
-from test_one_direction import L2R
+from commands import (
+    L2R,
+    SIZES,
+    TWO_WAY,
+    best,
+    lines,
+    load,
+    run_generate,
+    run_interactive,
+    run_train,
+)
 
 from sbnmt_plugin.network.two_way import TwoWayModel
 from sbnmt_plugin.training.dataset import with_stream_labels

@@ -6,45 +6,32 @@ import pytest
 import torch
 from fairseq.logging import metrics
 from fairseq.models import ARCH_CONFIG_REGISTRY
-from helpers import fake_task, live_of, rnn_model, source, target, two_way_model
-from test_two_way import EXACT, LENGTHS, STEPS, both, net, sentences
+from helpers import fake_task, rnn_model, source, two_way_model
+from two_way_nets import (
+    EOS,
+    EPSILON,
+    EXACT,
+    LENGTHS,
+    PAD,
+    STEPS,
+    batch,
+    both,
+    criterion,
+    net,
+    sentences,
+)
 
 from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.network.two_way import TwoWayModel
 from sbnmt_plugin.training.two_way_criterion import TwoWayCrossEntropy
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
-PAD, EOS = (getattr(fake_task().target_dictionary, name)() for name in ("pad", "eos"))
-EPSILON = 0.1
 
 
 def built(architecture, words=9, sources=9, **options):
     args = Namespace(**options)
     ARCH_CONFIG_REGISTRY[architecture](args)
     return TwoWayModel.build_model(args, fake_task(words, sources=sources))
-
-
-def batch(model):
-    """What the task hands to a criterion."""
-    prev = target(STEPS)
-    labels = torch.cat([prev[:, 1:], prev.new_full((3, 1), PAD)], 1)
-    for row, steps in zip(labels, STEPS):
-        row[steps - 1] = EOS
-    net_input = {**source(model), "prev_output_tokens": prev}
-    return {
-        "net_input": net_input,
-        "target": labels,
-        "live": live_of(prev),
-        "stream_lengths": list(STEPS),
-        "ntokens": sum(STEPS),
-        "nsentences": 3,
-    }
-
-
-def criterion(sentence_avg=False, kind=TwoWayCrossEntropy):
-    task = fake_task()
-    task.directions = (0,)
-    return kind(task, sentence_avg, EPSILON, 0, True)
 
 
 def slow_losses(model):

@@ -17,7 +17,7 @@ from pathlib import Path
 import in_process
 import pytest
 from commands import ROOT, lines, run_generate
-from test_scripts import call, put, translate_command
+from steps import call, put, translate_command
 
 import sbnmt_plugin
 from sbnmt_plugin.steps import STEPS
