@@ -1,11 +1,18 @@
-"""What a work folder knows of how its models were trained, and what a row cost."""
+"""Books of a work folder: how its models were trained, and what a row cost."""
 
 import json
+import shutil
+from unittest import mock
 
+import in_process
 import pytest
+import yaml
 from commands import ROOT
+from recipe_drivers import recipe_in
+from steps import call, put
 
-from sbnmt_plugin.tools.recipes import results
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import ancestry, results, runner, work_folder
 from sbnmt_plugin.tools.recipes.ancestry import check_row, own_books
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.runner import Runner
@@ -256,3 +263,73 @@ def test_trainings_of_rows():
     assert trainings(SETTINGS, "sb-lambda0+rescored") == ["sb-lambda0"]
     assert trainings(SETTINGS, "enat-phrase-9") == ["enat-phrase"]
     assert trainings(SETTINGS, "lookup") == []
+
+
+def test_a_work_folder_keeps_to_its_recipe(tmp_path):
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    (tmp_path / "work").mkdir()
+    work_folder.same_recipe(tmp_path / "work", recipe.settings)
+    work_folder.same_recipe(tmp_path / "work", {**recipe.settings, "jobs": 3})
+    changed = {**recipe.settings, "average": 7, "decode": []}
+    with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
+        work_folder.same_recipe(tmp_path / "work", changed)
+    recipe.training_data = lambda kind: tmp_path
+    recipe.model("teacher-l2r")
+    recipe.settings["train"]["--lr"] = 1
+    with pytest.raises(ValueError, match=r"begun with other options \(--lr\): rem"):
+        recipe.model("teacher-l2r")
+
+
+TEACHERS = {"two": ("teacher-l2r", "sb"), "one": ("teacher-both", "sb-lambda0")}
+
+
+@pytest.mark.parametrize("teachers", TEACHERS)
+def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
+    """Whose folder was removed, and whose options have changed; and not a student's."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work", teachers=teachers)
+    recipe.bench.keep = lambda *_: None
+    teacher, student = TEACHERS[teachers]
+    own = recipe.settings["systems"].setdefault
+    texts = recipe.pseudo("l2r")
+    names = [name for name, _ in recipe.bench.begun]
+    assert f"train/{teacher}" in names
+    assert names[-1] == "pseudo/l2r"
+    put(texts, "0\t0\tA")
+    own(student, {})["--lr"] = 7
+    recipe.check(["transformer-pl"])
+    own(teacher, {})["--lr"] = 7
+    shutil.rmtree(tmp_path / "work" / teacher)
+    refused = pytest.raises(ValueError, match=r"by a teacher of other options \(--lr\)")
+    with refused:
+        recipe.check(["transformer-pl"])
+    recipe.check(["teacher-r2l", "transformer-pr"])  # of R2L ones nothing is noted
+    put(tmp_path / "work" / "results" / "transformer-pl.json", "{}")
+    with refused:
+        results.build_table(tmp_path / "work", recipe.settings, "")
+    with refused:  # also what only the table shows
+        recipe.check(["teacher-r2l"])
+    texts.unlink()
+    with refused:  # shards of the other teacher may be there
+        recipe.pseudo("l2r")
+    for name in "l2r.tsv", "r2l.tsv", "train.src":
+        put(tmp_path / "other" / name, "0\t0\tB")
+    put(recipe.bpe() / "train.src", "0\t0\tB")
+    recipe.start_from(tmp_path / "other")  # where another may have written them
+    recipe.check(["transformer-pl"])
+
+
+def test_a_run_that_is_refused_leaves_the_recipe_as_it_was(tmp_path, monkeypatch):
+    """By which `compare` and others read the folder."""
+    monkeypatch.setattr(runner.Runner, "run", mock.Mock(side_effect=AssertionError))
+    folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
+    settings = load_recipe(folder, small=False)
+    (work / "sb").mkdir(parents=True)
+    work_folder.same_recipe(work, settings)
+    work_folder.same_options(work / "sb", *ancestry.own_books(settings, "sb"))
+    before = (work / "recipe.json").read_text()
+    changed = yaml.safe_load((folder / "recipe.yaml").read_text())
+    changed["sb_train"]["--lr"] = 7
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(changed))
+    with pytest.raises(ValueError, match=r"sb was begun with other options \(--lr\)"):
+        call(run_recipe, folder, "--work", work, "--rows", "sb")
+    assert (work / "recipe.json").read_text() == before

@@ -9,6 +9,7 @@ from steps import call, put
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import evaluate
 from sbnmt_plugin.tools.commands import table as show_table
+from sbnmt_plugin.tools.evaluation import References, score_row
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.scoring import scores, tokenised_bleu
 
@@ -159,3 +160,26 @@ def test_a_table_of_nothing_or_of_another_recipe_is_refused(tmp_path):
 def test_a_table_is_of_files_or_of_a_folder(words, message):
     with pytest.raises(ValueError, match=message):
         call(show_table, *words)
+
+
+def test_sets_are_scored_apart_and_averaged(tmp_path):
+    good, bad = "a b c d e f", "x y z u v w"
+    put(tmp_path / "test.en", good, good, good)
+    put(tmp_path / "test.en.2", good, good, good)
+    references = References(tmp_path, "en", count=2, lowercase=True)
+    tokens = [good.upper(), bad, bad]
+    scored, _ = score_row(tokens, references)
+    assert "nrefs:2|case:lc" in scored["tokenised BLEU"]["signature"]
+    whole = scored["tokenised BLEU"]["score"]
+    put(tmp_path / "test.sets", "mt03\t1", "mt04\t2")
+    scored, _ = score_row(tokens, references)
+    assert scored["sets"]["mt03"] == 100
+    assert scored["sets"]["mt04"] < 1
+    mean = (scored["sets"]["mt03"] + scored["sets"]["mt04"]) / 2
+    assert scored["tokenised BLEU"]["score"] == pytest.approx(mean, abs=0.01)
+    assert scored["tokenised BLEU"]["score"] != whole
+    put(tmp_path / "test.sets", "mt03\t1", "mt04\t1")
+    with pytest.raises(ValueError, match="must add up to 3 lines"):
+        score_row(tokens, references)
+    with pytest.raises(ValueError, match=r"be 3 hypotheses.*there are 2"):
+        score_row(tokens[:2], references)

@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 import torch
 from batches import make_sample
-from commands import (
-    SB,
-    assert_equal_models,
-    noisy_epochs,
-    run_generate,
-    run_train,
-)
+from commands import SB, assert_equal_models, noisy_epochs, run_generate, run_train
 from helpers import sb_model
 
 from sbnmt_plugin.layout import L2R, R2L, Layout

@@ -1,0 +1,186 @@
+"""The command sbnmt: its imports, its messages, and how a step ends."""
+
+import logging
+import runpy
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from commands import ROOT
+from steps import imported, put, translate_command
+
+from sbnmt_plugin.tools import quiet
+
+
+def test_a_users_mistake_is_one_line(tmp_path):
+    words = [ROOT / "scripts" / "bpe.py", "apply", "--codes", "none", "in", "out"]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "bpe.py: error: in does not exist"
+
+
+def fails(*words):
+    """The one line that a script prints when it fails."""
+    command = [sys.executable, ROOT / "scripts" / words[0], *map(str, words[1:])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
+
+
+def test_what_the_system_refuses_is_one_line(tmp_path):
+    source = put(tmp_path / "in", "a b")
+    words = ["bpe.py", "vocabulary", source]
+    assert f"{tmp_path}: Is a directory: choose" in fails(*words, tmp_path)
+    assert f"{source}: File exists: choose" in fails(*words, source / "out")
+    assert f"{tmp_path} is no file" in fails("bpe.py", "vocabulary", tmp_path, "x")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_the_end_by_sigterm_leaves_nothing(tmp_path):
+    """A batch system ends a job in this way."""
+    for suffix in ("en", "de"):
+        put(tmp_path / "texts" / f"train.{suffix}", *["a b c d e f g"] * 50_000)
+    output = tmp_path / "data"
+    output.mkdir()
+    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "texts" / "train"]
+    words += ["--destdir", output / "bin", "--workers", "2"]
+    script = [sys.executable, ROOT / "scripts" / "binarise.py", *map(str, words)]
+    running = subprocess.Popen(script, stderr=subprocess.PIPE)
+    while not list(output.glob(".bin.*.tmp/*.bin")):
+        assert running.poll() is None, running.stderr.read()
+        time.sleep(0.01)
+    running.terminate()
+    running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGTERM
+    assert not list(output.iterdir())
+
+
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "RuntimeError"])
+def test_an_interrupt_is_one_line(raised):
+    """And any other surprise has its traceback."""
+    program = (
+        "from sbnmt_plugin.tools.command import run\n"
+        f"def fall(): raise {raised}\n"
+        "run(fall)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT
+    )
+    interrupted = raised == "KeyboardInterrupt"
+    assert done.stderr.endswith("-c: interrupted\n") == interrupted
+    assert ("Traceback" in done.stderr) != interrupted
+    interrupts = -signal.SIGINT, 128 + signal.SIGINT
+    assert (done.returncode in interrupts) == interrupted
+
+
+LIGHT = ["recipe", "prepare", "tokenise", "bpe", "train", "triples", "score", "table"]
+LIGHT += ["evaluate", "sweep-beam", "report", "trace-page", "benchmark"]
+
+
+@pytest.mark.parametrize("step", LIGHT)
+def test_a_light_step_imports_no_torch(step):
+    """Importing it with fairseq takes seconds, in each step of a recipe."""
+    found = imported("-u", "-m", "sbnmt_plugin", step, "--help")
+    assert "sbnmt_plugin.tools.command" in found
+    assert not {"torch", "fairseq"} & found
+
+
+def test_any_other_import_of_the_package_registers(tmp_path):
+    """Which is what --user-dir does; and that the check above can fail."""
+    assert {"torch", "fairseq"} < imported("-c", "import sbnmt_plugin")
+    lines = ["import sys", "sys.path.insert(0, sys.argv[1])", "import sbnmt_plugin"]
+    assert "torch" in imported(put(tmp_path / "sbnmt.py", *lines), ROOT)
+
+
+WITHOUT = """
+import sys
+sys.modules["jinja2"] = None
+sys.argv[0] = "sbnmt"
+from sbnmt_plugin.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [["report"], ["trace-page", "--trace", "none"]], ids=lambda w: w[0]
+)
+def test_a_missing_extra_is_named(tmp_path, words):
+    command = [sys.executable, "-c", WITHOUT, *words, "--output", str(tmp_path / "x")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"sbnmt {words[0]}: error: the module jinja2 must be installed for this step, "
+        "but is not: pip install 'sbnmt-plugin[report]', or in a clone -e '.[report]'\n"
+    )
+
+
+MESSAGES = {  # of fairseq's, and whether the steps of sbnmt show them
+    ("fairseq.tasks.fairseq_task", "can_reuse_epoch_itr = True"): False,
+    ("fairseq.tasks.fairseq_task", "creating new batches for epoch 1"): True,
+    ("fairseq.tasks.text_to_speech", "Please install tensorboardX: pip …"): False,
+    ("fairseq.tasks.text_to_speech", "can_reuse_epoch_itr = True"): True,
+    ("fairseq.tasks.translation", "can_reuse_epoch_itr = True"): True,
+}
+
+
+def test_two_messages_of_fairseqs_are_left_out_and_no_others(caplog):
+    loggers = [logging.getLogger(name) for name in quiet.SILENCED]
+    for name in (None, "fairseq"):  # a report has quietened fairseq
+        caplog.set_level(logging.INFO, name)
+
+    def shown():
+        caplog.clear()
+        for name, text in MESSAGES:
+            logging.getLogger(name).info(text)
+        return {(name, text) for name, _, text in caplog.record_tuples}
+
+    for logger in loggers:
+        logger.removeFilter(quiet.wanted)
+    assert shown() == set(MESSAGES)
+    try:
+        quiet.silence()
+        quiet.silence()
+        assert shown() == {key for key, kept in MESSAGES.items() if kept}
+        assert all(logger.filters == [quiet.wanted] for logger in loggers)
+    finally:
+        for logger in loggers:
+            logger.removeFilter(quiet.wanted)
+
+
+def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    words = translate_command(
+        data, teacher, source, tmp_path / "out", "--shard-size", 9
+    )
+    command = [sys.executable, ROOT / "scripts" / "translate.py", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "out: shards" in done.stderr
+    assert "can_reuse_epoch_itr" not in done.stderr
+    assert "tensorboardX" not in done.stderr
+
+
+SCRIPTS_OF_EXAMPLES = sorted(
+    str(path.relative_to(ROOT)) for path in (ROOT / "examples").glob("*/*.py")
+)
+
+
+@pytest.mark.parametrize("script", SCRIPTS_OF_EXAMPLES)
+def test_scripts_of_examples_show_their_help(script, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [script, "--help"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_path(str(ROOT / script), run_name="__main__")
+    assert not stopped.value.code
+    assert "usage: " in capsys.readouterr().out
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    words = [ROOT / "scripts" / "table.py", ROOT / "examples" / "toy" / "results.json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, *words], **pipes)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 1

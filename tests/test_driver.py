@@ -1,0 +1,240 @@
+"""The recipe driver: the rows and steps that it runs, from the text to the table."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import in_process
+import pytest
+from recipe_drivers import recipe_in
+from steps import call, put
+
+from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.commands import table as show_table
+from sbnmt_plugin.tools.recipes import cluster, results, runner, systems, table
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+
+
+def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(runner.Runner, "run", in_process.run)
+    folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
+    wanted = [*systems.PAPER, "sb-gate", "sb-learned", "sb-tanh-1.0", "sb@2"]
+    call(run_recipe, folder, "--work", work, "--rows", "paper", *wanted[-4:])
+    output = capsys.readouterr().out
+    made = json.loads((work / "table.json").read_text())
+    rows = {row["name"]: row for row in made["rows"]}
+    assert set(rows) == set(wanted)
+    assert "== train/sb-tanh-1.0" not in output  # it is the recipe's own sb
+    assert rows["sb-tanh-1.0"]["tokenised BLEU"] == rows["sb"]["tokenised BLEU"]
+    assert rows["sb"]["total seconds"] >= rows["sb"]["seconds"]
+    assert rows["sb"]["updates"] > 0
+    assert rows["sb"]["tokens"] > 0
+    assert rows["sb@2"]["seed"] == 2
+    assert made["opponent"] in systems.OPPONENTS
+    assert "p" not in rows[made["opponent"]]
+    assert all("p" in row for name, row in rows.items() if name != made["opponent"])
+    assert set(rows["sb-six"]["interaction"]) == set(table.PROBES)
+    assert set(rows["sb-six"]["reading"]) == set(table.PROBES)
+    for name in "abd", "abd-two":
+        assert set(rows[name]["interaction"]) == set(table.PROBES)
+        assert not {"reading", "L2R wins"} & set(rows[name])
+    assert "interaction" not in rows["sb-lambda0"]
+    lines = {
+        kind: len(texts.read_lines(work / "examples" / kind / "train.src"))
+        for kind in ("pl", "pl-pr", "one", "two", "six")
+    }
+    assert lines == {"pl": 120, "pl-pr": 180, "one": 60, "two": 120, "six": 360}
+    for row in rows.values():
+        assert row["title"] in output
+    # all is done: nothing runs any more, and another run starts from these targets
+    call(run_recipe, folder, "--work", work)
+    assert "==" not in capsys.readouterr().out
+    call(
+        *(run_recipe, folder, "--work", tmp_path / "other", "--rows", "sb"),
+        *("--pseudo", work / "pseudo"),
+    )
+    output = capsys.readouterr().out
+    assert "== train/sb" in output
+    assert "== train/teacher" not in output
+    ours, theirs = (f / "results" / "sb.txt" for f in (tmp_path / "other", work))
+    assert ours.read_text() == theirs.read_text()
+    # but not if they are others than it has, nor of another text
+    changed = texts.read_lines(work / "pseudo" / "l2r.tsv")
+    texts.write_lines(work / "pseudo" / "l2r.tsv", [*changed[:-1], changed[-1] + " x"])
+    with pytest.raises(ValueError, match=r"must not differ from what .* has already"):
+        call(
+            *(run_recipe, folder, "--work", tmp_path / "other"),
+            *("--pseudo", work / "pseudo"),
+        )
+    texts.write_lines(work / "pseudo" / "train.src", ["another"])
+    with pytest.raises(
+        ValueError, match="must translate this recipe's training source"
+    ):
+        call(
+            *(run_recipe, folder, "--work", tmp_path / "other"),
+            *("--pseudo", work / "pseudo"),
+        )
+
+
+def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(runner.Runner, "run", in_process.run)
+    folder = in_process.write_recipe(tmp_path / "recipe", teachers="one")
+    call(run_recipe, folder, "--work", tmp_path / "work")
+    output = capsys.readouterr().out
+    assert (
+        output.count("== train/teacher") == output.count("== train/teacher-both") == 1
+    )
+    rows = json.loads((tmp_path / "work" / "table.json").read_text())["rows"]
+    assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-r2l", "sb"]
+    with pytest.raises(ValueError, match="row rerank@2 needs `teachers: two`"):
+        call(run_recipe, folder, "--work", tmp_path / "work", "--rows", "rerank@2")
+
+
+def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatch):
+    """What it teaches can go on from it; both are the chain's cost, and it once."""
+    trainings = {}
+
+    def run(self, step):
+        if step.name.startswith("train/"):
+            trainings[step.name] = " ".join(map(str, step.words))
+        return in_process.run(self, step)
+
+    monkeypatch.setattr(runner.Runner, "run", run)
+    folder = in_process.write_recipe(tmp_path / "recipe")
+    work, one = tmp_path / "work", ("--teachers", "one")
+    asked = ("--rows", "teacher-both", "sb-lambda0-finetuned")
+    call(run_recipe, folder, "--work", work, *one, *asked)
+    assert [*trainings] == ["train/teacher-both", "train/sb-lambda0-finetuned"]
+    begins = f"--finetune-from-model {work}/teacher-both/model.pt"
+    assert begins in trainings["train/sb-lambda0-finetuned"]
+    table = json.loads((work / "table.json").read_text())
+    assert table["command"].endswith(f"{folder} --teachers one")
+    shown = [show_table, "--recipe", folder, "--work", work, *one]
+    call(*shown)
+    assert json.loads((work / "table.json").read_text())["rows"] == table["rows"]
+    drawn = tmp_path / "curves"  # the toy's rows are not validated by BLEU, nor probed
+    with pytest.raises(ValueError, match=r"--curves needs logs of .*/logs has none"):
+        call(*shown, "--curves", drawn)
+    log = work / "logs" / "train-sb-lambda0-finetuned.log"
+    probed = "read_bits_l2r=0.2, read_bits_r2l=0.1, num_updates=9"
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"x | train_inner | epoch 001:      9 / 9 {probed}\n")
+    kept = (work / "table.json").read_text()
+    with pytest.raises(ValueError, match="must not be read and written by one"):
+        call(*shown, "--curves", work / "table")
+    assert (work / "table.json").read_text() == kept
+    with pytest.raises(ValueError, match="--plot and --curves must differ"):
+        call(*shown, "--curves", drawn, "--plot", f"{tmp_path}/./curves")
+    call(*shown, "--curves", drawn)
+    title = "SB-NMT, λ = 0, from the teacher, two triples"
+    (curves,) = json.loads(drawn.with_suffix(".json").read_text()).items()
+    assert curves == (
+        title,
+        {"1": {"bits read a token": [[9.0], [pytest.approx(0.15)]]}},
+    )
+    assert f"<!-- {title} -->" in drawn.with_suffix(".svg").read_text("utf-8")
+    assert drawn.with_suffix(".png").exists()
+    for tool in (run_recipe, show_table):
+        words = ["--recipe", folder] if tool is show_table else [folder]
+        with pytest.raises(ValueError, match=r"--teachers otherwise \(teachers differ"):
+            call(tool, *words, "--work", work)
+    settings = load_recipe(folder, small=False, teachers="one")
+    needed = results.needs(settings, "sb-lambda0-finetuned")
+    assert needed == ["train-teacher-both", "pseudo-l2r", "pseudo-r2l"]
+    assert load_recipe(folder, small=False)["teachers"] == "two"
+
+
+def test_rows_that_share_a_model_wait_for_it(tmp_path):
+    """As sb and its place in the grid, side by side."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.training_data = lambda kind: tmp_path
+    begun = []
+
+    def slowly(step):
+        begun.append(step.name)
+        time.sleep(0.2)
+
+    recipe.bench.run = slowly
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(recipe.model, ["sb", "sb-tanh-1.0"]))
+    assert begun == ["train/sb", "average/sb"]
+
+
+def test_a_row_starts_from_the_model_of_its_own_seed(tmp_path):
+    """A teacher is of the first; what the model before has cost, the row has too."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.training_data = lambda kind: tmp_path
+    steps = []
+    recipe.bench.run = steps.append
+    for name in ("sb-late@2", "sb-late-lambda0@2", "sb-finetuned@2", "sb-reader-own@2"):
+        recipe.model(name)
+    starts = {
+        step.name: str(step.words[step.words.index("--finetune-from-model") + 1])
+        for step in steps
+        if "--finetune-from-model" in step.words
+    }
+    own, teacher, both = (
+        tmp_path / "work" / x
+        for x in ("sb-noise-lambda0@2", "teacher-l2r", "teacher-both@2")
+    )
+    assert starts == {
+        "train/sb-late@2": str(own / "model.pt"),
+        "train/sb-late-lambda0@2": str(own / "model.pt"),
+        "train/sb-finetuned@2": str(teacher / "model.pt"),
+        "train/sb-reader-own@2": str(both / "model.pt"),
+    }
+    settings = load_recipe(tmp_path / "recipe", small=False)
+    teachers = ["train-teacher-l2r", "train-teacher-r2l", "pseudo-l2r", "pseudo-r2l"]
+    found = results.needs(settings, "sb-late+rescored@2")
+    assert found == [*teachers, "train-sb-noise-lambda0@2"]
+    assert results.needs(settings, "sb-finetuned@2") == teachers
+    assert results.needs(settings, "sb-reader-two@2") == [
+        *teachers,
+        "train-sb-lambda0@2",
+    ]
+    one = settings | {"teachers": "one"}  # whose model is of the first seed
+    for found in settings, one:
+        assert results.needs(found, "sb-reader-own@2") == ["train-teacher-both@2"]
+
+
+def test_triples_without_their_last_file_are_not_whole(tmp_path):
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.bpe, recipe.pseudo = lambda: tmp_path, lambda direction: tmp_path
+    for suffix in ("src", "tgt"):
+        put(tmp_path / "work" / "examples" / "two" / f"train.{suffix}", "a")
+    recipe.examples("two")
+    assert [step for step, _ in recipe.bench.begun] == ["examples/two"]
+    put(tmp_path / "work" / "examples" / "two" / "train.r2l", "a")
+    recipe.examples("two")
+    assert len(recipe.bench.begun) == 1
+
+
+def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.processes, recipe.settings["train"]["--cpu"] = 2, False
+    steps = [recipe.share("l2r", worker, []) for worker in (0, 1)]
+    assert [(s.name, s.gpus, s.place) for s in steps] == [
+        ("pseudo/l2r/0", 1, 0),
+        ("pseudo/l2r/1", 1, 1),
+    ]
+    bench = runner.Runner(tmp_path / "work", {})
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    asked = [bench.prepared(step).variables for step in steps]
+    assert asked == [{"CUDA_VISIBLE_DEVICES": name} for name in "45"]
+    bench.cluster = cluster.Cluster("local")  # which has GPUs of its own to give
+    assert not bench.prepared(steps[0]).variables
+    bench.cluster = None
+    recipe.settings["train"]["--cpu"] = None
+    assert not bench.prepared(recipe.share("l2r", 1, [])).variables
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")
+    with pytest.raises(ValueError, match="--processes must be ≤ 1"):
+        bench.prepared(steps[1])
+
+
+def test_what_one_teacher_cannot_give_is_refused_at_once(tmp_path):
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work", teachers="one")
+    for row in "rerank", "teacher-r2l@2":
+        with pytest.raises(ValueError, match=f"row {row} needs `teachers: two`"):
+            recipe.check(["teacher-l2r", row])
+    recipe.check(["teacher-l2r", "teacher-r2l", "sb@2"])

@@ -1,0 +1,212 @@
+"""The recipe driver when a step fails or it is killed, and how it continues."""
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
+
+import in_process
+import pytest
+import torch
+import yaml
+from commands import ROOT
+from recipe_drivers import recipe_in
+from steps import call, put
+
+from sbnmt_plugin.tools import in_use
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import costs, driver, runner
+from sbnmt_plugin.tools.recipes.step import Step
+
+
+def test_two_drivers_do_not_share_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(in_use, "PATIENCE", 0)
+
+    def held():
+        with in_use.hold(tmp_path):
+            return True
+
+    with in_use.hold(tmp_path) as lock:
+        with pytest.raises(ValueError, match="another run, or a step that it began"):
+            held()
+        child = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
+    with pytest.raises(ValueError, match="another run, or a step that it began"):
+        held()  # the step lives on
+    child.kill()
+    child.wait()
+    assert held()
+
+
+def test_a_file_system_without_locks_keeps_nobody_out(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(in_use.fcntl, "flock", flock)
+    with in_use.hold(tmp_path), in_use.hold(tmp_path):
+        pass
+
+
+def test_an_interrupted_driver_ends_its_steps(tmp_path):
+    recipe = runner.Runner(tmp_path, {})
+    words = [sys.executable, "-c", "import time; time.sleep(60)"]
+    sleep = Step("sleep", "Sleep", words, tmp_path / "nothing")
+    with ThreadPoolExecutor(1) as pool:
+        step = pool.submit(recipe.run, sleep)
+        while not recipe.running:
+            time.sleep(0.02)
+        recipe.stop()
+        with pytest.raises(ValueError, match="step sleep failed"):
+            step.result()
+    assert not recipe.running
+    # nor does a row begin that has waited for it
+    with pytest.raises(ValueError, match="step sleep is left out"):
+        recipe.run(sleep)
+
+
+def rows_that(tmp_path, does):
+    """A driver whose rows do what they are told, and what each has done."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.gold_data = recipe.probe = recipe.reading = lambda *_: None
+    recipe.pseudo = lambda direction: None
+    done = []
+
+    def result(name):
+        does[name]()
+        done.append(name)
+
+    recipe.result = result
+    return recipe, done
+
+
+def fails():
+    raise ValueError("no disk left")
+
+
+def test_after_a_failure_nothing_begins_and_what_runs_ends(tmp_path, capsys):
+    told = threading.Event()
+    rows = ["teacher-l2r", "teacher-r2l", "sb", "sb-lambda0"]
+    does = {row: lambda: None for row in rows}
+    does |= {"teacher-l2r": lambda: told.wait(30), "teacher-r2l": fails}
+    recipe, done = rows_that(tmp_path, does)
+
+    def listen():
+        for _ in range(1000):
+            if "no disk left" in capsys.readouterr().out:
+                told.set()  # it is said while the other row still runs
+                return
+            time.sleep(0.02)
+
+    with ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(listen)
+        with pytest.raises(ValueError, match="no disk left"):
+            recipe.run(rows, jobs=2)
+        heard.result()
+    assert told.is_set()
+    assert done == ["teacher-l2r"]
+
+
+def test_an_interrupt_after_a_failure_ends_what_runs(tmp_path):
+    ended = threading.Event()
+    does = {"teacher-l2r": lambda: ended.wait(20), "teacher-r2l": fails}
+    recipe, _ = rows_that(tmp_path, does)
+    recipe.bench.stop = ended.set
+    waiting = mock.Mock(side_effect=KeyboardInterrupt)
+    interrupted = mock.patch.object(driver, "as_completed", waiting)
+    with interrupted, pytest.raises(KeyboardInterrupt):
+        recipe.run(["teacher-l2r", "teacher-r2l"], jobs=2)
+    assert ended.is_set()
+
+
+def kill_when(process, condition, seconds=180):
+    """Kill a driver and all that it has started as soon as something is there."""
+    for _ in range(seconds * 20):
+        if condition() or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait_for(work):
+    """A killed step may take a moment to let the folder go."""
+    for _ in range(200):
+        with contextlib.suppress(ValueError), in_use.hold(work):
+            return
+        time.sleep(0.05)
+
+
+def test_a_killed_driver_goes_on_where_it_was(tmp_path, monkeypatch):
+    """Killed within the teacher's training, with processes of its own."""
+    changes = {"rows": ["teacher-l2r"]}
+    folder = in_process.write_recipe(tmp_path / "recipe", **changes)
+    settings = yaml.safe_load((folder / "recipe.yaml").read_text())
+    settings["train"] |= {"--max-epoch": 12}
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
+    work = tmp_path / "work"
+    with monkeypatch.context() as patch:  # what comes before, at once
+        patch.setattr(driver.Recipe, "model", mock.Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(runner.Runner, "run", in_process.run)
+        with pytest.raises(KeyboardInterrupt):
+            call(run_recipe, folder, "--work", work)
+    script = ROOT / "scripts" / "run_recipe.py"
+    command = [sys.executable, script, folder, "--work", work]
+    process = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.DEVNULL
+    )
+    saved = work / "teacher-l2r" / "checkpoint2.pt"
+    kill_when(process, saved.exists)
+    wait_for(work)
+    assert not (work / "teacher-l2r" / "done").exists(), "killed too late"
+    dictionary = (work / "data" / "dict.src.txt").stat().st_mtime_ns
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "== data" not in output
+    assert (work / "data" / "dict.src.txt").stat().st_mtime_ns == dictionary
+    log = (work / "logs" / "train-teacher-l2r.log").read_text()
+    assert log.count(costs.LAUNCH) == 2
+    assert log.count(costs.END) == 1
+    assert "Loaded checkpoint" in log
+    (row,) = json.loads((work / "table.json").read_text())["rows"]
+    assert "epoch 012 | loss" in log
+    assert row["updates"] % 12 == 0
+
+
+@pytest.mark.parametrize("others", [["checkpoint1.pt", "checkpoint2.pt"], []])
+def test_a_training_killed_while_it_saved_goes_on(tmp_path, others):
+    """fairseq was copying checkpoint2.pt to checkpoint_last.pt."""
+    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    recipe.training_data = lambda kind: tmp_path
+    folder = tmp_path / "work" / "teacher-l2r"
+    folder.mkdir(parents=True)
+    last = folder / "checkpoint_last.pt"
+    for age, name in enumerate([*others, last.name]):
+        torch.save({"number": age}, folder / name)
+        os.utime(folder / name, (age, age))
+    whole = last.read_bytes()
+    last.write_bytes(whole[:-9])  # the end of a zip file's list
+    recipe.model("teacher-l2r")
+    if others:
+        assert torch.load(last) == {"number": 1}
+    else:
+        assert not last.exists()
+    assert recipe.bench.begun[0][0] == "train/teacher-l2r"
+    # one that is whole is left alone
+    last.write_bytes(whole)
+    (folder / "done").unlink()
+    recipe.model("teacher-l2r")
+    assert last.read_bytes() == whole
+
+
+def test_a_failing_step_shows_its_log(tmp_path):
+    folder = in_process.write_recipe(tmp_path / "recipe")
+    put(folder / "prepare.py", "raise SystemExit('no such corpus')")
+    with pytest.raises(
+        ValueError, match=r"(?s)step text failed, its log .*no such corp"
+    ):
+        call(run_recipe, folder, "--work", tmp_path / "work")

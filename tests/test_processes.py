@@ -1,0 +1,91 @@
+"""Trainings and translations shared by several processes."""
+
+import shutil
+import subprocess
+import sys
+
+import commands
+import in_process
+import pytest
+import torch
+from commands import ROOT
+from steps import call
+
+from sbnmt_plugin.tools import launch
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes import driver, runner
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+
+
+def test_the_batch_stays_the_same_among_processes():
+    environment = {"WORLD_SIZE": "4", "RANK": "3", "LOCAL_RANK": "1"}
+    words = launch.distributed(["data", "--update-freq", "8"], environment)
+    assert words[:3] == ["data", "--update-freq", "2"]
+    assert words[-2:] == ["--device-id", "1"]
+    assert words[words.index("--distributed-rank") + 1] == "3"
+    joined = launch.distributed(["data", "--update-freq=8"], environment)
+    assert joined[:3] == ["data", "--update-freq", "2"]
+    # alone means alone, however many GPUs there are
+    alone = ["data", "--distributed-world-size", "1"]
+    assert launch.distributed(["data"], {}) == alone
+    assert launch.distributed(alone, {}) == alone
+    with pytest.raises(ValueError, match=r"must be one number.*but is 8,4"):
+        launch.distributed(["data", "--update-freq", "8,4"], environment)
+    with pytest.raises(ValueError, match="a multiple of the 4 processes"):
+        launch.distributed(["data", "--update-freq", "6"], environment)
+    with pytest.raises(ValueError, match=r"but is 1: raise it"):
+        launch.distributed(["data"], environment)
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    """The same recipe by one process and by two, which begin with the same text."""
+    root = tmp_path_factory.mktemp("processes")
+    folder = in_process.write_recipe(
+        root / "recipe",
+        rows=["teacher-l2r"],
+        teacher_train={"--update-freq": 2, "--max-tokens": 300},
+    )
+    one, two = root / "by1", root / "by2"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.Runner, "run", in_process.run)
+        call(run_recipe, folder, "--work", one, "--processes", 1)
+    shutil.copytree(one, two, ignore=lambda *_: {"teacher-l2r", "results", "logs"})
+    command = [sys.executable, ROOT / "scripts" / "run_recipe.py", folder]
+    words = [*command, "--work", two, "--processes", 2]
+    subprocess.run([*map(str, words)], check=True, stdout=subprocess.DEVNULL)
+    return one, two
+
+
+def test_two_processes_train_what_one_does(two_runs):
+    states = [
+        commands.load(work / "teacher-l2r" / "checkpoint_last.pt") for work in two_runs
+    ]
+    sizes = [
+        state["cfg"]["distributed_training"]["distributed_world_size"]
+        for state in states
+    ]
+    assert sizes == [1, 2]
+    updates = [s["optimizer_history"][-1]["num_updates"] for s in states]
+    assert updates[0] == updates[1] > 1
+    for name, value in states[0]["model"].items():
+        torch.testing.assert_close(value, states[1]["model"][name], rtol=0, atol=2e-4)
+
+
+def test_two_workers_translate_what_one_does(two_runs, tmp_path):
+    folder = two_runs[0].parent / "recipe"
+    settings = load_recipe(folder, small=False)
+    settings["pseudo"] = ["--shard-size", 7]
+    found = []
+    for processes in (1, 2):
+        work = tmp_path / str(processes)
+        shutil.copytree(two_runs[0], work)
+        recipe = driver.Recipe(
+            *(runner.Runner(work, {}), folder, settings),
+            processes=processes,
+        )
+        found.append(recipe.pseudo("l2r").read_text())
+    assert found[0] == found[1]
+    assert found[0].count("\n") == 60
+    logs = sorted(path.name for path in (work / "logs").glob("pseudo*"))
+    assert logs == ["pseudo-l2r-0.log", "pseudo-l2r-1.log"]

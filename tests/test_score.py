@@ -1,0 +1,53 @@
+"""sbnmt score: sacreBLEU's scores of a hypothesis file."""
+
+import json
+
+import pytest
+from steps import call, put
+
+from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools.commands import score
+
+
+def test_scores_are_sacrebleus(tmp_path, capsys):
+    from sacrebleu import corpus_bleu
+
+    hypothesis = put(tmp_path / "h", "the cat sat here", "a b c d e")
+    reference = put(tmp_path / "r", "the cat sat there", "a b c d e")
+    words = ["--hypothesis", hypothesis, "--reference", reference]
+    tok = ["--tokenised-hypothesis", hypothesis, "--tokenised-reference", reference]
+    call(score, *words, *tok, "--json", tmp_path / "s.json")
+    found = json.loads((tmp_path / "s.json").read_text())
+    rows = [texts.read_lines(p) for p in (hypothesis, reference)]
+    expected = corpus_bleu(rows[0], [rows[1]]).score
+    assert found["BLEU"]["score"] == pytest.approx(expected, abs=0.005)
+    assert "tok:13a" in found["BLEU"]["signature"]
+    assert "tok:none" in found["tokenised BLEU"]["signature"]
+    assert found["tokenised BLEU"]["signature"] in capsys.readouterr().out
+    with pytest.raises(ValueError, match="go together"):
+        call(score, *words, *tok[:2])
+    with pytest.raises(ValueError, match="--phonemes excludes"):
+        call(score, *words, "--phonemes", "--tokenize", "zh")
+
+
+def test_a_language_without_blanks_is_scored_by_characters(tmp_path, capsys):
+    hypothesis = put(tmp_path / "h", "我喜欢读书。")
+    reference = put(tmp_path / "r", "我喜欢看书。")
+    found = []
+    for asked in ([], ["--tokenize", "zh"]):
+        words = ["--hypothesis", hypothesis, "--reference", reference, *asked]
+        call(score, *words, "--json", tmp_path / "s.json")
+        found.append(json.loads((tmp_path / "s.json").read_text())["BLEU"])
+    assert [x["signature"].split("|")[3] for x in found] == ["tok:13a", "tok:zh"]
+    assert found[0]["score"] < found[1]["score"]
+
+
+def test_a_tokeniser_without_its_package_is_one_line(tmp_path, monkeypatch):
+    def lacking(**_):
+        raise RuntimeError("\nPlease install them.\n\n  pip install sacrebleu[ja]\n")
+
+    monkeypatch.setattr("sbnmt_plugin.tools.scoring.BLEU", lacking)
+    text = put(tmp_path / "h", "a")
+    words = ["--hypothesis", text, "--reference", text, "--tokenize", "ja-mecab"]
+    with pytest.raises(ValueError, match=r"ja-mecab: Please .* pip install sacrebleu"):
+        call(score, *words)

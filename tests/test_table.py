@@ -1,0 +1,68 @@
+"""sbnmt table: the tables in the repository, and the pages that show them."""
+
+import json
+
+import pytest
+from commands import ROOT
+from pages import committed
+from steps import call, put
+
+from sbnmt_plugin.tools.commands import table as show_table
+from sbnmt_plugin.tools.recipes import results
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+
+
+@pytest.mark.parametrize(
+    ("name", "teachers", "title"),
+    [
+        ("teacher-r2l", "one", "SB-NMT, λ = 0, gold, R2L answers"),
+        ("teacher-both", "two", "SB-NMT, λ = 0, gold"),
+        ("teacher-both+rescored@2", "two", "SB-NMT, λ = 0, gold, rescored, seed 2"),
+    ],
+)
+def test_a_model_of_both_directions_is_named(tmp_path, name, teachers, title):
+    settings = load_recipe(ROOT / "examples" / "toy", small=False)
+    put(tmp_path / "results" / f"{name}.json", "{}")
+    row = results.build_row(tmp_path, {**settings, "teachers": teachers}, name)
+    assert row["title"] == title
+
+
+def tables():
+    """All tables in the repository: of runs, of seeds and of beams."""
+    found = []
+    for path in sorted((ROOT / "examples").glob("*/*.json")):
+        held = json.loads(path.read_text(encoding="utf-8"))
+        if "runs" in held or ("rows" in held and "signatures" in held):
+            found.append(path)
+    return found
+
+
+def test_toy_and_small_tables_are_committed():
+    names = {f"{path.parent.name}/{path.name}" for path, _ in committed()}
+    assert names >= {"toy/results.json", "multi30k/results-small.json"}
+    assert {path for path, _ in committed()} < set(tables())
+    assert ROOT / "examples" / "toy" / "beams.json" in tables()
+
+
+@pytest.mark.parametrize("path", tables(), ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_pages_show_the_committed_numbers(path, capsys):
+    call(show_table, path)
+    pages = [page.read_text(encoding="utf-8") for page in path.parent.glob("*.md")]
+    lines = capsys.readouterr().out.splitlines()
+    lacking = [[line for line in lines if line not in page] for page in pages]
+    least = min(lacking, key=len)  # of the page that shows it
+    assert not least, f"{path.parent} lacks {least[0]!r}: scripts/table.py {path}"
+
+
+def test_the_readme_shows_the_committed_numbers(capsys):
+    toys = [path for path, _ in committed()[::-1] if "toy" in path.parent.name]
+    assert len(toys) >= 2
+    call(show_table, "--paper", *toys)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for line in capsys.readouterr().out.splitlines():
+        assert line in text, f"README.md lacks {line!r}: scripts/table.py --paper"
+
+
+def test_a_missing_table_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nothing does not exist"):
+        call(show_table, tmp_path / "nothing")

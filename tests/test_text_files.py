@@ -1,0 +1,84 @@
+"""Text files that the steps read and write: lines, encoding, whole or not at all."""
+
+import errno
+import os
+
+import pytest
+from commands import PLUGIN, write_texts
+from steps import call, put
+
+from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools import unfinished
+from sbnmt_plugin.tools.commands import bpe, score, tokenise
+from sbnmt_plugin.tools.commands import triples as make_triples
+
+
+def test_lines_end_at_line_feeds_alone(tmp_path):
+    path = tmp_path / "odd"
+    path.write_bytes("a\u2028b\r\nc\u0085d\n\n".encode())
+    assert texts.read_lines(path) == ["a\u2028b", "c\u0085d", ""]
+
+
+def test_undecodable_text_is_named(tmp_path):
+    path = tmp_path / "latin"
+    path.write_bytes(b"good\nb\xe9d\n")
+    with pytest.raises(ValueError, match=r"latin, line 2, must be UTF-8.*0xe9"):
+        texts.read_lines(path)
+
+
+def test_a_carriage_return_inside_a_line_is_refused(tmp_path):
+    path = tmp_path / "mac"
+    path.write_bytes(b"good\r\na\rb\n")
+    with pytest.raises(ValueError, match=r"mac, line 2, must not contain a carriage"):
+        texts.read_lines(path)
+
+
+def test_a_byte_order_mark_is_refused(tmp_path):
+    """fairseq reads the same files, so that stripping it here would not be enough."""
+    path = tmp_path / "notepad"
+    path.write_text("first\nsecond\n", encoding="utf-8-sig")
+    with pytest.raises(ValueError, match=r"notepad, line 1, must not begin with a"):
+        texts.read_lines(path)
+
+
+def test_an_input_is_never_the_output(tmp_path):
+    path = put(tmp_path / "t.en", "a b")
+    refused = pytest.raises(ValueError, match="must not be read and written by one")
+    with refused:
+        call(tokenise, "--language", "en", path, path)
+    with refused:
+        call(bpe, "learn", "--merges", 2, "--codes", path, path)
+    with refused:
+        call(score, "--hypothesis", path, "--reference", path, "--json", path)
+    put(tmp_path / "t.de", "A B")
+    words = ["--pseudo-l2r", "x", "--pseudo-r2l", "y", "--output", tmp_path / "t"]
+    with refused:
+        call(make_triples, "--source", path, "--target", tmp_path / "t.de", *words)
+    with pytest.raises(ValueError, match="two different suffixes"):
+        call(make_triples, "--source", path, "--target", path, *words)
+    assert path.read_text() == "a b\n"
+
+
+def test_a_failure_leaves_the_old_file(tmp_path):
+    path = put(tmp_path / "kept", "old")
+    with pytest.raises(RuntimeError), unfinished.new_file(path) as file:
+        file.write("new\n")
+        raise RuntimeError
+    assert path.read_text() == "old\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(OSError, match=r"No space") as caught:  # noqa: SIM117
+        with unfinished.new_file(tmp_path / "out"):
+            raise full
+    assert caught.value.filename == str(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_writing_texts_is_seeded(tmp_path):
+    first = write_texts(tmp_path / "a", {"train": 5})
+    second = write_texts(tmp_path / "b", {"train": 5})
+    assert (first / "train.de").read_text() == (second / "train.de").read_text()
+    assert PLUGIN[0] == "--user-dir"

@@ -1,0 +1,241 @@
+"""sbnmt translate: shards, jobs that are continued, sources that are skipped."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from steps import call, put, translate_command
+
+from sbnmt_plugin.tools import jobs, origin, translator
+from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools.commands import translate
+
+
+def test_a_killed_translation_continues(data, teacher, tmp_path, monkeypatch):
+    source = data.parent / "texts" / "test.en"
+    whole, broken = tmp_path / "whole.tsv", tmp_path / "broken.tsv"
+    size = ["--shard-size", 5]
+    call(translate, *translate_command(data, teacher, source, whole, *size))
+    rows = [line.split("\t") for line in texts.read_lines(whole)]
+    assert [int(row[0]) for row in rows] == list(range(21))
+
+    write, count = jobs.write_shard, []
+
+    def dies(*args):
+        count.append(1)
+        if len(count) == 3:
+            raise KeyboardInterrupt
+        write(*args)
+
+    monkeypatch.setattr(jobs, "write_shard", dies)
+    with pytest.raises(KeyboardInterrupt):
+        call(translate, *translate_command(data, teacher, source, broken, *size))
+    assert not broken.exists()
+    assert len(list(Path(f"{broken}.shards").glob("*.jsonl"))) == 2
+    call(translate, *translate_command(data, teacher, source, broken, *size))
+    assert len(count) == 6  # two done, one killed, three after it
+    assert broken.read_text() == whole.read_text()
+
+
+def test_workers_divide_the_shards(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    whole, parts = tmp_path / "whole.tsv", tmp_path / "parts.tsv"
+    size = ["--shard-size", 5]
+    call(translate, *translate_command(data, teacher, source, whole, *size))
+    for worker in (1, 0):
+        words = [*size, "--of", 2, "--worker", worker]
+        call(translate, *translate_command(data, teacher, source, parts, *words))
+        assert parts.exists() == (worker == 0)
+    assert parts.read_text() == whole.read_text()
+
+
+def test_another_job_of_the_same_name_is_refused(data, teacher, tmp_path, capsys):
+    source = shutil.copy(data.parent / "texts" / "test.en", tmp_path / "in")
+    model = shutil.copy2(teacher, tmp_path / "model.pt")
+    output = tmp_path / "out.tsv"
+
+    def refused(reason):
+        return pytest.raises(ValueError, match=f"begun with {reason}: remove")
+
+    def translated(*words, size=15):
+        words = ["--shard-size", size, *words]
+        call(translate, *translate_command(data, model, source, output, *words))
+
+    translated("--of", 2)
+    with refused("other options"):  # half done
+        translated("--of", 2, size=10)
+    translated()
+    whole = output.read_bytes()
+    capsys.readouterr()
+    translated()
+    assert "already written: nothing to do" in capsys.readouterr().err
+    with refused("other options"):
+        translated("--lenpen", 0.3)
+    os.utime(model, (1, 1))
+    with refused(f"another {model}"):
+        translated()
+    shutil.copystat(teacher, model)
+    put(source, "w1")
+    with refused("another input"):
+        translated()
+    job = Path(f"{output}.shards") / "job.json"
+    job.write_text("{")
+    with pytest.raises(ValueError, match=r"job.json is damaged: remove"):
+        translated()
+    job.unlink()
+    with pytest.raises(ValueError, match=r"job.json, which says from what, is miss"):
+        translated()
+    assert output.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "words", [["--path={}"], ["--path", "{}:{}"], ["--path={}:{}"]], ids=str
+)
+def test_a_retrained_model_is_seen_however_it_is_given(data, teacher, tmp_path, words):
+    source = data.parent / "texts" / "test.en"
+    model = shutil.copy(teacher, tmp_path / "model.pt")
+    named = [word.format(teacher, model) for word in words]
+    if len(words) == 1 and ":" not in words[0]:
+        named = [words[0].format(model)]
+    command = [data, *named, "--sb-direction", "r2l", "--cpu", "--beam", 2]
+    command += ["--input", source, "--output", tmp_path / "out.tsv"]
+    call(translate, *command)
+    call(translate, *command)
+    os.utime(model, (1, 1))
+    with pytest.raises(ValueError, match=f"begun with another {model}: remove"):
+        call(translate, *command)
+
+
+def test_the_checkpoints_that_a_command_names_are_found():
+    words = ["data", "--path", "a.pt:b", "--x=c.pt", "--path=d=e:f.pt", "g.pt", "h"]
+    words += ["--enat-table", "table", "--nat-teacher=i", "--input", "j"]
+    found = ["a.pt", "b", "c.pt", "d=e", "f.pt", "g.pt", "table", "i"]
+    assert origin.checkpoints_in(words) == found
+
+
+def test_a_job_of_0_1_0_continues_or_says_why_not(tmp_path):
+    """It noted when --path MODEL was written, and of --path=MODEL nothing."""
+    model = put(tmp_path / "m.pt", "weights")
+    now = jobs.describe_job(["a"], ["--path", str(model)])
+    old = {**now, "models": {str(model): model.stat().st_mtime_ns}}
+    assert origin.differences(old, now) == []
+    assert origin.differences({**now, "models": {}}, now) == [
+        f"a {model} of which nothing was noted"
+    ]
+    put(model, "other weights")
+    newer = jobs.describe_job(["a"], ["--path", str(model)])
+    for known in (old, now):
+        assert origin.differences(known, newer) == [f"another {model}"]
+    model.unlink()
+    gone = jobs.describe_job(["a"], ["--path", str(model)])
+    assert origin.differences(now, gone) == [f"{model}, which is missing"]
+
+
+def test_a_model_of_the_same_time_and_another_size_is_another(tmp_path):
+    """As a copy that keeps times makes one."""
+    model = put(tmp_path / "m.pt", "weights")
+    now = origin.stamps_of(["--path", str(model)])
+    time = model.stat().st_mtime_ns
+    put(model, "more weights")
+    os.utime(model, ns=(time, time))
+    newer = origin.stamps_of(["--path", str(model)])
+    assert origin.differences({"models": now}, {"models": newer})
+
+
+@pytest.mark.parametrize("content", ["", "{", "3", '{"id": 1}', "\xff"])
+def test_a_damaged_shard_is_named(data, teacher, tmp_path, content):
+    source = data.parent / "texts" / "test.en"
+    output = tmp_path / "out.tsv"
+    command = translate_command(data, teacher, source, output)
+    call(translate, *command)
+    output.unlink()
+    shard = Path(f"{output}.shards") / "00000.jsonl"
+    shard.write_bytes(content.encode("latin-1"))
+    message = "00000.jsonl must hold a JSON rec" if content else "must hold the ids 0"
+    with pytest.raises(ValueError, match=message):
+        call(translate, *command)
+    assert not output.exists()
+
+
+def test_an_output_that_is_a_folder_is_refused(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    with pytest.raises(ValueError, match=r"--output .* must be a file, but is"):
+        call(translate, *translate_command(data, teacher, source, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--prefix-size", 1],
+        ["--nbest", 2],
+        ["--print-alignment"],
+        ["--sb-records", "r"],
+        ["--distributed-world-size", 2],
+    ],
+    ids=str,
+)
+def test_options_that_mean_nothing_here_are_refused(data, teacher, tmp_path, options):
+    source = data.parent / "texts" / "test.en"
+    words = translate_command(data, teacher, source, tmp_path / "out", *options)
+    with pytest.raises(ValueError, match=f"{options[0]} is not supported here"):
+        call(translate, *words)
+
+
+def test_settings_that_suit_no_sentence_are_an_error(data, teacher, tmp_path):
+    source = data.parent / "texts" / "test.en"
+    words = translate_command(data, teacher, source, tmp_path / "out", "--min-len", 300)
+    with pytest.raises(ValueError, match="--min-len must be ≤"):
+        call(translate, *words)
+    put(tmp_path / "tag.en", "w1", "w2 <l2r>")
+    words = translate_command(data, teacher, tmp_path / "tag.en", tmp_path / "out")
+    with pytest.raises(ValueError, match=r"tag.en, line 2, must not contain <l2r>"):
+        call(translate, *words)
+
+
+@pytest.mark.parametrize(
+    ("flag", "named"),
+    [
+        ("--max-source-positions", ""),
+        ("--max-tokens", ", as many as --max-tokens says"),
+    ],
+)
+def test_overlong_and_failing_sources_are_listed(
+    data, teacher, tmp_path, monkeypatch, flag, named
+):
+    source = put(tmp_path / "in.en", "w1 w2", "w3 " * 30, "", "w4 w5 w6")
+    output = tmp_path / "out.tsv"
+    original = translator.Translator._generate
+
+    def fails(self, batch):
+        if batch["net_input"]["src_tokens"].ne(1).sum(1).eq(4).any():
+            return [(int(batch["id"]), "out of range")]
+        return original(self, batch)
+
+    monkeypatch.setattr(translator.Translator, "_generate", fails)
+    words = [flag, 20, "--batch-size", 1]
+    call(translate, *translate_command(data, teacher, source, output, *words))
+    ids = [line.split("\t")[0] for line in texts.read_lines(output)]
+    assert ids == ["0", "2"]
+    skipped = texts.read_lines(f"{output}.skipped")
+    reason = f"31 tokens, at most 20 are allowed{named}"
+    assert skipped == [f"1\t{reason}", "3\tout of range"]
+
+
+def test_a_batch_that_fails_is_translated_one_by_one(data, teacher):
+    command = translate_command(data, teacher, "", "")[:-4]
+    making = translator.Translator([str(word) for word in command])
+    search = making.generator.generate
+
+    def fragile(models, sample, **rest):
+        if len(sample["net_input"]["src_tokens"]) > 1:
+            raise FloatingPointError("no number")
+        return search(models, sample, **rest)
+
+    expected, _ = making.translate(["w1 w2", "w3", "w4 w1"])
+    making.generator.generate = fragile
+    found, skipped = making.translate(["w1 w2", "w3", "w4 w1"])
+    assert not skipped
+    assert {i: making.text(h) for i, h in found.items()} == {
+        i: making.text(h) for i, h in expected.items()
+    }
