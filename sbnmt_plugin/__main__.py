@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import sys
 
-from sbnmt_plugin.steps import PLUGIN, STEPS
 from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.command import run
+from sbnmt_plugin.tools.command_names import PLUGIN, STEPS
 
 COMMANDS = "sbnmt_plugin.tools.commands"
 

@@ -11,8 +11,8 @@ from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.arguments import ANSWERS
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
-from sbnmt_plugin.steps import command_of
-from sbnmt_plugin.training.partners import PARTNERS
+from sbnmt_plugin.tools.command_names import command_of
+from sbnmt_plugin.training.input_noise import PARTNERS
 
 DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
 

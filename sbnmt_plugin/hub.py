@@ -10,7 +10,7 @@ import torch
 from fairseq import hub_utils
 from torch import Tensor
 
-from sbnmt_plugin.compatibility import check_checkpoints, check_interface
+from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.numerics import NARROW
 

@@ -14,13 +14,7 @@ from fairseq.tasks import FairseqTask, register_task
 from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf, open_dict
 
-from sbnmt_plugin.checkpoints import (
-    checkpoint_files,
-    read_checkpoint,
-    resumed_file,
-    settings_of,
-)
-from sbnmt_plugin.compatibility import (
+from sbnmt_plugin.checkpoint_checks import (
     check_checkpoints,
     check_dictionaries_of,
     check_direction,
@@ -28,11 +22,17 @@ from sbnmt_plugin.compatibility import (
     fingerprint,
     forget_files,
 )
+from sbnmt_plugin.checkpoints import (
+    checkpoint_files,
+    read_checkpoint,
+    resumed_file,
+    settings_of,
+)
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.layout import DEFAULT_BEAM
-from sbnmt_plugin.network.precision import for_decoding, for_processor
+from sbnmt_plugin.network.cpu_products import for_decoding, for_processor
 from sbnmt_plugin.numerics import leave_cudnn_out
-from sbnmt_plugin.refusals import (
+from sbnmt_plugin.option_checks import (
     check_average,
     check_frozen,
     check_model,
@@ -52,9 +52,9 @@ from sbnmt_plugin.training.dataset import (
     with_stream_labels,
 )
 from sbnmt_plugin.training.gradients import nan_is_named
-from sbnmt_plugin.training.partners import own_words
-from sbnmt_plugin.training.reading import log_reading
-from sbnmt_plugin.training.updates import bare, in_bfloat16, step_of
+from sbnmt_plugin.training.input_noise import own_words
+from sbnmt_plugin.training.read_bits import log_reading
+from sbnmt_plugin.training.train_step import bare, in_bfloat16, step_of
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from omegaconf import OmegaConf, open_dict
 
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
 from sbnmt_plugin.layout import R2L
-from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.training.checksums import check_sums
 from sbnmt_plugin.training.data_files import (
     check_split,
@@ -27,8 +27,8 @@ from sbnmt_plugin.training.data_files import (
     warn_of_gold,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
-from sbnmt_plugin.training.partners import what_partners_hold
-from sbnmt_plugin.training.phrases import PhraseTable
+from sbnmt_plugin.training.input_noise import what_partners_hold
+from sbnmt_plugin.training.phrase_table import PhraseTable
 
 
 class Words(Dictionary):

@@ -3,7 +3,7 @@
 import pytest
 from helpers import source
 
-from sbnmt_plugin.network.history import HISTORIES
+from sbnmt_plugin.families.ba.attention import HISTORIES
 
 VARIANTS = pytest.mark.parametrize("history", HISTORIES)
 

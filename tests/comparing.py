@@ -1,6 +1,6 @@
 """Two systems compared by the paired bootstrap."""
 
-from sbnmt_plugin.tools.significance import bootstrap
+from sbnmt_plugin.tools.results.bootstrap import bootstrap
 
 
 def p_of(metric, baseline, system, reference):

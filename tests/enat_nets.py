@@ -3,10 +3,10 @@
 import torch
 from helpers import dictionary, enat_model, fake_task, live_of, source, target
 
+from sbnmt_plugin.families.enat.criterion import ENATCrossEntropy
+from sbnmt_plugin.families.enat.search import ParallelGenerator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
-from sbnmt_plugin.search.parallel import ParallelGenerator
 from sbnmt_plugin.symbols import TAGS
-from sbnmt_plugin.training.enat_criterion import ENATCrossEntropy
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS, STEPS, ROUGH = (7, 4, 6), (5, 3, 4), (3, 6, 2)  # S, T and Z, </s> counted

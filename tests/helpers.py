@@ -12,13 +12,13 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
+from sbnmt_plugin.families.abd.model import ABDTransformerModel
+from sbnmt_plugin.families.ba.model import RNNSearchModel
+from sbnmt_plugin.families.enat.model import ENATModel
+from sbnmt_plugin.families.sb.model import SBTransformerModel
+from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.layout import Layout, live_places
-from sbnmt_plugin.network.abd import ABDTransformerModel
-from sbnmt_plugin.network.enat import ENATModel
-from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.packed_batch import PackedBatch
-from sbnmt_plugin.network.rnnsearch import RNNSearchModel
-from sbnmt_plugin.network.two_way import TwoWayModel
 from sbnmt_plugin.symbols import TAGS
 
 B, K, T, S, C, H = 3, 4, 5, 7, 8, 2

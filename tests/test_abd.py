@@ -23,10 +23,10 @@ from helpers import (
 )
 from reference import abd_layer
 
+from sbnmt_plugin.families.abd import model as abd
+from sbnmt_plugin.families.abd.decoder import ReverseAttention
+from sbnmt_plugin.families.abd.model import ALONE, ABDTransformerModel
 from sbnmt_plugin.layout import L2R, R2L
-from sbnmt_plugin.network import abd
-from sbnmt_plugin.network.abd import ALONE, ABDTransformerModel
-from sbnmt_plugin.network.abd_layer import ReverseAttention
 from sbnmt_plugin.network.grid import AttentionGrid
 from sbnmt_plugin.network.packed_batch import PackedBatch
 

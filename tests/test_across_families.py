@@ -8,8 +8,8 @@ from commands import ABD, BA, SB, TWO_WAY, best, load, run_generate, run_train
 from helpers import enat_model, rnn_model, two_way_model
 from steps import call
 
-from sbnmt_plugin.network.two_way import transpose_weights
-from sbnmt_plugin.refusals import check_average
+from sbnmt_plugin.families.two_way.model import transpose_weights
+from sbnmt_plugin.option_checks import check_average
 from sbnmt_plugin.tools.commands import average, rerank
 from sbnmt_plugin.tools.translator import refuse_at_once
 

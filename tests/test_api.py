@@ -7,7 +7,7 @@ import torch
 from commands import lines, run_generate
 from helpers import sb_model, source, streams, transformer
 
-from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.families.sb.model import SBTransformerModel
 
 
 @pytest.fixture

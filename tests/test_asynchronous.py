@@ -13,10 +13,10 @@ from reference import search
 from scripted import EOS, NEVER, PAD, TAGS, UNK, AsynchronousModel, sample, script_row
 
 from sbnmt_plugin.config import SBTranslationConfig
+from sbnmt_plugin.families.abd.model import ABDTransformerModel
+from sbnmt_plugin.families.abd.search import AsynchronousGenerator
 from sbnmt_plugin.layout import L2R, R2L, Pairing
-from sbnmt_plugin.network.abd import ABDTransformerModel
 from sbnmt_plugin.network.grid import AttentionGrid
-from sbnmt_plugin.search.asynchronous import AsynchronousGenerator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS as NAMES_OF_TAGS

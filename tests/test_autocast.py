@@ -10,9 +10,10 @@ from commands import ABD, SB, load, run_generate, run_train
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from torch.overrides import TorchFunctionMode
 
-from sbnmt_plugin.network import attention, products
-from sbnmt_plugin.network.precision import bfloat16_products, widen_attention
-from sbnmt_plugin.training import updates
+from sbnmt_plugin.network import attention
+from sbnmt_plugin.network import dot_product as products
+from sbnmt_plugin.network.cpu_products import bfloat16_products, widen_attention
+from sbnmt_plugin.training import train_step as updates
 from sbnmt_plugin.training.criterion import smoothed_loss
 
 CPU = torch.device("cpu")

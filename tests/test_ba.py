@@ -11,9 +11,9 @@ from ba_nets import VARIANTS, forward
 from helpers import S, rnn_model, source, target, written
 from torch import nn
 
+from sbnmt_plugin.families.ba.attention import HistoryAttention, HistoryGRU
+from sbnmt_plugin.families.ba.decoder import RNNEncoder, RNNState
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.network.history import HistoryAttention, HistoryGRU
-from sbnmt_plugin.network.recurrent import RNNEncoder, RNNState
 from sbnmt_plugin.tools.probes import without_histories
 
 EXACT = {"rtol": 0, "atol": 1e-10}

@@ -8,7 +8,7 @@ from ba_nets import VARIANTS, forward
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from helpers import fake_task, rnn_model, target
 
-from sbnmt_plugin.network.rnnsearch import RNNSearchModel
+from sbnmt_plugin.families.ba.model import RNNSearchModel
 
 
 def built(architecture, words=9, **options):

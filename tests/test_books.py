@@ -12,7 +12,7 @@ from recipe_drivers import recipe_in
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import ancestry, results, runner, work_folder
+from sbnmt_plugin.tools.recipes import ancestry, runner, work_folder
 from sbnmt_plugin.tools.recipes.ancestry import check_row, own_books
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.runner import Runner
@@ -24,6 +24,7 @@ from sbnmt_plugin.tools.recipes.work_folder import (
     same_options,
     same_teacher,
 )
+from sbnmt_plugin.tools.results import work_folder_rows as results
 
 SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)
 

@@ -14,9 +14,10 @@ from steps import call
 
 from sbnmt_plugin.tools.commands import both_ways
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import results, row_names, runner, systems
+from sbnmt_plugin.tools.recipes import row_names, runner, systems
 from sbnmt_plugin.tools.recipes import settings as recipes
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.results import work_folder_rows as results
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 FOLDER = ROOT / "examples" / "toy_swap"

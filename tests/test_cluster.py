@@ -16,9 +16,10 @@ import pytest
 from steps import call, environment, put
 
 from sbnmt_plugin.tools.commands import recipe, translate
-from sbnmt_plugin.tools.recipes import cluster, costs, runner
-from sbnmt_plugin.tools.recipes.cluster import Cluster
-from sbnmt_plugin.tools.recipes.logged import Logged
+from sbnmt_plugin.tools.recipes import costs, runner
+from sbnmt_plugin.tools.recipes import slurm as cluster
+from sbnmt_plugin.tools.recipes.process import Logged
+from sbnmt_plugin.tools.recipes.slurm import Cluster
 from sbnmt_plugin.tools.recipes.step import Step
 
 pytest.importorskip("submitit")
@@ -36,8 +37,8 @@ FOLLOW = """
 import sys
 sys.argv[0] = "sbnmt"
 from pathlib import Path
-from sbnmt_plugin.tools.recipes import cluster
-from sbnmt_plugin.tools.recipes.logged import Logged
+from sbnmt_plugin.tools.recipes import slurm as cluster
+from sbnmt_plugin.tools.recipes.process import Logged
 cluster.ASK = 1.0
 name, *words = sys.argv[1:]
 command = Logged(words, "patient", Path(name + ".log"))

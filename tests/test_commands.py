@@ -22,8 +22,8 @@ from commands import (
     run_train,
 )
 
-from sbnmt_plugin.network.abd import ABDTransformerModel
-from sbnmt_plugin.network.precision import short_sums
+from sbnmt_plugin.families.abd.model import ABDTransformerModel
+from sbnmt_plugin.network.cpu_products import short_sums
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.commands import probe_reading
 

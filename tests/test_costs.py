@@ -3,8 +3,9 @@
 from commands import ROOT
 from steps import put
 
-from sbnmt_plugin.tools.recipes import costs, results
+from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.results import work_folder_rows as results
 
 LOG = """\
 == launch 2026-01-01 10:00:00 | commit abc1 | Python 3 | scripts/train.py

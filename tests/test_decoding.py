@@ -14,14 +14,15 @@ from reference import a_place_later, attention_row, fused, projected
 from searching import generate, make_generator, texts
 
 from sbnmt_plugin.layout import L2R, R2L, RANK, Layout
-from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache, products
+from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
+from sbnmt_plugin.network import dot_product as products
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.onedirectional import adopt
 from sbnmt_plugin.numerics import additive
+from sbnmt_plugin.search import backpointers as history
 from sbnmt_plugin.search import generator as generator_module
-from sbnmt_plugin.search import history
 from sbnmt_plugin.search import scorer as ensemble
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.penalties import Gnmt, Power

@@ -31,7 +31,7 @@ from sbnmt_plugin.task_data import Words
 from sbnmt_plugin.tools import reranking
 from sbnmt_plugin.tools.commands import recipe
 from sbnmt_plugin.tools.recipes import runner
-from sbnmt_plugin.training import partners
+from sbnmt_plugin.training import input_noise as partners
 
 pytestmark = pytest.mark.skipif(
     not pretended.AVAILABLE, reason="this torch has no devices written in Python"

@@ -19,9 +19,10 @@ from helpers import abd_model, enat_model, rnn_model, sb_model, source, two_way_
 from pretended import NARROW, ONCE, Device, OnDevice, move, moved, on_cpu
 from searching import generate, texts
 
+from sbnmt_plugin.families.enat import soft_copy
 from sbnmt_plugin.layout import L2R
-from sbnmt_plugin.network import soft_copy
-from sbnmt_plugin.training import partners, reading
+from sbnmt_plugin.training import input_noise as partners
+from sbnmt_plugin.training import read_bits as reading
 from sbnmt_plugin.training.dataset import with_stream_labels
 
 pytestmark = [

@@ -27,12 +27,12 @@ from pages import code_of, rows_of, section_of, text_of
 from shell import called
 
 from sbnmt_plugin.config import SBTranslationConfig
-from sbnmt_plugin.network.enat import ENATConfig
-from sbnmt_plugin.network.model import SBTransformerConfig, SBTransformerModel
-from sbnmt_plugin.network.rnnsearch import RNNSearchConfig, RNNSearchModel
-from sbnmt_plugin.network.two_way import TwoWayModel
-from sbnmt_plugin.network.two_way_options import TwoWayConfig
-from sbnmt_plugin.steps import STEPS
+from sbnmt_plugin.families.ba.model import RNNSearchConfig, RNNSearchModel
+from sbnmt_plugin.families.enat.model import ENATConfig
+from sbnmt_plugin.families.sb.model import SBTransformerConfig, SBTransformerModel
+from sbnmt_plugin.families.two_way.model import TwoWayModel
+from sbnmt_plugin.families.two_way.options import TwoWayConfig
+from sbnmt_plugin.tools.command_names import STEPS
 from sbnmt_plugin.training.criterion import SBCriterionConfig
 
 PACKAGE = ROOT / "sbnmt_plugin"

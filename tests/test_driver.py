@@ -12,8 +12,11 @@ from steps import call, put
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.recipes import cluster, results, runner, systems, table
+from sbnmt_plugin.tools.recipes import runner, systems
+from sbnmt_plugin.tools.recipes import slurm as cluster
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.results import table
+from sbnmt_plugin.tools.results import work_folder_rows as results
 
 
 def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypatch):

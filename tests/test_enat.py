@@ -13,9 +13,11 @@ from fairseq.models import ARCH_CONFIG_REGISTRY
 from helpers import enat_model, fake_task, target, transformer
 from reference import attention_row, read
 
-from sbnmt_plugin.network import enat, enat_decoder, soft_copy
-from sbnmt_plugin.network.enat import INPUTS
-from sbnmt_plugin.network.soft_copy import stretch_weights
+from sbnmt_plugin.families.enat import decoder as enat_decoder
+from sbnmt_plugin.families.enat import model as enat
+from sbnmt_plugin.families.enat import soft_copy
+from sbnmt_plugin.families.enat.model import INPUTS
+from sbnmt_plugin.families.enat.soft_copy import stretch_weights
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 

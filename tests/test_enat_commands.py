@@ -19,7 +19,7 @@ from enat_nets import lookup
 from helpers import enat_model, source, target
 from steps import call
 
-from sbnmt_plugin.network.enat import ENATModel
+from sbnmt_plugin.families.enat.model import ENATModel
 from sbnmt_plugin.tools.commands import average
 
 ENAT = [

@@ -18,8 +18,8 @@ from fairseq.distributed import ModuleProxyWrapper
 from fairseq.logging import metrics
 from helpers import enat_model, live_of, sb_model
 
-from sbnmt_plugin.network import mapping
-from sbnmt_plugin.training.enat_criterion import ENATCrossEntropy
+from sbnmt_plugin.families.enat import embedding_mapping as mapping
+from sbnmt_plugin.families.enat.criterion import ENATCrossEntropy
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 

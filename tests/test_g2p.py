@@ -23,8 +23,9 @@ from sbnmt_plugin.tools.phonemes import (
     edit_distance,
     error_rates,
 )
-from sbnmt_plugin.tools.recipes import comparison, runner, work_folder
+from sbnmt_plugin.tools.recipes import runner, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.results import comparison
 from sbnmt_plugin.tools.text import read_lines
 
 RECIPE = ROOT / "examples" / "g2p_cmudict"

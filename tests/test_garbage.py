@@ -17,8 +17,9 @@ from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.campaign import fuzz, garbage
 from sbnmt_plugin.tools.campaign.readers import DataFolder, readers
 from sbnmt_plugin.tools.evaluation import l2r_wins
-from sbnmt_plugin.tools.recipes import costs, results
+from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.results import work_folder_rows as results
 from sbnmt_plugin.training import checksums
 
 SECONDS = 0.3  # of a short round, for each target

@@ -10,7 +10,7 @@ from sbnmt_plugin.layout import TRAINING
 from sbnmt_plugin.tools import greedy, probes
 from sbnmt_plugin.tools.commands import probe_reading
 from sbnmt_plugin.tools.translator import Translator
-from sbnmt_plugin.training.reading import ALONE
+from sbnmt_plugin.training.read_bits import ALONE
 
 EOS, PAD = 2, 1
 

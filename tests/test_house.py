@@ -14,7 +14,7 @@ import sys
 import pytest
 from commands import ROOT
 
-from sbnmt_plugin.steps import STEPS
+from sbnmt_plugin.tools.command_names import STEPS
 
 PACKAGE = ROOT / "sbnmt_plugin"
 SCRIPTS = ROOT / "scripts"

@@ -12,7 +12,7 @@ from steps import call
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools.commands import average
 from sbnmt_plugin.tools.recipes import costs
-from sbnmt_plugin.tools.recipes.table import main_table
+from sbnmt_plugin.tools.results.table import main_table
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 
 THIRD = 3  # the batch to which it happens

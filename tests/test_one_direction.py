@@ -20,8 +20,8 @@ from commands import (
 from helpers import live_of, rnn_model, source, target, two_way_model
 from steps import call
 
-from sbnmt_plugin.network.rnnsearch import RNNSearchModel
-from sbnmt_plugin.network.two_way import TwoWayModel
+from sbnmt_plugin.families.ba.model import RNNSearchModel
+from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.tools.commands import average
 
 FAMILIES = {

@@ -7,8 +7,8 @@ import torch
 from commands import ABD, SB, best, load, run_generate, run_train
 
 from sbnmt_plugin import numerics
-from sbnmt_plugin.network import precision
-from sbnmt_plugin.network.precision import PackedLinear, can_pack
+from sbnmt_plugin.network import cpu_products as precision
+from sbnmt_plugin.network.cpu_products import PackedLinear, can_pack
 
 needs_float32 = pytest.mark.skipif(
     not can_pack(torch.float32), reason="no products of oneDNN's here"

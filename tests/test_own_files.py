@@ -8,7 +8,7 @@ import pytest
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import average, bpe, evaluate, table, triples
-from sbnmt_plugin.tools.recipes.chains import chains
+from sbnmt_plugin.tools.results.cost_plot import chains
 from sbnmt_plugin.tools.unfinished import new_file
 
 

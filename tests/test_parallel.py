@@ -18,8 +18,8 @@ from enat_nets import (
 )
 from helpers import enat_model, sb_model, transformer
 
-from sbnmt_plugin.search import parallel
-from sbnmt_plugin.search.parallel import ParallelGenerator
+from sbnmt_plugin.families.enat import search as parallel
+from sbnmt_plugin.families.enat.search import ParallelGenerator
 from sbnmt_plugin.search.penalties import Gnmt, Power
 from sbnmt_plugin.search.teacher import Teacher
 

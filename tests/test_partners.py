@@ -13,9 +13,9 @@ from helpers import sb_model
 from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.task import SBTranslationTask
-from sbnmt_plugin.training import partners
-from sbnmt_plugin.training.partners import PartnerNoise, own_words
-from sbnmt_plugin.training.reading import read_bits
+from sbnmt_plugin.training import input_noise as partners
+from sbnmt_plugin.training.input_noise import PartnerNoise, own_words
+from sbnmt_plugin.training.read_bits import read_bits
 
 WORDS = torch.arange(100, 130)
 END = 2

@@ -12,7 +12,7 @@ from steps import call
 from sbnmt_plugin.tools.commands import lookup, phrase_table
 from sbnmt_plugin.tools.phrase_extraction import lookup_bleu
 from sbnmt_plugin.tools.text import read_lines, write_lines
-from sbnmt_plugin.training.phrases import PhraseTable, entry_line, parse_entry
+from sbnmt_plugin.training.phrase_table import PhraseTable, entry_line, parse_entry
 
 TABLE = PhraseTable(
     {

@@ -9,8 +9,8 @@ from pages import committed
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.recipes import chains
 from sbnmt_plugin.tools.report.cost import frontier
+from sbnmt_plugin.tools.results import cost_plot as chains
 
 
 def test_what_is_best_for_its_price():

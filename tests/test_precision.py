@@ -15,11 +15,11 @@ from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from searching import generate
 
 from sbnmt_plugin import numerics
+from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.layout import L2R
-from sbnmt_plugin.network import attention, precision
-from sbnmt_plugin.network.model import SBTransformerModel
-from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.precision import (
+from sbnmt_plugin.network import attention
+from sbnmt_plugin.network import cpu_products as precision
+from sbnmt_plugin.network.cpu_products import (
     Int8Linear,
     PackedLinear,
     can_pack,
@@ -27,6 +27,7 @@ from sbnmt_plugin.network.precision import (
     to_bfloat16,
     to_int8,
 )
+from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.tools.translator import Translator
 
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number
@@ -466,7 +467,7 @@ def test_8_bits_are_of_both_decoders_of_abd_nmt():
 
 FIRST_ONE = """
 import torch
-from sbnmt_plugin.network.precision import Int8Linear
+from sbnmt_plugin.network.cpu_products import Int8Linear
 layer = torch.nn.Linear(8, 8)
 layer.__class__ = Int8Linear
 torch.set_grad_enabled(False)

@@ -24,11 +24,11 @@ from helpers import (
 )
 from reference import sb_attention
 
+from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.layout import PAIRINGS, Layout, opposite, reverse_tokens
 from sbnmt_plugin.network import attention, grid, packed_batch
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
-from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.network.reader import Reader
 from sbnmt_plugin.tools.probes import without_future
 
@@ -372,7 +372,7 @@ def test_big_has_the_parameters_of_fairseqs_big():
     from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
     from helpers import fake_task
 
-    from sbnmt_plugin.network.model import SBTransformerModel, sb_wmt_en_de_big
+    from sbnmt_plugin.families.sb.model import SBTransformerModel, sb_wmt_en_de_big
 
     task = fake_task(words=29994)  # 30,000 with the four specials and the tags
     options = {"share_all_embeddings": True}

@@ -11,6 +11,8 @@ from helpers import enlarge, fake_task, rnn_model, source, transformer, two_way_
 from reference import search
 from searching import make_generator
 
+from sbnmt_plugin.families.ba.decoder import RNNSearchDecoder, RNNState
+from sbnmt_plugin.families.two_way.decoder import GridState, TwoWayDecoder
 from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network import kv_cache
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -20,8 +22,6 @@ from sbnmt_plugin.network.fairseq_decoder import (
     searchable,
 )
 from sbnmt_plugin.network.kv_cache import KVCache
-from sbnmt_plugin.network.recurrent import RNNSearchDecoder, RNNState
-from sbnmt_plugin.network.two_way_axes import GridState, TwoWayDecoder
 from sbnmt_plugin.search.penalties import Gnmt
 
 LENGTHS = (7, 6, 4)  # an LSTM wants the longest first

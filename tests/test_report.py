@@ -10,9 +10,9 @@ from commands import ROOT
 from sacrebleu.metrics import BLEU
 from steps import call, put
 
-from sbnmt_plugin.tools import significance
 from sbnmt_plugin.tools.commands import report
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.results import bootstrap as significance
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 

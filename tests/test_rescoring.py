@@ -177,7 +177,7 @@ def test_generate_writes_all_parts_into_the_records(data, trained, tmp_path):
 
 
 def test_validation_and_python_know_the_option(data, tmp_path):
-    from sbnmt_plugin.network.model import SBTransformerModel
+    from sbnmt_plugin.families.sb.model import SBTransformerModel
 
     words = ["--arch", "sb_transformer_tiny", "--max-epoch", 1, "--eval-bleu"]
     words += ["--eval-bleu-args", '{"sb_rescore": 1.0}']

@@ -7,9 +7,10 @@ from commands import ROOT
 from steps import call
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import results, row_names, systems
+from sbnmt_plugin.tools.recipes import row_names, systems
 from sbnmt_plugin.tools.recipes import settings as recipes
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.results import work_folder_rows as results
 
 
 def test_a_row_is_trained_as_it_says():

@@ -10,7 +10,7 @@ from helpers import dictionary
 from sbnmt_plugin.layout import L2R, reverse_tokens
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
-from sbnmt_plugin.training.partners import PartnerNoise, SameText
+from sbnmt_plugin.training.input_noise import PartnerNoise, SameText
 
 COUNT = 400
 L2R_WORD, R2L_WORD = 5, 9  # of which the texts consist, by their direction

@@ -10,20 +10,21 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from sbnmt_plugin.tools import significance
 from sbnmt_plugin.tools.commands import compare
 from sbnmt_plugin.tools.origin import sha256_of
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes import ancestry, comparison, work_folder
+from sbnmt_plugin.tools.recipes import ancestry, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.sweep import Setting
-from sbnmt_plugin.tools.recipes.table import seeds_table
-from sbnmt_plugin.tools.significance import (
+from sbnmt_plugin.tools.results import bootstrap as significance
+from sbnmt_plugin.tools.results import comparison
+from sbnmt_plugin.tools.results.bootstrap import (
     bootstrap,
     interval,
     of_all_seeds,
     seeds_together,
 )
+from sbnmt_plugin.tools.results.sweep import Setting
+from sbnmt_plugin.tools.results.table import seeds_table
 from sbnmt_plugin.tools.text import write_lines
 
 LINES = 120

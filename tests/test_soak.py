@@ -10,7 +10,7 @@ import pytest
 from commands import lines, run_interactive
 from fairseq.tasks.fairseq_task import FairseqTask
 
-from sbnmt_plugin.network.model import SBTransformerModel
+from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools.campaign import soak
 

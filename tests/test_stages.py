@@ -16,17 +16,11 @@ from recipe_drivers import train
 from steps import call
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import (
-    costs,
-    results,
-    row_names,
-    runner,
-    settings,
-    systems,
-    table,
-)
+from sbnmt_plugin.tools.recipes import costs, row_names, runner, settings, systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import training_stages
+from sbnmt_plugin.tools.results import table
+from sbnmt_plugin.tools.results import work_folder_rows as results
 
 ROWS = ["sb-staged", "sb-staged+rescored", "sb-own", "sb-noise", "sb-noise-gold"]
 STAGES = [

@@ -19,7 +19,7 @@ from fairseq_cli.train import should_stop_early
 from helpers import sb_model
 
 from sbnmt_plugin.network.attention import EncoderSelfAttention
-from sbnmt_plugin.network.precision import widen_attention
+from sbnmt_plugin.network.cpu_products import widen_attention
 
 TEACHER = ["--arch", "transformer_tiny", "--sb-direction"]
 ONE = ["--max-epoch", 1, "--no-epoch-checkpoints"]

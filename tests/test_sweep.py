@@ -7,8 +7,8 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import sweep_beam
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.recipes import sweep_runs
-from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep, render_sweep
+from sbnmt_plugin.tools.results import sweep_runs
+from sbnmt_plugin.tools.results.sweep import Setting, Sweep, render_sweep
 
 
 def test_the_sweep_plans_what_directions_can_do():

@@ -8,8 +8,8 @@ from pages import committed
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.recipes import results
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.results import work_folder_rows as results
 
 
 @pytest.mark.parametrize(

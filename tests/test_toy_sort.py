@@ -9,8 +9,10 @@ from unittest import mock
 import pytest
 from commands import ROOT
 
-from sbnmt_plugin.tools.recipes import driver, recorder, results, table
+from sbnmt_plugin.tools.recipes import driver, recorder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.results import table
+from sbnmt_plugin.tools.results import work_folder_rows as results
 from sbnmt_plugin.tools.word_alignment import parse_gold
 
 FOLDER = ROOT / "examples" / "toy_sort"

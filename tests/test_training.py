@@ -34,8 +34,8 @@ from helpers import (
 )
 from pretended import Device, move, moved
 
+from sbnmt_plugin.families.sb.initialisation import adopt_transformer
 from sbnmt_plugin.layout import L2R, R2L, opposite
-from sbnmt_plugin.network.initialisation import adopt_transformer
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training import criterion
 from sbnmt_plugin.training.criterion import (
@@ -44,7 +44,7 @@ from sbnmt_plugin.training.criterion import (
     smoothed_loss,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
-from sbnmt_plugin.training.updates import bare
+from sbnmt_plugin.training.train_step import bare
 
 FAMILIES = pytest.mark.parametrize("family", [SB, ABD], ids=["sb", "abd"])
 

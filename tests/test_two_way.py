@@ -12,10 +12,12 @@ from fairseq.models.transformer import TransformerDecoderBase
 from helpers import source, target, two_way_model, written
 from two_way_nets import EOS, EXACT, LENGTHS, PAD, STEPS, both, net, sentences
 
-from sbnmt_plugin.network import two_dimensional, two_way, two_way_axes
-from sbnmt_plugin.network.two_dimensional import TwoDimensionalLSTM
-from sbnmt_plugin.network.two_way import transpose_weights
-from sbnmt_plugin.network.two_way_axes import GridState, TwoWayEncoder
+from sbnmt_plugin.families.two_way import decoder as two_way_axes
+from sbnmt_plugin.families.two_way import lstm_2d as two_dimensional
+from sbnmt_plugin.families.two_way import model as two_way
+from sbnmt_plugin.families.two_way.decoder import GridState, TwoWayEncoder
+from sbnmt_plugin.families.two_way.lstm_2d import TwoDimensionalLSTM
+from sbnmt_plugin.families.two_way.model import transpose_weights
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 

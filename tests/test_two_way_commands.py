@@ -14,9 +14,9 @@ from commands import (
     run_train,
 )
 
-from sbnmt_plugin.network.two_way import TwoWayModel
+from sbnmt_plugin.families.two_way.criterion import TwoWayCrossEntropy
+from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.training.dataset import with_stream_labels
-from sbnmt_plugin.training.two_way_criterion import TwoWayCrossEntropy
 
 FORTH = ["--source-lang", "en", "--target-lang", "de"]
 BACK = ["--source-lang", "de", "--target-lang", "en"]

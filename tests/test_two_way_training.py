@@ -21,9 +21,9 @@ from two_way_nets import (
     sentences,
 )
 
+from sbnmt_plugin.families.two_way.criterion import TwoWayCrossEntropy
+from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.network.two_way import TwoWayModel
-from sbnmt_plugin.training.two_way_criterion import TwoWayCrossEntropy
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 

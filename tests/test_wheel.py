@@ -20,7 +20,7 @@ from commands import ROOT, lines, run_generate
 from steps import call, put, translate_command
 
 import sbnmt_plugin
-from sbnmt_plugin.steps import STEPS
+from sbnmt_plugin.tools.command_names import STEPS
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.text import read_lines

@@ -3,7 +3,7 @@
 import torch
 from helpers import S, dictionary, fake_task, live_of, source, target, two_way_model
 
-from sbnmt_plugin.training.two_way_criterion import TwoWayCrossEntropy
+from sbnmt_plugin.families.two_way.criterion import TwoWayCrossEntropy
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS, STEPS = (7, 4, 6), (5, 3, 4)  # J and I, </s> counted

@@ -19,11 +19,11 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.tools.benchmark.models import SIZES, make_dictionary, model_options
-from sbnmt_plugin.tools.recipes.table import aligned
-from sbnmt_plugin.tools.synthetic import parser_of
+from sbnmt_plugin.tools.corpora.synthetic import parser_of
+from sbnmt_plugin.tools.results.table import aligned
 
 SENTENCES, WORDS, STEPS, VOCABULARY = 100, 17, 20, 6000
 LAYOUT = Layout(2, 2)

@@ -20,8 +20,8 @@ from torch.profiler import ProfilerActivity, profile
 from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.benchmark.decoding import Case, Station
 from sbnmt_plugin.tools.benchmark.models import Spec
-from sbnmt_plugin.tools.recipes.table import aligned
-from sbnmt_plugin.tools.synthetic import parser_of
+from sbnmt_plugin.tools.corpora.synthetic import parser_of
+from sbnmt_plugin.tools.results.table import aligned
 
 COLUMNS = (("fairseq", "float32"), ("SB-NMT", "float32"), ("SB-NMT", "bfloat16"))
 KINDS = {

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes.verdicts import conclusion
-from sbnmt_plugin.tools.significance import bootstrap, of_all_seeds, seeds_together
+from sbnmt_plugin.tools.results.bootstrap import bootstrap, of_all_seeds, seeds_together
+from sbnmt_plugin.tools.results.verdicts import conclusion
 from sbnmt_plugin.tools.text import read_lines
 
 LEAST_GAIN = 0.03

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import torch
 
-from sbnmt_plugin.tools.recipes.table import aligned
-from sbnmt_plugin.tools.synthetic import parser_of
-from sbnmt_plugin.training.partners import PartnerNoise
+from sbnmt_plugin.tools.corpora.synthetic import parser_of
+from sbnmt_plugin.tools.results.table import aligned
+from sbnmt_plugin.training.input_noise import PartnerNoise
 
 
 def noised(text: list[list[str]], rate: float) -> Iterator[list[str]]:

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.verdicts import conclusion
-from sbnmt_plugin.tools.synthetic import parser_of
+from sbnmt_plugin.tools.corpora.synthetic import parser_of
+from sbnmt_plugin.tools.results.verdicts import conclusion
 
 LEAST_BLEU = 93.0
 LEAST_DROP = 1.0

@@ -23,7 +23,7 @@ from sbnmt_plugin.tools.probes import without_histories
 from sbnmt_plugin.tools.recipes.family_rows import HISTORIES
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
-from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
+from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.tools.word_alignment import Links, parse_gold

@@ -18,7 +18,7 @@ from pathlib import Path
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.verdicts import conclusion, measuring_parser, table_text
+from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import read_lines
 
 STYLES = ("e", "io", "iu", "iy")  # prepare.py's

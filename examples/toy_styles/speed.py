@@ -22,7 +22,7 @@ import torch
 from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
-from sbnmt_plugin.tools.recipes.verdicts import measuring_parser, table_text
+from sbnmt_plugin.tools.results.verdicts import measuring_parser, table_text
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 

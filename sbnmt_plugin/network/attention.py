@@ -14,8 +14,8 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
+from sbnmt_plugin.network.dot_product import attend, attend_at_once, attend_both_ways
 from sbnmt_plugin.network.grid import AttentionGrid
-from sbnmt_plugin.network.products import attend, attend_at_once, attend_both_ways
 from sbnmt_plugin.network.reader import Reader
 from sbnmt_plugin.numerics import (
     additive,

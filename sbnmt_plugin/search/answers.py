@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES, R2L, Layout
 from sbnmt_plugin.numerics import DEAD
-from sbnmt_plugin.search.history import Array, History
+from sbnmt_plugin.search.backpointers import Array, History
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, ranking
 from sbnmt_plugin.search.records import Hypothesis, Record

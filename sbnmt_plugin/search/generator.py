@@ -24,9 +24,9 @@ from torch import Tensor
 
 from sbnmt_plugin.numerics import DEAD, wide
 from sbnmt_plugin.search.answers import answers_of
+from sbnmt_plugin.search.backpointers import History, Step
 from sbnmt_plugin.search.batch import Batch
 from sbnmt_plugin.search.beam import Candidates, expand, survivors
-from sbnmt_plugin.search.history import History, Step
 from sbnmt_plugin.search.lengths import longest_outputs
 from sbnmt_plugin.search.logits_processing import admit, restrict
 from sbnmt_plugin.search.options import SearchOptions, Symbols

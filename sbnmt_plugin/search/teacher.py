@@ -8,7 +8,7 @@ import torch
 from fairseq import checkpoint_utils
 from torch import Tensor
 
-from sbnmt_plugin.compatibility import check_checkpoints, check_interface
+from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
 from sbnmt_plugin.layout import Layout, live_places
 from sbnmt_plugin.network.fairseq_decoder import searchable
 from sbnmt_plugin.network.protocol import Forced

@@ -18,8 +18,8 @@ from sbnmt_plugin.layout import L2R, NAMES, opposite
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.answers import partners
+from sbnmt_plugin.search.backpointers import History
 from sbnmt_plugin.search.batch import Batch
-from sbnmt_plugin.search.history import History
 from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import name_of
 from sbnmt_plugin.search.pool import Pool, answer_at

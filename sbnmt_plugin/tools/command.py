@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sbnmt_plugin.steps import HOME, PLUGIN, STEPS
+from sbnmt_plugin.tools.command_names import HOME, PLUGIN, STEPS
 
 
 def parser(

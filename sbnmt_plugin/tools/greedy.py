@@ -21,7 +21,7 @@ from torch import Tensor
 from sbnmt_plugin.layout import L2R, NAMES, R2L, TRAINING, Layout
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 from sbnmt_plugin.tools.translator import Translator
-from sbnmt_plugin.training.reading import ALONE
+from sbnmt_plugin.training.read_bits import ALONE
 
 OWN, GOLD, NONE = "own", "gold", "none"
 PARTNERS = (OWN, GOLD, NONE)

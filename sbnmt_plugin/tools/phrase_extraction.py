@@ -18,7 +18,7 @@ from fractions import Fraction
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 from sbnmt_plugin.tools.text import each_parallel, remove_bpe
 from sbnmt_plugin.tools.word_links import Links, parse_links
-from sbnmt_plugin.training.phrases import SEPARATOR, PhraseTable, entry_line
+from sbnmt_plugin.training.phrase_table import SEPARATOR, PhraseTable, entry_line
 
 # begin and end of a source phrase, begin and end of its target phrase
 Span = tuple[int, int, int, int]

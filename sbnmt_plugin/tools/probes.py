@@ -20,13 +20,13 @@ from typing import Any
 import torch
 from fairseq import utils
 
+from sbnmt_plugin.families.abd.decoder import ReverseAttention
+from sbnmt_plugin.families.ba.attention import HistoryAttention
 from sbnmt_plugin.layout import RANK, Layout
-from sbnmt_plugin.network.abd_layer import ReverseAttention
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.fusion import HistoryAlone
-from sbnmt_plugin.network.history import HistoryAttention
 from sbnmt_plugin.tools.translator import Translator
-from sbnmt_plugin.training.reading import bits, halves
+from sbnmt_plugin.training.read_bits import bits, halves
 
 
 class Prober(Translator):

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.text import (
     Lines,
     as_written,

@@ -12,7 +12,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from sbnmt_plugin.hub import MAX_TOKENS
 from sbnmt_plugin.register import register
-from sbnmt_plugin.steps import PLUGIN
+from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.launch import gives
 
 

@@ -11,7 +11,7 @@ import os
 import re
 from pathlib import Path
 
-from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools.command_names import command_of
 
 NAME = "SHA256SUMS"
 LINE = re.compile(r"([0-9a-f]{64})  (.+)")

@@ -17,10 +17,10 @@ from fairseq.logging import metrics
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from sbnmt_plugin.families.ba.decoder import RNNSearchDecoder
+from sbnmt_plugin.families.enat.decoder import ENATDecoder
 from sbnmt_plugin.layout import NAMES
-from sbnmt_plugin.network.enat_decoder import ENATDecoder
 from sbnmt_plugin.network.onedirectional import DECODERS
-from sbnmt_plugin.network.recurrent import RNNSearchDecoder
 from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time
 
 Values = tuple[Tensor, Tensor, Tensor]  # loss, -log p, whether the best token is right

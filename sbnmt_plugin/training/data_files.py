@@ -11,8 +11,8 @@ import numpy as np
 from fairseq.data import ConcatDataset, data_utils
 from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 
-from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.symbols import RESERVED
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.training.checksums import check_sums
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from sbnmt_plugin.layout import L2R, R2L, live_places, reverse_tokens
-from sbnmt_plugin.training.partners import PartnerNoise, SameText
-from sbnmt_plugin.training.phrases import PhraseTable
+from sbnmt_plugin.training.input_noise import PartnerNoise, SameText
+from sbnmt_plugin.training.phrase_table import PhraseTable
 
 
 class SBLanguagePairDataset(FairseqDataset):

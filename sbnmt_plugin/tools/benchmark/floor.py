@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sbnmt_plugin.network.precision import multiplied
+from sbnmt_plugin.network.cpu_products import multiplied
 from sbnmt_plugin.numerics import by_onednn
 from sbnmt_plugin.tools.benchmark.models import SIZES, Spec
 from sbnmt_plugin.tools.benchmark.results import FAILED, HEADLINE

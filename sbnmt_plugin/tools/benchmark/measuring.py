@@ -12,7 +12,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.benchmark import decoding, training
 from sbnmt_plugin.tools.benchmark.choices import FREE
@@ -27,6 +26,7 @@ from sbnmt_plugin.tools.benchmark.plan import (
     trained,
 )
 from sbnmt_plugin.tools.benchmark.record import ORIGIN, Record
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 
 Row = dict[str, Any]

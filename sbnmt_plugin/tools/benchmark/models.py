@@ -14,9 +14,9 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
 
+from sbnmt_plugin.families.abd.model import ABDTransformerModel
+from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.layout import NAMES
-from sbnmt_plugin.network.abd import ABDTransformerModel
-from sbnmt_plugin.network.model import SBTransformerModel
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import TAGS

@@ -8,7 +8,7 @@ from typing import Any
 
 from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.benchmark.choices import SLOW
-from sbnmt_plugin.tools.recipes.table import aligned
+from sbnmt_plugin.tools.results.table import aligned
 
 Row = dict[str, Any]
 HEADLINE = {"batch": 50, "length": 25, "beam": 4}

@@ -14,9 +14,9 @@ from fairseq.sequence_generator import SequenceGenerator
 from omegaconf import OmegaConf
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from sbnmt_plugin.families.abd.search import AsynchronousGenerator
 from sbnmt_plugin.layout import L2R, NAMES, R2L
-from sbnmt_plugin.network.precision import for_decoding
-from sbnmt_plugin.search.asynchronous import AsynchronousGenerator
+from sbnmt_plugin.network.cpu_products import for_decoding
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt

@@ -24,7 +24,7 @@ from fairseq.optim.adam import FairseqAdam
 from tqdm import tqdm
 
 from sbnmt_plugin.layout import L2R, R2L
-from sbnmt_plugin.network.precision import bfloat16_products, for_processor
+from sbnmt_plugin.network.cpu_products import bfloat16_products, for_processor
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
 from sbnmt_plugin.tools.benchmark.results import FAILED, ratios

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 from sbnmt_plugin.tools.unfinished import new_file
 

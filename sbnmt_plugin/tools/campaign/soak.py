@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.campaign.garbage import SIGNS
 from sbnmt_plugin.tools.campaign.processes import variables
 from sbnmt_plugin.tools.campaign.subjects import MODEL, TRAIN, Stage
 from sbnmt_plugin.tools.command import step_command
+from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.runner import executable
 from sbnmt_plugin.tools.text import read_lines, write_lines
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.checkpoints import read_checkpoint
-from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools.command import step_command
+from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.runner import executable
 from sbnmt_plugin.tools.text import write_lines
 

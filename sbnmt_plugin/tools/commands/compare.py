@@ -27,14 +27,14 @@ from pathlib import Path
 from statistics import mean
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.recipes.differences import (
+from sbnmt_plugin.tools.results.differences import (
     Difference,
     OfSweep,
     OfWork,
     Runs,
     difference,
 )
-from sbnmt_plugin.tools.recipes.table import HEADINGS, aligned
+from sbnmt_plugin.tools.results.table import HEADINGS, aligned
 
 
 def signed(value: float) -> str:

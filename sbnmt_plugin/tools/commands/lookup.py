@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import each_line, refuse_overwriting, write_lines
-from sbnmt_plugin.training.phrases import PhraseTable
+from sbnmt_plugin.training.phrase_table import PhraseTable
 
 
 def main() -> None:

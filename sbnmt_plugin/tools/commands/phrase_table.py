@@ -45,7 +45,7 @@ from sbnmt_plugin.tools.word_links import (
     grow_diag_final_and,
     links_line,
 )
-from sbnmt_plugin.training.phrases import PhraseTable
+from sbnmt_plugin.training.phrase_table import PhraseTable
 
 MEASURED = 1000  # training lines
 LONGEST, LEAST_COUNT = 7, 2

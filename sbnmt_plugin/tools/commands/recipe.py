@@ -27,10 +27,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.in_use import hold
-from sbnmt_plugin.tools.recipes.cluster import add_options, chosen
 from sbnmt_plugin.tools.recipes.driver import Recipe
 from sbnmt_plugin.tools.recipes.recipe_file import (
     add_setting,
@@ -39,13 +38,14 @@ from sbnmt_plugin.tools.recipes.recipe_file import (
     setting,
 )
 from sbnmt_plugin.tools.recipes.recorder import DATA, Recorder
-from sbnmt_plugin.tools.recipes.results import write_table
 from sbnmt_plugin.tools.recipes.row_names import rows
 from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.script import Heading, render
+from sbnmt_plugin.tools.recipes.slurm import add_options, chosen
 from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS
-from sbnmt_plugin.tools.recipes.table import render as render_table
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe, same_recipe
+from sbnmt_plugin.tools.results.table import render as render_table
+from sbnmt_plugin.tools.results.work_folder_rows import write_table
 
 ONLY_RUN = (
     *("work", "data", "jobs", "processes", "launcher", "pseudo"),

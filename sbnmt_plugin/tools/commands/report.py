@@ -18,8 +18,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.scoring import TOKENISERS
 
 

@@ -31,8 +31,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.recipes.family_rows import MULTILINGUAL
@@ -45,12 +45,12 @@ from sbnmt_plugin.tools.recipes.row_names import (
     system_and_seed,
 )
 from sbnmt_plugin.tools.recipes.settings import search_options, trainings
-from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep, render_sweep
-from sbnmt_plugin.tools.recipes.sweep_runs import decoded
 from sbnmt_plugin.tools.recipes.system import BOTH
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.report.work import languages
+from sbnmt_plugin.tools.results.sweep import Setting, Sweep, render_sweep
+from sbnmt_plugin.tools.results.sweep_runs import decoded
 from sbnmt_plugin.tools.text import refuse_overwriting
 
 BEAMS = "1,2,4,8,16"

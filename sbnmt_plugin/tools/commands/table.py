@@ -33,20 +33,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import command_of
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.recipes.chains import PRICES, chains
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.recipes.recipe_file import (
     add_setting,
     find_recipe,
     load_recipe,
     setting,
 )
-from sbnmt_plugin.tools.recipes.results import write_table
-from sbnmt_plugin.tools.recipes.sweep import render_sweep
-from sbnmt_plugin.tools.recipes.table import beside_the_paper, render
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.report.content import Figure
+from sbnmt_plugin.tools.results.cost_plot import PRICES, chains
+from sbnmt_plugin.tools.results.sweep import render_sweep
+from sbnmt_plugin.tools.results.table import beside_the_paper, render
+from sbnmt_plugin.tools.results.work_folder_rows import write_table
 from sbnmt_plugin.tools.text import as_written, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 

@@ -27,9 +27,9 @@ from pathlib import Path
 
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.jobs import job_parser, run_job
-from sbnmt_plugin.tools.recipes.cluster import Cluster, add_options, chosen
 from sbnmt_plugin.tools.recipes.costs import read_log
-from sbnmt_plugin.tools.recipes.logged import Logged
+from sbnmt_plugin.tools.recipes.process import Logged
+from sbnmt_plugin.tools.recipes.slurm import Cluster, add_options, chosen
 from sbnmt_plugin.tools.translator import Translator
 
 

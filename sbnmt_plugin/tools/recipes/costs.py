@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin import __version__
-from sbnmt_plugin.steps import HOME
+from sbnmt_plugin.tools.command_names import HOME
 
 LAUNCH, AT, END = "== launch ", "== at ", "== end "
 STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")

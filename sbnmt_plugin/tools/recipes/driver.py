@@ -8,12 +8,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import PLUGIN
+from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.ancestry import check_row
-from sbnmt_plugin.tools.recipes.comparison import references
 from sbnmt_plugin.tools.recipes.corpus import exclusive
 from sbnmt_plugin.tools.recipes.family_rows import LOOKUP, MULTILINGUAL
-from sbnmt_plugin.tools.recipes.results import decoded_rows
 from sbnmt_plugin.tools.recipes.row_names import (
     borrows,
     has_links,
@@ -34,6 +32,8 @@ from sbnmt_plugin.tools.recipes.settings import (
 from sbnmt_plugin.tools.recipes.system import BOTH, TEACHER
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.training import Training
+from sbnmt_plugin.tools.results.comparison import references
+from sbnmt_plugin.tools.results.work_folder_rows import decoded_rows
 
 TWO_TEACHERS = "`teachers: two` in recipe.yaml, or --teachers two"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from sbnmt_plugin.steps import HOME, PLUGIN
+from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 from sbnmt_plugin.tools.recipes.family_rows import KD, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import rows
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS

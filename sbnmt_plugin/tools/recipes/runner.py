@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import HOME, IS_CLONE
 from sbnmt_plugin.tools.command import step_command
+from sbnmt_plugin.tools.command_names import HOME, IS_CLONE
 from sbnmt_plugin.tools.recipes import costs
-from sbnmt_plugin.tools.recipes.cluster import Cluster, refuse_jobs
-from sbnmt_plugin.tools.recipes.logged import Logged
+from sbnmt_plugin.tools.recipes.process import Logged
+from sbnmt_plugin.tools.recipes.slurm import Cluster, refuse_jobs
 from sbnmt_plugin.tools.recipes.step import Step, Word
 from sbnmt_plugin.tools.recipes.system import Options
 from sbnmt_plugin.tools.recipes.work_folder import (

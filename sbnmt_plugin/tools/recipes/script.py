@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sbnmt_plugin.steps import HOME
+from sbnmt_plugin.tools.command_names import HOME
 from sbnmt_plugin.tools.recipes.arrays import (
     Array,
     Unit,

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.steps import PLUGIN
+from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.ancestry import (
     own_books,

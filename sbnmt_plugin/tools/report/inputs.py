@@ -11,7 +11,7 @@ from typing import Any
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
-from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.report.winners import NAMES, Race, race
 from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel, remove_bpe
 

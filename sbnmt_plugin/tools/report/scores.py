@@ -7,8 +7,8 @@ from typing import Any
 from sacrebleu.metrics import CHRF, TER
 
 from sbnmt_plugin.tools.report.content import Column, Table
+from sbnmt_plugin.tools.results.bootstrap import SAMPLES, Outcome, bootstrap
 from sbnmt_plugin.tools.scoring import bleu
-from sbnmt_plugin.tools.significance import SAMPLES, Outcome, bootstrap
 
 WITHOUT_BLANKS = ("zh", "ja-mecab", "char")  # TER needs words, too
 Texts = list[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, trained_as
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS

@@ -21,8 +21,8 @@ from fairseq.modules import LayerNorm, MultiheadAttention
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
+from sbnmt_plugin.families.enat.soft_copy import stretch
 from sbnmt_plugin.network.decoder_layer import wrapped
-from sbnmt_plugin.network.soft_copy import stretch
 
 
 @dataclass

@@ -27,9 +27,9 @@ from fairseq.models.transformer.transformer_legacy import (
 )
 from torch import Tensor
 
+from sbnmt_plugin.families.abd.decoder import BackwardDecoder, ForwardDecoder
 from sbnmt_plugin.layout import L2R, R2L, Layout
-from sbnmt_plugin.network.abd_layer import BackwardDecoder, ForwardDecoder
-from sbnmt_plugin.network.bidirectional import BidirectionalTransformer
+from sbnmt_plugin.network.transformer import BidirectionalTransformer
 
 ALONE = Layout(directions=1)  # each decoder's rows: a stream a sentence
 

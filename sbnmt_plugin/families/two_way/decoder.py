@@ -9,10 +9,10 @@ from fairseq.models import FairseqDecoder
 from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase
 from torch import Tensor, nn
 
+from sbnmt_plugin.families.two_way.lstm_2d import TwoDimensionalLSTM, masked_maximum
+from sbnmt_plugin.families.two_way.options import OPTIONS
 from sbnmt_plugin.layout import Layout, live_places
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.two_dimensional import TwoDimensionalLSTM, masked_maximum
-from sbnmt_plugin.network.two_way_options import OPTIONS
 from sbnmt_plugin.network.unlimited import POSITIONS, UnlimitedEncoder
 
 TABLE = 1024  # positions that are made at the start; being sinusoidal they have no end

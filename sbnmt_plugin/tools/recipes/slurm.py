@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from sbnmt_plugin.tools.command import child_environment, extra
-from sbnmt_plugin.tools.recipes.logged import SHOWN, Logged
+from sbnmt_plugin.tools.recipes.process import SHOWN, Logged
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 

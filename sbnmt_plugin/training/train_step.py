@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from fairseq.optim import AMPOptimizer, FairseqOptimizer
 
-from sbnmt_plugin.network.precision import bfloat16_products
+from sbnmt_plugin.network.cpu_products import bfloat16_products
 
 
 def bare(model: Any) -> Any:

@@ -20,8 +20,8 @@ from sbnmt_plugin.tools.recipes.row_names import (
     without_seed,
 )
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS, SYSTEMS
-from sbnmt_plugin.tools.recipes.table import Row
-from sbnmt_plugin.tools.significance import bootstrap, of_all_seeds, seeds_together
+from sbnmt_plugin.tools.results.bootstrap import bootstrap, of_all_seeds, seeds_together
+from sbnmt_plugin.tools.results.table import Row
 from sbnmt_plugin.tools.text import read_lines
 
 

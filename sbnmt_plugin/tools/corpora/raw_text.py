@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
-from sbnmt_plugin.tools.raw_data import Row, damage_is_named
+from sbnmt_plugin.tools.corpora.raw_data import Row, damage_is_named
 from sbnmt_plugin.tools.text import decoded
 from sbnmt_plugin.tools.tied import tie
 from sbnmt_plugin.tools.tokens import tokeniser

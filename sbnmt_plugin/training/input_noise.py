@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools.command_names import command_of
 
 PARTNERS = ("text", "own")
 SUBSTITUTIONS = 0.5  # share of all edits; the other kinds have equal shares

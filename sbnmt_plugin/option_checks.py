@@ -7,9 +7,9 @@ from typing import Any
 
 from sbnmt_plugin.checkpoints import checkpoint_files, read_checkpoint, settings_of
 from sbnmt_plugin.config import SBTranslationConfig
-from sbnmt_plugin.network.initialisation import check_reader
+from sbnmt_plugin.families.sb.initialisation import check_reader
 from sbnmt_plugin.search.registry import DEFAULT
-from sbnmt_plugin.steps import command_of
+from sbnmt_plugin.tools.command_names import command_of
 
 REFUSED = {
     "num_batch_buckets": "its padding would stand inside the streams",

@@ -13,22 +13,22 @@ from sacrebleu.metrics.base import Metric
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.ancestry import check_row
-from sbnmt_plugin.tools.recipes.comparison import judge, references
 from sbnmt_plugin.tools.recipes.row_names import (
     split_name,
     system_and_seed,
     with_seed,
 )
-from sbnmt_plugin.tools.recipes.sweep import Setting, Sweep
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
-from sbnmt_plugin.tools.scoring import slices
-from sbnmt_plugin.tools.significance import (
+from sbnmt_plugin.tools.results.bootstrap import (
     bootstrap,
     interval,
     of_all_seeds,
     seeds_together,
 )
+from sbnmt_plugin.tools.results.comparison import judge, references
+from sbnmt_plugin.tools.results.sweep import Setting, Sweep
+from sbnmt_plugin.tools.scoring import slices
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
 

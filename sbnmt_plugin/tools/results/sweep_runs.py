@@ -12,10 +12,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools import command, origin
+from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.recipes.sweep import Setting
+from sbnmt_plugin.tools.results.sweep import Setting
 from sbnmt_plugin.tools.scoring import length_ratio, tokenised_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generate_log, read_generated

@@ -30,15 +30,15 @@ from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
 from sbnmt_plugin import hub
-from sbnmt_plugin.compatibility import exchanged_languages
-from sbnmt_plugin.network.bidirectional import tag_indices
-from sbnmt_plugin.network.two_dimensional import mix_negated
-from sbnmt_plugin.network.two_way_axes import TwoWayDecoder, TwoWayEncoder
-from sbnmt_plugin.network.two_way_options import (
+from sbnmt_plugin.checkpoint_checks import exchanged_languages
+from sbnmt_plugin.families.two_way.decoder import TwoWayDecoder, TwoWayEncoder
+from sbnmt_plugin.families.two_way.lstm_2d import mix_negated
+from sbnmt_plugin.families.two_way.options import (
     TwoWayConfig,
     architecture,
     check_options,
 )
+from sbnmt_plugin.network.transformer import tag_indices
 
 # what changes places with what where the languages do
 AXES = (

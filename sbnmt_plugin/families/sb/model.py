@@ -17,14 +17,14 @@ from fairseq.models.transformer.transformer_legacy import (
 from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
-from sbnmt_plugin.network.bidirectional import BidirectionalTransformer, tag_indices
-from sbnmt_plugin.network.decoder import SBTransformerDecoder
-from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
-from sbnmt_plugin.network.initialisation import (
+from sbnmt_plugin.families.sb.initialisation import (
     READING,
     adopt_transformer,
     adopt_writer,
 )
+from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
+from sbnmt_plugin.network.transformer import BidirectionalTransformer, tag_indices
 
 DEFAULT_FUTURE_DROPOUT = 0.3
 

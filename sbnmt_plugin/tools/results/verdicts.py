@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from sbnmt_plugin.tools.recipes.table import aligned
-from sbnmt_plugin.tools.synthetic import parser_of
+from sbnmt_plugin.tools.corpora.synthetic import parser_of
+from sbnmt_plugin.tools.results.table import aligned
 
 
 def measuring_parser(doc: str | None) -> argparse.ArgumentParser:

@@ -32,9 +32,9 @@ from fairseq.models.transformer.transformer_legacy import (
 )
 from torch import Tensor
 
-from sbnmt_plugin.network.bidirectional import FamilyTransformer
-from sbnmt_plugin.network.enat_decoder import ENATDecoder, Reading
-from sbnmt_plugin.network.mapping import Mapping
+from sbnmt_plugin.families.enat.decoder import ENATDecoder, Reading
+from sbnmt_plugin.families.enat.embedding_mapping import Mapping
+from sbnmt_plugin.network.transformer import FamilyTransformer
 
 COPY, MAP, PHRASE = INPUTS = "copy", "map", "phrase"
 ALIGN_WEIGHT, ADVERSARY_WEIGHT = 0.1, 1.0  # μ, λ

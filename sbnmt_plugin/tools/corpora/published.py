@@ -17,10 +17,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from sbnmt_plugin.steps import PLUGIN
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.raw_data import CHECKSUMS, Archive, Part, Raw, Row
-from sbnmt_plugin.tools.raw_text import rows_of, tokenised
+from sbnmt_plugin.tools.command_names import PLUGIN
+from sbnmt_plugin.tools.corpora.raw_data import CHECKSUMS, Archive, Part, Raw, Row
+from sbnmt_plugin.tools.corpora.raw_text import rows_of, tokenised
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.ancestry import check_row
-from sbnmt_plugin.tools.recipes.comparison import compare, of_several_seeds
 from sbnmt_plugin.tools.recipes.costs import (
     LEFT_OUT,
     PEAK_MEMORY,
@@ -34,7 +33,8 @@ from sbnmt_plugin.tools.recipes.settings import (
 )
 from sbnmt_plugin.tools.recipes.system import TEACHER
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.table import PROBES, SCORES, Row
+from sbnmt_plugin.tools.results.comparison import compare, of_several_seeds
+from sbnmt_plugin.tools.results.table import PROBES, SCORES, Row
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 

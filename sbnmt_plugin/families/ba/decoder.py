@@ -12,8 +12,8 @@ from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from sbnmt_plugin.families.ba.attention import HISTORIES, HistoryAttention, Memory
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.network.history import HISTORIES, HistoryAttention, Memory
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.unlimited import POSITIONS, UnlimitedEncoder
 

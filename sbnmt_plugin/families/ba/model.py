@@ -31,9 +31,9 @@ from omegaconf import OmegaConf, open_dict
 from torch import nn
 
 from sbnmt_plugin import hub
-from sbnmt_plugin.network.bidirectional import tag_indices
-from sbnmt_plugin.network.history import HISTORIES
-from sbnmt_plugin.network.recurrent import RNNEncoder, RNNSearchDecoder
+from sbnmt_plugin.families.ba.attention import HISTORIES
+from sbnmt_plugin.families.ba.decoder import RNNEncoder, RNNSearchDecoder
+from sbnmt_plugin.network.transformer import tag_indices
 
 FIRST = 0.1  # weights begin in ± this
 SIZES = "embed_dim", "hidden_size"  # of encoder and decoder

@@ -7,7 +7,7 @@ from typing import Any
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
 from sbnmt_plugin.tools.recipes.row_names import is_rescored
 from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
-from sbnmt_plugin.tools.significance import SAMPLES
+from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
 HEADINGS = {"WER": "WER, %", "PER": "PER, %", "tokenised BLEU": "tok. BLEU"}

@@ -11,7 +11,7 @@ from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 from sbnmt_plugin.tools.recipes.row_names import system_and_seed
-from sbnmt_plugin.tools.recipes.table import NONE, aligned, number
+from sbnmt_plugin.tools.results.table import NONE, aligned, number
 from sbnmt_plugin.tools.text import as_written
 
 FOLDER = re.compile(r"\d+-beam-(?P<beam>\d+)(?:-lenpen-(?P<lenpen>[^-]+))?")

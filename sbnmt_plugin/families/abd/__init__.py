@@ -1,0 +1,1 @@
+"""ABD-NMT: a backward decoder first, a forward one that reads it."""

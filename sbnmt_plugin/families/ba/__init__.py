@@ -1,0 +1,1 @@
+"""RNNsearch and BA-NMT, attention that remembers what it has given."""

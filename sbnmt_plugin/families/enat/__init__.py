@@ -1,0 +1,1 @@
+"""ENAT: all words at once, from an enhanced decoder input."""

@@ -1,0 +1,1 @@
+"""SB-NMT: two directions at the same time, each reading the other."""

@@ -1,0 +1,1 @@
+"""The two-way model: both translation directions in one grid."""

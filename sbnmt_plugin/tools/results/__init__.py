@@ -1,0 +1,1 @@
+"""Results of work folders: tables, comparisons, sweeps, plots."""
