@@ -7,30 +7,28 @@ import sys
 
 from sbnmt_plugin.tools import quiet
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.command_names import PLUGIN, STEPS
+from sbnmt_plugin.tools.command_names import PLUGIN, RETIRED, STEPS
 
 COMMANDS = "sbnmt_plugin.tools.commands"
 
 
 def main() -> None:
-    """Run the step that the command line names, by its own name or its script's."""
+    """Run the step that the command line names."""
     words = sys.argv[1:]
     if not words or words[0] in ("-h", "--help"):
         run(lambda: print(overview()))
         return
-    scripts = {script: step for step, (script, _) in STEPS.items() if script}
-    step = scripts.get(words[0], words[0])
+    step = words[0]
     if step not in STEPS:
+        remedy = RETIRED.get(step, "see sbnmt --help")
         print(
             f"sbnmt: error: the step must be one of {', '.join(STEPS)}, but is "
-            f"{words[0]!r}; see sbnmt --help",
+            f"{step!r}: {remedy}",
             file=sys.stderr,
         )
         sys.exit(2)
     quiet.silence()
-    # by this name messages call the command
-    name = words[0] if words[0] in scripts else f"sbnmt {step}"
-    sys.argv = [name, *words[1:]]
+    sys.argv = [f"sbnmt {step}", *words[1:]]  # the name in messages
     module = importlib.import_module(f"{COMMANDS}.{step.replace('-', '_')}")
     run(module.main)
 
@@ -38,7 +36,7 @@ def main() -> None:
 def overview() -> str:
     """All steps, in order of use."""
     width = max(map(len, STEPS))
-    lines = [f"  {step:<{width}}  {text}" for step, (_, text) in STEPS.items()]
+    lines = [f"  {step:<{width}}  {text}" for step, text in STEPS.items()]
     return "\n".join(
         [
             "usage: sbnmt STEP [options]",

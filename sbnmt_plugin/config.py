@@ -11,7 +11,6 @@ from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.arguments import ANSWERS
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.training.input_noise import PARTNERS
 
 DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
@@ -104,7 +103,7 @@ class SBTranslationConfig(TranslationConfig):
     enat_table: Optional[str] = field(
         default=None,
         metadata={
-            "help": f"phrase table of {command_of('phrase-table')}, by which the "
+            "help": "phrase table of sbnmt phrase-table, by which the "
             "sources are looked up for an enat_transformer of --enat-input phrase"
         },
     )
@@ -144,7 +143,7 @@ class SBTranslationConfig(TranslationConfig):
         default=None,
         metadata={
             "help": "write a JSON line per sentence to this new file: all that both "
-            f"beams did, step by step, for {command_of('trace-page')}. Slow; for a "
+            "beams did, step by step, for sbnmt trace-page. Slow; for a "
             "few sentences"
         },
     )

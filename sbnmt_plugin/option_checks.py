@@ -9,7 +9,6 @@ from sbnmt_plugin.checkpoints import checkpoint_files, read_checkpoint, settings
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.families.sb.initialisation import check_reader
 from sbnmt_plugin.search.registry import DEFAULT
-from sbnmt_plugin.tools.command_names import command_of
 
 REFUSED = {
     "num_batch_buckets": "its padding would stand inside the streams",
@@ -82,7 +81,7 @@ def check_average(cfg: SBTranslationConfig, model: Any) -> None:
             raise ValueError(
                 f"--store-ema is not supported for a {type(model).__name__}, of which "
                 f"fairseq would {does} {name}: leave the flag out, and average "
-                f"checkpoints ({command_of('average')})"
+                f"checkpoints (sbnmt average)"
             )
 
 
@@ -176,7 +175,7 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
     if getattr(model, "reads_lookup", False) and cfg.enat_table is None:
         raise ValueError(
             "--enat-input phrase reads what a phrase table gives, but there is none: "
-            f"add --enat-table with the file of {command_of('phrase-table')}"
+            "add --enat-table with the file of sbnmt phrase-table"
         )
 
 

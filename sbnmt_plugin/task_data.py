@@ -18,7 +18,6 @@ from omegaconf import OmegaConf, open_dict
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
 from sbnmt_plugin.layout import R2L
 from sbnmt_plugin.symbols import TAGS
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.training.checksums import check_sums
 from sbnmt_plugin.training.data_files import (
     check_split,
@@ -79,7 +78,7 @@ class StreamData(TranslationTask):
         if not os.path.exists(filename):
             raise FileNotFoundError(
                 f"dictionary {filename} does not exist: give the folder that "
-                f"fairseq-preprocess or {command_of('binarise')} wrote, and its "
+                f"fairseq-preprocess or sbnmt binarise wrote, and its "
                 "languages"
             )
         check_sums(filename)

@@ -7,5 +7,5 @@ cd "$(dirname "$0")/.."
 work=${1:-work/toy}
 
 scripts/setup.sh
-"${VENV:-.venv}/bin/python" scripts/run_recipe.py examples/toy --work "$work"
+"${VENV:-.venv}/bin/sbnmt" recipe examples/toy --work "$work"
 "${VENV:-.venv}/bin/python" examples/toy/check.py --work "$work"

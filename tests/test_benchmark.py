@@ -396,7 +396,6 @@ def command(tmp_path, monkeypatch, *words):
 
 def test_the_command_is_kept_as_it_can_be_typed(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["x", "--systems", "fairseq,SB NMT"])
-    monkeypatch.setattr(measuring, "command_of", lambda step: f"sbnmt {step}")
     found = measuring.head(options())["command"]
     assert found == "sbnmt benchmark --systems 'fairseq,SB NMT'"
 

@@ -12,19 +12,19 @@ from commands import ROOT
 from steps import imported, put, translate_command
 
 from sbnmt_plugin.tools import quiet
+from sbnmt_plugin.tools.command import step_command
 
 
 def test_a_users_mistake_is_one_line(tmp_path):
-    words = [ROOT / "scripts" / "bpe.py", "apply", "--codes", "none", "in", "out"]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+    words = step_command("bpe", "apply", "--codes", "none", "in", "out")
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.strip() == "bpe.py: error: in does not exist"
+    assert done.stderr.strip() == "sbnmt bpe: error: in does not exist"
 
 
 def fails(*words):
-    """The one line that a script prints when it fails."""
-    command = [sys.executable, ROOT / "scripts" / words[0], *map(str, words[1:])]
-    done = subprocess.run(command, capture_output=True, text=True)
+    """Return the one line that a step prints when it fails."""
+    done = subprocess.run(step_command(*words), capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     return done.stderr
@@ -32,10 +32,10 @@ def fails(*words):
 
 def test_what_the_system_refuses_is_one_line(tmp_path):
     source = put(tmp_path / "in", "a b")
-    words = ["bpe.py", "vocabulary", source]
+    words = ["bpe", "vocabulary", source]
     assert f"{tmp_path}: Is a directory: choose" in fails(*words, tmp_path)
     assert f"{source}: File exists: choose" in fails(*words, source / "out")
-    assert f"{tmp_path} is no file" in fails("bpe.py", "vocabulary", tmp_path, "x")
+    assert f"{tmp_path} is no file" in fails("bpe", "vocabulary", tmp_path, "x")
     assert list(tmp_path.iterdir()) == [source]
 
 
@@ -47,8 +47,8 @@ def test_the_end_by_sigterm_leaves_nothing(tmp_path):
     output.mkdir()
     words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "texts" / "train"]
     words += ["--destdir", output / "bin", "--workers", "2"]
-    script = [sys.executable, ROOT / "scripts" / "binarise.py", *map(str, words)]
-    running = subprocess.Popen(script, stderr=subprocess.PIPE)
+    command = step_command("binarise", *words)
+    running = subprocess.Popen(command, stderr=subprocess.PIPE)
     while not list(output.glob(".bin.*.tmp/*.bin")):
         assert running.poll() is None, running.stderr.read()
         time.sleep(0.01)
@@ -155,7 +155,7 @@ def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
     words = translate_command(
         data, teacher, source, tmp_path / "out", "--shard-size", 9
     )
-    command = [sys.executable, ROOT / "scripts" / "translate.py", *map(str, words)]
+    command = step_command("translate", *words)
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "out: shards" in done.stderr
@@ -178,9 +178,9 @@ def test_scripts_of_examples_show_their_help(script, monkeypatch, capsys):
 
 
 def test_a_reader_that_has_enough_is_no_error():
-    words = [ROOT / "scripts" / "table.py", ROOT / "examples" / "toy" / "results.json"]
+    words = step_command("table", ROOT / "examples" / "toy" / "results.json")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen([sys.executable, *words], **pipes)
+    process = subprocess.Popen(words, **pipes)
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() == 1

@@ -16,11 +16,11 @@ import in_process
 import pytest
 import torch
 import yaml
-from commands import ROOT
 from recipe_drivers import recipe_in
 from steps import call, put
 
 from sbnmt_plugin.tools import in_use
+from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import costs, driver, runner
 from sbnmt_plugin.tools.recipes.step import Step
@@ -155,8 +155,7 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path, monkeypatch):
         patch.setattr(runner.Runner, "run", in_process.run)
         with pytest.raises(KeyboardInterrupt):
             call(run_recipe, folder, "--work", work)
-    script = ROOT / "scripts" / "run_recipe.py"
-    command = [sys.executable, script, folder, "--work", work]
+    command = step_command("recipe", folder, "--work", work)
     process = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.DEVNULL
     )

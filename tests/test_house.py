@@ -14,28 +14,33 @@ import sys
 import pytest
 from commands import ROOT
 
-from sbnmt_plugin.tools.command_names import STEPS
+from sbnmt_plugin.tools.command_names import RETIRED, STEPS
 
 PACKAGE = ROOT / "sbnmt_plugin"
-SCRIPTS = ROOT / "scripts"
 RINGS = (
-    ("layout", "numerics", "steps", "symbols"),  # torch, or nothing
+    ("layout", "numerics", "symbols"),  # torch, or nothing
     ("checkpoints",),
-    ("compatibility",),
+    ("checkpoint_checks",),
     ("hub",),
     ("network",),
-    ("model",),  # its Python interface, by an old name
     ("search", "training"),
+    (
+        "families",
+        *(f"families.{name}" for name in ("abd", "ba", "enat", "sb", "two_way")),
+    ),
+    ("model",),  # its Python interface, by an old name
     ("config",),
-    ("refusals", "task_data"),
+    ("option_checks", "task_data"),
     ("task",),
     ("register",),
     ("__init__",),  # what --user-dir imports
     ("tools",),  # libraries of the commands
+    ("tools.corpora",),
+    ("tools.published", "tools.synthetic"),  # of corpora, by old names
     ("tools.recipes",),
+    ("tools.results",),
     ("tools.report",),
     ("tools.benchmark",),
-    ("tools.campaign",),
     ("tools.commands",),  # what `sbnmt STEP` runs
     ("__main__",),  # finds it by its name
 )
@@ -44,14 +49,12 @@ RINGS = (
 TORCH_ONLY = {
     "layout",
     "numerics",
-    "steps",
     "symbols",
     *(
         f"network.{name}"
         for name in (
-            *("__init__", "fusion", "grid", "history", "initialisation", "kv_cache"),
-            *("next_tokens", "packed_batch", "products", "protocol"),
-            "two_dimensional",
+            *("__init__", "dot_product", "fusion", "grid", "kv_cache"),
+            *("next_tokens", "packed_batch", "protocol"),
         )
     ),
     *(
@@ -61,7 +64,9 @@ TORCH_ONLY = {
             *("penalties", "pool", "registry", "top_k"),
         )
     ),
-    "training.phrases",
+    *("families.ba.attention", "families.sb.initialisation"),
+    "families.two_way.lstm_2d",
+    "training.phrase_table",
 }
 # import what a user, or the process that started them, names
 BY_NAME = {"__main__", "tools.commands.prepare", "tools.benchmark.workers"}
@@ -225,8 +230,8 @@ def test_the_package_keeps_the_rules(check):
     check(PACKAGE)
 
 
-def test_no_script_or_recipe_edits_where_modules_are_looked_for():
-    assert_no_paths_edited(SCRIPTS, ROOT / "examples")
+def test_no_recipe_edits_where_modules_are_looked_for():
+    assert_no_paths_edited(ROOT / "examples")
 
 
 def test_every_ring_and_every_list_names_what_exists():
@@ -417,48 +422,7 @@ def test_the_check_of_references_can_fail(reference, tmp_path):
         assert_references(tmp_path)
 
 
-# scripts and steps
-
-
-SHIM = '''#!/usr/bin/env python3
-"""`sbnmt {step}`: {text}."""
-
-import clone
-
-clone.run(__file__)
-'''
-
-
-def assert_scripts(folder):
-    """Every script of Python's is a shim of a step, and every step's is there."""
-    steps = {script: step for step, (script, _) in STEPS.items() if script}
-    found = {path.name for path in folder.glob("*.py")} - {"clone.py"}
-    assert found == set(steps)
-    for script, step in steps.items():
-        path = folder / script
-        assert path.stat().st_mode & 0o100, f"chmod +x {script}"
-        shim = SHIM.format(step=step, text=STEPS[step][1])
-        assert path.read_text(encoding="utf-8") == shim, script
-
-
-def test_every_script_is_a_shim_of_a_step():
-    assert_scripts(SCRIPTS)
-
-
-@pytest.mark.parametrize("fault", ["a library", "mode", "text"])
-def test_the_check_of_scripts_can_fail(fault, tmp_path):
-    for path in SCRIPTS.glob("*.py"):
-        (tmp_path / path.name).write_text(path.read_text())
-        (tmp_path / path.name).chmod(0o755)
-    assert_scripts(tmp_path)
-    if fault == "a library":
-        (tmp_path / "texts.py").touch()
-    elif fault == "mode":
-        (tmp_path / "bpe.py").chmod(0o644)
-    else:
-        (tmp_path / "bpe.py").write_text("import os\n")
-    with pytest.raises(AssertionError):
-        assert_scripts(tmp_path)
+# steps
 
 
 def test_every_step_is_a_command_and_every_command_a_step():
@@ -533,28 +497,27 @@ def test_the_check_of_light_steps_can_fail():
         assert_light([("average", "--help")])
 
 
-def test_every_step_says_what_it_does_under_both_its_names():
-    names = [
-        (name, "--help")
-        for step, (script, _) in STEPS.items()
-        for name in (step, script)
-    ]
-    lines = [words for words in names if words[0] is not None]
-    for (name, _), (status, output, _) in zip(lines, run_steps(lines)):
-        called = name if name.endswith(".py") else f"sbnmt {name}"
-        assert status == 0 and output.startswith(f"usage: {called} "), name
-        if name.endswith(".py"):  # help calls it by the name that the user has typed
-            step = next(step for step, (script, _) in STEPS.items() if script == name)
-            assert f"sbnmt {step} " not in output, name
+def test_every_step_says_what_it_does():
+    lines = [(step, "--help") for step in STEPS]
+    for (step, _), (status, output, _) in zip(lines, run_steps(lines)):
+        assert status == 0 and output.startswith(f"usage: sbnmt {step} "), step
 
 
-def test_an_unknown_step_is_named_with_those_that_exist():
+def test_no_name_of_a_step_is_retired():
+    assert not set(STEPS) & set(RETIRED)
+
+
+@pytest.mark.parametrize(
+    "step, remedy",
+    [("trian", "see sbnmt --help"), ("campaign", "it is `python -m campaign`, run in")],
+)
+def test_an_unknown_step_is_named_with_those_that_exist(step, remedy):
     done = subprocess.run(
-        [sys.executable, "-m", OWN, "trian"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", OWN, step], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 2
     assert "one of recipe, prepare, tokenise" in done.stderr
-    assert "but is 'trian'; see sbnmt --help" in done.stderr
+    assert f"but is {step!r}: {remedy}" in done.stderr
 
 
 def test_the_constraints_pin_what_setup_asks_for():

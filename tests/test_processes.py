@@ -2,16 +2,15 @@
 
 import shutil
 import subprocess
-import sys
 
 import commands
 import in_process
 import pytest
 import torch
-from commands import ROOT
 from steps import call
 
 from sbnmt_plugin.tools import launch
+from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import driver, runner
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
@@ -51,9 +50,8 @@ def two_runs(tmp_path_factory):
         patch.setattr(runner.Runner, "run", in_process.run)
         call(run_recipe, folder, "--work", one, "--processes", 1)
     shutil.copytree(one, two, ignore=lambda *_: {"teacher-l2r", "results", "logs"})
-    command = [sys.executable, ROOT / "scripts" / "run_recipe.py", folder]
-    words = [*command, "--work", two, "--processes", 2]
-    subprocess.run([*map(str, words)], check=True, stdout=subprocess.DEVNULL)
+    words = step_command("recipe", folder, "--work", two, "--processes", 2)
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     return one, two
 
 

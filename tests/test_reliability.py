@@ -9,12 +9,12 @@ import time
 from unittest import mock
 
 import pytest
+from campaign import __main__ as campaign
 from commands import ROOT
 from steps import call, environment
 
 from sbnmt_plugin.__main__ import main
 from sbnmt_plugin.tools import command, in_use, unfinished
-from sbnmt_plugin.tools.commands import campaign
 from sbnmt_plugin.tools.recipes import costs
 
 SLEEPS = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
@@ -199,8 +199,8 @@ def run_here(self, commands):
 
 @pytest.fixture(scope="module")
 def accidents(data, teacher, tmp_path_factory):
-    from sbnmt_plugin.tools.campaign.accidents import Accidents
-    from sbnmt_plugin.tools.campaign.faults import Faults
+    from campaign.accidents import Accidents
+    from campaign.faults import Faults
 
     faults = Faults(tmp_path_factory.mktemp("campaign"), 5)
     faults.stage.data, faults.stage.teacher = data, teacher.parent
@@ -212,7 +212,7 @@ def accidents(data, teacher, tmp_path_factory):
 def test_a_full_disk_and_then_a_kill_lose_nothing(accidents, name, limit, monkeypatch):
     """A short round of the campaign: one error, a kill while files are written, and
     then the files of a run that nobody disturbed."""
-    from sbnmt_plugin.tools.campaign.processes import small_files
+    from campaign.processes import small_files
 
     monkeypatch.setattr(type(accidents.faults), "whole", run_here)
     subject = accidents.subjects[name]
@@ -224,7 +224,7 @@ def test_a_full_disk_and_then_a_kill_lose_nothing(accidents, name, limit, monkey
 
 
 def test_losses_would_be_found(tmp_path):
-    from sbnmt_plugin.tools.campaign import faults, processes, subjects
+    from campaign import faults, processes, subjects
 
     (tmp_path / ".a.7.tmp").touch()
     assert faults.unfinished(tmp_path)

@@ -134,13 +134,14 @@ def test_the_installed_package_works_as_user_dir(environment, data, trained, tmp
     assert lines(said, "H") == lines(run_generate(data, trained), "H")
 
 
-def test_scripts_of_a_clone_run_beside_the_installed_package(
+def test_a_clone_runs_beside_the_installed_package(
     environment, data, teacher, tmp_path
 ):
     """The clone's package is used then, by each process: two are not one --user-dir."""
     source = put(tmp_path / "in.en", *["w1 w2", "w3"])
+    module = [environment / "python", "-m", "sbnmt_plugin", "translate"]
     for name, command in (
-        ("clone", [environment / "python", ROOT / "scripts" / "translate.py"]),
+        ("clone", ["env", f"PYTHONPATH={ROOT}", *module]),
         ("installed", [environment / "sbnmt", "translate"]),
     ):
         words = translate_command(data, teacher, source, tmp_path / name)

@@ -5,19 +5,19 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=${1:-work/toy}
-python=${VENV:-.venv}/bin/python
+bin=${VENV:-.venv}/bin
 export OMP_NUM_THREADS=1 # tiny matrices: threads only wait
 
-"$python" scripts/sweep_beam.py --work "$work" --beams 1,2,4,8
+"$bin/sbnmt" sweep-beam --work "$work" --beams 1,2,4,8
 if [[ ! -f $work/results/trace.jsonl ]]; then
   # as in recipe.yaml
   search=(--beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --cpu)
   head -n 20 "$work/bpe/test.src" >"$work/trace.src"
   rm -f "$work/trace.new"
-  "$python" -m fairseq_cli.interactive "$work/data" \
+  "$bin/fairseq-interactive" "$work/data" \
     --user-dir sbnmt_plugin --task sb_translation --path "$work/sb-shift/model.pt" \
     "${search[@]}" --input "$work/trace.src" --buffer-size 20 \
     --sb-trace "$work/trace.new" >"$work/logs/trace.log" 2>&1
   mv "$work/trace.new" "$work/results/trace.jsonl"
 fi
-"$python" scripts/report.py --work "$work" --title "Toy" --output "$work/report"
+"$bin/sbnmt" report --work "$work" --title "Toy" --output "$work/report"

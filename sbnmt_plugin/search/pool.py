@@ -23,7 +23,7 @@ class Pool:
 
     The pool that both directions share (algorithm, 6.4) is the best P of these
     2P: see :func:`ranking`.  What a hypothesis says is not kept here but read back from
-    where it ended: see :mod:`history`.
+    where it ended: see :mod:`backpointers`.
 
     Attributes:
         score: (B, D, P) logP / lp(L), -inf where the place is empty.

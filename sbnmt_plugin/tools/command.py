@@ -6,14 +6,13 @@ import argparse
 import contextlib
 import logging
 import os
-import re
 import signal
 import site
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sbnmt_plugin.tools.command_names import HOME, PLUGIN, STEPS
+from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 
 
 def parser(
@@ -22,26 +21,16 @@ def parser(
     """A step's parser.
 
     Args:
-        text: the docstring of its module, which calls steps ``sbnmt STEP``; where the
-            user has called a script, so does the help.
-        usage: in place of argparse's own, calling steps like that, too.
+        text: the docstring of its module.
+        usage: in place of argparse's own.
         options: argparse's.
     """
     return argparse.ArgumentParser(
-        description=as_called(text or ""),
-        usage=usage and as_called(usage),
+        description=text,
+        usage=usage,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **options,
     )
-
-
-def as_called(text: str) -> str:
-    """A text with ``sbnmt STEP`` as the user calls it, perhaps by its script."""
-    if sys.argv[0].endswith(".py"):
-        for step, (script, _) in STEPS.items():
-            if script:
-                text = re.sub(rf"\bsbnmt {step}\b", script, text)
-    return text
 
 
 def step_command(step: str, *words: Any) -> list[str]:

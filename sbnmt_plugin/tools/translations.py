@@ -8,7 +8,6 @@ from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.text import (
     Lines,
     as_written,
@@ -40,7 +39,7 @@ def each_translation(
         if len(parts) != 3 or not parts[0].isdigit():
             raise ValueError(
                 f"{path}, line {number}, must be id<TAB>score<TAB>text as "
-                f"{command_of('translate')} writes it, but is {line[:60]!r}"
+                f"sbnmt translate writes it, but is {line[:60]!r}"
             )
         index = int(parts[0])
         if index >= count or seen[index]:

@@ -11,8 +11,6 @@ import os
 import re
 from pathlib import Path
 
-from sbnmt_plugin.tools.command_names import command_of
-
 NAME = "SHA256SUMS"
 LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 BLOCK = 2**20
@@ -49,7 +47,7 @@ def check_sums(*paths: str) -> None:
             raise ValueError(
                 f"{path} must be as it was written, but its SHA-256 is not that in "
                 f"{NAME} beside it: it is damaged; binarise the texts again "
-                f"({command_of('binarise')}), or remove {NAME} if you have changed the "
+                f"(sbnmt binarise), or remove {NAME} if you have changed the "
                 "folder yourself"
             )
 

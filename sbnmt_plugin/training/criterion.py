@@ -17,8 +17,6 @@ from fairseq.logging import metrics
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sbnmt_plugin.families.ba.decoder import RNNSearchDecoder
-from sbnmt_plugin.families.enat.decoder import ENATDecoder
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.onedirectional import DECODERS
 from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time
@@ -98,10 +96,13 @@ def smoothed_loss(
 
 
 def projects_rows(model: Any) -> bool:
-    """Whether a model's logits are one linear layer on a decoder that is known."""
+    """Tell whether a model's logits are one linear layer on its decoder's features.
+
+    A decoder of ours says so itself, by ``projects_rows``.
+    """
     decoder: Any = getattr(model, "decoder", None)
-    known = (*DECODERS, RNNSearchDecoder, ENATDecoder)
-    return type(decoder) in known and decoder.adaptive_softmax is None
+    known = type(decoder) in DECODERS or getattr(decoder, "projects_rows", False)
+    return known and decoder.adaptive_softmax is None
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from fairseq.data import ConcatDataset, data_utils
 from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 
 from sbnmt_plugin.symbols import RESERVED
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.training.checksums import check_sums
 
 logger = logging.getLogger(__name__)
@@ -23,7 +22,7 @@ MAGIC = b"MMIDIDX\x00\x00"
 HEADER = len(MAGIC) + 17
 BLOCK = 2**20  # lines of an index that are looked at together
 OLDER = (b"TNTIDX", b"HUFFIDX")  # formats that are not looked into
-ANEW = f"binarise all texts of the split together again ({command_of('binarise')})"
+ANEW = "binarise all texts of the split together again (sbnmt binarise)"
 
 
 def check_split(
@@ -134,7 +133,7 @@ def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
         raise ValueError(
             f"{', '.join(prefixes)} must all be there, or none, but only "
             f"{len(parts)} of {len(prefixes)} are: give every part of --combine "
-            f"R2L texts ({command_of('binarise')})"
+            f"R2L texts (sbnmt binarise)"
         )
     texts = pairs.tgt.datasets if several else [pairs.tgt]
     for path, part, text in zip(prefixes, parts, texts):
@@ -158,7 +157,7 @@ def warn_of_gold(missing: str) -> None:
         "validation by generation (--eval-bleu), not for training: build triples with "
         "%s",
         missing,
-        command_of("triples"),
+        "sbnmt triples",
     )
 
 

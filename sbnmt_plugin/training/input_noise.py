@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.tools.command_names import command_of
 
 PARTNERS = ("text", "own")
 SUBSTITUTIONS = 0.5  # share of all edits; the other kinds have equal shares
@@ -139,7 +138,7 @@ def what_partners_hold(
             raise ValueError(
                 f"--sb-same-text {cfg.sb_same_text} needs training data with R2L "
                 "texts, but both streams hold the same text anyway: leave it out, or "
-                f"binarise triples ({command_of('triples')}, {command_of('binarise')})"
+                f"binarise triples (sbnmt triples, sbnmt binarise)"
             )
         same = SameText(cfg.sb_same_text, cfg.sb_seed)
     return noise, same

@@ -5,7 +5,7 @@ Translation, AAAI 2018; a row of the SB-NMT paper's tables 3, 4 and 6.  A backwa
 decoder writes the whole text R2L; its states are a second memory of the forward
 decoder, which writes the answer L2R.  In training the R2L stream is a teacher's text,
 y_pr, so both decoders are teacher-forced; in the search it is the backward decoder's
-own best hypothesis (see :mod:`asynchronous`).
+own best hypothesis (see :mod:`abd.search`).
 
 Departs from the paper, whose decoder is an RNN and whose training lets the backward
 decoder write greedily in every update: this is the authors' later release, which is

@@ -47,7 +47,7 @@ class Asynchronous(Protocol):
 
     def with_reverse(self, encoder_out: Any, tokens: Tensor) -> Any:
         """What the forward decoder's ``start`` reads: see
-        :meth:`abd.ABDTransformerModel.with_reverse`."""
+        :meth:`abd.model.ABDTransformerModel.with_reverse`."""
 
 
 class Half:

@@ -1,4 +1,4 @@
-"""The recurrent encoder and decoder of RNNsearch* and BA-NMT: see :mod:`rnnsearch`.
+"""The recurrent encoder and decoder of RNNsearch* and BA-NMT: see :mod:`ba.model`.
 
 Equations are those of Xue et al. there.
 """
@@ -94,7 +94,12 @@ class RNNSearchDecoder(FairseqDecoder):
     Args:
         cfg: the model's options.
         embedding: E channels, of the target.
+
+    Attributes:
+        projects_rows: its logits are one linear layer on its features.
     """
+
+    projects_rows = True
 
     def __init__(self, cfg: Any, dictionary: Any, embedding: nn.Embedding) -> None:
         super().__init__(dictionary)

@@ -3,7 +3,7 @@
 Xue, Feng, You, Zhang, Li: Neural Machine Translation with Bilingual History Involved
 Attention.  An encoder of two GRUs, a decoder of two GRU cells with attention between
 them (that of dl4mt-tutorial, session 2, which the paper names as its baseline), and
-what :mod:`history` adds.  With y the embedding of the word before::
+what :mod:`ba.attention` adds.  With y the embedding of the word before::
 
     s_0 = tanh(W_0 mean_j h_j + b_0) ;   q_i = GRU_1(y_{i-1}, s_{i-1})
     s_i = GRU_2(a_i, q_i)                                                   eq. 7

@@ -98,7 +98,12 @@ class ENATDecoder(TransformerDecoderBase):
 
     Args:
         cfg: fairseq's options, and ``enat_raw_weights``.
+
+    Attributes:
+        projects_rows: its logits are one linear layer on its features.
     """
+
+    projects_rows = True
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any) -> None:
         super().__init__(cfg, dictionary, embed_tokens)

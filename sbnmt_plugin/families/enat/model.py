@@ -2,11 +2,11 @@
 
 Guo, Tan, He, Qin, Xu, Liu: Non-Autoregressive Neural Machine Translation with Enhanced
 Decoder Input, AAAI 2019.  All words are predicted at once (eq. 3, 4), by
-:mod:`enat_decoder`, whose input is a sequence stretched to their number by
+:mod:`enat.decoder`, whose input is a sequence stretched to their number by
 :mod:`soft_copy`: what ``--enat-input`` says, of
 
 * ``copy``: the source's embeddings, which is NART without fertilities;
-* ``map``: those, mapped among the target's by :mod:`mapping` (eq. 6);
+* ``map``: those, mapped among the target's by :mod:`embedding_mapping` (eq. 6);
 * ``phrase``: the embeddings of a translation looked up in a phrase table, which the
   data brings as ``lookup_tokens``.
 
@@ -162,7 +162,8 @@ class ENATModel(FamilyTransformer):
             with_terms: whether the criterion adds the terms of map.
 
         Returns:
-            (B, T, V); for map ``terms``, :class:`mapping.Terms`, of the text's words.
+            (B, T, V); for map ``terms``, :class:`embedding_mapping.Terms`, of the
+            text's words.
 
         Raises:
             ValueError: in training, nobody adds them.

@@ -1,9 +1,9 @@
 """The search of ENAT: all words of all lengths at once, then the best length.
 
 The beam is over lengths: of k = 2b + 1 hypotheses one has T₀ words, the number that is
-expected (see :meth:`enat.ENATModel.expected`), and the others one more or less, two, …,
-b.  Each place takes its best word; the last is ``</s>``, and no other may be.  With
-``--nat-teacher`` the words' log-probabilities are then a teacher's, all candidates
+expected (see :meth:`enat.model.ENATModel.expected`), and the others one more or less,
+two, …, b.  Each place takes its best word; the last is ``</s>``, and no other may be.
+With ``--nat-teacher`` the words' log-probabilities are then a teacher's, all candidates
 scored in one teacher-forced pass.  Score, as everywhere::
 
     Σ_t log p(y_t) / lp(T)
@@ -39,7 +39,7 @@ class ParallelGenerator:
     """One pass of a decoder that writes all words at once; see the module.
 
     Args:
-        models: one :class:`enat.ENATModel`.
+        models: one :class:`enat.model.ENATModel`.
         symbols, options, recorder: as of :class:`generator.Generator`; ``teacher`` of
             the options scores what is written.
         tracer: None.
@@ -148,7 +148,7 @@ class ParallelGenerator:
         """The best word of every place, and its log-probability.
 
         Args:
-            reading: of N rows: see :class:`enat_decoder.Reading`.
+            reading: of N rows: see :class:`enat.decoder.Reading`.
             lengths: (N,).
 
         Returns:

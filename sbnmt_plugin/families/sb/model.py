@@ -99,7 +99,7 @@ class SBTransformerModel(BidirectionalTransformer):
         """Build from a namespace, on which resolved values are left to be saved.
 
         Raises:
-            ValueError: see :meth:`bidirectional.FamilyTransformer.build_model` and
+            ValueError: see :meth:`transformer.FamilyTransformer.build_model` and
                 :func:`refuse_to_freeze`.
         """
         sb_architecture(args)
@@ -153,7 +153,7 @@ class SBTransformerModel(BidirectionalTransformer):
         self, state_dict: dict[str, Tensor], name: str
     ) -> None:
         """Accept the weights of a Transformer, or of a model that reads otherwise: see
-        :mod:`network.initialisation`."""
+        :mod:`sb.initialisation`."""
         super().upgrade_state_dict_named(state_dict, name)
         if "decoder.sb_version" not in state_dict:
             adopt_transformer(

@@ -1,4 +1,4 @@
-"""The two texts of the two-way model as axes of its grid: see :mod:`two_way`."""
+"""The two texts of the two-way model as axes of its grid: see :mod:`two_way.model`."""
 
 from argparse import Namespace
 from dataclasses import dataclass, field

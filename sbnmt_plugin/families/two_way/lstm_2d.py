@@ -1,8 +1,8 @@
 """An LSTM over a grid of two texts: training by anti-diagonals, decoding row by row.
 
-Bahar, Brix, Ney: Two-Way Neural Machine Translation (see :mod:`two_way`).  The paper
-says no more of the cell than its name; this is RETURNN's ``TwoDLSTM``, with which its
-systems were made: one forget gate, and a gate that mixes the two pasts.
+Bahar, Brix, Ney: Two-Way Neural Machine Translation (see :mod:`two_way.model`).  The
+paper says no more of the cell than its name; this is RETURNN's ``TwoDLSTM``, with which
+its systems were made: one forget gate, and a gate that mixes the two pasts.
 
 Letters: J labels of the source and I of the target, ``</s>`` counted on both sides; Z
 units.  Cell (j, i) has read f_<j and e_<i, and what stands left of and below it::

@@ -3,7 +3,7 @@
 Bahar, Brix, Ney: Two-Way Neural Machine Translation: A Proof of Concept for
 Bidirectional Translation Modeling using a Two-Dimensional Grid.  Both texts are read
 by causal stacks, h and s; an LSTM runs over all pairs of their places (see
-:mod:`two_dimensional`); a maximum along either axis predicts the other text::
+:mod:`lstm_2d`); a maximum along either axis predicts the other text::
 
     p(e_i | e_<i, f) = softmax(W_e max_j z_{j,i} + b_e)
     p(f_j | f_<j, e) = softmax(W_f max_i z_{j,i} + b_f)

@@ -26,7 +26,6 @@ from sbnmt_plugin.tools.benchmark.plan import (
     trained,
 )
 from sbnmt_plugin.tools.benchmark.record import ORIGIN, Record
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 
 Row = dict[str, Any]
@@ -48,7 +47,7 @@ def head(args: argparse.Namespace) -> Row:
     """What benchmark.json begins with."""
     spec, threads = spec_of(args), args.threads or cores()
     result: Row = {
-        "command": f"{command_of('benchmark')} {shlex.join(sys.argv[1:])}",
+        "command": f"sbnmt benchmark {shlex.join(sys.argv[1:])}",
         "commit": commit(),
         "date": f"{datetime.date.today()}",
         "machine": machine(),

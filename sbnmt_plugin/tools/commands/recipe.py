@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes.driver import Recipe
 from sbnmt_plugin.tools.recipes.recipe_file import (
@@ -203,6 +202,6 @@ def run(
         if args.pseudo:
             recipe.start_from(Path(args.pseudo))
         recipe.run(names, jobs)
-    called = " ".join([command_of("recipe"), args.recipe, *setting(args)])
+    called = " ".join(["sbnmt recipe", args.recipe, *setting(args)])
     table = write_table(work, settings, called)
     print("\n" + render_table(table), end="", flush=True)

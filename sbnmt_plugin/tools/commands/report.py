@@ -19,7 +19,6 @@ import argparse
 from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.scoring import TOKENISERS
 
 
@@ -30,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     many: dict[str, Any] = {"action": "append", "default": []}
     add("--reference", **many, help="reference; repeat for several")
     add("--system", **many, metavar="NAME=FILE", help="a system's output")
-    add("--work", help=f"folder of {command_of('recipe')}, which has all of these")
+    add("--work", help="folder of sbnmt recipe, which has all of these")
     add("--tokenised", action="store_true", help="the texts given are tokenised")
     add("--tokenised-reference", **many, help="a reference, tokenised")
     add("--tokenised-system", **many, metavar="NAME=FILE", help="an output, tokenised")
@@ -39,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     add("--generate-log", **many, metavar="NAME=LOG", help="fairseq-generate's log")
     add("--checkpoint", **many, metavar="NAME=PT", help="to count its parameters")
     add("--aer", **many, metavar="NAME=JSON", help="written by sbnmt aer --json")
-    add("--beam-sweep", metavar="FILE", help=f"written by {command_of('sweep-beam')}")
+    add("--beam-sweep", metavar="FILE", help="written by sbnmt sweep-beam")
     add("--trace", metavar="JSONL", help="written by --sb-trace")
     add("--lowercase", action="store_true", help="ignore case everywhere")
     add("--tokenize", default="13a", choices=TOKENISERS, help="for BLEU (default 13a)")

@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.recipes.family_rows import MULTILINGUAL
@@ -233,7 +232,7 @@ def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
     path, direction = work / trained / "model.pt", SYSTEMS[base].direction
     if not path.is_file():
         raise FileNotFoundError(
-            f"--rows {name} needs {path}, which is not there: {command_of('recipe')} "
+            f"--rows {name} needs {path}, which is not there: sbnmt recipe "
             f"with --rows {trained} trains it"
         )
     words = ["--path", str(path)]
@@ -289,7 +288,7 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     # no positional argument: it would take the value of an option of fairseq's
     add("--data", help="binarised data, as for fairseq-generate")
-    add("--work", help=f"folder of {command_of('recipe')}, instead of all others")
+    add("--work", help="folder of sbnmt recipe, instead of all others")
     add("--system", action="append", default=[], metavar="NAME=OPTIONS")
     add("--rows", nargs="+", default=[], metavar="ROW", help="of --work, as systems")
     add("--reference", action="append", default=[], help="tokenised; may be repeated")

@@ -34,7 +34,6 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.recipes.recipe_file import (
     add_setting,
     find_recipe,
@@ -108,7 +107,7 @@ def build(args: argparse.Namespace) -> dict[str, Any]:
     work = Path(args.work)
     settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
     check_recipe(work, settings)
-    called = " ".join([command_of("table"), "--recipe", args.recipe, *setting(args)])
+    called = " ".join(["sbnmt table", "--recipe", args.recipe, *setting(args)])
     return write_table(work, settings, called)
 
 

@@ -24,6 +24,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
 from sbnmt_plugin.tools.recipes.settings import (
     DIRECTIONS,
     needs_pseudo,
+    references,
     references_of,
     scoring_options,
     search_options,
@@ -32,8 +33,7 @@ from sbnmt_plugin.tools.recipes.settings import (
 from sbnmt_plugin.tools.recipes.system import BOTH, TEACHER
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.training import Training
-from sbnmt_plugin.tools.results.comparison import references
-from sbnmt_plugin.tools.results.work_folder_rows import decoded_rows
+from sbnmt_plugin.tools.recipes.work_folder import decoded_rows
 
 TWO_TEACHERS = "`teachers: two` in recipe.yaml, or --teachers two"
 

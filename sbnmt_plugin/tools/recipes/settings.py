@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.family_rows import KD, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.recipe_file import TRAINING_SETS
 from sbnmt_plugin.tools.recipes.row_names import (
@@ -200,3 +202,15 @@ def trainings(recipe: dict[str, Any], name: str) -> list[str]:
         name = teacher_row(recipe, direction)
     own = system.decodes or (name if system.data else "")
     return [same_training(recipe, own)] if own else []
+
+
+def references(text: Path, settings: dict[str, Any]) -> References:
+    """The test set's, in a work folder's ``text``."""
+    return References(
+        text=text,
+        target=settings["target"],
+        count=settings["score"]["references"],
+        lowercase=settings["score"]["lowercase"],
+        detokenise=settings["detokenise"],
+        phonemes=settings["score"]["phonemes"],
+    )

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.recipe_file import KEYS, SCORE
+from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name
 from sbnmt_plugin.tools.recipes.settings import Stage
 from sbnmt_plugin.tools.recipes.system import Options
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -221,3 +223,28 @@ def mend_last(folder: Path) -> str | None:
     shutil.copyfile(newest, copy)
     os.replace(copy, last)
     return f"{last} was cut off, and is replaced by {newest.name}"
+
+
+def decoded_rows(work: Path) -> list[str]:
+    """The rows that have results, in the order of a table.
+
+    Raises:
+        ValueError: a file there is no row's.
+    """
+    order = list(SYSTEMS)
+    places = {}
+    for path in (work / "results").glob("*.json"):
+        try:
+            base, seed = split_name(path.stem)
+        except ValueError as error:
+            raise ValueError(
+                f"{path} must be a row's results, but no row has that name: move it "
+                "elsewhere"
+            ) from error
+        places[path.stem] = (order.index(base), is_rescored(path.stem), seed)
+    return sorted(places, key=lambda name: places[name])
+
+
+def log_name(stage: Stage) -> str:
+    """Of a stage's training, without its ending."""
+    return f"train-{stage.name.replace('/', '-')}"

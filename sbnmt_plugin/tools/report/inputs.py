@@ -11,7 +11,6 @@ from typing import Any
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.report.winners import NAMES, Race, race
 from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel, remove_bpe
 
@@ -61,7 +60,7 @@ def read_error_rate(path: Path) -> float:
     Raises:
         ValueError: the file is something else.
     """
-    with as_written(path, f"make it by {command_of('aer')} --json"):
+    with as_written(path, "make it by sbnmt aer --json"):
         return float(json.loads(path.read_text(encoding="utf-8"))["AER"]["score"])
 
 
@@ -214,7 +213,7 @@ def read_sweep(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: something else.
     """
-    remedy = f"--beam-sweep must be what {command_of('sweep-beam')} wrote"
+    remedy = "--beam-sweep must be what sbnmt sweep-beam wrote"
     with as_written(path, remedy):
         sweep = json.loads("\n".join(read_lines(path)))
         if not sweep["runs"] or not all(
@@ -224,7 +223,7 @@ def read_sweep(path: Path) -> dict[str, Any]:
     if any("lenpen" in row for row in sweep["runs"]):
         raise ValueError(
             f"--beam-sweep {path} must be a sweep over beams, but is one over length "
-            f"penalties: give one of {command_of('sweep-beam')} without --lenpens"
+            f"penalties: give one of sbnmt sweep-beam without --lenpens"
         )
     return dict(sweep)
 

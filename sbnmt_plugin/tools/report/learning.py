@@ -11,11 +11,11 @@ from matplotlib import ticker
 
 from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, without_seed
 from sbnmt_plugin.tools.recipes.settings import same_training, training_stages
+from sbnmt_plugin.tools.recipes.work_folder import log_name
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
 from sbnmt_plugin.tools.report.figures import Curve
 from sbnmt_plugin.tools.report.logs import read_train_log
-from sbnmt_plugin.tools.results.work_folder_rows import log_name
 from sbnmt_plugin.tools.text import as_written, read_lines
 
 BITS, BLEU = "bits read a token", "validation BLEU"

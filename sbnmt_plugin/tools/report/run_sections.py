@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.report import figures, lengths, logs, scores, sizes, winners
 from sbnmt_plugin.tools.report.content import Column, Section, Table
 from sbnmt_plugin.tools.report.inputs import Inputs
@@ -23,7 +22,7 @@ def beams(given: Inputs) -> Section:
     title = "Beam size"
     if given.sweep is None:
         reason = (
-            f"No sweep was given. {command_of('sweep-beam')} decodes what is missing; "
+            "No sweep was given. sbnmt sweep-beam decodes what is missing; "
             "give "
             "its result as --beam-sweep FILE."
         )

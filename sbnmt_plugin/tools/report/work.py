@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, trained_as
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
@@ -22,7 +21,7 @@ def languages(work: Path) -> tuple[str, str]:
     found = sorted((work / "data").glob("test.*-*.*.idx"))
     if not found or not (work / "results").is_dir():
         raise FileNotFoundError(
-            f"--work {work} must be a folder that {command_of('recipe')} has finished, "
+            f"--work {work} must be a folder that sbnmt recipe has finished, "
             "but has no data/test.*.idx or no results: run the recipe first"
         )
     source, _, target = found[0].name.split(".")[1].partition("-")

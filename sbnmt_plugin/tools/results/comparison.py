@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.base import Metric
 
-from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.row_names import (
     RIVALS,
@@ -19,22 +18,11 @@ from sbnmt_plugin.tools.recipes.row_names import (
     with_seed,
     without_seed,
 )
+from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS, SYSTEMS
 from sbnmt_plugin.tools.results.bootstrap import bootstrap, of_all_seeds, seeds_together
 from sbnmt_plugin.tools.results.table import Row
 from sbnmt_plugin.tools.text import read_lines
-
-
-def references(text: Path, settings: dict[str, Any]) -> References:
-    """The test set's, in a work folder's ``text``."""
-    return References(
-        text=text,
-        target=settings["target"],
-        count=settings["score"]["references"],
-        lowercase=settings["score"]["lowercase"],
-        detokenise=settings["detokenise"],
-        phonemes=settings["score"]["phonemes"],
-    )
 
 
 class Judge(NamedTuple):

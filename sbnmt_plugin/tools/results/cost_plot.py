@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from statistics import mean
 from typing import Any, NamedTuple
 
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.recipes.row_names import without_seed
 from sbnmt_plugin.tools.results.table import processors
 
@@ -90,7 +89,7 @@ def chains(
         if not costly:
             raise ValueError(
                 f"--plot needs what the rows cost in {against}, which only the "
-                f"recipe's driver measures ({command_of('recipe')}), but the table of "
+                f"recipe's driver measures (sbnmt recipe), but the table of "
                 f"{table['command']!r} does not tell it"
             )
         partly = {without_seed(row)[0] for row in table["rows"] if not row.get(told)}

@@ -18,6 +18,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
     system_and_seed,
     with_seed,
 )
+from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.bootstrap import (
@@ -26,7 +27,7 @@ from sbnmt_plugin.tools.results.bootstrap import (
     of_all_seeds,
     seeds_together,
 )
-from sbnmt_plugin.tools.results.comparison import judge, references
+from sbnmt_plugin.tools.results.comparison import judge
 from sbnmt_plugin.tools.results.sweep import Setting, Sweep
 from sbnmt_plugin.tools.scoring import slices
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe

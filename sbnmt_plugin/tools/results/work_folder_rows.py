@@ -18,7 +18,6 @@ from sbnmt_plugin.tools.recipes.costs import (
 )
 from sbnmt_plugin.tools.recipes.row_names import (
     describe,
-    is_rescored,
     split_name,
     with_seed,
 )
@@ -33,6 +32,7 @@ from sbnmt_plugin.tools.recipes.settings import (
 )
 from sbnmt_plugin.tools.recipes.system import TEACHER
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, log_name
 from sbnmt_plugin.tools.results.comparison import compare, of_several_seeds
 from sbnmt_plugin.tools.results.table import PROBES, SCORES, Row
 from sbnmt_plugin.tools.text import as_written
@@ -61,11 +61,6 @@ def needs(settings: dict[str, Any], name: str) -> list[str]:
     trained = [f"train-{row}" for row in sorted(used)]
     found = [*partner, *trained, *(f"pseudo-{d}" for d in pseudo)]
     return list(dict.fromkeys(found))
-
-
-def log_name(stage: Stage) -> str:
-    """Of a stage's training, without its ending."""
-    return f"train-{stage.name.replace('/', '-')}"
 
 
 def training_cost(logs: Path, stages: list[Stage]) -> Row:
@@ -165,26 +160,6 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
     if links.exists():
         row["AER"] = json.loads(links.read_text("utf-8"))["AER"]["score"]
     return row
-
-
-def decoded_rows(work: Path) -> list[str]:
-    """The rows that have results, in the order of a table.
-
-    Raises:
-        ValueError: a file there is no row's.
-    """
-    order = list(SYSTEMS)
-    places = {}
-    for path in (work / "results").glob("*.json"):
-        try:
-            base, seed = split_name(path.stem)
-        except ValueError as error:
-            raise ValueError(
-                f"{path} must be a row's results, but no row has that name: move it "
-                "elsewhere"
-            ) from error
-        places[path.stem] = (order.index(base), is_rescored(path.stem), seed)
-    return sorted(places, key=lambda name: places[name])
 
 
 def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sbnmt_plugin.tools.campaign import scale
+from campaign import scale
 from sbnmt_plugin.tools.text import read_parallel
 from sbnmt_plugin.tools.translations import read_translations
 

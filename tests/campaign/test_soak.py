@@ -10,9 +10,9 @@ import pytest
 from commands import lines, run_interactive
 from fairseq.tasks.fairseq_task import FairseqTask
 
+from campaign import soak
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.task import SBTranslationTask
-from sbnmt_plugin.tools.campaign import soak
 
 ENOUGH = soak.ENOUGH
 

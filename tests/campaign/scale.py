@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.campaign.processes import variables
+from campaign.processes import variables
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.text import each_line, write_lines
 

@@ -11,16 +11,16 @@ import os
 import random
 import statistics
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from campaign.garbage import SIGNS
+from campaign.processes import variables
+from campaign.subjects import MODEL, TRAIN, Stage
 from sbnmt_plugin.symbols import RESERVED
-from sbnmt_plugin.tools.campaign.garbage import SIGNS
-from sbnmt_plugin.tools.campaign.processes import variables
-from sbnmt_plugin.tools.campaign.subjects import MODEL, TRAIN, Stage
-from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.runner import executable
 from sbnmt_plugin.tools.text import read_lines, write_lines
@@ -210,7 +210,7 @@ class Soak:
         words += ["--num-workers", "0"]
         for name, value in SEARCH.items():
             words += [f"--{name.replace('_', '-')}", str(value)]
-        api = [step_command("")[0], "-m", "sbnmt_plugin.tools.campaign.answering"]
+        api = [sys.executable, str(Path(__file__).with_name("answering.py"))]
         api += [str(self.model), checkpoint, str(self.stage.data), str(self.path)]
         return {
             "fairseq-interactive": executable(words),

@@ -11,11 +11,10 @@ from commands import ROOT, SB, changeable, run_generate, run_train
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaign import fuzz, garbage
+from campaign.readers import DataFolder, readers
 from sbnmt_plugin.symbols import RESERVED
-from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools import text as texts
-from sbnmt_plugin.tools.campaign import fuzz, garbage
-from sbnmt_plugin.tools.campaign.readers import DataFolder, readers
 from sbnmt_plugin.tools.evaluation import l2r_wins
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
@@ -85,8 +84,8 @@ def test_a_lost_line_would_be_found(strange, monkeypatch):
 def test_the_step_has_a_file_and_a_table_of_what_it_found(tmp_path):
     output = tmp_path / "campaign"
     words = ["campaign", "fuzz", "--output", output, "--minutes", "0.05"]
-    words = [sys.executable, "-m", "sbnmt_plugin", *map(str, words)]
-    environment = {**os.environ, **command.child_environment()}
+    words = [sys.executable, "-m", *map(str, words)]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
     done = subprocess.run(words, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     found = json.loads((output / "fuzz.json").read_text())

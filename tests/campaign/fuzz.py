@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.campaign.garbage import changed, clean, flipped, text
-from sbnmt_plugin.tools.campaign.readers import DataFolder, Reader, readers
+from campaign.garbage import changed, clean, flipped, text
+from campaign.readers import DataFolder, Reader, readers
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 MOST = 20  # faults of a kind that are listed

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sbnmt_plugin.tools.campaign.processes import STATUSES, Running, outlived, start
-from sbnmt_plugin.tools.campaign.subjects import Stage, Subject, results_of
+from campaign.processes import STATUSES, Running, outlived, start
+from campaign.subjects import Stage, Subject, results_of
 
 SIGNALS = tuple(STATUSES)
 UNFINISHED = (".tmp", ".old", ".cut-off")

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.command_names import command_of
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -29,7 +28,7 @@ class Outcome:
         self.path = path
         self.rows: list[Row] = []
         self.facts = {
-            "command": f"{command_of('campaign')} {shlex.join(sys.argv[1:])}",
+            "command": f"python -m campaign {shlex.join(sys.argv[1:])}",
             "commit": commit(),
             "date": f"{datetime.date.today()}",
             "machine": machine(),

@@ -1,9 +1,9 @@
 r"""Kill the other steps, flood them, feed them garbage; nothing may be lost.
 
-    sbnmt campaign faults --output work/campaign --kills 60
-    sbnmt campaign fuzz --output work/campaign --minutes 15
-    sbnmt campaign soak --output work/campaign --lines 100000
-    sbnmt campaign scale --output work/campaign --largest 1000000
+    python -m campaign faults --output ../work/campaign --kills 60
+    python -m campaign fuzz --output work/campaign --minutes 15
+    python -m campaign soak --output work/campaign --lines 100000
+    python -m campaign scale --output work/campaign --largest 1000000
 
 `faults` kills the recipe driver, the translation by two workers, binarise, a training
 and the benchmark, on a tiny corpus, by SIGKILL, SIGTERM and SIGINT at random moments,
@@ -28,8 +28,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from campaign.outcome import Outcome
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.campaign.outcome import Outcome
 
 # of all kills
 SHARES = {
@@ -98,8 +98,8 @@ def main() -> None:
 
 def faults(args: argparse.Namespace) -> Outcome:
     """Kills, shared out among the subjects, and accidents."""
-    from sbnmt_plugin.tools.campaign.accidents import Accidents
-    from sbnmt_plugin.tools.campaign.faults import Faults, Trial
+    from campaign.accidents import Accidents
+    from campaign.faults import Faults, Trial
 
     outcome = Outcome(Path(args.output) / "faults.json", seed=args.seed)
 
@@ -122,7 +122,7 @@ def faults(args: argparse.Namespace) -> Outcome:
 
 def fuzz(args: argparse.Namespace) -> Outcome:
     """Garbage, until the time is over."""
-    from sbnmt_plugin.tools.campaign.fuzz import rounds
+    from campaign.fuzz import rounds
 
     outcome = Outcome(Path(args.output) / "fuzz.json", seed=args.seed)
     for row in rounds(Path(args.output), args.seed, 60 * args.minutes):
@@ -132,7 +132,7 @@ def fuzz(args: argparse.Namespace) -> Outcome:
 
 def soak(args: argparse.Namespace) -> Outcome:
     """Many lines, through every door of a trained model."""
-    from sbnmt_plugin.tools.campaign.soak import Soak
+    from campaign.soak import Soak
 
     outcome = Outcome(Path(args.output) / "soak.json", seed=args.seed)
     attempt = Soak(Path(args.output), args.seed, args.lines)
@@ -144,9 +144,13 @@ def soak(args: argparse.Namespace) -> Outcome:
 
 def scale(args: argparse.Namespace) -> Outcome:
     """Texts of three sizes, through the steps that handle texts."""
-    from sbnmt_plugin.tools.campaign.scale import rows
+    from campaign.scale import rows
 
     outcome = Outcome(Path(args.output) / "scale.json", seed=args.seed)
     for row in rows(Path(args.output), args.seed, args.largest):
         outcome.add(row)
     return outcome
+
+
+if __name__ == "__main__":
+    command.run(main)

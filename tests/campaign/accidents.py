@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sbnmt_plugin.tools.campaign.faults import Faults, Trial, differences, unfinished
-from sbnmt_plugin.tools.campaign.processes import (
+from campaign.faults import Faults, Trial, differences, unfinished
+from campaign.processes import (
     hindered,
     not_almighty,
     outlived,
     small_files,
     start,
 )
-from sbnmt_plugin.tools.campaign.subjects import Subject, results_of
+from campaign.subjects import Subject, results_of
 
 SMALL = 2000  # bytes: less than any checkpoint, and than the longest file of a subject
 HOUR = 3600

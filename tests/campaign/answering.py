@@ -1,6 +1,6 @@
 """The Python API as a command: answers lines of a file as fairseq-interactive does.
 
-    python -m sbnmt_plugin.tools.campaign.answering FOLDER CHECKPOINT DATA FILE OPTIONS
+    python tests/campaign/answering.py FOLDER CHECKPOINT DATA FILE OPTIONS
 
 OPTIONS are those of translate(), as JSON.
 """
