@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+import yaml
+
 if __name__ == "__main__":
     sys.path[:0] = ["tests", "."]
 import in_process
@@ -32,20 +34,24 @@ STAGES = [
     {"data": "two", "--max-epoch": 1, "--lr": 0.001},
     {"data": "six", "--max-epoch": 2, "--lr": 0.001, "continue": True},
 ]
-SMALL = 8000  # bytes
+SMALL = 40_000  # bytes
 SUFFIXES = ".json", ".yaml", ".txt"
 LOGGED = re.compile(r"== |.*\| train \| epoch ")  # whence costs are read
 
 
 def run(folder: Path) -> None:
     """Run the tiny recipe, in this process."""
-    shared = {"--share-all-embeddings": None}
     path = in_process.write_recipe(
         folder / "recipe",
         stages={"sb-staged": STAGES},
-        systems={"enat-phrase": shared, "nart": shared, "teacher-l2r": shared},
+        preprocess=["--joined-dictionary"],
         average=2,
     )
+    settings = yaml.safe_load((path / "recipe.yaml").read_text())
+    settings["train"]["--keep-last-epochs"] = 2
+    for name in "enat-phrase", "nart":
+        settings["systems"][name] = {"--share-all-embeddings": None}
+    (path / "recipe.yaml").write_text(yaml.safe_dump(settings))
     words = ["sbnmt recipe", str(path), "--work", str(folder / "work"), "--rows", *ROWS]
     with (
         mock.patch.object(runner.Runner, "run", in_process.run),
@@ -57,7 +63,7 @@ def run(folder: Path) -> None:
 def kept(work: Path, name: str) -> bool:
     """Whether a file's text is of use: of a book, a result, a training's costs."""
     path = work / name
-    if name.startswith("logs/train-"):
+    if name.startswith("logs/"):
         return True
     of_text = name.startswith(("text/", "data", "bpe/", "examples/")) or (
         name.startswith("results/") and path.suffix == ".txt"
@@ -79,7 +85,8 @@ def copy(work: Path, folder: Path) -> None:
             text = "".join(line + "\n" for line in lines)
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.replace(f"{work}", "work"), encoding="utf-8")
+        text = text.replace(f"{work}", "work").replace(f"{work.parent}", ".")
+        path.write_text(text, encoding="utf-8")
 
 
 def main(folder: Path) -> None:
