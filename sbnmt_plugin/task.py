@@ -51,9 +51,13 @@ from sbnmt_plugin.training.dataset import (
     with_lookup,
     with_stream_labels,
 )
-from sbnmt_plugin.training.gradients import nan_is_named
 from sbnmt_plugin.training.read_bits import log_reading
-from sbnmt_plugin.training.train_step import bare, in_bfloat16, step_of
+from sbnmt_plugin.training.train_step import (
+    bare,
+    in_bfloat16,
+    nan_is_named,
+    step_of,
+)
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)

@@ -20,8 +20,8 @@ from helpers import sb_model
 
 from sbnmt_plugin import task
 from sbnmt_plugin.families.sb import model
-from sbnmt_plugin.network.attention import EncoderSelfAttention
 from sbnmt_plugin.network.cpu_products import widen_attention
+from sbnmt_plugin.network.encoder import EncoderSelfAttention
 from sbnmt_plugin.option_checks import RETIRED
 
 TEACHER = ["--arch", "transformer_tiny", "--sb-direction"]
