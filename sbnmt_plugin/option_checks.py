@@ -6,7 +6,7 @@ Each is refused by its name, before anything is read or trained.
 import argparse
 from typing import Any, NoReturn
 
-from sbnmt_plugin.checkpoints import checkpoint_files, read_checkpoint, settings_of
+from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.families.sb.initialisation import check_reader, freezes_writer
 from sbnmt_plugin.search.registry import DEFAULT
@@ -203,29 +203,31 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         )
 
 
-def check_frozen(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
+def check_frozen(
+    cfg: SBTranslationConfig, model: Any, settings: Any, starts: list[Checkpoint]
+) -> None:
     """Refuse to train beside weights that nobody has trained, to go on with other ones
     than an optimiser knows, and to lose a reader.
 
     Args:
         settings: the model's.
+        starts: the checkpoints that the training may start from.
 
     Raises:
         ValueError: the model's writer is frozen, and no checkpoint is given; that of
             one that a training goes on from was not, or the other way round; it has a
             reader, and the model reads without one.
     """
-    starts = [] if cfg.sb_path is not None else checkpoint_files(cfg)
     frozen = freezes_writer(settings)
     if frozen and not starts:
         raise ValueError(
             "--sb-reader keeps the weights that a training starts from, but nothing is "
             "given to start from: add --finetune-from-model MODEL"
         )
-    for path in starts:
-        checkpoint = read_checkpoint(path)
+    for checkpoint in starts:
+        path = checkpoint.path
         anew = path == cfg.sb_finetune_from_model or bool(cfg.sb_reset_optimizer)
-        saved = argparse.Namespace(**settings_of(checkpoint))
+        saved = argparse.Namespace(**checkpoint.settings)
         if not anew and freezes_writer(saved) != frozen:
             known = "all" if frozen else "the reader's"
             raise ValueError(
@@ -235,7 +237,7 @@ def check_frozen(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
             )
         if hasattr(model.decoder, "interacts"):
             fresh = model.state_dict()
-            check_reader(checkpoint["model"], fresh, model.decoder.interacts)
+            check_reader(checkpoint.shapes, fresh, model.decoder.interacts)
 
 
 def check_parallel(

@@ -21,12 +21,7 @@ from sbnmt_plugin.checkpoint_checks import (
     fingerprint,
     forget_files,
 )
-from sbnmt_plugin.checkpoints import (
-    checkpoint_files,
-    read_checkpoint,
-    resumed_file,
-    settings_of,
-)
+from sbnmt_plugin.checkpoints import Checkpoint, checkpoint_files, resumed_file
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.network.cpu_products import for_decoding, for_processor
@@ -74,6 +69,7 @@ class SBTranslationTask(StreamData):
         self._teacher: Teacher | None = None
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
+        self._starts: list[Checkpoint] = []  # that a training may start from
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
@@ -88,9 +84,11 @@ class SBTranslationTask(StreamData):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
         refuse_options(cfg)
         leave_cudnn_out()
+        given = []
         if not kwargs.get("from_checkpoint"):
-            check_checkpoints(checkpoint_files(cfg))
+            given = check_checkpoints(checkpoint_files(cfg))
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
+        task._starts = given if cfg.sb_path is None else []
         return task
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -118,11 +116,11 @@ class SBTranslationTask(StreamData):
                     "tell whether those of this command are the same"
                 )
             forget_files(cfg)
-        elif self.cfg.sb_path is None:
-            for path in checkpoint_files(self.cfg):
-                check_start(path, words, languages)
-                if path == resumed_file(self.cfg):
-                    saved = settings_of(read_checkpoint(path)).get("sb_direction")
+        else:
+            for start in self._starts:
+                check_start(start, words, languages)
+                if start.path == resumed_file(self.cfg):
+                    saved = start.settings.get("sb_direction")
                     check_direction(saved, wanted, from_checkpoint)
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             cfg.sb_direction = wanted
@@ -132,7 +130,7 @@ class SBTranslationTask(StreamData):
         if from_checkpoint:
             model.requires_grad_(True)  # what is frozen is frozen for its training
         else:
-            check_frozen(self.cfg, model, cfg)
+            check_frozen(self.cfg, model, cfg, self._starts)
         if not from_checkpoint:
             check_parallel(self.cfg, [model], training=True)
             check_average(self.cfg, model)
