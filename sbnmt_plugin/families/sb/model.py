@@ -1,7 +1,9 @@
 """SB-NMT: the model, its options and its architectures."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum
@@ -90,7 +92,7 @@ class SBTransformerModel(BidirectionalTransformer):
             ValueError: see :meth:`transformer.FamilyTransformer.build_model`; a
                 reader beside a gate, which would change what a stream writes alone.
         """
-        sb_architecture(args)
+        architecture(args)
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
             if args.sb_fusion != "gate" and args.sb_lambda is None:
                 args.sb_lambda = DEFAULT_LAMBDA
@@ -154,40 +156,33 @@ class SBTransformerModel(BidirectionalTransformer):
         adopt_writer(state_dict, self.state_dict(), self.decoder.interacts)
 
 
-@register_model_architecture("sb_transformer", "sb_transformer")
-def sb_architecture(args: Any) -> None:
-    """Set the sizes of fairseq's ``transformer``."""
+def wmt_en_de_big(args: Any) -> None:
+    """Set fairseq's ``transformer_wmt_en_de_big``, with the paper's dropout, 0.1."""
+    args.dropout = getattr(args, "dropout", 0.1)
+    transformer_wmt_en_de_big(args)
+
+
+def architecture(args: Any, sizes: Callable[[Any], None] = base_architecture) -> None:
+    """Set the options of an architecture that a command does not set.
+
+    Args:
+        sizes: fairseq's function for the options that a Transformer has.
+    """
     for option in fields(SBTransformerConfig):
         if option.name.startswith("sb_"):
             value = getattr(args, option.name, option.default)
             setattr(args, option.name, value)
-    base_architecture(args)
+    sizes(args)
 
 
-@register_model_architecture("sb_transformer", "sb_transformer_tiny")
-def sb_tiny(args: Any) -> None:
-    """Set the sizes of fairseq's ``transformer_tiny``: 64 channels, 2 + 2 layers."""
-    tiny_architecture(args)
-    sb_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_iwslt_de_en")
-def sb_iwslt_de_en(args: Any) -> None:
-    """Set the sizes of fairseq's ``transformer_iwslt_de_en``."""
-    transformer_iwslt_de_en(args)
-    sb_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de")
-def sb_wmt_en_de(args: Any) -> None:
-    """Set the sizes of fairseq's ``transformer_wmt_en_de``."""
-    transformer_wmt_en_de(args)
-    sb_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de_big")
-def sb_wmt_en_de_big(args: Any) -> None:
-    """Set fairseq's ``transformer_wmt_en_de_big``, with the paper's dropout, 0.1."""
-    args.dropout = getattr(args, "dropout", 0.1)
-    transformer_wmt_en_de_big(args)
-    sb_architecture(args)
+ARCHITECTURES = {
+    "sb_transformer": base_architecture,
+    "sb_transformer_tiny": tiny_architecture,
+    "sb_transformer_iwslt_de_en": transformer_iwslt_de_en,
+    "sb_transformer_wmt_en_de": transformer_wmt_en_de,
+    "sb_transformer_wmt_en_de_big": wmt_en_de_big,
+}
+for name, sizes in ARCHITECTURES.items():
+    register_model_architecture("sb_transformer", name)(
+        partial(architecture, sizes=sizes)
+    )
