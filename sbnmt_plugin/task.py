@@ -46,7 +46,7 @@ from sbnmt_plugin.training.dataset import (
     with_lookup,
     with_stream_labels,
 )
-from sbnmt_plugin.training.read_bits import log_reading
+from sbnmt_plugin.training.read_bits import log_read_bits
 from sbnmt_plugin.training.train_step import (
     bare,
     in_bfloat16,
@@ -234,7 +234,7 @@ class SBTranslationTask(StreamData):
             self._probed = update_num
             names = [name for name in self.datasets if name != self.cfg.train_subset]
             gold = self._with_streams(self.datasets[names[0]].pairs)
-            log_reading(bare(model), gold, sample["live"].device)
+            log_read_bits(bare(model), gold, sample["live"].device)
         narrow = self.cfg.sb_autocast
         with in_bfloat16(criterion, sample["live"].device, narrow) as its:
             return super().train_step(

@@ -20,7 +20,7 @@ from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
 from sbnmt_plugin.families.sb.initialisation import (
-    READING,
+    ACROSS,
     adopt_transformer,
     adopt_writer,
     freezes_writer,
@@ -104,7 +104,7 @@ class SBTransformerModel(BidirectionalTransformer):
                     "gate would change: take tanh, linear or relu"
                 )
             for name, parameter in model.named_parameters():
-                parameter.requires_grad_(any(part in name for part in READING))
+                parameter.requires_grad_(any(part in name for part in ACROSS))
         return model
 
     @classmethod
