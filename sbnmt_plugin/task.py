@@ -4,7 +4,6 @@ import itertools
 import logging
 from argparse import Namespace
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,6 @@ from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import RecordWriter, on_host
 from sbnmt_plugin.search.registry import Search, search_for
-from sbnmt_plugin.search.teacher import Teacher, load_teacher
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.task_data import StreamData
 from sbnmt_plugin.training.dataset import (
@@ -68,7 +66,7 @@ class SBTranslationTask(StreamData):
         super().__init__(cfg, src_dict, tgt_dict)
         self._writer: RecordWriter | None = None
         self._trace: TraceWriter | None = None
-        self._teacher: Teacher | None = None
+        self.loaded: dict[str, Any] = {}  # by path, what a family's search reads
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
 
@@ -174,7 +172,7 @@ class SBTranslationTask(StreamData):
             raise ValueError("--lm-path is not supported by the SB-NMT search")
         check_parallel(self.cfg, models)
         search = search_for(models)
-        own = search.shares_beam, getattr(search, "has_bound", True)
+        own = search.shares_beam, search.has_bound
         options = search_options(args, self.cfg, self.directions, *own)
         targets = [loaded.tgt for loaded in self.datasets.values()]
         known = bool(targets) and None not in targets
@@ -204,10 +202,9 @@ class SBTranslationTask(StreamData):
                     self.cfg.sb_trace, self.src_dict, self.tgt_dict
                 )
             tracer = Tracer(self._trace, models, options)
-        if self.cfg.nat_teacher is not None:
-            self._teacher = self._teacher or load_teacher(self.cfg.nat_teacher, self)
-            options = replace(options, teacher=self._teacher)
-        return search(models, symbols, options, recorder, tracer)
+        made = search(models, symbols, options, recorder, tracer)
+        made.prepare(self)
+        return made
 
     @nan_is_named()
     def train_step(

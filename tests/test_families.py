@@ -166,13 +166,8 @@ def test_every_decoder_is_what_the_search_asks_for():
 # which search a model wants
 
 
-class Other:
+class Other(registry.Search):
     """A search that writes nothing."""
-
-    shares_beam = True
-
-    def __init__(self, *given):
-        self.given = given
 
     def generate(self, models, sample, prefix_tokens=None, constraints=None):
         return []
@@ -201,11 +196,10 @@ def test_the_task_makes_the_search_that_a_model_wants(other, monkeypatch):
     assert isinstance(task.build_generator([model], Namespace(beam=4)), Generator)
     model.searched_by = "other"
     made = task.build_generator([model], Namespace(beam=4))
-    models, symbols, options, recorder, tracer = made.given
-    assert isinstance(made, Other) and models == [model]
-    assert symbols.eos == words.eos() and options.beam == 4
-    assert options.directions == (L2R, R2L)
-    assert recorder is None and tracer is None
+    assert isinstance(made, Other) and made.models == [model]
+    assert made.symbols.eos == words.eos() and made.options.beam == 4
+    assert made.options.directions == (L2R, R2L)
+    assert made.recorder is None and made.tracer is None
 
 
 def test_searches_that_cannot_be_are_named(other):

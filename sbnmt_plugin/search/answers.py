@@ -41,7 +41,7 @@ def answers_of(
         FloatingPointError: nothing has a score, because the model gives none.
         ValueError: nothing can end, because of lengths and bans.
     """
-    ranked, places = (x.cpu().numpy() for x in ranking(pool, options.answering))
+    ranked, places = (x.cpu().numpy() for x in ranking(pool, options.answer_direction))
     none = np.flatnonzero(ranked[:, 0] == DEAD)
     if none.size:
         refuse(history.broken(none))

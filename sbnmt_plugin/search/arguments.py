@@ -119,7 +119,7 @@ def search_options(
         stop=ours("sb_stop"),
         answer=ours("sb_answer"),
         rescore=number("sb_rescore", args, cfg),
-        answers=nbest,
+        nbest=nbest,
         min_len=getattr(args, "min_len", 1),
         max_len_a=getattr(args, "max_len_a", 0),
         max_len_b=getattr(args, "max_len_b", 200),

@@ -19,10 +19,10 @@ from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.answers import partners
 from sbnmt_plugin.search.backpointers import History
-from sbnmt_plugin.search.batch import Batch
+from sbnmt_plugin.search.beam import Batch
 from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import name_of
-from sbnmt_plugin.search.pool import Pool, answer_at
+from sbnmt_plugin.search.pool import Pool, score_at
 from sbnmt_plugin.search.records import RecordWriter
 
 Entry = dict[str, Any]
@@ -169,11 +169,11 @@ class Tracer:
         As :func:`pool.finished` compares them.
         """
         options = self.options
-        place, penalty = options.answering, options.penalty
+        place, penalty = options.answer_direction, options.penalty
         live = batch.scores if place is None else batch.scores[:, place : place + 1]
         best = live.flatten(1).amax(1).to(torch.float64)
         bound = penalty.best_reachable(best, batch.worth[length + 1], batch.longest)
-        worst = answer_at(batch.pool, options.beam, place)
+        worst = score_at(batch.pool, options.beam, place)
         return [
             (rounded(a), rounded(b)) for a, b in zip(bound.tolist(), worst.tolist())
         ]

@@ -9,6 +9,16 @@ the positions' encodings)::
     x ← x + Attention(x, x, x) ;  x ← x + Attention(x, h, h) ;  x ← x + FFN(x)
 
 each with dropout and norm.  The paper does not say which comes first.
+
+The decoder's input is a sequence stretched from Z tokens to T (§4.2)::
+
+    z_t = Σ_i ω_ti z̃_i ,   ω_ti ∝ exp(-(t - i T/Z)² / τ) ,   i, t from 1
+
+i and t count tokens, wherever padding stands.
+
+Departs from the paper, whose ω are not normalised: an input has a total weight of
+0.74-1.02 at T/Z = 1.1, but of 0.44 at 1.5 and 0.04 at 2, where every second output is
+all but empty.  Here those of an output sum to 1; ``raw`` gives the paper's.
 """
 
 from __future__ import annotations
@@ -16,13 +26,42 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from fairseq.models.transformer import TransformerDecoderBase
 from fairseq.modules import LayerNorm, MultiheadAttention
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
-from sbnmt_plugin.families.enat.soft_copy import stretch
 from sbnmt_plugin.network.decoder_layer import wrapped
+from sbnmt_plugin.numerics import DEAD, wide
+
+TEMPERATURE = 0.3  # τ
+
+
+def stretch_weights(
+    read: Tensor,
+    written: Tensor,
+    raw: bool = False,
+    dtype: torch.dtype = torch.float32,
+) -> Tensor:
+    """ω, (B, T, Z), in numbers of this type.
+
+    Args:
+        read: (B, Z) True at inputs, False at padding.
+        written: (B, T) True at outputs.
+        raw: whether they are left as they are.
+    """
+    i, t = (places.cumsum(1, dtype=dtype) for places in (read, written))
+    rate = t.amax(1, keepdim=True) / i.amax(1, keepdim=True).clamp(min=1)  # T/Z
+    distance = t[:, :, None] - (i * rate)[:, None]
+    logits = (-(distance**2) / TEMPERATURE).masked_fill(~read[:, None], DEAD)
+    return logits.exp() if raw else logits.softmax(-1)
+
+
+def stretch(inputs: Tensor, read: Tensor, written: Tensor, raw: bool = False) -> Tensor:
+    """z (B, T, C) of z̃ (B, Z, C), in its numbers: see :func:`stretch_weights`."""
+    weights = stretch_weights(read, written, raw, wide(inputs.dtype))
+    return (weights @ inputs.to(weights.dtype)).to(inputs.dtype)
 
 
 @dataclass

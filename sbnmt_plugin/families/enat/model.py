@@ -3,7 +3,7 @@
 Guo, Tan, He, Qin, Xu, Liu: Non-Autoregressive Neural Machine Translation with Enhanced
 Decoder Input, AAAI 2019.  All words are predicted at once (eq. 3, 4), by
 :mod:`enat.decoder`, whose input is a sequence stretched to their number by
-:mod:`soft_copy`: what ``--enat-input`` says, of
+:func:`enat.decoder.stretch`: what ``--enat-input`` says, of
 
 * ``copy``: the source's embeddings, which is NART without fertilities;
 * ``map``: those, mapped among the target's by :mod:`embedding_mapping` (eq. 6);
