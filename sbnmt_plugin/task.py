@@ -6,7 +6,6 @@ from argparse import Namespace
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
 from fairseq.tasks import FairseqTask, register_task
@@ -32,6 +31,7 @@ from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.network.cpu_products import for_decoding, for_processor
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.option_checks import (
+    add_retired,
     check_average,
     check_frozen,
     check_model,
@@ -50,7 +50,6 @@ from sbnmt_plugin.training.dataset import (
     with_stream_labels,
 )
 from sbnmt_plugin.training.gradients import nan_is_named
-from sbnmt_plugin.training.input_noise import own_words
 from sbnmt_plugin.training.read_bits import log_reading
 from sbnmt_plugin.training.train_step import bare, in_bfloat16, step_of
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
@@ -69,6 +68,12 @@ class SBTranslationTask(StreamData):
         self.loaded: dict[str, Any] = {}  # by path, what a family's search reads
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
+
+    @classmethod
+    def add_args(cls, parser: Any) -> None:
+        """Add the task's options, and refuse those that are gone."""
+        super().add_args(parser)
+        add_retired(parser)
 
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
@@ -216,8 +221,7 @@ class SBTranslationTask(StreamData):
         update_num: int,
         ignore_grad: bool = False,
     ) -> Any:
-        """fairseq's, on the labels of streams; ``--sb-partner`` and ``--sb-probe``."""
-        inner = bare(model)
+        """fairseq's, on the labels of streams; before it ``--sb-probe``."""
         every = self.cfg.sb_probe
         # before this update, whose line has it; a model that knows nothing reads noise
         due = every and (update_num + 1) % every == 0
@@ -225,17 +229,7 @@ class SBTranslationTask(StreamData):
             self._probed = update_num
             names = [name for name in self.datasets if name != self.cfg.train_subset]
             gold = self._with_streams(self.datasets[names[0]].pairs)
-            log_reading(inner, gold, sample["live"].device)
-        if str(self.cfg.sb_partner) == "own":
-            rate = self.cfg.sb_partner_noise
-            key = [self.cfg.sb_seed, update_num, int(sample["id"][0])]
-            sample = own_words(
-                inner,
-                sample,
-                (*self._never, self.tgt_dict.eos()),
-                1.0 if rate is None else rate,
-                np.random.default_rng(key),
-            )
+            log_reading(bare(model), gold, sample["live"].device)
         narrow = self.cfg.sb_autocast
         with in_bfloat16(criterion, sample["live"].device, narrow) as its:
             return super().train_step(

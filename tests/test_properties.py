@@ -252,6 +252,7 @@ def with_reader(**options):
     args = Namespace(**SIZES, **options)
     reading = SBTransformerModel.build_model(args, fake_task(9)).double().eval()
     reading.load_state_dict(alone.state_dict())
+    reading.requires_grad_(True)  # by which torch chooses its kernel
     return alone, reading
 
 

@@ -100,9 +100,6 @@ class SBSelfAttention(MultiheadAttention):
         if self.watcher is not None and len(parts) == 2:  # rescoring has no opposite
             asked, keys, *_ = across or (q, k)
             self.watcher(asked, keys, mask, *parts)
-        if grid.alone is not None:
-            history, future = parts
-            parts = history, future.masked_fill(grid.alone, 0)
         kept, *added = self.fusion(*parts)  # (BD, H, Q, C/H)
         if added and self.reader is None:
             kept = kept + added.pop()

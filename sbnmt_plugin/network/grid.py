@@ -34,11 +34,7 @@ class AttentionGrid(dict[str, Any]):
 
     Attributes:
         layout: how rows split into sentences, directions and hypotheses.
-        alone: (BD, 1, 1, 1) True where a stream reads nothing across, as with λ = 0;
-            None where none is.
     """
-
-    alone: Tensor | None = None
 
     def __init__(self, layout: Layout) -> None:
         super().__init__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from torch import Tensor
 
@@ -59,6 +60,19 @@ def adopt_transformer(
         if name == "decoder.sb_version" or ".self_attn.fusion." in name:
             weights[name] = value
     logger.info("initialised from a Transformer; tags start as the </s> row")
+
+
+def freezes_writer(settings: Any) -> bool:
+    """Tell whether a training of these settings trains a reader and nothing else.
+
+    Version 0.2.0 had an option for it, ``--sb-freeze-writer``, which its checkpoints
+    name.
+
+    Args:
+        settings: a model's.
+    """
+    reads = getattr(settings, "sb_reader", False)
+    return bool(reads and getattr(settings, "sb_freeze_writer", True))
 
 
 def check_reader(
