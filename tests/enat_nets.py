@@ -79,7 +79,7 @@ def net_of(model):
 
 
 def searched(model, asked, net=None, led=None):
-    """Search with the model, led by a teacher: hypotheses for each source, best first."""
+    """Search with the model: a list of hypotheses for each source, best first."""
     net = net_of(model) if net is None else net
     generator = ParallelGenerator([model], SYMBOLS, asked)
     generator.teacher = led

@@ -206,7 +206,7 @@ def test_it_stops_earlier_where_fewer_answers_are_asked_for(monkeypatch):
     one, two, all_ = (decoded(nbest=n) for n in (1, 2, None))
     assert one < two < all_ == decoded(nbest=8)
     # with the whole pool in the record, in the rescoring, or as the rule
-    assert decoded(answers=1, recorder=lambda *_: None) == all_
-    assert decoded(answers=1, stop="first") == decoded(stop="first")
-    options = SearchOptions(beam=8, answers=1, rescore=0.5)
+    assert decoded(nbest=1, recorder=lambda *_: None) == all_
+    assert decoded(nbest=1, stop="first") == decoded(stop="first")
+    options = SearchOptions(beam=8, nbest=1, rescore=0.5)
     assert options.stop_rank == 8

@@ -12,6 +12,7 @@ from sbnmt_plugin.search import score_texts
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.scorer import Scorer, WholeTextScorer, text_scorer
 
+pytestmark = pytest.mark.usefixtures("float64_fairseq")
 LENGTHS = (7, 4, 6)
 STREAMS = [  # of three sentences, one of which has none
     [((5, 6, 7), L2R), ((5, 6, 7), R2L), ((8,), L2R)],
