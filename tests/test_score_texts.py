@@ -54,7 +54,6 @@ def assert_as_slow(model):
         for row, expected in zip(found[sentence], rows):
             padded = expected + [0.0] * (found.size(2) - len(expected))
             assert row.tolist() == pytest.approx(padded, abs=1e-10)
-        assert not found[sentence, len(own) :].any()
 
 
 @pytest.mark.parametrize("name", MODELS)

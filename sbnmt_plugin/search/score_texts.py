@@ -48,7 +48,8 @@ def score_texts(
     Returns:
         (B, K, T) natural log-probabilities in float64, K the most streams of a
         sentence, T the longest text: of each token in the order in which its direction
-        writes, ``</s>`` last, and 0 behind it.
+        writes, ``</s>`` last, and 0 behind it.  Where a sentence has fewer streams
+        than K, its last rows are of no text.
     """
     most = max(map(len, streams), default=0)
     width = max((len(text) for own in streams for text, _ in own), default=0)
