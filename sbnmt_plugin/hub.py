@@ -13,6 +13,7 @@ from torch import Tensor
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.numerics import NARROW
+from sbnmt_plugin.task_options import caller_files
 
 MAX_TOKENS = 12000  # of a batch, if nothing is said: fairseq-generate's
 FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
@@ -145,7 +146,7 @@ def load(
             different directions; two kinds of narrow numbers.
     """
     kwargs.setdefault("max_tokens", MAX_TOKENS)
-    for name in ("enat_table", "nat_teacher"):  # files are the caller's to name
+    for name in caller_files():
         kwargs.setdefault(name, None)
     if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
         raise ValueError(NARROW)

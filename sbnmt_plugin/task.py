@@ -8,7 +8,7 @@ from typing import Any
 
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
-from fairseq.tasks import FairseqTask, register_task
+from fairseq.tasks import FairseqTask
 from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf, open_dict
 
@@ -29,15 +29,15 @@ from sbnmt_plugin.checkpoints import (
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.network.cpu_products import for_decoding, for_processor
+from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.option_checks import (
     add_retired,
     check_average,
-    check_frozen,
     check_model,
-    check_parallel,
-    refuse_narrow_training,
-    refuse_options,
+    check_starts,
+    check_values,
+    refuse_out_of_scope,
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
@@ -45,10 +45,8 @@ from sbnmt_plugin.search.records import RecordWriter, on_host
 from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.task_data import StreamData
-from sbnmt_plugin.training.dataset import (
-    with_lookup,
-    with_stream_labels,
-)
+from sbnmt_plugin.task_options import DECODING, TRAINING
+from sbnmt_plugin.training.dataset import with_stream_labels
 from sbnmt_plugin.training.gradients import nan_is_named
 from sbnmt_plugin.training.read_bits import log_reading
 from sbnmt_plugin.training.train_step import bare, in_bfloat16, step_of
@@ -57,9 +55,8 @@ from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 logger = logging.getLogger(__name__)
 
 
-@register_task("sb_translation", dataclass=SBTranslationConfig)
 class SBTranslationTask(StreamData):
-    """Translation with synchronous bidirectional decoding."""
+    """Translation with synchronous bidirectional decoding: see :mod:`register`."""
 
     def __init__(self, cfg: SBTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
@@ -80,10 +77,11 @@ class SBTranslationTask(StreamData):
         """As fairseq's, with the options checked that would be ignored otherwise."""
         if kwargs.get("from_checkpoint"):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
-        refuse_options(cfg)
-        leave_cudnn_out()
-        if not kwargs.get("from_checkpoint"):
+        else:
+            refuse_out_of_scope(cfg, "" if cfg.sb_path is None else DECODING)
             check_checkpoints(checkpoint_files(cfg))
+        check_values(cfg)
+        leave_cudnn_out()
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
         return task
 
@@ -95,7 +93,7 @@ class SBTranslationTask(StreamData):
                 way round; a checkpoint of another direction, task or dictionary.
         """
         if not from_checkpoint:
-            refuse_narrow_training(self.cfg)
+            refuse_out_of_scope(self.cfg, TRAINING)
             # fairseq keeps there what the process trained before
             for kept in checkpoint_utils.save_checkpoint, should_stop_early:
                 vars(kept).pop("best", None)
@@ -123,12 +121,12 @@ class SBTranslationTask(StreamData):
             cfg.sb_dictionaries = [fingerprint(dictionary) for dictionary in words]
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
         check_model(self.cfg, model, cfg)
+        said(model, "check_task")(self.cfg, not from_checkpoint)
         if from_checkpoint:
-            model.requires_grad_(True)  # what is frozen is frozen for its training
+            model.requires_grad_(True)  # weights are frozen for a training alone
         else:
-            check_frozen(self.cfg, model, cfg)
-        if not from_checkpoint:
-            check_parallel(self.cfg, [model], training=True)
+            check_starts(self.cfg, model, cfg)
+            refuse_out_of_scope(self.cfg, TRAINING, [model])
             check_average(self.cfg, model)
             for_processor(model)
         if self.cfg.eval_bleu:
@@ -175,7 +173,7 @@ class SBTranslationTask(StreamData):
         models = [for_decoding(model, bf16, int8) for model in models]  # in place
         if (extra_gen_cls_kwargs or {}).get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")
-        check_parallel(self.cfg, models)
+        refuse_out_of_scope(self.cfg, models=models, given=args)
         search = search_for(models)
         own = search.shares_beam, search.has_bound
         options = search_options(args, self.cfg, self.directions, *own)
@@ -253,14 +251,13 @@ class SBTranslationTask(StreamData):
         prefix_tokens: Any = None,
         constraints: Any = None,
     ) -> Any:
-        """fairseq's; where a caller has made the batch itself, looked up here.
+        """fairseq's; a batch that a caller has made itself is completed here.
 
         Returns:
             hypotheses of each sentence, theirs on the CPU: see :func:`on_host`.
         """
-        if self._table is not None and "lookup_tokens" not in sample["net_input"]:
-            net_input = with_lookup(sample["net_input"], self._table, self.src_dict)
-            sample = {**sample, "net_input": net_input}
+        for complete in self._completions:
+            sample = {**sample, "net_input": complete(sample["net_input"])}
         answers = super().inference_step(
             generator, models, sample, prefix_tokens, constraints
         )

@@ -6,6 +6,7 @@ What :class:`task.SBTranslationTask` is before it has a model.
 import functools
 import itertools
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -18,6 +19,7 @@ from omegaconf import OmegaConf, open_dict
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
 from sbnmt_plugin.layout import R2L
 from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.task_options import TASK_OPTIONS
 from sbnmt_plugin.training.checksums import check_sums
 from sbnmt_plugin.training.data_files import (
     check_split,
@@ -27,7 +29,6 @@ from sbnmt_plugin.training.data_files import (
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 from sbnmt_plugin.training.input_noise import PartnerNoise
-from sbnmt_plugin.training.phrase_table import PhraseTable
 
 
 class Words(Dictionary):
@@ -131,17 +132,15 @@ class StreamData(TranslationTask):
         if trained and self.cfg.sb_partner_noise:
             noise = PartnerNoise(self.cfg.sb_partner_noise, self.cfg.sb_seed)
         return SBLanguagePairDataset(
-            pairs, opposite, self.starts, self.directions, self._table, noise
+            pairs, opposite, self.starts, self.directions, self._completions, noise
         )
 
     @functools.cached_property
-    def _table(self) -> PhraseTable[int, int] | None:
-        if (path := self.cfg.enat_table) is None:
-            return None
-        return PhraseTable.load(path).with_ids(
-            *(self.src_dict.index, self.tgt_dict.index),
-            *(self.src_dict.unk(), self.tgt_dict.unk()),
-        )
+    def _completions(self) -> list[Callable[[dict[str, Any]], dict[str, Any]]]:
+        """Functions that add the families' own tensors to a batch's ``net_input``."""
+        given = self.cfg, self.src_dict, self.tgt_dict
+        found = [options.completion(*given) for options in TASK_OPTIONS.values()]
+        return [completion for completion in found if completion is not None]
 
     @property
     def _never(self) -> tuple[int, ...]:

@@ -187,12 +187,12 @@ def test_a_model_names_the_search_that_it_wants(other):
 
 
 def test_the_task_makes_the_search_that_a_model_wants(other, monkeypatch):
-    from sbnmt_plugin.config import SBTranslationConfig
+    from sbnmt_plugin.config import task_config
     from sbnmt_plugin.task import SBTranslationTask
 
     model = sb_model()
     words = model.decoder.dictionary
-    task = SBTranslationTask(SBTranslationConfig(sb_bf16=False), words, words)
+    task = SBTranslationTask(task_config()(sb_bf16=False), words, words)
     assert isinstance(task.build_generator([model], Namespace(beam=4)), Generator)
     model.searched_by = "other"
     made = task.build_generator([model], Namespace(beam=4))

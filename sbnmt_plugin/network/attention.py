@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from sbnmt_plugin.network.dot_product import attend, attend_at_once, attend_both_ways
 from sbnmt_plugin.network.grid import AttentionGrid
@@ -48,6 +49,7 @@ class SBSelfAttention(MultiheadAttention):
 
     watcher: Any = None
     shift: bool = False
+    ablated = "future"
 
     def __init__(
         self,
@@ -108,6 +110,15 @@ class SBSelfAttention(MultiheadAttention):
             read = self._joined(added.pop(), grid, query.dtype)
             found = found + self.reader.out_proj(read)
         return found, None
+
+    def ablate(self) -> RemovableHandle:
+        """Fuse with a future of zeros: see :class:`protocol.Ablatable`."""
+
+        def forget(_: Any, parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            history, *future = parts
+            return history, *(torch.zeros_like(part) for part in future)
+
+        return self.fusion.register_forward_pre_hook(forget)
 
     def _across(
         self, rows: Tensor, q: Tensor, k: Tensor, value: Tensor, grid: AttentionGrid

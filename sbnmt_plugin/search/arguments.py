@@ -1,4 +1,4 @@
-"""What the search is asked to do: fairseq's generation options and ours, checked."""
+"""Options of the search, from fairseq's generation options and ours, checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from fairseq.dataclass.configs import GenerationConfig
 
-from sbnmt_plugin.layout import DEFAULT_BEAM, NAMES, PAIRINGS, RANK
+from sbnmt_plugin.layout import DEFAULT_BEAM, NAMES, PAIRINGS
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
@@ -69,7 +69,7 @@ def search_options(
     shared: bool = True,
     has_bound: bool = True,
 ) -> SearchOptions:
-    """The search that the command line, or a caller's overrides, ask for.
+    """Read the search's options from the command line, or a caller's overrides.
 
     Args:
         shared: whether ``--beam`` counts the hypotheses of all directions together.
@@ -133,7 +133,7 @@ def search_options(
 
 
 def number(name: str, args: Any, cfg: Any) -> float:
-    """An option of ours whose value is a number.
+    """Return an option of ours whose value is a number.
 
     Raises:
         ValueError: it is none.
@@ -147,7 +147,7 @@ def number(name: str, args: Any, cfg: Any) -> float:
 
 
 def chosen(flag: str, name: str, known: Mapping[str, Choice]) -> Choice:
-    """What a name stands for.
+    """Look a name up.
 
     Raises:
         ValueError: an unknown one.
@@ -217,22 +217,10 @@ def check_options(
     }
     for flag, (value, allowed) in choices.items():
         chosen(flag, value, {name: name for name in allowed})
-    alone = len(options.directions) == 1
-    if alone and (options.answer != "best" or options.pairing is not RANK):
-        flag = "--sb-answer" if options.answer != "best" else "--sb-pairing"
-        raise ValueError(
-            f"{flag} needs --sb-direction both: a model of one direction always "
-            "answers itself and has no partner"
-        )
     if not 0 <= options.rescore <= LARGEST_WEIGHT:
         raise ValueError(
             f"--sb-rescore must be in [0, {LARGEST_WEIGHT:,}], where the search's own "
             f"score still counts, but is {options.rescore} instead"
-        )
-    if alone and options.rescore:
-        raise ValueError(
-            "--sb-rescore needs --sb-direction both: a model of one direction has no "
-            "score in the other"
         )
     if options.no_repeat_ngram_size < 0:
         raise ValueError(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from sbnmt_plugin.network.protocol import Model, said
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 
-DEFAULT = "synchronous"
+DEFAULT = Model.searched_by
 
 
 class Search:
@@ -103,11 +104,6 @@ class Search:
             model.eval()
 
 
-def caller_files() -> list[str]:
-    """Return the task's options that name files, which only a caller may choose."""
-    return ["enat_table", "nat_teacher"]
-
-
 Kind = TypeVar("Kind", bound=type[Search])
 SEARCHES: dict[str, type[Search]] = {}
 
@@ -136,7 +132,7 @@ def search_for(models: list[Any]) -> type[Any]:
     Raises:
         ValueError: they want different ones, or one that nobody has registered.
     """
-    names = {getattr(model, "searched_by", DEFAULT) for model in models}
+    names = {said(model, "searched_by") for model in models}
     if len(names) > 1:
         raise ValueError(
             "the models of an ensemble must want the same search, but want "

@@ -1,4 +1,4 @@
-"""What both beams did, step by step, as JSON lines (``--sb-trace``).
+"""Traces of both beams, step by step, as JSON lines (``--sb-trace``).
 
 Nothing here runs, and nothing is kept, unless the option is given: then the last
 decoder layer's attention tells a :class:`Tracer` where it looks, and the search
@@ -7,7 +7,6 @@ tells it of every step.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import torch
 from torch import Tensor
 
 from sbnmt_plugin.layout import L2R, NAMES, opposite
-from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.network.protocol import Watched
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.answers import partners
 from sbnmt_plugin.search.backpointers import History
@@ -89,13 +88,12 @@ class Tracer:
         self._looks: list[tuple[Tensor, Tensor]] = []
         self._steps: dict[int, list[Entry]] = {}
         for model in models:
-            if not isinstance(model.decoder, SBTransformerDecoder):
+            if not isinstance(model.decoder, Watched):
                 raise ValueError(
                     "--sb-trace shows synchronous bidirectional attention, which "
                     f"{type(model.decoder).__name__} does not have: leave it out"
                 )
-            attention = model.decoder.layers[-1].self_attn
-            attention.watcher = partial(self._watch, attention.fusion)
+            model.decoder.watch(self._watch)
 
     def _watch(
         self,

@@ -11,6 +11,7 @@ from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from sbnmt_plugin.hub import MAX_TOKENS
+from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.register import register
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.launch import gives
@@ -143,7 +144,7 @@ def refuse_at_once(model: Any, flag: str) -> None:
     Raises:
         ValueError: with it.
     """
-    if getattr(model, "searched_by", "") == "parallel":
+    if said(model, "writes_at_once"):
         raise ValueError(
             f"{flag} must be a model that writes word by word, but a "
             f"{type(model).__name__} writes all at once: use another"

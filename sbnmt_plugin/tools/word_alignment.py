@@ -20,8 +20,9 @@ from fairseq import utils
 from fairseq.data import LanguagePairDataset
 from torch import Tensor
 
-from sbnmt_plugin.layout import L2R, R2L, Layout
+from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.fairseq_decoder import searchable
+from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.tools.translator import Translator, refuse_at_once
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 
@@ -170,11 +171,10 @@ def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tens
     """
     refuse_at_once(model, "--path")
     given = dict(net_input)
-    tokens, layout = given.pop("prev_output_tokens"), Layout(directions)
+    tokens = given.pop("prev_output_tokens")
     encoder_out = model.encoder.forward_torchscript(given)
-    if hasattr(model, "with_reverse"):  # its forward decoder reads the other one
-        encoder_out = model.with_reverse(encoder_out, tokens[R2L::2])
-        tokens, layout = tokens[L2R::2], Layout(directions=1)
+    forced = said(model, "forced_inputs")
+    encoder_out, tokens, layout = forced(encoder_out, tokens, directions)
     decoder = searchable(model)
     state = decoder.start(encoder_out, layout, weights=True)
     found = []

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from sbnmt_plugin.network.attention import GroupedCrossAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -32,6 +34,13 @@ class ReverseAttention(GroupedCrossAttention):
     """RevAtt: attention to the states of the backward decoder."""
 
     memory = "reverse"
+    ablated = "future"
+
+    def ablate(self) -> RemovableHandle:
+        """Add nothing of what is read: see :class:`protocol.Ablatable`."""
+        return self.register_forward_hook(
+            lambda _, given, found: (torch.zeros_like(found[0]), None)
+        )
 
 
 class TwoMemoryAttention(GroupedCrossAttention):

@@ -102,6 +102,12 @@ class ABDTransformerModel(BidirectionalTransformer):
         logits = self.decoder.output_layer(streams.rows(both.flatten(1, 2))[0])
         return logits if live is not None else streams.give(logits[None]), {}
 
+    def forced_inputs(
+        self, encoder_out: Any, tokens: Tensor, directions: int
+    ) -> tuple[Any, Tensor, Layout]:
+        """See :meth:`protocol.Model.forced_inputs`: L2R, reading the other texts."""
+        return self.with_reverse(encoder_out, tokens[R2L::2]), tokens[L2R::2], ALONE
+
     def with_reverse(
         self, encoder_out: Any, tokens: Tensor, live: Tensor | None = None
     ) -> dict[str, list[Tensor]]:

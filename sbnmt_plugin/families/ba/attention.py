@@ -24,6 +24,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from sbnmt_plugin.numerics import DEAD, wide
 
@@ -102,6 +103,8 @@ class HistoryAttention(nn.Module):
         names: the histories, of :data:`HISTORIES`.
     """
 
+    ablated = "histories"
+
     def __init__(
         self,
         channels: int,
@@ -121,6 +124,15 @@ class HistoryAttention(nn.Module):
             {name: nn.Linear(history_size, size, bias=False) for name in names}
         )  # V_h, V_s
         self.history_size = history_size
+
+    def ablate(self) -> RemovableHandle:
+        """Read histories of zeros at every step: see :class:`protocol.Ablatable`."""
+
+        def forget(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+            *others, histories = given
+            return *others, [torch.zeros_like(history) for history in histories]
+
+        return self.register_forward_pre_hook(forget)
 
     def read(self, states: Tensor, padding: Tensor) -> Memory:
         """What all steps share.

@@ -81,9 +81,6 @@ class RNNSearchModel(hub.Pretrained, FairseqEncoderDecoderModel):
     Train and decode with ``--task sb_translation --sb-direction l2r`` (or ``r2l``).
     """
 
-    searched_by = "synchronous"
-    bidirectional = False
-
     @classmethod
     def add_args(cls, parser: Any) -> None:
         """Options without defaults: the architecture functions set those."""

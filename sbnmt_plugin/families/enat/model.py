@@ -79,7 +79,7 @@ class ENATModel(FamilyTransformer):
     """
 
     searched_by = "parallel"
-    bidirectional = False
+    writes_at_once = True
     family = "enat_transformer"
     own = "tokens_written"
     config = ENATConfig
@@ -110,6 +110,19 @@ class ENATModel(FamilyTransformer):
     @classmethod
     def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> ENATDecoder:
         return ENATDecoder(args, tgt_dict, embed_tokens)
+
+    def check_task(self, cfg: Any, training: bool) -> None:
+        """See :meth:`protocol.Model.check_task`: files that it needs, or does not."""
+        if self.reads_lookup and cfg.enat_table is None:
+            raise ValueError(
+                "--enat-input phrase reads what a phrase table gives, but there is "
+                "none: add --enat-table with the file of sbnmt phrase-table"
+            )
+        if cfg.nat_teacher is not None and training and not cfg.eval_bleu:
+            raise ValueError(
+                "--nat-teacher scores translations, and training makes none without "
+                "--eval-bleu: add it, or leave --nat-teacher out"
+            )
 
     def read(self, src_tokens: Tensor, lookup_tokens: Tensor | None = None) -> Reading:
         """Encode B sentences, and make the decoder's input of them.

@@ -12,9 +12,9 @@ from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
 from sbnmt_plugin.network.fairseq_decoder import searchable
 from sbnmt_plugin.network.protocol import Forced
 from sbnmt_plugin.search.options import Symbols
-from sbnmt_plugin.search.registry import caller_files
 from sbnmt_plugin.search.score_texts import score_texts
 from sbnmt_plugin.search.scorer import Scorer
+from sbnmt_plugin.task_options import caller_files
 
 FLAG = "--nat-teacher"
 

@@ -61,8 +61,6 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
         exchanged: whether weights that are loaded are those of the exchanged languages.
     """
 
-    searched_by = "synchronous"
-    bidirectional = False
     exchanged = False
 
     @classmethod
@@ -90,6 +88,12 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
         model = cls(TwoWayEncoder(args, source), TwoWayDecoder(args, source, target))
         model.exchanged = exchanged_languages(args.two_way_languages, *languages)
         return model
+
+    @classmethod
+    def trained_languages(cls, settings: Any) -> tuple[str, str] | None:
+        """See :meth:`protocol.Model.trained_languages`."""
+        saved = getattr(settings, "two_way_languages", None)
+        return tuple(saved) if saved else None
 
     def forward(
         self,
