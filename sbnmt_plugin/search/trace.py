@@ -71,17 +71,12 @@ class Tracer:
         options: the search's.
 
     Raises:
-        ValueError: a search in one direction, which has no partners to show; a decoder
-            of another family, which looks elsewhere.
+        ValueError: a decoder that cannot be watched.
     """
 
     def __init__(
         self, writer: TraceWriter, models: list[Any], options: SearchOptions
     ) -> None:
-        if len(options.directions) != len(NAMES):
-            raise ValueError(
-                "--sb-trace shows how two directions meet: it needs --sb-direction both"
-            )
         self.writer = writer
         self.options = options
         self.layout = options.layout
