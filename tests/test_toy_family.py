@@ -4,11 +4,17 @@ Each command is a process of its own: what the folder registers must not be ther
 other tests.
 """
 
+import runpy
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
-from commands import NO_WORKERS, ROOT, lines, run_generate
+import steps
+from commands import NO_WORKERS, ROOT, captured, lines, run_generate
+
+from sbnmt_plugin.tools.commands import recipe
+from sbnmt_plugin.tools.recipes import systems
 
 FAMILY = ROOT / "tests" / "toy_family"
 TASK = ["--user-dir", FAMILY, "--task", "sb_translation", *NO_WORKERS, "--cpu"]
@@ -57,6 +63,7 @@ def test_its_option_is_refused_where_it_does_not_count(data, model, trained):
     with pytest.raises(AssertionError, match="--toy-limit is for a toy: leave it out"):
         decoded(data, trained, *words)
     train = ["--arch", "toy", "--criterion", "sb_label_smoothed_cross_entropy"]
+    train += ["--optimizer", "adam", "--max-tokens", 500]
     with pytest.raises(AssertionError, match="--toy-limit is for decoding, not for"):
         call("fairseq_cli.train", data, *TASK, *train, *words, "--max-epoch", 1)
 
@@ -66,10 +73,12 @@ def test_without_its_folder_nobody_knows_it(data, model):
         run_generate(data, model, "--toy-limit", 2)
 
 
-ROWS = """
-import sys
-sys.path.insert(0, {tests!r})
-import toy_family
-from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-print(SYSTEMS["toy-gru"].title)
-"""
+def test_its_row_is_a_row_of_a_recipe():
+    with mock.patch.dict(systems.SYSTEMS), mock.patch.dict(systems.GROUPS):
+        runpy.run_path(str(FAMILY / "rows.py"))
+        with captured() as output:
+            steps.call(recipe, "toy", "--rows", "toy-gru", "--print")
+    script = output.text
+    assert script.count("--user-dir tests/toy_family") == 2  # trained and decoded
+    assert "--arch toy_transformer_tiny" in script and "--sb-fusion" not in script
+    assert "toy-gru" not in systems.SYSTEMS

@@ -69,6 +69,7 @@ class ToyModel(hub.Pretrained, Model, BaseFairseqModel):
 
 
 @register_model_architecture("toy", "toy")
+@register_model_architecture("toy", "toy_transformer_tiny")  # the recipe toy's size
 def toy(args):
     """Defaults."""
     args.toy_channels = getattr(args, "toy_channels", None) or 24
