@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from fairseq.models import MODEL_REGISTRY
 
-from sbnmt_plugin.checkpoints import checkpoint_files
+from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.config import SBTranslationConfig, task_config
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.task_options import KEY, Scope
@@ -181,16 +181,18 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         )
 
 
-def check_starts(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
+def check_starts(
+    cfg: SBTranslationConfig, model: Any, settings: Any, starts: list[Checkpoint]
+) -> None:
     """Refuse to train from checkpoints that do not fit the model.
 
     Args:
         settings: of the model.
+        starts: the checkpoints that the training may start from.
 
     Raises:
         ValueError: see :meth:`protocol.Model.check_starts`.
     """
     anew = bool(cfg.sb_reset_optimizer)
-    paths = [] if cfg.sb_path is not None else checkpoint_files(cfg)
-    starts = [(path, anew or path == cfg.sb_finetune_from_model) for path in paths]
-    said(model, "check_starts")(settings, starts)
+    ways = [(x, anew or x.path == cfg.sb_finetune_from_model) for x in starts]
+    said(model, "check_starts")(settings, ways)

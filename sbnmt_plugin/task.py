@@ -20,12 +20,7 @@ from sbnmt_plugin.checkpoint_checks import (
     fingerprint,
     forget_files,
 )
-from sbnmt_plugin.checkpoints import (
-    checkpoint_files,
-    read_checkpoint,
-    resumed_file,
-    settings_of,
-)
+from sbnmt_plugin.checkpoints import Checkpoint, checkpoint_files, resumed_file
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.network.cpu_products import for_decoding, for_processor
@@ -47,9 +42,13 @@ from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.task_data import StreamData
 from sbnmt_plugin.task_options import DECODING, TRAINING
 from sbnmt_plugin.training.dataset import with_stream_labels
-from sbnmt_plugin.training.gradients import nan_is_named
 from sbnmt_plugin.training.read_bits import log_reading
-from sbnmt_plugin.training.train_step import bare, in_bfloat16, step_of
+from sbnmt_plugin.training.train_step import (
+    bare,
+    in_bfloat16,
+    nan_is_named,
+    step_of,
+)
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
@@ -65,6 +64,7 @@ class SBTranslationTask(StreamData):
         self.loaded: dict[str, Any] = {}  # by path, what a family's search reads
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
+        self._starts: list[Checkpoint] = []  # that a training may start from
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
@@ -77,12 +77,15 @@ class SBTranslationTask(StreamData):
         """As fairseq's, with the options checked that would be ignored otherwise."""
         if kwargs.get("from_checkpoint"):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
-        else:
+        given = []
+        if not kwargs.get("from_checkpoint"):
             refuse_out_of_scope(cfg, "" if cfg.sb_path is None else DECODING)
-            check_checkpoints(checkpoint_files(cfg))
         check_values(cfg)
         leave_cudnn_out()
+        if not kwargs.get("from_checkpoint"):
+            given = check_checkpoints(checkpoint_files(cfg))
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
+        task._starts = given if cfg.sb_path is None else []
         return task
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -110,11 +113,11 @@ class SBTranslationTask(StreamData):
                     "tell whether those of this command are the same"
                 )
             forget_files(cfg)
-        elif self.cfg.sb_path is None:
-            for path in checkpoint_files(self.cfg):
-                check_start(path, words, languages)
-                if path == resumed_file(self.cfg):
-                    saved = settings_of(read_checkpoint(path)).get("sb_direction")
+        else:
+            for start in self._starts:
+                check_start(start, words, languages)
+                if start.path == resumed_file(self.cfg):
+                    saved = start.settings.get("sb_direction")
                     check_direction(saved, wanted, from_checkpoint)
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             cfg.sb_direction = wanted
@@ -125,7 +128,7 @@ class SBTranslationTask(StreamData):
         if from_checkpoint:
             model.requires_grad_(True)  # weights are frozen for a training alone
         else:
-            check_starts(self.cfg, model, cfg)
+            check_starts(self.cfg, model, cfg, self._starts)
             refuse_out_of_scope(self.cfg, TRAINING, [model])
             check_average(self.cfg, model)
             for_processor(model)

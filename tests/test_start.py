@@ -18,10 +18,10 @@ from fairseq.checkpoint_utils import load_model_ensemble
 from fairseq_cli.train import should_stop_early
 from helpers import sb_model
 
-from sbnmt_plugin import task
+from sbnmt_plugin import checkpoints, task
 from sbnmt_plugin.families.sb import model
-from sbnmt_plugin.network.attention import EncoderSelfAttention
 from sbnmt_plugin.network.cpu_products import widen_attention
+from sbnmt_plugin.network.encoder import EncoderSelfAttention
 from sbnmt_plugin.option_checks import RETIRED
 
 TEACHER = ["--arch", "transformer_tiny", "--sb-direction"]
@@ -146,6 +146,52 @@ def test_layers_that_are_left_out_by_chance_are_layers():
 def test_what_decoding_writes_is_for_decoding(data, tmp_path, option):
     with pytest.raises(ValueError, match=f"{option} is for decoding, not for training"):
         run_train(data, tmp_path, *SB, *ONE, option, tmp_path / "file")
+
+
+def reads(monkeypatch, data, folder):
+    """How often a training that goes on checks its checkpoint's file."""
+    run_train(data, folder, *SB, *ONE)
+    checked = []
+    original = checkpoints.check_archive
+
+    def counted(path, options):
+        checked.append(path)
+        original(path, options)
+
+    monkeypatch.setattr(checkpoints, "check_archive", counted)
+    run_train(data, folder, *SB, "--max-epoch", 2, "--no-epoch-checkpoints")
+    return len(checked)
+
+
+def test_a_training_that_goes_on_reads_its_checkpoint_once(data, tmp_path, monkeypatch):
+    """Beside fairseq's own loading: every byte of it goes into a checksum."""
+    assert reads(monkeypatch, data, tmp_path) == 1
+
+
+def test_a_second_reading_would_be_counted(data, tmp_path, monkeypatch):
+    def anew(start, *others):
+        return original(checkpoints.look_into(start.path), *others)
+
+    original = task.check_start
+    monkeypatch.setattr(task, "check_start", anew)
+    assert reads(monkeypatch, data, tmp_path) == 2
+
+
+def test_what_is_kept_of_a_checkpoint_holds_no_tensor(trained):
+    kept = checkpoints.look_into(str(trained))
+    assert not tensors_in(vars(kept))
+    assert tensors_in(load(trained)["model"])
+    assert kept.shapes["decoder.sb_version"] == (1,)
+
+
+def tensors_in(value):
+    """All tensors of nested dicts and lists."""
+    if torch.is_tensor(value):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    items = value if isinstance(value, (list, tuple)) else []
+    return [found for item in items for found in tensors_in(item)]
 
 
 READS = ["--sb-lambda", 1, "--sb-future-dropout", 0, "--sb-future-shift"]

@@ -13,10 +13,9 @@ from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout, live_places
 from sbnmt_plugin.network.decoder_layer import SBDecoderLayer, wrapped
-from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.network.grid import AttentionGrid, PackedBatch
 from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.packed_batch import PackedBatch
 from sbnmt_plugin.numerics import LOGITS_AT_A_TIME, wide
 
 WRONG_TASK = (
@@ -122,7 +121,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
         Args:
             live: (n,) the places that are no padding: see
-                :class:`packed_batch.PackedBatch`.  Where given, logits of these alone,
+                :class:`grid.PackedBatch`.  Where given, logits of these alone,
                 (n, V), step by step and there stream by stream.
             layout: who reads whom, without an ``incremental_state``.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import Any
 
 from torch import Tensor
@@ -76,13 +77,13 @@ def freezes_writer(settings: Any) -> bool:
 
 
 def check_reader(
-    weights: dict[str, Tensor], fresh: dict[str, Tensor], interacts: bool
+    weights: Collection[str], fresh: Collection[str], interacts: bool
 ) -> None:
     """Refuse to read without the reader that weights have.
 
     Args:
-        weights: of any model.
-        fresh: of the newly built one.
+        weights: names of any model's.
+        fresh: names of the newly built one's.
         interacts: whether that reads.
 
     Raises:

@@ -18,7 +18,7 @@ from fairseq.models.transformer.transformer_legacy import (
 from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
-from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
+from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.families.sb.initialisation import (
     READING,
     adopt_transformer,
@@ -137,7 +137,9 @@ class SBTransformerModel(BidirectionalTransformer):
         )
         return self.decoder(prev_output_tokens, encoder_out=encoder_out, **others)
 
-    def check_starts(self, settings: Any, starts: list[tuple[str, bool]]) -> None:
+    def check_starts(
+        self, settings: Any, starts: list[tuple[Checkpoint, bool]]
+    ) -> None:
         """See :meth:`protocol.Model.check_starts`.
 
         Raises:
@@ -151,9 +153,8 @@ class SBTransformerModel(BidirectionalTransformer):
                 "--sb-reader keeps the weights that a training starts from, but "
                 "nothing is given to start from: add --finetune-from-model MODEL"
             )
-        for path, anew in starts:
-            checkpoint = read_checkpoint(path)
-            saved = Namespace(**settings_of(checkpoint))
+        for checkpoint, anew in starts:
+            path, saved = checkpoint.path, Namespace(**checkpoint.settings)
             if not anew and freezes_writer(saved) != frozen:
                 known = "all" if frozen else "the reader's"
                 raise ValueError(
@@ -163,7 +164,7 @@ class SBTransformerModel(BidirectionalTransformer):
                     "--save-dir"
                 )
             interacts = self.decoder.interacts
-            check_reader(checkpoint["model"], self.state_dict(), interacts)
+            check_reader(checkpoint.shapes, self.state_dict(), interacts)
 
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
