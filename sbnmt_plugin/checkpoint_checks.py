@@ -1,4 +1,4 @@
-"""Whether a checkpoint is one for the command that reads it.
+"""Checks that a checkpoint is one for the command that reads it.
 
 Its task, its directions, its dictionaries, its languages: what a training has left of
 them in the checkpoint must agree with what the command says.
@@ -167,7 +167,7 @@ def trained_languages(settings: Any) -> tuple[str, str] | None:
 
 
 def exchanged_languages(saved: Sequence[str], source: str, target: str) -> bool:
-    """Whether a command exchanges the languages of a training.
+    """Tell whether a command exchanges the languages of a training.
 
     Args:
         saved: source and target language of the training.

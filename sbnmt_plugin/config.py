@@ -22,7 +22,7 @@ DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
 
 @dataclass
 class SBTranslationConfig(TranslationConfig):
-    """fairseq's translation options and ours."""
+    """Options of fairseq's translation task and ours."""
 
     sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = field(  # type: ignore[valid-type]
         default="both",
@@ -34,8 +34,8 @@ class SBTranslationConfig(TranslationConfig):
     sb_pairing: ChoiceEnum(tuple(PAIRINGS)) = field(  # type: ignore[valid-type]
         default="rank",
         metadata={
-            "help": "whom a hypothesis attends to: the other side's of the same rank, "
-            "or its best",
+            "help": "partner that a hypothesis attends to: the other side's of the "
+            "same rank, or its best",
             KEY: Scope(both_directions=NO_PARTNER),
         },
     )
@@ -59,14 +59,14 @@ class SBTranslationConfig(TranslationConfig):
     sb_answer: ChoiceEnum(ANSWERS) = field(  # type: ignore[valid-type]
         default="best",
         metadata={
-            "help": "which direction may answer; the other decodes along",
+            "help": "direction that may answer; the other decodes along",
             KEY: Scope(both_directions=NO_PARTNER),
         },
     )
     sb_rescore: float = field(
         default=0.0,
         metadata={
-            "help": "W: score what has finished once more in both directions without "
+            "help": "W: score finished hypotheses once more in both directions without "
             "interaction, and rank by score + W * (sum of both) / length penalty; 0: "
             "the search's score alone",
             KEY: Scope(

@@ -25,7 +25,7 @@ FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search option
 
 
 class SBHubInterface(hub_utils.GeneratorHubInterface):
-    """fairseq's hub interface; order is kept, empty lists and strings are fine."""
+    """Hub interface of fairseq's; order is kept, empty lists and strings are fine."""
 
     def translate(
         self,
@@ -69,7 +69,7 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
         *args: Any,
         **kwargs: Any,
     ) -> list[list[dict[str, Any]]]:
-        """As fairseq's; nothing in, nothing out.
+        """Search for hypotheses as fairseq does; nothing in, nothing out.
 
         Args:
             kwargs: generation options; ``nbest`` (default: all of the beam) says how
@@ -89,7 +89,7 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
 
 
 class Pretrained:
-    """What a model adds to fairseq's to be loaded in Python: put before its class."""
+    """Loading of models in Python: it stands before fairseq's class."""
 
     @classmethod
     def from_pretrained(
@@ -133,7 +133,7 @@ def load(
     data_name_or_path: str,
     **kwargs: Any,
 ) -> SBHubInterface:
-    """What fairseq's ``hub_utils.from_pretrained`` has loaded, after a look at it.
+    """Load a model by fairseq's ``hub_utils.from_pretrained``, after checks.
 
     Args:
         model_name_or_path, checkpoint_file, data_name_or_path: see

@@ -74,7 +74,7 @@ class SBTranslationTask(StreamData):
 
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
-        """As fairseq's, with the options checked that would be ignored otherwise."""
+        """Check the options that would be ignored otherwise, and set the task up."""
         if kwargs.get("from_checkpoint"):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
         given = []
@@ -137,7 +137,7 @@ class SBTranslationTask(StreamData):
         return model
 
     def _prepare_validation(self, model: Any) -> None:
-        """The detokeniser and the search that ``--eval-bleu`` uses."""
+        """Make the detokeniser and the search that ``--eval-bleu`` uses."""
         detok_args = read_json("--eval-bleu-detok-args", self.cfg.eval_bleu_detok_args)
         chosen = read_json("--eval-bleu-args", self.cfg.eval_bleu_args)
         self.tokenizer = encoders.build_tokenizer(
@@ -159,7 +159,7 @@ class SBTranslationTask(StreamData):
         extra_gen_cls_kwargs: dict[str, Any] | None = None,
         prefix_allowed_tokens_fn: Any = None,
     ) -> Search:
-        """Our search, for models of this task.
+        """Build the search that the models want.
 
         Args:
             args: fairseq's generation options, and ours where a caller sets them.
@@ -222,7 +222,7 @@ class SBTranslationTask(StreamData):
         update_num: int,
         ignore_grad: bool = False,
     ) -> Any:
-        """fairseq's, on the labels of streams; before it ``--sb-probe``."""
+        """Probe where ``--sb-probe`` asks, and train on the labels of streams."""
         every = self.cfg.sb_probe
         # before this update, whose line has it; a model that knows nothing reads noise
         due = every and (update_num + 1) % every == 0
@@ -243,7 +243,7 @@ class SBTranslationTask(StreamData):
             )
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
-        """fairseq's, with gradients of ``--amp`` that are unscaled once."""
+        """Take fairseq's step, with gradients of ``--amp`` that are unscaled once."""
         step_of(optimizer)()
 
     def inference_step(
@@ -254,7 +254,7 @@ class SBTranslationTask(StreamData):
         prefix_tokens: Any = None,
         constraints: Any = None,
     ) -> Any:
-        """fairseq's; a batch that a caller has made itself is completed here.
+        """Search; a batch that a caller has made itself is completed first.
 
         Returns:
             hypotheses of each sentence, theirs on the CPU: see :func:`on_host`.
@@ -268,7 +268,7 @@ class SBTranslationTask(StreamData):
         return [list(itertools.islice(found, len(own))) for own in answers]
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
-        """Loss on the streams' labels, BLEU on the natural-order target."""
+        """Compute the loss on streams' labels, BLEU on the natural-order target."""
         loss, sample_size, log = FairseqTask.valid_step(
             self, with_stream_labels(sample), model, criterion
         )
@@ -280,7 +280,7 @@ class SBTranslationTask(StreamData):
     def reduce_metrics(
         self, logging_outputs: list[dict[str, Any]], criterion: Any
     ) -> None:
-        """fairseq's, and BLEU; see :func:`validation.log_bleu`."""
+        """Log fairseq's values, and BLEU: see :func:`validation.log_bleu`."""
         FairseqTask.reduce_metrics(self, logging_outputs, criterion)
         if self.cfg.eval_bleu:
             log_bleu(logging_outputs)

@@ -1,6 +1,6 @@
 """The data of task ``sb_translation``: dictionaries with tags, two target streams.
 
-What :class:`task.SBTranslationTask` is before it has a model.
+The part of :class:`task.SBTranslationTask` that needs no model.
 """
 
 import functools
@@ -32,14 +32,14 @@ from sbnmt_plugin.training.input_noise import PartnerNoise
 
 
 class Words(Dictionary):
-    """fairseq's dictionary, which fetches a text from its device at once.
+    """Dictionary of fairseq's that fetches a text from its device at once.
 
-    fairseq's own asks for one token after the other, and a GPU is waited for at each:
-    dozens of times a sentence in fairseq-generate, which prints sources from there.
+    fairseq's own fetches one token after the other, each by a host-device
+    synchronisation: dozens for a sentence in fairseq-generate.
     """
 
     def string(self, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        """Text of tokens (T,), or lines of them (B, T): see fairseq's."""
+        """Return the text of tokens (T,), or lines of them (B, T): see fairseq's."""
         if torch.is_tensor(tensor):
             tensor = tensor.cpu() if tensor.dim() > 1 else tensor.tolist()
         return super().string(tensor, *args, **kwargs)
@@ -120,7 +120,7 @@ class StreamData(TranslationTask):
         self.datasets[split] = self._with_streams(loaded, opposite, trained)
 
     def _folder(self, split: str, epoch: int) -> str:
-        """The data folder of an epoch; only training data may have several."""
+        """Return the data folder of an epoch; only training data may have several."""
         paths = utils.split_paths(self.cfg.data)
         place = (epoch - 1) % len(paths) if split == self.cfg.train_subset else 0
         return str(paths[place])
@@ -164,7 +164,7 @@ class StreamData(TranslationTask):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """fairseq's; a line of which not even one fits into a batch is too long.
+        """Make batches; a line of which not even one fits into a batch is too long.
 
         Raises:
             ValueError: a source is, and lines that are too long are not left out.
@@ -190,12 +190,14 @@ class StreamData(TranslationTask):
     def build_dataset_for_inference(
         self, src_tokens: Any, src_lengths: Any, constraints: Any = None
     ) -> Any:
-        """fairseq's; refuses text that contains a reserved symbol."""
+        """Refuse text that contains a reserved symbol, and make fairseq's data set."""
         refuse_reserved(self.src_dict, src_tokens)
         return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
-        """Whether a dataset's batches are kept, as a split's, which comes again;
-        fairseq-interactive would keep every line that it has read."""
+        """Tell whether a data set comes again, so that its batches are kept.
+
+        fairseq-interactive would keep every line that it has read.
+        """
         ours = any(dataset is split for split in self.datasets.values())
         return ours and super().can_reuse_epoch_itr(dataset)

@@ -1,4 +1,4 @@
-"""The answers of a batch, in the shape of fairseq's hypotheses."""
+"""Answers of a batch, in the shape of fairseq's hypotheses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def answers_of(
     symbols: Symbols,
     options: SearchOptions,
 ) -> tuple[list[list[Hypothesis]], list[Record]]:
-    """The answers of each sentence of a sample, and each direction's best hypothesis.
+    """Return each sentence's answers, and each direction's best hypothesis.
 
     Args:
         pool: of the B sentences.
@@ -83,7 +83,7 @@ def hypotheses(
     symbols: Symbols,
     options: SearchOptions,
 ) -> list[dict[int, Hypothesis]]:
-    """fairseq's dict of every entry, tokens in natural order, by sentence and place.
+    """Make fairseq's dict of every entry, in natural order, by sentence and place.
 
     Places are those of :func:`pool.ranking`, so a direction's best comes first.
     """
@@ -135,7 +135,7 @@ def hypotheses(
 
 
 def natural_order(lengths: Array, longest: int, backwards: Array) -> Array:
-    """(E, T) where each token of the text stands among those that were written.
+    """Return where each token of a text stands among those that were written, (E, T).
 
     ``</s>`` stays the last: see :func:`layout.reverse_tokens`.
 
@@ -149,7 +149,7 @@ def natural_order(lengths: Array, longest: int, backwards: Array) -> Array:
 
 
 def apart(values: Array, lengths: Array, device: torch.device) -> tuple[Tensor, ...]:
-    """The first L of each row's values (E, T, …), as a tensor of their own."""
+    """Split off the first L of each row's values (E, T, …), as tensors of their own."""
     shown = np.arange(values.shape[1]) < lengths[:, None]
     packed = torch.from_numpy(values[shown]).to(device)
     parts: tuple[Tensor, ...] = packed.split(lengths.tolist())
@@ -164,7 +164,7 @@ def partners(
     ranks: Array,
     device: torch.device,
 ) -> Sequence[Tensor | None]:
-    """The partner's live prefix at the end of each entry, in the order of writing."""
+    """Return the partner's live prefix at each entry's end, in the order of writing."""
     if layout.directions == 1:
         return [None] * len(lengths)
     shape = history.sentences, layout.directions, layout.beam
@@ -180,7 +180,7 @@ def alignment(
     symbols: Symbols,
     options: SearchOptions,
 ) -> Any:
-    """Links of source and target as fairseq extracts them, hard or soft.
+    """Extract links of source and target as fairseq does, hard or soft.
 
     Args:
         attention: (L, S).

@@ -19,7 +19,7 @@ from sbnmt_plugin.search.top_k import top_in_order, top_tokens
 
 @dataclass
 class Batch:
-    """The sentences that are still being translated.
+    """Sentences that are still being translated.
 
     Attributes:
         index: (B,) their places in the sample.
@@ -54,7 +54,7 @@ class Batch:
     done: Tensor
 
     def select(self, sentences: Tensor, rows: Tensor) -> Batch:
-        """These sentences (B',) alone, whose rows are ``rows`` (N',)."""
+        """Keep these sentences (B',), whose rows are ``rows`` (N',)."""
         return Batch(
             index=self.index[sentences],
             max_len=self.max_len[sentences],
@@ -87,7 +87,7 @@ class Candidates:
     token: Tensor
 
     def first(self, count: int) -> Candidates:
-        """The ``count`` best of each direction."""
+        """Return the ``count`` best of each direction."""
         score, parent, token = (
             x[..., :count] for x in (self.score, self.parent, self.token)
         )
@@ -95,7 +95,7 @@ class Candidates:
 
 
 def expand(scores: Tensor, following: NextTokens) -> Candidates:
-    """The top 2K of each direction's K · V continuations: M = 2K, or all there are.
+    """Rank each direction's K · V continuations: its top M = 2K, or all there are.
 
     Each direction expands on its own.  2K, because at most K of them end (one a
     parent), so K that do not end are always among them.  They are among the 2K best
@@ -120,7 +120,7 @@ def expand(scores: Tensor, following: NextTokens) -> Candidates:
 def survivors(
     candidates: Candidates, beam: int, going: Tensor, last: Tensor
 ) -> Candidates:
-    """The best K candidates of each direction that do not end: the next live beam.
+    """Select the best K candidates of each direction that do not end: the next beam.
 
     Where fewer can live, a dead slot stays at -inf and copies rank 1's tokens, so
     that its opposite has somebody to attend to.  A direction with no live

@@ -18,9 +18,9 @@ from sbnmt_plugin.search.options import SearchOptions, Symbols
 def longest_outputs(
     models: list[Any], source: Tensor, symbols: Symbols, options: SearchOptions
 ) -> Tensor:
-    """int(a · source length with ``</s>`` + b) words, (B,).
+    """Return the most words of each answer, (B,): int(a · source length + b).
 
-    By sentence: fairseq's is that of the longest source of a batch.
+    The length counts ``</s>``.  fairseq takes that of the longest source of a batch.
 
     Args:
         source: (B, S).

@@ -68,7 +68,7 @@ class SearchOptions:
 
     @property
     def eos_candidates(self) -> int:
-        """How many of a direction's best candidates are looked at for ``</s>``.
+        """Number of a direction's best candidates that are looked at for ``</s>``.
 
         2K, all that there are: the pool and the bound of :func:`pool.finished` sort
         out what is good.  With ``first``, which has no bound, K, as in fairseq: with
@@ -97,7 +97,7 @@ class SearchOptions:
 
     @property
     def binds_prefixes(self) -> bool:
-        """Whether a direction that may answer writes the start of a text first."""
+        """True where a direction that may answer writes the start of a text first."""
         return self.answer != "r2l" and L2R in self.directions
 
     def check_prefix(self, prefix: Tensor, sources: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""The pool of finished hypotheses, its ranking, and when a sentence is done.
+"""Pool of finished hypotheses, its ranking, and the rule that ends a search.
 
 Pure functions on tensors (paper, section 3.1).  -inf marks an
 empty place in the pool.

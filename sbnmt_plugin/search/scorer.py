@@ -126,7 +126,7 @@ def text_scorer(model: Any, net_input: dict[str, Tensor]) -> Scorer:
 
 
 def mean_probability(lprobs: list[Tensor]) -> Tensor:
-    """Mean of probabilities, all as logarithms."""
+    """Average probabilities that are given and returned as logarithms."""
     if len(lprobs) == 1:
         return lprobs[0]
     return torch.stack(lprobs).logsumexp(0) - math.log(len(lprobs))
@@ -135,7 +135,7 @@ def mean_probability(lprobs: list[Tensor]) -> Tensor:
 def ensemble_step(
     scorers: list[Scorer], tokens: Tensor, temperature: float
 ) -> tuple[NextTokens, Tensor | None]:
-    """Mean probability, as a logarithm, and mean attention of several models.
+    """Average the next tokens' probabilities and the attention of several models.
 
     Args:
         tokens: (N, t + 1).

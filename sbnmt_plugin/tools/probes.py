@@ -1,4 +1,4 @@
-"""One checkpoint as it is and crippled: what the interaction is worth, what is read.
+"""Probes of a model: its search and its loss as trained, and with parts taken away.
 
 as trained          the search of the paper, or the text in the other stream
 λ = 0               nothing of the future attention reaches the model
@@ -79,7 +79,7 @@ HALVES = ("first half", "second half")
 def bits_by_half(
     model: Any, batches: list[dict[str, Any]], pad: int, shift: int = 0
 ) -> list[float]:
-    """Mean bits a token in each half.
+    """Measure mean bits a token in each half.
 
     Args:
         shift: sentences that partners are moved by.
@@ -96,7 +96,7 @@ def bits_by_half(
 
 
 def gold_batches(translator: Translator, subset: str) -> list[dict[str, Any]]:
-    """Batches of at least two sentences with the gold text in both streams."""
+    """Make batches of two sentences or more with the gold text in both streams."""
     task = translator.task
     task.load_dataset(subset)
     batches = task.get_batch_iterator(

@@ -34,7 +34,7 @@ class Reranker(Translator):
         self.r2l = Translator(others, whole_beam=True)
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
-        """Every sentence's best candidate; ``score`` is the sum of log-probabilities.
+        """Return every sentence's best candidate, scored by a sum of log-probabilities.
 
         A tie goes to the one that the L2R teacher, or else the R2L teacher, ranks
         higher.

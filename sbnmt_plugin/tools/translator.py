@@ -98,7 +98,7 @@ class Translator:
         return found, skipped
 
     def grouped(self, batches: Any) -> Any:
-        """The batches, lists of sentences, as they are to be translated."""
+        """Return the batches, lists of sentences, as they are to be translated."""
         return batches
 
     def _generate(self, batch: dict[str, Any]) -> list[tuple[int, Any]]:
@@ -123,15 +123,15 @@ class Translator:
         return pairs
 
     def search(self, batch: dict[str, Any]) -> list[list[dict[str, Any]]]:
-        """Every sentence's hypotheses, best first."""
+        """Return every sentence's hypotheses, best first."""
         return self.task.inference_step(self.generator, self.models, batch)
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
-        """Every sentence's answer."""
+        """Return every sentence's answer."""
         return [hypotheses[0] for hypotheses in self.search(batch)]
 
     def text(self, hypothesis: Any) -> str:
-        """Tokens of a hypothesis as text, subwords not joined."""
+        """Return the tokens of a hypothesis as text, subwords not joined."""
         return self.task.target_dictionary.string(hypothesis["tokens"])
 
 

@@ -1,4 +1,4 @@
-"""Word alignment error rate: where a decoder looks, against links that are known.
+"""Word alignment error rate: a decoder's attention, against links that are known.
 
 Links are pairs of places of words, from 0.  A text of known links has a line a sentence
 in Pharaoh's format, ``0-0 1?2``: ``-`` for a sure link, ``?`` for one that is possible
@@ -49,7 +49,7 @@ def parse_gold(line: str) -> tuple[Links, Links]:
 
 
 def alignment_error_rate(found: list[Links], gold: list[tuple[Links, Links]]) -> float:
-    """Of all sentences together, in percent.
+    """Compute the rate of all sentences together, in percent.
 
     Raises:
         ValueError: there is no link at all.
@@ -64,7 +64,7 @@ def alignment_error_rate(found: list[Links], gold: list[tuple[Links, Links]]) ->
 
 
 def words_of(line: str) -> list[int]:
-    """Which word each token of a line belongs to: ``a@@ b c`` is 0 0 1."""
+    """Number the word of each token of a line: ``a@@ b c`` is 0 0 1."""
     found, word = [], 0
     for token in line.split():
         found.append(word)
@@ -161,7 +161,7 @@ def forced_attention(
 
 
 def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tensor:
-    """(B, T, S) of a batch, step by step with given words, by any decoder.
+    """Return any decoder's attention (B, T, S), step by step with given words.
 
     Args:
         directions: D.

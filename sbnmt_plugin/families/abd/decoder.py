@@ -100,7 +100,7 @@ class OneStreamLayer(SBDecoderLayer):
     """A decoder layer of one direction: fairseq's, on rows."""
 
     def build_fusion(self, embed_dim: int, cfg: Any) -> nn.Module:
-        """There is nothing to be joined."""
+        """Return the fusion of a stream without a partner."""
         return HistoryAlone()
 
 
@@ -135,7 +135,7 @@ class ForwardLayer(OneStreamLayer):
         reverse_padding: Tensor | None = None,
         **others: Any,
     ) -> Any:
-        """As fairseq's, with a second memory.
+        """Apply fairseq's layer, with a second memory.
 
         Args:
             reverse: R, (T, B, C); an argument of its own, so that activation
@@ -162,7 +162,7 @@ class ForwardDecoder(SBTransformerDecoder):
     layer_class = ForwardLayer
 
     def memories(self, encoder_out: Any) -> dict[str, Tensor | None]:
-        """Both, each with its padding."""
+        """Return both memories, each with its padding."""
         source, reverse = encoder_out["encoder_out"]
         padding, reverse_padding = encoder_out["encoder_padding_mask"]
         return {

@@ -1,4 +1,4 @@
-"""The search of ABD-NMT: two beams, one after the other.
+"""Search of ABD-NMT: two beams, one after the other.
 
 1. The backward decoder writes R2L, in one search of k hypotheses; its best is ȳ.
 2. Its states on ȳ, teacher-forced, in one pass, are what the forward decoder reads.

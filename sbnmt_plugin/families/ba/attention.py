@@ -1,4 +1,4 @@
-"""Attention that remembers: what every source word has given, and what it has become.
+"""Attention with histories of what every source word has given, and for which words.
 
 Xue, Feng, You, Zhang, Li: Neural Machine Translation with Bilingual History Involved
 Attention.  With h_j the source's states and q_i the decoder's state that asks, at step
@@ -71,7 +71,7 @@ class HistoryGRU(nn.GRUCell):
 
 @dataclass
 class Memory:
-    """What is read of B sentences.
+    """Memory of B sentences, which all steps share.
 
     Attributes:
         states: h, (B, S, C).
@@ -86,14 +86,14 @@ class Memory:
     padding: Tensor
 
     def select(self, sentences: Tensor) -> Memory:
-        """Of these sentences (B',) alone."""
+        """Keep these sentences (B',)."""
         given = None if self.given is None else self.given[sentences]
         states, keys = self.states[sentences], self.keys[sentences]
         return Memory(states, keys, given, self.padding[sentences])
 
 
 class HistoryAttention(nn.Module):
-    """See the module.
+    """Attention with histories: see the module.
 
     Args:
         channels: of q_i.
@@ -135,7 +135,7 @@ class HistoryAttention(nn.Module):
         return self.register_forward_pre_hook(forget)
 
     def read(self, states: Tensor, padding: Tensor) -> Memory:
-        """What all steps share.
+        """Compute what all steps share.
 
         Args:
             states: (B, S, C).
@@ -148,7 +148,7 @@ class HistoryAttention(nn.Module):
         return Memory(states, self.memory(states)[:, None], given, padding[:, None])
 
     def start(self, memory: Memory, beam: int) -> list[Tensor]:
-        """Histories before the first step: zeros (B, K, S, G) each."""
+        """Make the histories before the first step: zeros (B, K, S, G) each."""
         sentences, places, _ = memory.states.shape
         shape = sentences, beam, places, self.history_size
         return [memory.states.new_zeros(shape) for _ in self.cells]

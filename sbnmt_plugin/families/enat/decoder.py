@@ -1,4 +1,4 @@
-"""ENAT's decoder: every word at once, from a rough translation of the source.
+"""Decoder of ENAT: every word at once, from a rough translation of the source.
 
 Guo, Tan, He, Qin, Xu, Liu: Non-Autoregressive Neural Machine Translation with Enhanced
 Decoder Input, AAAI 2019.  Before the layers of a Transformer, in which self-attention
@@ -44,7 +44,7 @@ def stretch_weights(
     raw: bool = False,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    """ω, (B, T, Z), in numbers of this type.
+    """Compute ω, (B, T, Z), in this dtype.
 
     Args:
         read: (B, Z) True at inputs, False at padding.
@@ -59,14 +59,14 @@ def stretch_weights(
 
 
 def stretch(inputs: Tensor, read: Tensor, written: Tensor, raw: bool = False) -> Tensor:
-    """z (B, T, C) of z̃ (B, Z, C), in its numbers: see :func:`stretch_weights`."""
+    """Stretch z̃ (B, Z, C) to z (B, T, C), in its dtype: see :func:`stretch_weights`."""
     weights = stretch_weights(read, written, raw, wide(inputs.dtype))
     return (weights @ inputs.to(weights.dtype)).to(inputs.dtype)
 
 
 @dataclass
 class Reading:
-    """What the decoder reads of B sentences.
+    """Encoder states and rough translations of B sentences.
 
     Attributes:
         states: of the encoder, (S, B, C').
@@ -81,7 +81,7 @@ class Reading:
     real: Tensor
 
     def select(self, sentences: Tensor) -> Reading:
-        """Of these sentences (N,), in this order."""
+        """Select these sentences (N,), in this order."""
         return Reading(
             states=self.states.index_select(1, sentences),
             padding=self.padding[sentences],
@@ -91,7 +91,7 @@ class Reading:
 
 
 class ENATDecoderLayer(TransformerDecoderLayerBase):
-    """fairseq's layer behind positional attention."""
+    """Layer of fairseq's behind positional attention."""
 
     def __init__(self, cfg: Any, no_encoder_attn: bool = False) -> None:
         super().__init__(cfg, no_encoder_attn)
@@ -111,7 +111,7 @@ class ENATDecoderLayer(TransformerDecoderLayerBase):
         padding: Tensor,
         positions: Tensor,
     ) -> Tensor:
-        """One layer.
+        """Apply one layer.
 
         Args:
             x: (T, B, C).
@@ -133,7 +133,7 @@ class ENATDecoderLayer(TransformerDecoderLayerBase):
 
 
 class ENATDecoder(TransformerDecoderBase):
-    """fairseq's decoder without a causal mask; see the module.
+    """Decoder of fairseq's without a causal mask; see the module.
 
     Args:
         cfg: fairseq's options, and ``enat_raw_weights``.
@@ -152,12 +152,12 @@ class ENATDecoder(TransformerDecoderBase):
         return wrapped(ENATDecoderLayer(cfg, no_encoder_attn), cfg)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """e(·) as a network reads it: (…,) -> (…, C)."""
+        """Embed tokens as a network reads them: (…,) -> (…, C)."""
         embedded: Tensor = self.embed_scale * self.embed_tokens(tokens)
         return embedded if self.quant_noise is None else self.quant_noise(embedded)
 
     def extract_features(self, reading: Reading, written: Tensor) -> Tensor:
-        """States from which the words are predicted, (B, T, C).
+        """Compute the states from which the words are predicted, (B, T, C).
 
         Args:
             written: (B, T) True at the words that there are to be, ``</s>`` among
@@ -177,6 +177,6 @@ class ENATDecoder(TransformerDecoderBase):
         return x.transpose(0, 1)
 
     def forward(self, reading: Reading, written: Tensor) -> Tensor:
-        """Logits (B, T, V): see :meth:`extract_features`."""
+        """Compute logits (B, T, V): see :meth:`extract_features`."""
         logits: Tensor = self.output_layer(self.extract_features(reading, written))
         return logits

@@ -42,12 +42,12 @@ ALIGN_WEIGHT, ADVERSARY_WEIGHT = 0.1, 1.0  # μ, λ
 
 @dataclass
 class ENATConfig(TransformerConfig):
-    """fairseq's Transformer options and ours; defaults are the paper's."""
+    """Options of fairseq's Transformer and ours; defaults are the paper's."""
 
     enat_input: ChoiceEnum(INPUTS) = field(  # type: ignore[valid-type]
         default=PHRASE,
         metadata={
-            "help": "what the decoder reads: the source's embeddings (copy), those "
+            "help": "the decoder's input: the source's embeddings (copy), those "
             "mapped among the target's (map), or what a phrase table gives (phrase)"
         },
     )
@@ -69,7 +69,7 @@ class ENATConfig(TransformerConfig):
 
 @register_model("enat_transformer")
 class ENATModel(FamilyTransformer):
-    """fairseq's Transformer with a decoder that writes all words at once.
+    """Transformer with a decoder that writes all words at once.
 
     Train and decode with ``--task sb_translation --sb-direction l2r``, on what a
     teacher has translated.
@@ -155,7 +155,10 @@ class ENATModel(FamilyTransformer):
         )
 
     def expected(self, real: Tensor) -> Tensor:
-        """T₀ = round(α Z), (B,), of inputs ``real`` (B, Z); α is 1 before training."""
+        """Compute T₀ = round(α Z), (B,), of inputs ``real`` (B, Z).
+
+        α is 1 before training.
+        """
         written, read = self.tokens_written.double(), self.tokens_read.double()
         alpha = torch.where(read > 0, written / read.clamp(min=1), 1.0)
         return (alpha * real.sum(1) + 0.5).floor().long()
@@ -168,7 +171,7 @@ class ENATModel(FamilyTransformer):
         lookup_tokens: Tensor | None = None,
         with_terms: bool = False,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Logits of all places.  Of the text they know its length alone.
+        """Score all places; of the text they know its length alone.
 
         Args:
             prev_output_tokens: (B, T) start symbol and text, padded on the right.
@@ -205,7 +208,7 @@ class ENATModel(FamilyTransformer):
 
 
 def check_options(args: Any) -> None:
-    """Refuse what the family cannot be.
+    """Refuse options that the family cannot honour.
 
     Raises:
         ValueError: with the flag.
@@ -247,7 +250,7 @@ def check_options(args: Any) -> None:
 
 
 def architecture(args: Any, sizes: Any = base_architecture) -> None:
-    """Defaults of :class:`ENATConfig`, with one of fairseq's sizes."""
+    """Set the defaults of :class:`ENATConfig`, with one of fairseq's sizes."""
     args.enat_input = getattr(args, "enat_input", PHRASE)
     args.enat_align_weight = getattr(args, "enat_align_weight", ALIGN_WEIGHT)
     args.enat_adversary_weight = getattr(
@@ -258,7 +261,7 @@ def architecture(args: Any, sizes: Any = base_architecture) -> None:
 
 
 def small(args: Any) -> None:
-    """The paper's for IWSLT: 5 + 5 layers, 256 channels, 4 heads."""
+    """Set the paper's sizes for IWSLT: 5 + 5 layers, 256 channels, 4 heads."""
     for side in ("encoder", "decoder"):
         for name, value in (("embed_dim", 256), ("layers", 5), ("attention_heads", 4)):
             key = f"{side}_{name}"

@@ -1,4 +1,4 @@
-"""The search of ENAT: all words of all lengths at once, then the best length.
+"""Search of ENAT: all words of all lengths at once, then the best length.
 
 The beam is over lengths: of k = 2b + 1 hypotheses one has T₀ words, the number that is
 expected (see :meth:`enat.model.ENATModel.expected`), and the others one more or less,
