@@ -171,11 +171,16 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
             round.
     """
     wanted = str(cfg.sb_direction)
+    name = getattr(settings, "arch", None) or getattr(settings, "_name", "?")
+    if wanted == "r2l" and (reason := said(model, "never_r2l")):
+        raise ValueError(
+            f"--sb-direction r2l is not for {name}, which {reason}: use --sb-direction "
+            "l2r"
+        )
     if said(model, "bidirectional") != (wanted == "both"):
         known = [n for n, kind in MODEL_REGISTRY.items() if said(kind, "bidirectional")]
         both = " or ".join(f"{name}*" for name in sorted(known, reverse=True))
         needed = f"an {both}" if wanted == "both" else "a one-directional"
-        name = getattr(settings, "arch", None) or getattr(settings, "_name", "?")
         raise ValueError(
             f"--sb-direction {wanted} needs {needed} --arch, but it is {name}"
         )

@@ -148,12 +148,14 @@ class Model:
             probe has something to measure.
         writes_at_once: whether it writes all words at once, so that it cannot be
             stopped after each.
+        never_r2l: why it cannot write R2L; "": it can.
     """
 
     searched_by = "synchronous"
     bidirectional = False
     reads_across = False
     writes_at_once = False
+    never_r2l = ""
 
     @classmethod
     def trained_languages(cls, settings: Any) -> tuple[str, str] | None:

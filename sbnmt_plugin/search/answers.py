@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES, R2L, Layout
 from sbnmt_plugin.numerics import DEAD
-from sbnmt_plugin.search.backpointers import Array, History
+from sbnmt_plugin.search.backpointers import Array, BackPointers
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, ranking
 from sbnmt_plugin.search.records import Hypothesis, Record
@@ -21,7 +21,7 @@ from sbnmt_plugin.search.records import Hypothesis, Record
 
 def answers_of(
     pool: Pool,
-    history: History,
+    pointers: BackPointers,
     sources: Tensor,
     symbols: Symbols,
     options: SearchOptions,
@@ -30,7 +30,7 @@ def answers_of(
 
     Args:
         pool: of the B sentences.
-        history: of their batch.
+        pointers: of their batch.
         sources: (B, S) their tokens.
 
     Returns:
@@ -44,10 +44,10 @@ def answers_of(
     ranked, places = (x.cpu().numpy() for x in ranking(pool, options.answer_direction))
     none = np.flatnonzero(ranked[:, 0] == DEAD)
     if none.size:
-        refuse(history.broken(none))
+        refuse(pointers.broken(none))
     results: list[list[Hypothesis]] = []
     records: list[Record] = []
-    found = hypotheses(pool, history, sources, symbols, options)
+    found = hypotheses(pool, pointers, sources, symbols, options)
     for entries, order in zip(found, places.tolist()):
         results.append([entries[place] for place in order if place in entries])
         best: dict[str, Hypothesis] = {}
@@ -78,7 +78,7 @@ def refuse(broken: bool) -> None:
 
 def hypotheses(
     pool: Pool,
-    history: History,
+    pointers: BackPointers,
     sources: Tensor,
     symbols: Symbols,
     options: SearchOptions,
@@ -91,12 +91,12 @@ def hypotheses(
     at = np.nonzero(score > DEAD)
     sentence, order, entry = at
     lengths, ranks = np.divmod(ended[at], pool.beam)
-    totals = history.totals((sentence, order, ranks), lengths)
-    paths = history.walk((sentence, order, ranks), lengths - 1)
+    totals = pointers.totals((sentence, order, ranks), lengths)
+    paths = pointers.walk((sentence, order, ranks), lengths - 1)
     each = np.arange(len(lengths))
     tokens, gained = (np.pad(x, ((0, 0), (0, 1))) for x in (paths.tokens, paths.gained))
     tokens[each, lengths - 1] = symbols.eos
-    gained[each, lengths - 1] = history["ending"][lengths - 1, sentence, order, ranks]
+    gained[each, lengths - 1] = pointers["ending"][lengths - 1, sentence, order, ranks]
     backwards = np.array(options.directions)[order] == R2L
     natural = natural_order(lengths, tokens.shape[1], backwards)
     tokens, gained = (np.take_along_axis(x, natural, 1) for x in (tokens, gained))
@@ -110,9 +110,11 @@ def hypotheses(
         "alignment": [torch.empty(0)] * len(lengths),
         "positional_scores": apart(gained, lengths, device),
         "direction": [NAMES[options.directions[i]] for i in order],
-        "partner_tokens": partners(history, options.layout, at, lengths, ranks, device),
+        "partner_tokens": partners(
+            pointers, options.layout, at, lengths, ranks, device
+        ),
     }
-    attention = history.get("attention")
+    attention = pointers.get("attention")
     if attention is not None:
         steps = np.arange(tokens.shape[1])
         looks = attention[steps, sentence[:, None], order[:, None], paths.asked]
@@ -157,7 +159,7 @@ def apart(values: Array, lengths: Array, device: torch.device) -> tuple[Tensor, 
 
 
 def partners(
-    history: History,
+    pointers: BackPointers,
     layout: Layout,
     at: Sequence[Array],
     lengths: Array,
@@ -167,10 +169,10 @@ def partners(
     """Return the partner's live prefix at each entry's end, in the order of writing."""
     if layout.directions == 1:
         return [None] * len(lengths)
-    shape = history.sentences, layout.directions, layout.beam
+    shape = pointers.sentences, layout.directions, layout.beam
     rows = layout.partners(torch.arange(math.prod(shape))).view(shape).numpy()
     place = np.unravel_index(rows[at[0], at[1], ranks], shape)
-    return apart(history.walk(place, lengths - 1).tokens, lengths - 1, device)
+    return apart(pointers.walk(place, lengths - 1).tokens, lengths - 1, device)
 
 
 def alignment(

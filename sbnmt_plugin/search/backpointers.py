@@ -70,7 +70,7 @@ class Paths:
     asked: Array
 
 
-class History:
+class BackPointers:
     """The steps of a batch, on the host."""
 
     def __init__(self, steps: list[Step], sentences: int) -> None:

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from sbnmt_plugin.numerics import DEAD, wide
 from sbnmt_plugin.search.answers import answers_of
-from sbnmt_plugin.search.backpointers import History, Step
+from sbnmt_plugin.search.backpointers import BackPointers, Step
 from sbnmt_plugin.search.beam import Batch, Candidates, expand, survivors
 from sbnmt_plugin.search.logits_processing import admit, longest_outputs, restrict
 from sbnmt_plugin.search.pool import Pool, finished, score_at
@@ -112,16 +112,16 @@ class Generator(Search):
         for scorer in scorers:
             scorer.start(self.layout, self.options.print_alignment is not None)
         pool, steps = self._translate(scorers, sources, prefix_tokens)
-        history = History(steps, len(sources))
+        pointers = BackPointers(steps, len(sources))
         results, records = answers_of(
-            pool, history, sources, self.symbols, self.options
+            pool, pointers, sources, self.symbols, self.options
         )
         if self.options.rescore:
             rank_anew(scorers, results, records, self.symbols, self.options)
         if self.recorder is not None:
             self.recorder(sample, records)
         if self.tracer is not None:
-            self.tracer.close(sample, results, history)
+            self.tracer.close(sample, results, pointers)
         return results
 
     def _translate(

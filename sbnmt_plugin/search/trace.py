@@ -17,7 +17,7 @@ from sbnmt_plugin.layout import L2R, NAMES, opposite
 from sbnmt_plugin.network.protocol import Watched
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.answers import partners
-from sbnmt_plugin.search.backpointers import History
+from sbnmt_plugin.search.backpointers import BackPointers
 from sbnmt_plugin.search.beam import Batch
 from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import name_of
@@ -172,17 +172,17 @@ class Tracer:
         ]
 
     def close(
-        self, sample: dict[str, Any], results: list[list[Entry]], history: History
+        self, sample: dict[str, Any], results: list[list[Entry]], pointers: BackPointers
     ) -> None:
         """Write the sentences of a batch.
 
         Args:
             sample: fairseq's batch.
             results: the answers of each sentence, best first.
-            history: of the batch.
+            pointers: of the batch.
         """
         for index, steps in self._steps.items():
-            self._read_back(index, [x for s in steps for x in s["finished"]], history)
+            self._read_back(index, [x for s in steps for x in s["finished"]], pointers)
         options = self.options
         common = {
             "beam": options.beam,
@@ -209,7 +209,9 @@ class Tracer:
         self._steps = {}
         self.writer.append(lines)
 
-    def _read_back(self, index: int, entries: list[Entry], history: History) -> None:
+    def _read_back(
+        self, index: int, entries: list[Entry], pointers: BackPointers
+    ) -> None:
         """Give the finished hypotheses of a sentence their texts, in natural order."""
         if not entries:
             return
@@ -218,10 +220,10 @@ class Tracer:
             np.array([entry[key] for entry in entries]) for key in ("rank", "length")
         )
         at = np.full(len(entries), index), order
-        written = history.walk((*at, ranks), lengths - 1).tokens
-        totals = history.totals((*at, ranks), lengths)
+        written = pointers.walk((*at, ranks), lengths - 1).tokens
+        totals = pointers.totals((*at, ranks), lengths)
         device = torch.device("cpu")
-        theirs = partners(history, self.layout, at, lengths, ranks, device)
+        theirs = partners(pointers, self.layout, at, lengths, ranks, device)
         for entry, total, own, other in zip(entries, totals, written, theirs):
             assert other is not None  # two directions
             del entry["rank"]

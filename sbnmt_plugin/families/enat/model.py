@@ -16,7 +16,7 @@ are is a multiple of the input's: α, of all that was trained on, is counted in 
 Departs from the paper, which sets α by hand, to 1.1 from English and 0.9 into it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -80,6 +80,7 @@ class ENATModel(FamilyTransformer):
 
     searched_by = "parallel"
     writes_at_once = True
+    never_r2l = "writes all words at once"
     family = "enat_transformer"
     own = "tokens_written"
     config = ENATConfig
@@ -100,7 +101,7 @@ class ENATModel(FamilyTransformer):
         """Build from a namespace, on which resolved values are left to be saved.
 
         Raises:
-            ValueError: see :meth:`FamilyTransformer.build_model`; weights < 0; R2L.
+            ValueError: see :meth:`FamilyTransformer.build_model`; weights < 0.
         """
         architecture(args)
         check_options(args)
@@ -242,21 +243,13 @@ def check_options(args: Any) -> None:
             "enat_transformer, whose words have --decoder-embed-dim "
             f"{args.decoder_embed_dim}: leave it out"
         )
-    if str(getattr(args, "sb_direction", "l2r")) == "r2l":
-        raise ValueError(
-            "--sb-direction r2l is not for an enat_transformer, which writes all words "
-            "at once: use --sb-direction l2r"
-        )
 
 
 def architecture(args: Any, sizes: Any = base_architecture) -> None:
     """Set the defaults of :class:`ENATConfig`, with one of fairseq's sizes."""
-    args.enat_input = getattr(args, "enat_input", PHRASE)
-    args.enat_align_weight = getattr(args, "enat_align_weight", ALIGN_WEIGHT)
-    args.enat_adversary_weight = getattr(
-        args, "enat_adversary_weight", ADVERSARY_WEIGHT
-    )
-    args.enat_raw_weights = getattr(args, "enat_raw_weights", False)
+    for option in fields(ENATConfig):
+        if option.name.startswith("enat_"):
+            setattr(args, option.name, getattr(args, option.name, option.default))
     sizes(args)
 
 

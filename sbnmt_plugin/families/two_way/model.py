@@ -61,6 +61,7 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
         exchanged: whether weights that are loaded are those of the exchanged languages.
     """
 
+    never_r2l = "reads and writes both texts from the left"
     exchanged = False
 
     @classmethod
@@ -76,7 +77,7 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
 
         Raises:
             ValueError: sizes that do not fit; a dictionary without tags (the wrong
-                task); R2L; a checkpoint of other languages.
+                task); a checkpoint of other languages.
         """
         languages = [task.cfg.source_lang, task.cfg.target_lang]
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():

@@ -37,7 +37,7 @@ OPTIONS = [option for option in fields(TwoWayConfig) if option.name[0] != "_"]
 
 
 def check_options(args: Any) -> None:
-    """Refuse sizes that do not fit, and R2L.
+    """Refuse sizes that do not fit.
 
     Raises:
         ValueError: with the flag.
@@ -51,11 +51,6 @@ def check_options(args: Any) -> None:
         raise ValueError(
             f"--decoder-embed-dim must be a multiple of --decoder-attention-heads, but "
             f"is {channels} for {heads} heads"
-        )
-    if str(getattr(args, "sb_direction", "l2r")) == "r2l":
-        raise ValueError(
-            "--sb-direction r2l is not for two_way, which reads and writes both texts "
-            "from the left: use --sb-direction l2r"
         )
 
 
