@@ -65,7 +65,7 @@ def stretch(inputs: Tensor, read: Tensor, written: Tensor, raw: bool = False) ->
 
 
 @dataclass
-class Reading:
+class DecoderInput:
     """Encoder states and rough translations of B sentences.
 
     Attributes:
@@ -80,9 +80,9 @@ class Reading:
     rough: Tensor
     real: Tensor
 
-    def select(self, sentences: Tensor) -> Reading:
+    def select(self, sentences: Tensor) -> DecoderInput:
         """Select these sentences (N,), in this order."""
-        return Reading(
+        return DecoderInput(
             states=self.states.index_select(1, sentences),
             padding=self.padding[sentences],
             rough=self.rough[sentences],
@@ -115,7 +115,7 @@ class ENATDecoderLayer(TransformerDecoderLayerBase):
 
         Args:
             x: (T, B, C).
-            states, source_padding: see :class:`Reading`.
+            states, source_padding: see :class:`DecoderInput`.
             padding: (B, T).
             positions: p, (T, B, C).
         """
@@ -156,7 +156,7 @@ class ENATDecoder(TransformerDecoderBase):
         embedded: Tensor = self.embed_scale * self.embed_tokens(tokens)
         return embedded if self.quant_noise is None else self.quant_noise(embedded)
 
-    def extract_features(self, reading: Reading, written: Tensor) -> Tensor:
+    def extract_features(self, inputs: DecoderInput, written: Tensor) -> Tensor:
         """Compute the states from which the words are predicted, (B, T, C).
 
         Args:
@@ -165,18 +165,18 @@ class ENATDecoder(TransformerDecoderBase):
         """
         words = written.long() + self.padding_idx  # positions ask for padding alone
         positions = self.embed_positions(words)
-        x = stretch(reading.rough, reading.real, written, self.raw_weights)
+        x = stretch(inputs.rough, inputs.real, written, self.raw_weights)
         x = x + positions
         if self.layernorm_embedding is not None:
             x = self.layernorm_embedding(x)
         x, places = (a.transpose(0, 1) for a in (self.dropout_module(x), positions))
         for layer in self.layers:
-            x = layer(x, reading.states, reading.padding, ~written, places)
+            x = layer(x, inputs.states, inputs.padding, ~written, places)
         if self.layer_norm is not None:
             x = self.layer_norm(x)
         return x.transpose(0, 1)
 
-    def forward(self, reading: Reading, written: Tensor) -> Tensor:
+    def forward(self, inputs: DecoderInput, written: Tensor) -> Tensor:
         """Compute logits (B, T, V): see :meth:`extract_features`."""
-        logits: Tensor = self.output_layer(self.extract_features(reading, written))
+        logits: Tensor = self.output_layer(self.extract_features(inputs, written))
         return logits

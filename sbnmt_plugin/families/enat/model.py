@@ -32,7 +32,7 @@ from fairseq.models.transformer.transformer_legacy import (
 )
 from torch import Tensor
 
-from sbnmt_plugin.families.enat.decoder import ENATDecoder, Reading
+from sbnmt_plugin.families.enat.decoder import DecoderInput, ENATDecoder
 from sbnmt_plugin.families.enat.embedding_mapping import Mapping
 from sbnmt_plugin.network.transformer import FamilyTransformer
 
@@ -125,7 +125,9 @@ class ENATModel(FamilyTransformer):
                 "--eval-bleu: add it, or leave --nat-teacher out"
             )
 
-    def read(self, src_tokens: Tensor, lookup_tokens: Tensor | None = None) -> Reading:
+    def read(
+        self, src_tokens: Tensor, lookup_tokens: Tensor | None = None
+    ) -> DecoderInput:
         """Encode B sentences, and make the decoder's input of them.
 
         Args:
@@ -148,7 +150,7 @@ class ENATModel(FamilyTransformer):
         if self.mapping is not None:
             rough = self.mapping(rough)
         lengths = src_tokens.ne(padding).sum(1)
-        return Reading(
+        return DecoderInput(
             states=self.encoder(src_tokens, lengths)["encoder_out"][0],
             padding=src_tokens.eq(padding),
             rough=rough,
@@ -187,10 +189,10 @@ class ENATModel(FamilyTransformer):
         """
         padding, end = self.decoder.padding_idx, self.decoder.dictionary.eos()
         written = prev_output_tokens.ne(padding)
-        reading = self.read(src_tokens, lookup_tokens)
+        inputs = self.read(src_tokens, lookup_tokens)
         if self.training:
             self.tokens_written += written.sum()
-            self.tokens_read += reading.real.sum()
+            self.tokens_read += inputs.real.sum()
         extra: dict[str, Any] = {}
         if self.mapping is not None and self.training and not with_terms:
             raise ValueError(
@@ -205,7 +207,7 @@ class ENATModel(FamilyTransformer):
                 self.decoder.embed(target),
                 target.ne(padding),
             )
-        return self.decoder(reading, written), extra
+        return self.decoder(inputs, written), extra
 
 
 def check_options(args: Any) -> None:

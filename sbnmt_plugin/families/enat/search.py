@@ -103,11 +103,11 @@ class ParallelGenerator(Search):
         self._evaluate()
         net_input = sample["net_input"]
         source = net_input["src_tokens"]
-        reading = self.model.read(source, net_input.get("lookup_tokens"))
-        lengths, new = self.lengths(source, self.model.expected(reading.real))
+        inputs = self.model.read(source, net_input.get("lookup_tokens"))
+        lengths, new = self.lengths(source, self.model.expected(inputs.real))
         rows = torch.arange(len(source), device=source.device)
         rows = rows.repeat_interleave(lengths.size(1))
-        tokens, gained = self.write(reading.select(rows), lengths.flatten())
+        tokens, gained = self.write(inputs.select(rows), lengths.flatten())
         if self.teacher is not None:
             gained = self.teacher(net_input, tokens, self.options.temperature)
             unknown = tokens.eq(self.symbols.unk)  # inf times 0 is no number
@@ -134,11 +134,11 @@ class ParallelGenerator(Search):
         new[:, 1:] = found[:, 1:] != found[:, :-1]
         return found, new
 
-    def write(self, reading: Any, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def write(self, inputs: Any, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Choose the best word of every place; return it and its log-probability.
 
         Args:
-            reading: of N rows: see :class:`enat.decoder.Reading`.
+            inputs: of N rows: see :class:`enat.decoder.DecoderInput`.
             lengths: (N,).
 
         Returns:
@@ -148,7 +148,7 @@ class ParallelGenerator(Search):
         written = places < lengths[:, None]
         last = places == lengths[:, None] - 1
         decoder, eos = self.model.decoder, self.symbols.eos
-        features = decoder.extract_features(reading, written)[written]
+        features = decoder.extract_features(inputs, written)[written]
         ends = last[written]
         banned = torch.tensor([*self.symbols.never, eos], device=ends.device)
         words, values = [], []
