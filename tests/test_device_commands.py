@@ -205,7 +205,7 @@ def test_fairseq_interactive_gives_the_same_there(data, trained):
         assert_same_answers(run_interactive(data, trained, text, cpu=False), expected)
 
 
-ROWS = ["rerank", "sb-noise-shift-dropped", "sb-noise-shift-dropped+rescored"]
+ROWS = ["rerank", "sb-shift", "sb-shift+rescored"]
 
 
 def test_a_whole_recipe_runs_there_in_fp16(tmp_path, monkeypatch, capsys):

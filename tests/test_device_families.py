@@ -18,7 +18,7 @@ from helpers import abd_model, enat_model, rnn_model, sb_model, source, two_way_
 from pretended import NARROW, ONCE, Device, OnDevice, move, moved, on_cpu
 from searching import generate, texts
 
-from sbnmt_plugin.families.enat import soft_copy
+from sbnmt_plugin.families.enat import decoder as enat_decoder
 from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.training import read_bits as reading
 from sbnmt_plugin.training.dataset import with_stream_labels
@@ -95,12 +95,12 @@ def test_an_update_on_a_device_is_the_same(family):
 
 
 def test_a_mask_of_another_device_is_noticed(monkeypatch):
-    right = soft_copy.stretch_weights
+    right = enat_decoder.stretch_weights
 
     def elsewhere(*given, **more):
         return on_cpu(right(*given, **more))
 
-    monkeypatch.setattr(soft_copy, "stretch_weights", elsewhere)
+    monkeypatch.setattr(enat_decoder, "stretch_weights", elsewhere)
     with pytest.raises(RuntimeError, match="on the same device"):
         assert_same_update("enat copy")
 

@@ -29,7 +29,7 @@ from sbnmt_plugin.layout import PAIRINGS, Layout, opposite, reverse_tokens
 from sbnmt_plugin.network import attention, grid
 from sbnmt_plugin.network.attention import Reader, SBSelfAttention
 from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
-from sbnmt_plugin.tools.probes import without_future
+from sbnmt_plugin.tools.probes import without
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 VARIANTS = [
@@ -262,7 +262,7 @@ def test_a_reader_begins_with_nothing_and_leaves_writing_alone_as_it_is(shift):
             torch.nn.init.normal_(parameter, std=0.8)
     same = torch.isclose(logits(alone, prev), logits(reading, prev)).all(-1)
     assert not same[:, 1].any()  # at the first step a shifted future is nothing
-    with without_future([reading]):
+    with without("future", [reading]):
         assert torch.equal(logits(alone, prev), logits(reading, prev))
     # one that writes alone needs no reader
     alone.load_state_dict(reading.state_dict())

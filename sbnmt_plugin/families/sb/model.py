@@ -1,5 +1,6 @@
 """SB-NMT: the model, its options and its architectures."""
 
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
@@ -19,10 +20,12 @@ from fairseq.models.transformer.transformer_legacy import (
 from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
+from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.families.sb.initialisation import (
     ACROSS,
     adopt_transformer,
     adopt_writer,
+    check_reader,
     freezes_writer,
 )
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -80,7 +83,7 @@ class SBTransformerModel(BidirectionalTransformer):
     :class:`SBTransformerDecoder`.  Train and decode with ``--task sb_translation``.
     """
 
-    searched_by = "synchronous"
+    reads_across = True
     family = "sb_transformer"
     config = SBTransformerConfig
 
@@ -136,6 +139,35 @@ class SBTransformerModel(BidirectionalTransformer):
             src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens
         )
         return self.decoder(prev_output_tokens, encoder_out=encoder_out, **others)
+
+    def check_starts(
+        self, settings: Any, starts: list[tuple[Checkpoint, bool]]
+    ) -> None:
+        """See :meth:`protocol.Model.check_starts`.
+
+        Raises:
+            ValueError: the writer is frozen, and no checkpoint is given; that of one
+                that a training goes on from was not, or the other way round; it has a
+                reader, and this model reads without one.
+        """
+        frozen = freezes_writer(settings)
+        if frozen and not starts:
+            raise ValueError(
+                "--sb-reader keeps the weights that a training starts from, but "
+                "nothing is given to start from: add --finetune-from-model MODEL"
+            )
+        for checkpoint, anew in starts:
+            path, saved = checkpoint.path, Namespace(**checkpoint.settings)
+            if not anew and freezes_writer(saved) != frozen:
+                known = "all" if frozen else "the reader's"
+                raise ValueError(
+                    f"{path} has an optimiser of {known} weights, with which a "
+                    f"training {'with' if frozen else 'without'} --sb-reader cannot go "
+                    f"on: start anew, with --finetune-from-model {path} and another "
+                    "--save-dir"
+                )
+            interacts = self.decoder.interacts
+            check_reader(checkpoint.shapes, self.state_dict(), interacts)
 
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
