@@ -579,8 +579,9 @@ def test_what_training_cannot_do_is_refused_by_name(data, tmp_path, options, mes
     ],
     ids=str,
 )
-def test_options_of_training_work_and_are_saved(data, tmp_path, options):
-    path = run_train(data, tmp_path, *SB, *options, "--max-epoch", 1)
+def test_options_of_training_work_and_are_saved(data, trained, tmp_path, options):
+    writer = ["--finetune-from-model", trained] * ("--sb-reader" in options)
+    path = run_train(data, tmp_path, *SB, *options, *writer, "--max-epoch", 1)
     saved = load(path)["cfg"]["model"]
     for name, value in zip(options, [*options[1:], ""]):
         if name.startswith("--sb"):
