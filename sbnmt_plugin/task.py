@@ -42,7 +42,7 @@ from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.task_data import StreamData
 from sbnmt_plugin.task_options import DECODING, TRAINING
 from sbnmt_plugin.training.dataset import with_stream_labels
-from sbnmt_plugin.training.read_bits import log_reading
+from sbnmt_plugin.training.read_bits import log_read_bits
 from sbnmt_plugin.training.train_step import (
     bare,
     in_bfloat16,
@@ -230,7 +230,7 @@ class SBTranslationTask(StreamData):
             self._probed = update_num
             names = [name for name in self.datasets if name != self.cfg.train_subset]
             gold = self._with_streams(self.datasets[names[0]].pairs)
-            log_reading(bare(model), gold, sample["live"].device)
+            log_read_bits(bare(model), gold, sample["live"].device)
         narrow = self.cfg.sb_autocast
         with in_bfloat16(criterion, sample["live"].device, narrow) as its:
             return super().train_step(

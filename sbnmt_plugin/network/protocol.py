@@ -2,8 +2,8 @@
 
 The search knows nothing of layers.  It asks a :class:`Decoder` for the next tokens of N
 hypotheses, says which of them live on, and asks again.  A decoder of a new family needs
-these methods and no base class; fairseq's own are given them by
-:mod:`fairseq_decoder`.  What it keeps from step to step is its state: for ours a
+these methods and no base class; fairseq's own get them from
+:mod:`fairseq_decoder`.  From step to step it keeps a state: ours a
 :class:`kv_cache.KVCache`, for a recurrent one perhaps a matrix.
 """
 
@@ -39,17 +39,17 @@ State = TypeVar("State", bound=DecoderState)
 
 @runtime_checkable
 class Decoder(Protocol[State]):
-    """Writes N hypotheses of B sentences side by side, token by token.
+    """Decoder that writes N hypotheses of B sentences token by token.
 
     Rows are laid out as :mod:`layout` says: all G hypotheses of a sentence are
     neighbours.
     """
 
     def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> State:
-        """The state before the first token.
+        """Return the state before the first token.
 
         Args:
-            encoder_out: what the model's encoder gave, one entry a sentence.
+            encoder_out: of the model's encoder, one entry a sentence.
             layout: D, K, and who is whose partner.
             weights: whether :meth:`step` is to give attention to the source.
         """
@@ -57,7 +57,7 @@ class Decoder(Protocol[State]):
     def step(
         self, tokens: Tensor, state: State, temperature: float = 1.0
     ) -> tuple[NextTokens, Tensor | None]:
-        """Score what may come next.
+        """Score the next tokens.
 
         Args:
             tokens: (N, t + 1) the hypotheses so far, their start symbols first.  All
@@ -74,10 +74,10 @@ class Decoder(Protocol[State]):
 
 @runtime_checkable
 class Forced(Protocol):
-    """A decoder of both directions that scores given texts, too: for rescoring.
+    """A decoder of both directions that also scores given texts, for rescoring.
 
     Attributes:
-        interacts: whether what a stream may write next depends on the other stream.
+        interacts: whether the scores of a stream depend on the other stream.
     """
 
     interacts: bool
@@ -91,7 +91,7 @@ class Forced(Protocol):
         encoder_out: Any,
         temperature: float = 1.0,
     ) -> Tensor:
-        """Log-probabilities of given streams, each alone.
+        """Score given streams, each alone.
 
         Args:
             inputs, labels: (N, T).

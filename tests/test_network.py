@@ -363,18 +363,14 @@ def test_the_only_new_parameters_are_the_fusions(fusion):
 
 def test_big_has_the_parameters_of_fairseqs_big():
     """Property 9: shapes alone, so that nothing of 200M parameters is filled."""
-    from argparse import Namespace
-
+    from fairseq.models import ARCH_CONFIG_REGISTRY
     from fairseq.models.transformer import TransformerModel
     from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
-    from helpers import fake_task
-
-    from sbnmt_plugin.families.sb.model import SBTransformerModel, sb_wmt_en_de_big
 
     task = fake_task(words=29994)  # 30,000 with the four specials and the tags
     options = {"share_all_embeddings": True}
     ours, theirs = Namespace(**options), Namespace(**options, dropout=0.1)
-    sb_wmt_en_de_big(ours)
+    ARCH_CONFIG_REGISTRY["sb_transformer_wmt_en_de_big"](ours)
     transformer_wmt_en_de_big(theirs)
     assert ours.dropout == 0.1
     with torch.device("meta"):
