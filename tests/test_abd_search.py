@@ -294,7 +294,7 @@ def test_no_sentence_is_asked_for():
         net_input = source(model, LENGTHS[:1] * sentences)
         with Device() as device:
             generate([move(model)], moved(net_input), no_repeat_ngram_size=0)
-        found.append(len(device.waits))
+        found.append(len(device.synchronisations))
     assert found[0] == found[1]
 
 

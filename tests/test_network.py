@@ -1,4 +1,4 @@
-"""What must hold of the model (algorithm, section 7), each with a twin that fails."""
+"""Properties of the model (algorithm, section 7), each with a twin that fails."""
 
 import math
 from argparse import Namespace
@@ -178,7 +178,7 @@ def test_padding_and_company_change_nothing(model):
 
 def test_the_padding_check_can_fail(monkeypatch):
     def blind(self, memory, padding, dtype, heads):
-        """Sees the padding of the source."""
+        """Hide nothing of the source's padding."""
 
     model = sb_model(sb_lambda=0.7)
     monkeypatch.setattr(grid.AttentionGrid, "memory_mask", blind)
@@ -241,7 +241,7 @@ def test_the_formula_check_sees_a_reader(monkeypatch):
 
 
 def with_reader(**options):
-    """A model at λ = 0, and one with a fresh reader that has started from it."""
+    """Make a model at λ = 0, and one with a fresh reader that has started from it."""
     alone = sb_model(sb_lambda=0.0)
     torch.manual_seed(5)
     options = {"sb_lambda": 0.7, "sb_reader": True, **options}
@@ -317,7 +317,7 @@ def test_live_logits_are_the_logits(model):
 
 
 def decode_step_by_step(model, prev, beam=1, pairing="rank"):
-    """Logits of every step, with a cache; ranks stay as they are."""
+    """Compute the logits of every step with a cache; ranks stay as they are."""
     net_input = source(model)
     encoder_out = model.encoder(**net_input)
     layout = Layout(2, beam, PAIRINGS[pairing])
