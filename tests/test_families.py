@@ -6,7 +6,7 @@ from argparse import Namespace
 import pytest
 import torch
 from commands import ROOT
-from helpers import sb_model, transformer
+from helpers import enat_model, sb_model, transformer, two_way_model
 from reference import search
 from scripted import EOS, NEVER, PAD, TAGS, UNK, VOCABULARY, sample
 from torch import nn
@@ -263,9 +263,10 @@ def test_an_option_needs_a_model_that_acts_on_it():
 
 def test_a_model_that_cannot_write_r2l_says_why():
     cfg, settings = task_config()(sb_direction="r2l"), Namespace(arch="x")
-    check_model(cfg, Namespace(), settings)
-    with pytest.raises(ValueError, match="r2l is not for x, which has no mirror: use"):
-        check_model(cfg, Namespace(never_r2l="has no mirror"), settings)
+    check_model(cfg, transformer(), settings)
+    for model, why in (enat_model(), "all words at once"), (two_way_model(), "left"):
+        with pytest.raises(ValueError, match=f"r2l is not for x, which .*{why}: use"):
+            check_model(cfg, model, settings)
 
 
 def test_architectures_of_both_directions_are_named():
