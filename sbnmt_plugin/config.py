@@ -1,6 +1,7 @@
 """The options of task ``sb_translation``, its own and those of the families."""
 
 from dataclasses import dataclass, field, make_dataclass
+from functools import cache
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum
@@ -161,14 +162,12 @@ class SBTranslationConfig(TranslationConfig):
 def task_config() -> type[SBTranslationConfig]:
     """Return the dataclass of all options: the task's and those of every family.
 
-    It is ``TaskConfig`` of this module, by which name other processes find it, and
-    is made anew where a family has been registered since.
+    It is another one where a family has been registered since.
     """
-    bases: tuple[type, ...] = (SBTranslationConfig, *TASK_OPTIONS.values())
-    made: Any = globals().get("TaskConfig")
-    if made is None or made.__bases__ != bases:
-        own = {"__module__": __name__, "__doc__": SBTranslationConfig.__doc__}
-        made = make_dataclass("TaskConfig", (), bases=bases, namespace=own)
-        globals()["TaskConfig"] = made
-    found: type[SBTranslationConfig] = made
-    return found
+    return _joined((SBTranslationConfig, *TASK_OPTIONS.values()))
+
+
+@cache
+def _joined(bases: tuple[type, ...]) -> Any:
+    own = {"__module__": __name__, "__doc__": SBTranslationConfig.__doc__}
+    return make_dataclass("TaskConfig", (), bases=bases, namespace=own)

@@ -6,7 +6,7 @@ from argparse import Namespace
 import pytest
 import torch
 from commands import ROOT
-from helpers import sb_model, transformer
+from helpers import enat_model, sb_model, transformer, two_way_model
 from reference import search
 from scripted import EOS, NEVER, PAD, TAGS, UNK, VOCABULARY, sample
 from torch import nn
@@ -15,7 +15,7 @@ from sbnmt_plugin.config import task_config
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, Layout
 from sbnmt_plugin.network.fairseq_decoder import searchable
 from sbnmt_plugin.network.protocol import Decoder, DecoderState, said
-from sbnmt_plugin.option_checks import refuse_out_of_scope
+from sbnmt_plugin.option_checks import check_model, refuse_out_of_scope
 from sbnmt_plugin.search import registry
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
@@ -259,3 +259,20 @@ def test_an_option_needs_a_model_that_acts_on_it():
         refused(models=[transformer()], **values)
     refused(models=[transformer(), Namespace(writes_at_once=True)], **values)
     refused(**values)  # nobody knows the models as yet
+
+
+def test_a_model_that_cannot_write_r2l_says_why():
+    cfg, settings = task_config()(sb_direction="r2l"), Namespace(arch="x")
+    check_model(cfg, transformer(), settings)
+    for model, why in (enat_model(), "all words at once"), (two_way_model(), "left"):
+        with pytest.raises(ValueError, match=f"r2l is not for x, which .*{why}: use"):
+            check_model(cfg, model, settings)
+
+
+def test_architectures_of_both_directions_are_named():
+    settings = Namespace(arch="x")
+    with pytest.raises(ValueError, match=r"an sb_transformer\* or abd_transf.* x"):
+        check_model(task_config()(), Namespace(), settings)
+    with pytest.raises(ValueError, match="l2r needs a one-directional --arch"):
+        cfg = task_config()(sb_direction="l2r")
+        check_model(cfg, Namespace(bidirectional=True), settings)

@@ -12,7 +12,7 @@ from searching import generate
 from sbnmt_plugin.search import rescoring, score_texts
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
-from sbnmt_plugin.tools.probes import without_future
+from sbnmt_plugin.tools.probes import without
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = (7, 4, 6, 2)
@@ -213,7 +213,7 @@ def test_a_teacher_has_nothing_to_rescore_with(data, teacher):
 def test_a_probe_without_a_future_may_rescore(fusion):
     """Rescoring gives the fusion no future of which the probe could take anything."""
     model = sb_model(sb_fusion=fusion)
-    with without_future([model]):
+    with without("future", [model]):
         found = generate([model], source(model, LENGTHS), rescore=1.0, **OPTIONS)
     if fusion == "tanh":
         twin = sb_model(sb_lambda=0.0)

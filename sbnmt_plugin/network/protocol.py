@@ -74,7 +74,7 @@ class Decoder(Protocol[State]):
 
 @runtime_checkable
 class Forced(Protocol):
-    """A decoder of both directions that also scores given texts, for rescoring.
+    """A decoder that also scores given texts: see :mod:`score_texts`.
 
     Attributes:
         interacts: whether the scores of a stream depend on the other stream.

@@ -145,11 +145,14 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
 
     Attributes:
         flag: its name on the command line.
+        arch, known_by: the one family that it is for, and an attribute that only models
+            of that family have; "": any.
         known_names: of all streams that may be logged.
         names: of a sentence's streams, in their order.
     """
 
     flag = "sb_label_smoothed_cross_entropy"
+    arch = known_by = ""
     known_names: tuple[str, ...] = NAMES
 
     def __init__(
@@ -186,7 +189,15 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             loss: the sum over the labels, or (BDT, 1) without ``reduce``.
             sample_size: labels, or sentences with ``--sentence-avg``.
             logging outputs, sums that may be added up over processes.
+
+        Raises:
+            ValueError: a model of another family than the criterion's.
         """
+        if self.known_by and not hasattr(model, self.known_by):
+            raise ValueError(
+                f"--criterion {self.flag} is for --arch {self.arch}: for another leave "
+                "it to sb_label_smoothed_cross_entropy"
+            )
         (loss, nll, correct), beside = self._by_label(model, sample)
         sentences = sample["nsentences"]
         sample_size = sentences if self.sentence_avg else sample["ntokens"]

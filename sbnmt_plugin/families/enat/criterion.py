@@ -5,7 +5,6 @@ from typing import Any
 
 from fairseq.criterions import register_criterion
 from fairseq.logging import metrics
-from torch import Tensor
 
 from sbnmt_plugin.training.criterion import (
     SBCriterionConfig,
@@ -36,21 +35,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     """
 
     flag = "enat_cross_entropy"
-
-    def forward(
-        self, model: Any, sample: dict[str, Any], reduce: bool = True
-    ) -> tuple[Tensor, int, dict[str, Any]]:
-        """Compute the parent's loss.
-
-        Raises:
-            ValueError: a model of another family.
-        """
-        if not hasattr(model, "reads_lookup"):
-            raise ValueError(
-                f"--criterion {self.flag} is for --arch enat_transformer: for another "
-                "leave it to sb_label_smoothed_cross_entropy"
-            )
-        return super().forward(model, sample, reduce)
+    arch, known_by = "enat_transformer", "reads_lookup"
 
     def _by_label(
         self, model: Any, sample: dict[str, Any]

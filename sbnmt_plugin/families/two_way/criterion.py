@@ -34,6 +34,7 @@ class TwoWayCrossEntropy(SBLabelSmoothedCrossEntropy):
     """
 
     flag = "two_way_cross_entropy"
+    arch, known_by = "two_way", "exchanged"
     known_names = ("forth", "back")
 
     def streams_of(self, task: Any) -> tuple[str, ...]:
@@ -43,16 +44,7 @@ class TwoWayCrossEntropy(SBLabelSmoothedCrossEntropy):
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """Compute the parent's loss on two streams, the target and the source.
-
-        Raises:
-            ValueError: a model of one translation direction.
-        """
-        if not hasattr(model, "exchanged"):
-            raise ValueError(
-                f"--criterion {self.flag} is for --arch two_way: for another leave it "
-                "to sb_label_smoothed_cross_entropy"
-            )
+        """Compute the parent's loss on two streams, the target and the source."""
         sources = sample["net_input"]["src_lengths"].tolist()
         pairs = zip(sample["stream_lengths"], sources)
         lengths = [length for pair in pairs for length in pair]
