@@ -1,4 +1,4 @@
-"""Whether a checkpoint is one for the command that reads it.
+"""Checks that a checkpoint is one for the command that reads it.
 
 Its task, its directions, its dictionaries, its languages: what a training has left of
 them in the checkpoint must agree with what the command says.
@@ -7,14 +7,17 @@ them in the checkpoint must agree with what the command says.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection
+from argparse import Namespace
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sbnmt_plugin.checkpoints import OPTIONS, read_checkpoint, settings_of
+from fairseq.models import ARCH_MODEL_REGISTRY
+
+from sbnmt_plugin.checkpoints import OPTIONS, Checkpoint, look_into
 from sbnmt_plugin.symbols import TAGS
 
 
-def check_interface(path: str, given: Collection[str]) -> None:
+def check_interface(checkpoint: Checkpoint, given: Collection[str]) -> None:
     """Refuse, for Python's interface, a checkpoint that itself chooses what is read.
 
     fairseq takes task, tokeniser and subwords from the checkpoint there.
@@ -25,7 +28,7 @@ def check_interface(path: str, given: Collection[str]) -> None:
     Raises:
         ValueError: another task, or a file for tokeniser or subwords.
     """
-    settings = read_checkpoint(path).get("cfg") or {}
+    path, settings = checkpoint.path, checkpoint.cfg
     name = (settings.get("task") or {}).get("_name", "sb_translation")
     if name != "sb_translation":
         raise ValueError(
@@ -43,26 +46,25 @@ def check_interface(path: str, given: Collection[str]) -> None:
                 )
 
 
-def check_checkpoints(paths: list[str], options: str = OPTIONS) -> None:
-    """Refuse files that are no checkpoints, or no ensemble.
+def check_checkpoints(paths: list[str], options: str = OPTIONS) -> list[Checkpoint]:
+    """Read files, each once, and refuse those that are no checkpoints, or no ensemble.
 
     Args:
         options: that may have named them, for the messages.
 
     Raises:
-        FileNotFoundError, ValueError: see :func:`read_checkpoint`; their models write
-            in different directions.
+        FileNotFoundError, ValueError: see :func:`checkpoints.read_checkpoint`; their
+            models write in different directions.
     """
-    directions = {
-        path: settings_of(read_checkpoint(path, options)).get("sb_direction")
-        for path in paths
-    }
+    found = [look_into(path, options) for path in paths]
+    directions = {each.path: each.settings.get("sb_direction") for each in found}
     if len(set(directions.values())) > 1:
         listed = ", ".join(f"{path}: {value}" for path, value in directions.items())
         raise ValueError(
             "the models of an ensemble must have been trained with one --sb-direction, "
             f"but were not ({listed}): translate with those of one direction"
         )
+    return found
 
 
 def check_direction(saved: Any, wanted: str, from_checkpoint: bool) -> None:
@@ -121,7 +123,8 @@ def check_dictionaries_of(
     Args:
         settings: the model's, as its checkpoint has them.
         words: dictionaries of source and target.
-        languages: of source and target, which a two-way model may have exchanged.
+        languages: of source and target, which may be exchanged where a model
+            translates both ways.
 
     Returns:
         Whether the checkpoint says which it was trained with.
@@ -130,8 +133,8 @@ def check_dictionaries_of(
         ValueError: they differ.
     """
     saved = list(getattr(settings, "sb_dictionaries", None) or ())
-    two_way = getattr(settings, "two_way_languages", None)
-    if two_way and exchanged_languages(two_way, *languages):
+    trained = trained_languages(settings)
+    if trained is not None and exchanged_languages(trained, *languages):
         saved.reverse()
     check_dictionaries(saved, *words, "the checkpoint")
     return bool(saved)
@@ -152,8 +155,19 @@ def forget_files(settings: Any) -> None:
                 setattr(place, name, None)
 
 
-def exchanged_languages(saved: list[str], source: str, target: str) -> bool:
-    """Whether a command exchanges the languages of a two-way model's training.
+def trained_languages(settings: Any) -> tuple[str, str] | None:
+    """Return the languages of a training, where a model translates both ways.
+
+    Args:
+        settings: the model's, as its checkpoint has them.
+    """
+    model = ARCH_MODEL_REGISTRY.get(getattr(settings, "arch", None))
+    says = getattr(model, "trained_languages", None)  # see protocol.Model
+    return None if says is None else says(settings)
+
+
+def exchanged_languages(saved: Sequence[str], source: str, target: str) -> bool:
+    """Tell whether a command exchanges the languages of a training.
 
     Args:
         saved: source and target language of the training.
@@ -166,13 +180,15 @@ def exchanged_languages(saved: list[str], source: str, target: str) -> bool:
         return [source, target] != list(saved)
     first, second = saved
     raise ValueError(
-        f"the languages of a two_way model must be those of its training, {first} and "
+        f"the languages of this model must be those of its training, {first} and "
         f"{second}, in either order, but are {source} and {target}: add --source-lang "
         f"{first} --target-lang {second}, or the other way round"
     )
 
 
-def check_start(path: str, words: tuple[Any, Any], languages: tuple[str, str]) -> None:
+def check_start(
+    checkpoint: Checkpoint, words: tuple[Any, Any], languages: tuple[str, str]
+) -> None:
     """Check that training may start from a checkpoint: same dictionaries.
 
     One of fairseq's own, without fingerprints, must have as many rows as the
@@ -183,13 +199,12 @@ def check_start(path: str, words: tuple[Any, Any], languages: tuple[str, str]) -
         languages: of source and target.
 
     Raises:
-        ValueError: it belongs to other dictionaries, or is a two-way model of other
-            languages, or of these the other way round.
+        ValueError: it belongs to other dictionaries, or it translates both ways and
+            its training had other languages, or these the other way round.
     """
     source, target = words
-    checkpoint = read_checkpoint(path)
-    settings = settings_of(checkpoint)
-    trained = tuple(settings.get("two_way_languages") or languages)
+    path, settings = checkpoint.path, checkpoint.settings
+    trained = trained_languages(Namespace(**settings)) or languages
     if trained != languages:
         raise ValueError(
             f"a training that starts from {path} must have its languages, "
@@ -201,11 +216,11 @@ def check_start(path: str, words: tuple[Any, Any], languages: tuple[str, str]) -
         check_dictionaries(saved, source, target, path)
         return
     for name, dictionary in (("encoder", source), ("decoder", target)):
-        rows = checkpoint["model"].get(f"{name}.embed_tokens.weight")
-        if rows is not None and rows.size(0) != len(dictionary) - len(TAGS):
+        shape = checkpoint.shapes.get(f"{name}.embed_tokens.weight")
+        if shape is not None and shape[0] != len(dictionary) - len(TAGS):
             raise ValueError(
                 f"{name}.embed_tokens.weight of {path} must have "
                 f"{len(dictionary) - len(TAGS)} rows, one for each word of the "
-                f"dictionary without tags, but has {rows.size(0)}: initialise from a "
+                f"dictionary without tags, but has {shape[0]}: initialise from a "
                 "model trained with the same dict.*.txt"
             )

@@ -18,7 +18,7 @@ from sbnmt_plugin.families.enat.model import ENATModel
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.layout import Layout, live_places
-from sbnmt_plugin.network.packed_batch import PackedBatch
+from sbnmt_plugin.network.grid import PackedBatch
 from sbnmt_plugin.symbols import TAGS
 
 B, K, T, S, C, H = 3, 4, 5, 7, 8, 2
@@ -63,7 +63,7 @@ def dictionary(words: int = 9, tags: bool = True) -> Dictionary:
 def fake_task(
     words: int = 9, tags: bool = True, sources: int | None = None
 ) -> Namespace:
-    """As many words in the source as in the target, where nothing else is said."""
+    """Make a task, with as many words in the source as in the target by default."""
     return Namespace(
         source_dictionary=dictionary(words if sources is None else sources, tags),
         target_dictionary=dictionary(words, tags),
@@ -216,16 +216,16 @@ def streams(
 
 
 def live_of(prev: Tensor) -> Tensor:
-    """The places of streams that are no padding."""
+    """Find the places of streams that are no padding."""
     return live_places(prev.ne(dictionary().pad()))
 
 
 def packed(padding: Tensor) -> PackedBatch:
-    """The batch of streams with this padding (2B, T)."""
+    """Pack streams with this padding (2B, T)."""
     return PackedBatch(live_places(~padding), padding.t().shape)
 
 
 def logits(model: Any, prev: Tensor, lengths: tuple[int, ...] = (7, 4, 6)) -> Tensor:
-    """(2B, T, V) of the full forward pass."""
+    """Compute logits (2B, T, V) by the full forward pass."""
     output, _ = model(**source(model, lengths), prev_output_tokens=prev)
     return output

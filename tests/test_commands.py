@@ -535,19 +535,13 @@ def test_validation_options_must_be_json(data, tmp_path, value):
         ([*SB, "--sb-fusion", "gate", "--sb-lambda", "0.1"], "gate has no λ"),
         ([*SB, "--sb-lambda", "nan"], "--sb-lambda must be finite"),
         ([*SB, "--sb-future-dropout", "1"], "--sb-future-dropout must be in"),
-        ([*SB, "--sb-partner-dropout", "1"], "--sb-partner-dropout must be in"),
-        (
-            [*SB, "--sb-lambda", "0", "--sb-partner-dropout", "0.5"],
-            "--sb-partner-dropout leaves partners out, but",
-        ),
         (
             [*SB, "--sb-lambda", "0", "--sb-future-shift"],
-            "--sb-future-shift shifts what is read, but",
+            "--sb-future-shift must not be given with --sb-lambda 0",
         ),
-        ([*SB, "--sb-lambda", "0", "--sb-reader"], "--sb-reader reads, but"),
-        ([*SB, "--sb-freeze-writer"], "trains what --sb-reader adds, which is not"),
+        ([*SB, "--sb-lambda", "0", "--sb-reader"], "--sb-reader must not be given"),
         (
-            [*SB, "--sb-reader", "--sb-freeze-writer", "--sb-fusion", "gate"],
+            [*SB, "--sb-reader", "--sb-fusion", "gate"],
             "keeps what a stream writes alone, which --sb-fusion gate would change",
         ),
         ([*SB, "--cross-self-attention"], "does not support --cross-self-attention"),
@@ -556,8 +550,7 @@ def test_validation_options_must_be_json(data, tmp_path, value):
         ([*SB, "--left-pad-target"], "--left-pad-target is not supported"),
         ([*ABD, "--sb-direction", "l2r"], "needs a one-directional --arch"),
         ([*ABD, "--no-cross-attention"], "abd_transformer does not support --no-cros"),
-        ([*ABD, "--sb-partner", "own"], "--sb-partner own needs two streams that"),
-        ([*ABD, "--sb-probe", 5], "--sb-probe needs two streams that read each other"),
+        ([*ABD, "--sb-probe", 5], "--sb-probe is for two streams that read each"),
     ],
     ids=str,
 )
@@ -587,7 +580,12 @@ def test_what_training_cannot_do_is_refused_by_name(data, tmp_path, options, mes
     ids=str,
 )
 def test_options_of_training_work_and_are_saved(data, tmp_path, options):
-    path = run_train(data, tmp_path, *SB, *options, "--max-epoch", 1)
+    words = [*SB, *options, "--max-epoch", 1]
+    if "--sb-reader" in options:
+        writer = [word for word in words if word != "--sb-reader"]
+        path = run_train(data, tmp_path / "writer", *writer)
+        words += ["--finetune-from-model", path]
+    path = run_train(data, tmp_path, *words)
     saved = load(path)["cfg"]["model"]
     for name, value in zip(options, [*options[1:], ""]):
         if name.startswith("--sb"):

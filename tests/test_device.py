@@ -15,7 +15,7 @@ from searching import make_generator
 
 from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import BEST, L2R, R2L, Layout
-from sbnmt_plugin.network import packed_batch
+from sbnmt_plugin.network import grid
 from sbnmt_plugin.search import top_k
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
@@ -113,7 +113,7 @@ def assert_a_step_asks_once(name):
             model = move(model_for(SEARCHES[name]))
             _, steps = search(model, LENGTHS[:1] * sentences, **SEARCHES[name])
         assert steps > 3
-        assert len(device.waits) <= steps + ONCE, device.waits
+        assert len(device.synchronisations) <= steps + ONCE, device.synchronisations
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -126,7 +126,7 @@ def assert_no_sentence_is_asked_for():
     for sentences in (3, 12):
         with Device() as device:
             search(move(sb_model(words=700)), LENGTHS[:1] * sentences)
-        found.append(device.waits)
+        found.append(device.synchronisations)
     assert found[0] == found[1]
 
 
@@ -183,7 +183,7 @@ def update(model, sample):
 
 
 class TASK:
-    """What a criterion asks of a task."""
+    """A task as a criterion sees it."""
 
     class target_dictionary:
         @staticmethod
@@ -227,9 +227,9 @@ def test_an_update_in_parts_is_the_same(monkeypatch):
 
 def test_the_check_of_an_update_can_fail(monkeypatch):
     """A mask that is made on the CPU, wherever the batch lies."""
-    causal = packed_batch.causal
+    causal = grid.causal
     monkeypatch.setattr(
-        packed_batch, "causal", lambda padding, *rest: causal(padding.cpu(), *rest)
+        grid, "causal", lambda padding, *rest: causal(padding.cpu(), *rest)
     )
     with pytest.raises(RuntimeError, match="on the same device"):
         assert_same_update("tanh")

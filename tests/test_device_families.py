@@ -8,7 +8,6 @@ import copy
 
 import abd_searching as asynchronous
 import enat_nets as enat
-import numpy as np
 import pretended
 import pytest
 import torch
@@ -19,9 +18,8 @@ from helpers import abd_model, enat_model, rnn_model, sb_model, source, two_way_
 from pretended import NARROW, ONCE, Device, OnDevice, move, moved, on_cpu
 from searching import generate, texts
 
-from sbnmt_plugin.families.enat import soft_copy
+from sbnmt_plugin.families.enat import decoder as enat_decoder
 from sbnmt_plugin.layout import L2R
-from sbnmt_plugin.training import input_noise as partners
 from sbnmt_plugin.training import read_bits as reading
 from sbnmt_plugin.training.dataset import with_stream_labels
 
@@ -56,7 +54,6 @@ FAMILIES = {
 WAYS = {
     "shifted": {"sb_future_shift": True},
     "a reader": {"sb_reader": True, "sb_future_shift": True},
-    "partners dropped": {"sb_partner_dropout": 0.5},
     "all dropped": {
         "dropout": 0.1,
         "attention_dropout": 0.1,
@@ -90,7 +87,7 @@ def assert_same_update(family):
     assert found.keys() == expected.keys()
     for name, x in expected.items():
         torch.testing.assert_close(found[name], x, rtol=0, atol=1e-10)
-    return device.waits
+    return device.synchronisations
 
 
 def test_an_update_on_a_device_is_the_same(family):
@@ -98,12 +95,12 @@ def test_an_update_on_a_device_is_the_same(family):
 
 
 def test_a_mask_of_another_device_is_noticed(monkeypatch):
-    right = soft_copy.stretch_weights
+    right = enat_decoder.stretch_weights
 
     def elsewhere(*given, **more):
         return on_cpu(right(*given, **more))
 
-    monkeypatch.setattr(soft_copy, "stretch_weights", elsewhere)
+    monkeypatch.setattr(enat_decoder, "stretch_weights", elsewhere)
     with pytest.raises(RuntimeError, match="on the same device"):
         assert_same_update("enat copy")
 
@@ -118,7 +115,7 @@ def test_an_update_runs_there_in_any_numbers(family, dtype):
 
 
 def answers(family, model, there=False):
-    """What a family's search gives."""
+    """Return the answers of a family's search."""
     if family.startswith("enat"):
         net = net_of(model)
         return searched(model, options(), moved(net) if there else net)
@@ -134,7 +131,7 @@ def test_a_search_on_a_device_gives_the_same_answers(family):
     expected = answers(family, model)
     with Device() as device:
         found = answers(family, move(copy.deepcopy(model)), there=True)
-        waits = len(device.waits)
+        waits = len(device.synchronisations)
     assert all(isinstance(best["tokens"], OnDevice) for best, *_ in found)
     assert texts(found) == texts(expected)
     for ours, theirs in zip(found, expected):
@@ -159,28 +156,7 @@ def test_an_update_may_drop_and_shift(way):
     with Device() as device:
         found = update(move(model), moved(sample), make_criterion())
     assert all(x.isfinite().all() for x in found.values())
-    assert len(device.waits) <= UPDATE
-
-
-def own_words_of(model, there=False):
-    sample = {**make_sample(model), "same_text": torch.tensor([True, True, False])}
-    words = model.decoder.dictionary
-    never = (words.pad(), words.eos(), words.index("<l2r>"), words.index("<r2l>"))
-    if there:
-        model, sample = move(copy.deepcopy(model)), moved(sample)
-    random = np.random.default_rng(0)
-    found = partners.own_words(model, sample, never, 1.0, random)
-    return on_cpu(found["net_input"]["prev_output_tokens"])
-
-
-def test_own_words_are_the_same_there():
-    model = sb_model(sb_lambda=0.7)
-    before = make_sample(model)["net_input"]["prev_output_tokens"]
-    expected = own_words_of(model)
-    assert not expected.equal(before)
-    with Device() as device:
-        assert own_words_of(model, there=True).equal(expected)
-    assert len(device.waits) <= UPDATE
+    assert len(device.synchronisations) <= UPDATE
 
 
 def assert_reads_the_same():

@@ -15,8 +15,8 @@ from commands import SB, load, run_generate, run_interactive, run_train
 from steps import call
 
 from sbnmt_plugin import checkpoints
+from sbnmt_plugin.families.enat.teacher import load_teacher
 from sbnmt_plugin.model import SBTransformerModel
-from sbnmt_plugin.search.teacher import load_teacher
 from sbnmt_plugin.tools.commands import average
 from sbnmt_plugin.tools.translator import Translator
 
@@ -197,7 +197,7 @@ def leads(data, path):
     """--nat-teacher; that the whole one is of another direction is said last."""
     cfg = argparse.Namespace(data=str(data), source_lang="en", target_lang="de")
     try:
-        load_teacher(str(path), argparse.Namespace(cfg=cfg))
+        load_teacher(str(path), argparse.Namespace(cfg=cfg), None)
     except ValueError as error:
         if "must be a model of --sb-direction l2r, but is one of both" not in str(
             error

@@ -9,9 +9,10 @@ from commands import lines, run_generate, run_train
 from helpers import sb_model, source
 from searching import generate
 
-from sbnmt_plugin.search import rescoring
+from sbnmt_plugin.search import rescoring, score_texts
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.tools.probes import without
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = (7, 4, 6, 2)
@@ -76,14 +77,14 @@ def test_rescoring_equals_the_reference(weight):
 def rows_forced(monkeypatch, model, **options):
     """How many streams are scored once more, and how many were asked about."""
     streams = []
-    score = rescoring.alone
+    score = rescoring.score_texts
 
     def counted(scorers, asked, *others):
         streams.extend(len(own) for own in asked)
         return score(scorers, asked, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr(rescoring, "alone", counted)
+        patch.setattr(rescoring, "score_texts", counted)
         inputs = source(model, LENGTHS)
         found = generate([model], inputs, rescore=1.0, **{**OPTIONS, **options})
     texts = [{tuple(h["tokens"].tolist()) for h in own} for own in found]
@@ -126,7 +127,7 @@ def test_rescoring_by_an_ensemble_with_a_temperature_equals_the_reference():
 
 
 def test_the_rescoring_check_can_fail(monkeypatch):
-    monkeypatch.setattr(rescoring, "backwards", lambda text: text)
+    monkeypatch.setattr(score_texts, "backwards", lambda text: text)
     model, twin = crippled()
     with pytest.raises(AssertionError):
         assert_rescored([model], [twin], 0.5)
@@ -144,7 +145,7 @@ def test_passes_of_any_size_give_the_same(monkeypatch, size):
     model, _ = crippled()
     inputs = source(model, LENGTHS)
     whole = generate([model], inputs, rescore=0.5, **OPTIONS)
-    monkeypatch.setattr(rescoring, "POSITIONS_AT_A_TIME", size)
+    monkeypatch.setattr(score_texts, "POSITIONS_AT_A_TIME", size)
     for left, right in zip(whole, generate([model], inputs, rescore=0.5, **OPTIONS)):
         for one, other in zip(left, right):
             assert one["tokens"].equal(other["tokens"])
@@ -206,3 +207,19 @@ def test_a_teacher_has_nothing_to_rescore_with(data, teacher):
     words = ["--sb-direction", "r2l", "--sb-rescore", "1"]
     with pytest.raises(ValueError, match="--sb-rescore needs --sb-direction both"):
         run_generate(data, teacher, *words)
+
+
+@pytest.mark.parametrize("fusion", ["tanh", "gate"])
+def test_a_probe_without_a_future_may_rescore(fusion):
+    """Rescoring gives the fusion no future of which the probe could take anything."""
+    model = sb_model(sb_fusion=fusion)
+    with without("future", [model]):
+        found = generate([model], source(model, LENGTHS), rescore=1.0, **OPTIONS)
+    if fusion == "tanh":
+        twin = sb_model(sb_lambda=0.0)
+        expected = generate([twin], source(twin, LENGTHS), rescore=1.0, **OPTIONS)
+        for one, other in zip(found, expected):
+            assert [h["tokens"].tolist() for h in one] == (
+                [h["tokens"].tolist() for h in other]
+            )
+    assert all(float(h["l2r"]) < 0 for own in found for h in own)

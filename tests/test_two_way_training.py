@@ -151,7 +151,6 @@ def test_the_forget_gate_begins_open():
         ({"two_way_units": 0}, "--two-way-units must be ≥ 1, but is 0"),
         ({"decoder_layers": 0}, "--decoder-layers must be ≥ 1"),
         ({"decoder_attention_heads": 3}, "must be a multiple of --decoder-attention-h"),
-        ({"sb_direction": "r2l"}, "--sb-direction r2l is not for two_way"),
         ({"two_way_languages": ["en", "fr"]}, "those of its training, en and fr"),
     ],
     ids=str,

@@ -1,8 +1,8 @@
-"""fairseq's Transformer decoder, writing both directions at once."""
+"""fairseq's Transformer decoder for both directions at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,11 +13,10 @@ from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout, live_places
 from sbnmt_plugin.network.decoder_layer import SBDecoderLayer, wrapped
-from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.network.grid import AttentionGrid, PackedBatch
 from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.packed_batch import PackedBatch
-from sbnmt_plugin.numerics import DEAD, LOGITS_AT_A_TIME, wide
+from sbnmt_plugin.numerics import LOGITS_AT_A_TIME, wide
 
 WRONG_TASK = (
     "this --arch reads two target streams, but got {rows} decoder rows for "
@@ -27,18 +26,16 @@ WRONG_TASK = (
 
 
 class SBTransformerDecoder(TransformerDecoderBase):
-    """Writes both directions at once: N = 2BK rows for B encoded sentences.
+    """Decoder of both directions at once: N = 2BK rows for B encoded sentences.
 
     ``prev_output_tokens`` is (N, T), laid out as in :mod:`layout`; the encoder
     output keeps one copy a sentence.
 
     Attributes:
         layer_class: of its layers.
-        partner_dropout: share of the sentences whose streams are alone in training.
     """
 
     layer_class: type[nn.Module] = SBDecoderLayer
-    partner_dropout: float = 0.0
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any, **kwargs: Any):
         super().__init__(cfg, dictionary, embed_tokens, **kwargs)
@@ -46,24 +43,29 @@ class SBTransformerDecoder(TransformerDecoderBase):
         self.register_buffer("sb_version", torch.tensor([1]))
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
-        """As the parent's, which names its layer class."""
+        """Build a layer of :attr:`layer_class`; the parent names another."""
         return wrapped(self.layer_class(cfg, no_encoder_attn), cfg)
 
     @property
     def interacts(self) -> bool:
-        """Whether any layer adds of the future what is not nothing."""
+        """Tell whether any layer adds anything of the future."""
         # all of them: in training --decoder-layerdrop leaves some out by chance
         layers: Any = self.layers._modules.values()
         return any(layer.self_attn.fusion.adds for layer in layers)
 
+    def watch(self, watcher: Callable[..., None]) -> None:
+        """See :class:`protocol.Watched`."""
+        attention: Any = self.layers[-1].self_attn
+        attention.watcher = partial(watcher, attention.fusion)
+
     def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> KVCache:
-        """An empty cache: see :meth:`protocol.Decoder.start`."""
+        """Return an empty cache: see :meth:`protocol.Decoder.start`."""
         return KVCache(layout, encoder_out, weights)
 
     def step(
         self, tokens: Tensor, state: KVCache, temperature: float = 1.0
     ) -> tuple[NextTokens, Tensor | None]:
-        """See :meth:`protocol.Decoder.step`."""
+        """Score the next tokens: see :meth:`protocol.Decoder.step`."""
         last = self.num_layers - 1 if state.wants_weights else None
         rows, extra = self.live_rows(tokens, state.encoder_out, state, last)
         logits = self.output_layer(rows[0])  # (N, V)
@@ -82,60 +84,20 @@ class SBTransformerDecoder(TransformerDecoderBase):
         encoder_out: Any,
         temperature: float = 1.0,
     ) -> Tensor:
-        """Log-probabilities of given streams, teacher-forced.
+        """Score given streams, each alone, as with λ = 0, and teacher-forced.
 
-        Args:
-            inputs, labels: (N, T).
-            live: (n,) the places that are no padding.
-            layout: D = 1 and K streams a sentence: each alone, as with λ = 0.
-            encoder_out: fairseq's, of the B sentences.
-            temperature: by which logits are divided.
-
-        Returns:
-            (n,) of the labels, step by step and there stream by stream.
+        Args and result: see :meth:`protocol.Forced.log_probabilities`.
         """
-        parts = self._logits_in_parts(inputs, live, layout, encoder_out)
-        chosen = labels.t().flatten().index_select(0, live)
-        found, first = [], 0
-        for logits in parts:
-            label = chosen[first : first + len(logits)]
-            first += len(logits)
-            own = torch.arange(len(label), device=label.device)
-            following = NextTokens.of_logits(logits, temperature)
-            found.append(following.lprob(own, label))
-        return torch.cat(found)
-
-    def best_words(
-        self,
-        inputs: Tensor,
-        live: Tensor,
-        layout: Layout,
-        encoder_out: Any,
-        never: tuple[int, ...],
-    ) -> Tensor:
-        """The best next word after every prefix of given streams.
-
-        Args:
-            inputs, live, layout, encoder_out: as for :meth:`log_probabilities`.
-            never: ids that are left out.
-
-        Returns:
-            (n,) token ids.
-        """
-        found = []
-        for logits in self._logits_in_parts(inputs, live, layout, encoder_out):
-            logits[:, list(never)] = DEAD
-            found.append(logits.argmax(-1))
-        return torch.cat(found)
-
-    def _logits_in_parts(
-        self, inputs: Tensor, live: Tensor, layout: Layout, encoder_out: Any
-    ) -> Iterator[Tensor]:
-        """Logits of the live positions, some at a time: (n', V) each, of n in all."""
         packed = self.packed(inputs, layout, live)
         rows, _ = self.live_rows(inputs, encoder_out, packed)
+        chosen = labels.t().flatten().index_select(0, live)
         size = max(1, LOGITS_AT_A_TIME // self.output_projection.out_features)
-        return map(self.output_layer, rows[0].split(size))
+        found = []
+        for part, label in zip(rows[0].split(size), chosen.split(size)):
+            own = torch.arange(len(label), device=label.device)
+            following = NextTokens.of_logits(self.output_layer(part), temperature)
+            found.append(following.lprob(own, label))
+        return torch.cat(found)
 
     def forward(
         self,
@@ -147,13 +109,14 @@ class SBTransformerDecoder(TransformerDecoderBase):
         layout: Layout = TRAINING,
         **others: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """As the parent's: (N, T, V) logits, or (N, T, C) features, in search T = 1.
+        """Compute (N, T, V) logits, or (N, T, C) features; in search T = 1.
 
         Args:
             live: (n,) the places that are no padding: see
-                :class:`packed_batch.PackedBatch`.  Where given, logits of these alone,
+                :class:`grid.PackedBatch`.  Where given, logits of these alone,
                 (n, V), step by step and there stream by stream.
             layout: who reads whom, without an ``incremental_state``.
+            others: the parent's.
         """
         if live is not None:
             packed = self.packed(prev_output_tokens, layout, live)
@@ -173,16 +136,11 @@ class SBTransformerDecoder(TransformerDecoderBase):
     def packed(
         self, tokens: Tensor, layout: Layout = TRAINING, live: Tensor | None = None
     ) -> PackedBatch:
-        """The rows of streams (N, T), also of those that no collater has made."""
+        """Pack the rows of streams (N, T), also of those that no collater has made."""
         if live is None:
             live = live_places(tokens.ne(self.padding_idx))
         streams, steps = tokens.shape
-        batch = PackedBatch(live, (steps, streams), layout)
-        if self.training and self.partner_dropout and layout.directions == 2:
-            chance = torch.rand(streams // 2, device=tokens.device)
-            alone = (chance < self.partner_dropout).repeat_interleave(2)
-            batch.alone = alone[:, None, None, None]
-        return batch
+        return PackedBatch(live, (steps, streams), layout)
 
     def extract_features(
         self,
@@ -193,7 +151,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """As the parent's; attention weights only where alignments are wanted.
+        """Compute features; attention weights only where alignments are wanted.
 
         Raises:
             ValueError: the rows are not two streams a sentence, or the cache is
@@ -221,11 +179,12 @@ class SBTransformerDecoder(TransformerDecoderBase):
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """All layers on live rows: the parent's ``extract_features`` without padding.
+        """Apply all layers to live rows: ``extract_features`` without padding.
 
         Args:
             tokens: (N, T).
-            alignment_layer: whose attention to the source is given; None: nobody's.
+            alignment_layer: number of the layer whose attention to the source is
+                returned; None: no attention is.
 
         Returns:
             rows (1, n, C), and fairseq's dictionary: ``attn`` holds None or the mean
@@ -236,8 +195,8 @@ class SBTransformerDecoder(TransformerDecoderBase):
         memories = self.memories(encoder_out)
         x = grid.take(self._embed(tokens, grid))
         if self.training and torch.is_grad_enabled() and not x.requires_grad:
-            # below, all is frozen; checkpointed layers and those that
-            # --decoder-layerdrop leaves out would have no gradient to hand on
+            # all below is frozen: checkpointed layers, and those that
+            # --decoder-layerdrop leaves out, would have no gradient to hand on
             x.requires_grad_()
         found = None
         for number, layer in enumerate(self.layers):
@@ -258,12 +217,12 @@ class SBTransformerDecoder(TransformerDecoderBase):
         return x, {"attn": [found], "inner_states": []}
 
     def memories(self, encoder_out: Any) -> dict[str, Tensor | None]:
-        """What the layers read across, by the names of their arguments."""
+        """Return the outputs that the layers attend to, by the names of arguments."""
         names = ("encoder_out", "encoder_padding_mask")
         return {name: ((encoder_out or {}).get(name) or [None])[0] for name in names}
 
     def _embed(self, tokens: Tensor, grid: AttentionGrid) -> Tensor:
-        """Input of the first layer, (N, T, C), in search of the last step alone."""
+        """Embed the first layer's input, (N, T, C); in search the last step alone."""
         positions = None
         if self.embed_positions is not None and isinstance(grid, KVCache):
             positions = grid.position(partial(self._first_positions, tokens))
@@ -281,9 +240,9 @@ class SBTransformerDecoder(TransformerDecoderBase):
         return self.dropout_module(x)
 
     def _first_positions(self, tokens: Tensor, count: int) -> Tensor:
-        """(1, T, C) of the first ``count`` positions, or of as many as there are.
+        """Embed the first ``count`` positions, or as many as there are: (1, T, C).
 
-        fairseq's modules would work out a step's position from all tokens, anew at
+        fairseq's modules would compute a step's position from all tokens, anew at
         every step.
         """
         assert self.embed_positions is not None
@@ -302,16 +261,10 @@ class SBTransformerDecoder(TransformerDecoderBase):
                     WRONG_TASK.format(rows=len(tokens), sentences=sentences)
                 )
 
-    def reorder_incremental_state_scripting(
-        self, incremental_state: KVCache, new_order: Tensor
-    ) -> None:
-        """fairseq's name for :meth:`kv_cache.KVCache.select`."""
-        incremental_state.select(new_order)
-
     def get_normalized_probs(
         self, net_output: Any, log_probs: bool, sample: Any = None
     ) -> Tensor:
-        """Softmax in float32 at least (the parent's casts float64 down as well)."""
+        """Normalise in float32 at least (the parent casts float64 down as well)."""
         logits = net_output[0]
         normalise = F.log_softmax if log_probs else F.softmax
         return normalise(logits, dim=-1, dtype=wide(logits.dtype))

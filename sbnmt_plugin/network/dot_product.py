@@ -1,8 +1,9 @@
-"""What queries find at keys: a stream's own, and both streams' (paper, eq. 3 and 7)."""
+"""Dot-product attention to a stream's own keys, and to both streams' (eq. 3 and 7)."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +14,31 @@ from sbnmt_plugin.network.grid import MOST_QUERIES
 from sbnmt_plugin.numerics import narrow_products, wide
 
 OPEN = nullcontext()
-LEAST_HEADS = 64  # of all sentences, that are many
+LEAST_HEADS = 64  # of all sentences together, from which two products are faster
+
+
+class Heads(NamedTuple):
+    """Queries (BD, H, Q, C/H), keys and values (BD, H, T', C/H) of all streams."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+
+
+class Parts(NamedTuple):
+    """A stream's history and its future: both (BD, H, Q, C/H).
+
+    The future is None where streams are written alone, which is λ = 0.
+    """
+
+    history: Tensor
+    future: Tensor | None
+
+
+def split_heads(x: Tensor, heads: int, dtype: torch.dtype) -> Tensor:
+    """Turn (L, R, C) into (R, H, L, C/H) of this dtype."""
+    x = x.to(dtype)
+    return x.view(*x.shape[:2], heads, -1).permute(1, 2, 0, 3)
 
 
 def attend(
@@ -23,7 +48,7 @@ def attend(
     mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """Attention in the numbers of what it is given: (R, H, Q, C/H) of as many queries.
+    """Compute attention of queries (R, H, Q, C/H) in their own dtype.
 
     torch's own is made for many queries; where a search has few of each of many heads
     two products are mostly faster on a CPU (examples/benchmark/few_queries.py).
@@ -34,7 +59,7 @@ def attend(
 
 
 def few_queries(query: Tensor) -> bool:
-    """Whether (R, H, Q, C/H) has few queries of each of many heads, on a CPU."""
+    """Tell whether (R, H, Q, C/H) has few queries of each of many heads, on a CPU."""
     return (
         query.is_cpu
         and query.dtype == wide(query.dtype)
@@ -48,7 +73,7 @@ def few_queries(query: Tensor) -> bool:
 def attend_by_products(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> Tensor:
-    """As :func:`attend_at_once`, by one small product of each head, twice."""
+    """Compute :func:`attend_at_once` by two small products of each head."""
     heads = query.shape[:2]
     queries, keys, values = (x.flatten(0, 1) for x in (query, key, value))
     if mask is None:
@@ -67,7 +92,7 @@ def attend_at_once(
     mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """torch's fused attention.
+    """Compute attention by torch's fused operator.
 
     torch.autocast on a CPU would round to bfloat16, in which the backward pass
     over many small products takes twice the time of float32's.
@@ -77,15 +102,13 @@ def attend_at_once(
 
 
 def attend_both_ways(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    own: Heads,
+    across: Heads | None,
     layout: Layout = TRAINING,
     mask: Tensor | None = None,
     dropout: float = 0.0,
-    across: tuple[Tensor, Tensor, Tensor] | None = None,
-) -> tuple[Tensor, ...]:
-    """History and future attention (paper, equations 3 and 7), two softmaxes.
+) -> Parts:
+    """Compute history and future attention (paper, eq. 3 and 7), two softmaxes.
 
     ``future[s] = attention(query[s], key[opposite(s)], value[opposite(s)])`` for every
     stream s is computed without moving a key: a stream's keys answer its own queries
@@ -95,29 +118,24 @@ def attend_both_ways(
         keys l: queries l, r  ->  history of l, future of r
         keys r: queries r, l  ->  history of r, future of l
 
-    With one direction there is no future.
-
     Args:
-        query: (BD, H, Q, C/H).
-        key, value: (BD, H, T', C/H).
+        own: heads with which streams read themselves.
+        across: heads with which they read each other: ``own`` again in the paper, where
+            both take one product; None where there is one direction.
         layout: who reads whom.
         mask: (BD or 1, H or 1, D · Q, T'), added to the logits of the queries that
             read *this stream's* keys, its own first.
         dropout: rate on the attention weights.
-        across: (BD, H, Q, C/H) and twice (BD, H, T', C/H): query, key and value with
-            which the directions read each other, where they are not those with which
-            they read themselves; ``mask`` is for the same places.
-
-    Returns:
-        history, and with two directions future: (BD, H, Q, C/H) each.
     """
-    if across is None or layout.directions == 1:
-        asking = [query, layout.read_by(query)] if layout.directions == 2 else [query]
-        answers = attend(torch.cat(asking, dim=2), key, value, mask, dropout)
-        history, *future = answers.split(query.size(2), dim=2)
+    if across is None:
+        return Parts(attend(*own, mask, dropout), None)
+    readers = layout.read_by(across.query)
+    if across is own:
+        queries = torch.cat([own.query, readers], dim=2)
+        answers = attend(queries, own.key, own.value, mask, dropout)
+        history, future = answers.chunk(2, dim=2)
     else:
-        own, others = (None, None) if mask is None else mask.chunk(2, dim=2)
-        history = attend(query, key, value, own, dropout)
-        asked, keys, found = across
-        future = [attend(layout.read_by(asked), keys, found, others, dropout)]
-    return history, *(layout.reads(x) for x in future)
+        first, second = (None, None) if mask is None else mask.chunk(2, dim=2)
+        history = attend(*own, first, dropout)
+        future = attend(readers, across.key, across.value, second, dropout)
+    return Parts(history, layout.reads(future))

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from sbnmt_plugin.layout import L2R, R2L, live_places, reverse_tokens
-from sbnmt_plugin.training.input_noise import PartnerNoise, SameText
-from sbnmt_plugin.training.phrase_table import PhraseTable
+from sbnmt_plugin.training.input_noise import PartnerNoise
 
 
 class SBLanguagePairDataset(FairseqDataset):
-    """Wraps fairseq's ``LanguagePairDataset`` and adds the target streams.
+    """fairseq's ``LanguagePairDataset`` with target streams.
 
     A batch is fairseq's, ``target`` with the natural-order text included, and
 
     * ``net_input.prev_output_tokens`` (BD, T): start symbol + tokens,
     * ``stream_target`` (BD, T): tokens + ``</s>``,
-    * ``live`` (n,): the places, in the time-major grid (T, BD), of all that is no
-      padding, by which model and loss tell labels from padding,
-    * ``stream_lengths``: BD numbers, labels of each stream,
-    * ``same_text`` (B,): whether both streams hold the same text,
+    * ``live`` (n,): places in the time-major grid (T, BD) that are no padding, by which
+      model and loss tell labels from padding,
+    * ``stream_lengths``: a list of BD numbers of labels,
 
     where row ``b * D + d`` is direction d of sentence b.  ``</s>`` follows the last
     token of its own stream and padding comes after it, so that both streams learn
@@ -36,10 +34,10 @@ class SBLanguagePairDataset(FairseqDataset):
         opposite: dataset of the R2L texts, natural order too; None where the R2L
             stream is the target itself.
         starts: (D,) first decoder input of each direction.
-        directions: which streams a batch holds: (L2R, R2L), or a teacher's one.
-        table: looks up the sources: see :func:`with_lookup`.
+        directions: of the streams: (L2R, R2L), or a teacher's one.
+        completions: add to a batch's ``net_input`` what a family reads beside:
+            see :meth:`task_options.TaskOptions.completion`.
         noise: corrupts the inputs of sentences whose streams hold the same text.
-        same: gives some sentences one text for both streams.
     """
 
     def __init__(
@@ -48,14 +46,12 @@ class SBLanguagePairDataset(FairseqDataset):
         opposite: Any,
         starts: tuple[int, ...],
         directions: tuple[int, ...] = (L2R, R2L),
-        table: PhraseTable[int, int] | None = None,
+        completions: Sequence[Callable[[dict[str, Any]], dict[str, Any]]] = (),
         noise: PartnerNoise | None = None,
-        same: SameText | None = None,
     ) -> None:
         super().__init__()
         self.noise = noise
-        self.same = same
-        self.table = table
+        self.completions = completions
         self.epoch = 1
         self.pairs = pairs
         self.opposite = opposite
@@ -68,12 +64,12 @@ class SBLanguagePairDataset(FairseqDataset):
 
     @property
     def tgt(self) -> Any:
-        """The target texts, or None; whence ``--prefix-size`` takes its prefixes."""
+        """Target texts, or None; ``--prefix-size`` takes its prefixes from here."""
         return self.pairs.tgt
 
     @property
     def sizes(self) -> Any:
-        """(examples, 2) lengths of source and longer stream; (examples,) without."""
+        """Lengths (examples, 2) of source and longer stream; (examples,) without."""
         if self.tgt_sizes is None:
             return self.src_sizes
         return np.vstack((self.src_sizes, self.tgt_sizes)).T
@@ -92,7 +88,7 @@ class SBLanguagePairDataset(FairseqDataset):
     def collater(
         self, samples: list[dict[str, Any]], pad_to_length: Any = None
     ) -> dict[str, Any]:
-        """fairseq's batch with both streams; see the class.
+        """Make fairseq's batch with both streams: see the class.
 
         ``ntokens`` counts the labels of all streams, by which the loss is
         normalised.
@@ -101,26 +97,22 @@ class SBLanguagePairDataset(FairseqDataset):
             return {}
         widest = pad_to_length["target"] if pad_to_length is not None else None
         batch = self.pairs.collater(samples, pad_to_length)
-        if self.table is not None:
-            words = self.pairs.src_dict
-            batch["net_input"] = with_lookup(batch["net_input"], self.table, words)
+        for complete in self.completions:
+            batch["net_input"] = complete(batch["net_input"])
         if batch.get("target") is None:
             return batch
         by_id = {int(sample["id"]): sample for sample in samples}
-        inputs, labels, same = [], [], []
+        inputs, labels = [], []
         for index in batch["id"].tolist():  # fairseq has sorted them by length
             sample = by_id[index]
-            if self.same is not None:
-                sample = self.same(sample, self.epoch, index)
-            same.append(torch.equal(sample["target"], sample["opposite"]))
+            same = torch.equal(sample["target"], sample["opposite"])
             for direction, start in zip(self.directions, self.starts):
                 stream = self._stream(sample, direction)
                 labels.append(stream)
                 words = stream[:-1]
-                if self.noise is not None and same[-1]:
+                if self.noise is not None and same:
                     words = self.noise(words, self.tgt, self.epoch, index, direction)
                 inputs.append(torch.cat([stream.new_tensor([start]), words]))
-        batch["same_text"] = torch.tensor(same)
         batch["net_input"]["prev_output_tokens"] = self._pad(inputs, widest)
         batch["stream_target"] = self._pad(labels, widest)
         width = batch["stream_target"].size(1)
@@ -131,12 +123,12 @@ class SBLanguagePairDataset(FairseqDataset):
         return batch
 
     def set_epoch(self, epoch: int) -> None:
-        """Told by fairseq at the start of every epoch."""
+        """Begin an epoch."""
         super().set_epoch(epoch)
         self.epoch = epoch
 
     def _stream(self, sample: dict[str, Any], direction: int) -> Tensor:
-        """What one direction writes, ``</s>`` last."""
+        """Return the labels of one direction, ``</s>`` last."""
         if direction == L2R:
             return sample["target"]
         return reverse_tokens(sample["opposite"])
@@ -150,14 +142,14 @@ class SBLanguagePairDataset(FairseqDataset):
         )
 
     def num_tokens(self, index: int) -> int:
-        """What an example takes of ``--max-tokens``; see :meth:`num_tokens_vec`."""
+        """Count an example's share of ``--max-tokens``: see :meth:`num_tokens_vec`."""
         return int(self.num_tokens_vec(np.array([index]))[0])
 
     def num_tokens_vec(self, indices: Any) -> Any:
-        """max(source, D * longer stream): the decoder really holds D rows of it.
+        """Count max(source, D * longer stream): the decoder holds D rows of it.
 
-        So a batch of the same ``--max-tokens`` has about half the sentences of a
-        Transformer's, and the same memory.
+        A batch of the same ``--max-tokens`` therefore has about half the sentences of a
+        Transformer's, and takes the same memory.
         """
         sizes = self.src_sizes[indices]
         if self.tgt_sizes is None:
@@ -171,7 +163,7 @@ class SBLanguagePairDataset(FairseqDataset):
         max_sentences: int | None = None,
         required_batch_size_multiple: int = 1,
     ) -> list[Any]:
-        """fairseq's batches, and the last one also where it is no full multiple.
+        """Make fairseq's batches, and the last one also where it is no full multiple.
 
         ve-fairseq 0.12.3 drops a last batch whose size is not a multiple of
         ``--required-batch-size-multiple``: up to a batch of every epoch, and of
@@ -186,16 +178,16 @@ class SBLanguagePairDataset(FairseqDataset):
         return batches if kept == len(indices) else [*batches, indices[kept:]]
 
     def size(self, index: int) -> tuple[int, int]:
-        """Lengths by which over-long examples are refused or left out."""
+        """Return the lengths by which over-long examples are left out or refused."""
         target = 0 if self.tgt_sizes is None else self.tgt_sizes[index]
         return self.src_sizes[index], target
 
     def ordered_indices(self) -> Any:
-        """fairseq's order by length."""
+        """Return fairseq's order by length."""
         return self.pairs.ordered_indices()
 
     def filter_indices_by_size(self, indices: Any, max_sizes: Any) -> Any:
-        """fairseq's filter, on the longer stream."""
+        """Apply fairseq's filter to source and longer stream."""
         return data_utils.filter_paired_dataset_indices_by_size(
             self.src_sizes, self.tgt_sizes, indices, max_sizes
         )
@@ -211,27 +203,10 @@ class SBLanguagePairDataset(FairseqDataset):
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
-    """The batch as a criterion sees it: ``target`` (BD, T) are the streams' labels.
+    """Return a batch for a criterion, whose ``target`` (BD, T) are the streams' labels.
 
     Elsewhere ``target`` is the natural-order text, which fairseq prints and scores.
     """
     if not sample:
         return sample
     return {**sample, "target": sample["stream_target"]}
-
-
-def with_lookup(
-    net_input: dict[str, Any], table: PhraseTable[int, int], source: Any
-) -> dict[str, Any]:
-    """Batches of ENAT have a rough translation beside: ``lookup_tokens`` (B, Z).
-
-    What the phrase table gives for the source, ``</s>`` last, padded on the right.
-
-    Args:
-        net_input: fairseq's, with ``src_tokens`` (B, S).
-        source: its dictionary, whose ``</s>`` and padding are the target's, too.
-    """
-    tokens, skipped = net_input["src_tokens"], (source.pad(), source.eos())
-    texts = [[word for word in row if word not in skipped] for row in tokens.tolist()]
-    found = [tokens.new_tensor([*table.lookup(x), source.eos()]) for x in texts]
-    return {**net_input, "lookup_tokens": pad_sequence(found, True, source.pad())}

@@ -5,7 +5,6 @@ from typing import Any
 
 from fairseq.criterions import register_criterion
 from fairseq.logging import metrics
-from torch import Tensor
 
 from sbnmt_plugin.training.criterion import (
     SBCriterionConfig,
@@ -17,7 +16,7 @@ from sbnmt_plugin.training.criterion import (
 
 @dataclass
 class ENATCriterionConfig(SBCriterionConfig):
-    """The same options."""
+    """Options of the parent."""
 
 
 @register_criterion("enat_cross_entropy", dataclass=ENATCriterionConfig)
@@ -36,21 +35,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     """
 
     flag = "enat_cross_entropy"
-
-    def forward(
-        self, model: Any, sample: dict[str, Any], reduce: bool = True
-    ) -> tuple[Tensor, int, dict[str, Any]]:
-        """As the parent's.
-
-        Raises:
-            ValueError: a model of another family.
-        """
-        if not hasattr(model, "reads_lookup"):
-            raise ValueError(
-                f"--criterion {self.flag} is for --arch enat_transformer: for another "
-                "leave it to sb_label_smoothed_cross_entropy"
-            )
-        return super().forward(model, sample, reduce)
+    arch, known_by = "enat_transformer", "reads_lookup"
 
     def _by_label(
         self, model: Any, sample: dict[str, Any]
@@ -74,7 +59,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """The parent's, and both terms."""
+        """Log the parent's values, and both terms."""
         super().reduce_metrics(logging_outputs)
 
         def total(key: str) -> Any:

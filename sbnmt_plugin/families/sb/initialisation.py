@@ -1,8 +1,10 @@
-"""Starting from the weights of a plain Transformer."""
+"""Start of a training from the weights of another model."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
+from typing import Any
 
 from torch import Tensor
 
@@ -10,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 READER = ".self_attn.reader."
 LEARNED = ".self_attn.fusion.weight"  # λ
-READING = READER, LEARNED  # of which λ = 0 makes nothing
+ACROSS = READER, LEARNED  # without effect at λ = 0
 
 EMBEDDINGS = (
     "encoder.embed_tokens.weight",
@@ -61,18 +63,31 @@ def adopt_transformer(
     logger.info("initialised from a Transformer; tags start as the </s> row")
 
 
-def check_reader(
-    weights: dict[str, Tensor], fresh: dict[str, Tensor], interacts: bool
-) -> None:
-    """Refuse to read without the reader that weights have.
+def freezes_writer(settings: Any) -> bool:
+    """Tell whether a training of these settings trains a reader and nothing else.
+
+    Version 0.2.0 had an option for it, ``--sb-freeze-writer``, which its checkpoints
+    name.
 
     Args:
-        weights: of any model.
-        fresh: of the newly built one.
-        interacts: whether that reads.
+        settings: a model's.
+    """
+    reads = getattr(settings, "sb_reader", False)
+    return bool(reads and getattr(settings, "sb_freeze_writer", True))
+
+
+def check_reader(
+    weights: Collection[str], fresh: Collection[str], interacts: bool
+) -> None:
+    """Refuse weights with a reader for a model that reads without one.
+
+    Args:
+        weights: names of any model's.
+        fresh: names of the newly built one's.
+        interacts: whether the newly built one reads.
 
     Raises:
-        ValueError: the weights have a reader, and the model reads without one.
+        ValueError: see above.
     """
     given, wanted = (any(READER in x for x in names) for names in (weights, fresh))
     if interacts and given and not wanted:
@@ -86,21 +101,21 @@ def check_reader(
 def adopt_writer(
     weights: dict[str, Tensor], fresh: dict[str, Tensor], interacts: bool
 ) -> None:
-    """Fit weights to a model that differs in what it reads with, in place.
+    """Fit weights to a model with another reader or learned λ, in place.
 
-    A reader, or learned λ, of which the weights have nothing stays fresh; one that the
-    model has not is left out where nothing is read, at λ = 0.
+    A reader, or learned λ, that the weights lack stays fresh; one that the model lacks
+    is left out where nothing is read, at λ = 0.
 
     Args:
         weights: of an SB model.
         fresh: of the newly built one.
-        interacts: whether that reads.
+        interacts: whether the newly built one reads.
 
     Raises:
         ValueError: see :func:`check_reader`.
     """
     check_reader(weights, fresh, interacts)
-    for part in READING:
+    for part in ACROSS:
         given, wanted = ([k for k in names if part in k] for names in (weights, fresh))
         if wanted and not given:
             weights.update({name: fresh[name] for name in wanted})

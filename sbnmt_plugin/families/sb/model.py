@@ -1,7 +1,10 @@
-"""The SB-NMT model: its options and named architectures."""
+"""SB-NMT: the model, its options and its architectures."""
 
+from argparse import Namespace
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum
@@ -17,10 +20,13 @@ from fairseq.models.transformer.transformer_legacy import (
 from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
+from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.families.sb.initialisation import (
-    READING,
+    ACROSS,
     adopt_transformer,
     adopt_writer,
+    check_reader,
+    freezes_writer,
 )
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
@@ -55,29 +61,16 @@ class SBTransformerConfig(TransformerConfig):
     sb_future_shift: bool = field(
         default=False,
         metadata={
-            "help": "the future finds at a word of the other stream the one that it "
-            "wrote before: one layer is enough to read on from a common word"
+            "help": "the future attention returns, for a word of the other stream, the "
+            "word before it: one layer is enough to read on from a common word"
         },
     )
     sb_reader: bool = field(
         default=False,
         metadata={
-            "help": "streams read each other with projections of their own, beside "
-            "those with which each reads itself: writing alone has its own parameters"
-        },
-    )
-    sb_freeze_writer: bool = field(
-        default=False,
-        metadata={
-            "help": "train what --sb-reader adds and nothing else: with λ = 0 the "
-            "model stays what --finetune-from-model has given"
-        },
-    )
-    sb_partner_dropout: float = field(
-        default=0.0,
-        metadata={
-            "help": "share of the training sentences whose streams read nothing of "
-            "each other, as with λ = 0"
+            "help": "add projections with which streams read each other to the model "
+            "of --finetune-from-model, and train them and nothing else: with λ = 0 "
+            "the model stays what it was"
         },
     )
 
@@ -90,7 +83,7 @@ class SBTransformerModel(BidirectionalTransformer):
     :class:`SBTransformerDecoder`.  Train and decode with ``--task sb_translation``.
     """
 
-    searched_by = "synchronous"
+    reads_across = True
     family = "sb_transformer"
     config = SBTransformerConfig
 
@@ -99,39 +92,37 @@ class SBTransformerModel(BidirectionalTransformer):
         """Build from a namespace, on which resolved values are left to be saved.
 
         Raises:
-            ValueError: see :meth:`transformer.FamilyTransformer.build_model` and
-                :func:`refuse_to_freeze`.
+            ValueError: see :meth:`transformer.FamilyTransformer.build_model`; a
+                reader beside a gate, which would change what a stream writes alone.
         """
-        sb_architecture(args)
+        architecture(args)
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
             if args.sb_fusion != "gate" and args.sb_lambda is None:
                 args.sb_lambda = DEFAULT_LAMBDA
         model: SBTransformerModel = super().build_model(args, task)
-        if args.sb_freeze_writer:
-            refuse_to_freeze(args)
+        if freezes_writer(args):
+            if args.sb_fusion == "gate":
+                raise ValueError(
+                    "--sb-reader keeps what a stream writes alone, which --sb-fusion "
+                    "gate would change: take tanh, linear or relu"
+                )
             for name, parameter in model.named_parameters():
-                parameter.requires_grad_(any(part in name for part in READING))
+                parameter.requires_grad_(any(part in name for part in ACROSS))
         return model
 
     @classmethod
     def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> Any:
         decoder = SBTransformerDecoder(args, tgt_dict, embed_tokens)
-        decoder.partner_dropout = args.sb_partner_dropout
-        if not 0 <= decoder.partner_dropout < 1:
-            raise ValueError(
-                "--sb-partner-dropout must be in [0, 1), but is "
-                f"{decoder.partner_dropout} instead"
-            )
         given = {
-            "--sb-partner-dropout leaves partners out": decoder.partner_dropout,
-            "--sb-future-shift shifts what is read": args.sb_future_shift,
-            "--sb-reader reads": args.sb_reader,
+            "--sb-future-shift": args.sb_future_shift,
+            "--sb-reader": args.sb_reader,
         }
-        asked = " and ".join(what for what, value in given.items() if value)
+        asked = " and ".join(flag for flag, value in given.items() if value)
         if asked and not decoder.interacts:
             raise ValueError(
-                f"{asked}, but with --sb-lambda 0 nobody reads a partner: leave that "
-                "or the others out (of a checkpoint, --model-overrides can set all)"
+                f"{asked} must not be given with --sb-lambda 0, at which nothing is "
+                "read: leave one or the other out (of a checkpoint, --model-overrides "
+                "can set all)"
             )
         return decoder
 
@@ -143,17 +134,48 @@ class SBTransformerModel(BidirectionalTransformer):
         return_all_hiddens: bool = True,
         **others: Any,
     ) -> Any:
-        """As the parent's; ``live`` and others are for the decoder's forward."""
+        """Encode and decode; ``live`` and others are for the decoder's forward."""
         encoder_out = self.encoder(
             src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens
         )
         return self.decoder(prev_output_tokens, encoder_out=encoder_out, **others)
 
+    def check_starts(
+        self, settings: Any, starts: list[tuple[Checkpoint, bool]]
+    ) -> None:
+        """See :meth:`protocol.Model.check_starts`.
+
+        Raises:
+            ValueError: the writer is frozen, and no checkpoint is given; that of one
+                that a training goes on from was not, or the other way round; it has a
+                reader, and this model reads without one.
+        """
+        frozen = freezes_writer(settings)
+        if frozen and not starts:
+            raise ValueError(
+                "--sb-reader keeps the weights that a training starts from, but "
+                "nothing is given to start from: add --finetune-from-model MODEL"
+            )
+        for checkpoint, anew in starts:
+            path, saved = checkpoint.path, Namespace(**checkpoint.settings)
+            if not anew and freezes_writer(saved) != frozen:
+                known = "all" if frozen else "the reader's"
+                raise ValueError(
+                    f"{path} has an optimiser of {known} weights, with which a "
+                    f"training {'with' if frozen else 'without'} --sb-reader cannot go "
+                    f"on: start anew, with --finetune-from-model {path} and another "
+                    "--save-dir"
+                )
+            interacts = self.decoder.interacts
+            check_reader(checkpoint.shapes, self.state_dict(), interacts)
+
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
     ) -> None:
-        """Accept the weights of a Transformer, or of a model that reads otherwise: see
-        :mod:`sb.initialisation`."""
+        """Accept weights of a Transformer, and of a model with another reader.
+
+        See :mod:`sb.initialisation`.
+        """
         super().upgrade_state_dict_named(state_dict, name)
         if "decoder.sb_version" not in state_dict:
             adopt_transformer(
@@ -166,60 +188,33 @@ class SBTransformerModel(BidirectionalTransformer):
         adopt_writer(state_dict, self.state_dict(), self.decoder.interacts)
 
 
-def refuse_to_freeze(args: Any) -> None:
-    """Raise ValueError where ``--sb-freeze-writer`` would leave nothing to train, or
-    would not keep what a stream writes alone."""
-    if not args.sb_reader:
-        raise ValueError(
-            "--sb-freeze-writer trains what --sb-reader adds, which is not given: give "
-            "it, or leave --sb-freeze-writer out (of a checkpoint, --model-overrides "
-            "can set both)"
-        )
-    if args.sb_fusion == "gate":
-        raise ValueError(
-            "--sb-freeze-writer keeps what a stream writes alone, which --sb-fusion "
-            "gate would change: take tanh, linear or relu"
-        )
-
-
-@register_model_architecture("sb_transformer", "sb_transformer")
-def sb_architecture(args: Any) -> None:
-    """fairseq's ``transformer``."""
-    args.sb_fusion = getattr(args, "sb_fusion", "tanh")
-    args.sb_lambda = getattr(args, "sb_lambda", None)
-    args.sb_learn_lambda = getattr(args, "sb_learn_lambda", False)
-    args.sb_future_dropout = getattr(args, "sb_future_dropout", DEFAULT_FUTURE_DROPOUT)
-    args.sb_future_shift = getattr(args, "sb_future_shift", False)
-    args.sb_reader = getattr(args, "sb_reader", False)
-    args.sb_freeze_writer = getattr(args, "sb_freeze_writer", False)
-    args.sb_partner_dropout = getattr(args, "sb_partner_dropout", 0.0)
-    base_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_tiny")
-def sb_tiny(args: Any) -> None:
-    """fairseq's ``transformer_tiny``: 64 channels, 2 + 2 layers."""
-    tiny_architecture(args)
-    sb_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_iwslt_de_en")
-def sb_iwslt_de_en(args: Any) -> None:
-    """fairseq's ``transformer_iwslt_de_en``."""
-    transformer_iwslt_de_en(args)
-    sb_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de")
-def sb_wmt_en_de(args: Any) -> None:
-    """fairseq's ``transformer_wmt_en_de``."""
-    transformer_wmt_en_de(args)
-    sb_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de_big")
-def sb_wmt_en_de_big(args: Any) -> None:
-    """fairseq's ``transformer_wmt_en_de_big`` with the paper's dropout of 0.1."""
+def wmt_en_de_big(args: Any) -> None:
+    """Set fairseq's ``transformer_wmt_en_de_big``, with the paper's dropout, 0.1."""
     args.dropout = getattr(args, "dropout", 0.1)
     transformer_wmt_en_de_big(args)
-    sb_architecture(args)
+
+
+def architecture(args: Any, sizes: Callable[[Any], None] = base_architecture) -> None:
+    """Set the options of an architecture that a command does not set.
+
+    Args:
+        sizes: fairseq's function for the options that a Transformer has.
+    """
+    for option in fields(SBTransformerConfig):
+        if option.name.startswith("sb_"):
+            value = getattr(args, option.name, option.default)
+            setattr(args, option.name, value)
+    sizes(args)
+
+
+ARCHITECTURES = {
+    "sb_transformer": base_architecture,
+    "sb_transformer_tiny": tiny_architecture,
+    "sb_transformer_iwslt_de_en": transformer_iwslt_de_en,
+    "sb_transformer_wmt_en_de": transformer_wmt_en_de,
+    "sb_transformer_wmt_en_de_big": wmt_en_de_big,
+}
+for name, sizes in ARCHITECTURES.items():
+    register_model_architecture("sb_transformer", name)(
+        partial(architecture, sizes=sizes)
+    )

@@ -34,25 +34,17 @@ class TwoWayCrossEntropy(SBLabelSmoothedCrossEntropy):
     """
 
     flag = "two_way_cross_entropy"
+    arch, known_by = "two_way", "exchanged"
     known_names = ("forth", "back")
 
     def streams_of(self, task: Any) -> tuple[str, ...]:
-        """Both texts, where the task makes streams at all."""
+        """Name both texts, where the task makes streams at all."""
         return self.known_names if super().streams_of(task) else ()
 
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """As the parent's, whose streams are the target and the source.
-
-        Raises:
-            ValueError: a model of one translation direction.
-        """
-        if not hasattr(model, "exchanged"):
-            raise ValueError(
-                f"--criterion {self.flag} is for --arch two_way: for another leave it "
-                "to sb_label_smoothed_cross_entropy"
-            )
+        """Compute the parent's loss on two streams, the target and the source."""
         sources = sample["net_input"]["src_lengths"].tolist()
         pairs = zip(sample["stream_lengths"], sources)
         lengths = [length for pair in pairs for length in pair]
@@ -72,7 +64,7 @@ class TwoWayCrossEntropy(SBLabelSmoothedCrossEntropy):
 
 
 def side_by_side(forth: Tensor, back: Tensor) -> Tensor:
-    """Rows of (B, I) and (B, J) in turn, (2B, T)."""
+    """Interleave the rows of (B, I) and (B, J): (2B, T)."""
     width = max(forth.size(1), back.size(1))
     sides = [F.pad(x, (0, width - x.size(1))) for x in (forth, back)]
     return torch.stack(sides, 1).flatten(0, 1)

@@ -47,6 +47,7 @@ def options_of(registered: Any) -> dict[str, Any]:
     return {
         flag: sorted(map(str, action.choices)) if action.choices else None
         for action in parser._actions
+        if action.help != argparse.SUPPRESS
         for flag in action.option_strings
     }
 

@@ -1,0 +1,338 @@
+"""ABD-NMT's search: two beams, one after the other, and what belongs to them."""
+
+import copy
+from argparse import Namespace
+
+import pretended
+import pytest
+import torch
+from abd_searching import generate
+from helpers import abd_model, dictionary, sb_model, source
+from pretended import Device, move, moved
+from reference import search
+from scripted import EOS, NEVER, PAD, TAGS, UNK, AsynchronousModel, sample, script_row
+
+from sbnmt_plugin.config import task_config
+from sbnmt_plugin.families.abd.model import ABDTransformerModel
+from sbnmt_plugin.families.abd.search import AsynchronousGenerator
+from sbnmt_plugin.layout import L2R, R2L, Pairing
+from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.penalties import Gnmt
+from sbnmt_plugin.symbols import TAGS as NAMES_OF_TAGS
+from sbnmt_plugin.task import SBTranslationTask
+from sbnmt_plugin.tools.probes import without
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+SENTENCES = list(range(20, 27))
+SHIFTED = Pairing("rank", shift=1)
+
+
+def two_stage(models, batch, prefix=None, recorder=None, **options):
+    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
+    chosen = SearchOptions(penalty=Gnmt(0.6), max_len_b=7, min_len=2, **options)
+    generator = AsynchronousGenerator(models, symbols, chosen, recorder)
+    return generator.generate(models, batch, prefix)
+
+
+# against the search on lists, run twice
+
+
+def reference(sentence, beam, rank=0, prefix=None, **options):
+    """What is read, and the answers."""
+    common = {"eos": EOS, "never": set(NEVER), "max_len": 7, "min_len": 2, "beam": beam}
+
+    def backward(direction, own, partner):
+        return script_row(sentence, R2L, own, [])
+
+    read = search(backward, directions=(R2L,), **common, **options)[rank]
+    seen = [TAGS[R2L], *read["tokens"][:-1][::-1]]
+
+    def forward(direction, own, partner):
+        return script_row(sentence, L2R, own, seen)
+
+    found = search(forward, directions=(L2R,), prefix=prefix, **common, **options)
+    return read["tokens"], found
+
+
+def assert_as_reference(beam, rank=0, **options):
+    """Property 4."""
+    batch = sample(SENTENCES)
+    found = two_stage([AsynchronousModel()], batch, beam=beam, **options)
+    for sentence, hypotheses in zip(SENTENCES, found):
+        read, expected = reference(sentence, beam, rank, **options)
+        assert len(hypotheses) == len(expected)
+        for hypothesis, entry in zip(hypotheses, expected):
+            assert hypothesis["tokens"].tolist() == entry["tokens"]
+            assert hypothesis["direction"] == "l2r"
+            assert hypothesis["partner_tokens"].tolist() == read[:-1][::-1]
+            score = float(hypothesis["score"])
+            assert score == pytest.approx(entry["score"], abs=1e-10)
+    return found
+
+
+@pytest.mark.parametrize("stop", ["bound", "first"])
+@pytest.mark.parametrize("beam", [1, 2, 3, 5])
+def test_the_search_equals_the_one_on_lists_run_twice(beam, stop):
+    found = assert_as_reference(beam, stop=stop)
+    assert len({len(best["tokens"]) for best, *_ in found}) > 1
+
+
+def test_the_comparison_can_fail():
+    """The best R2L hypothesis is read, not the second one."""
+    with pytest.raises(AssertionError):
+        assert_as_reference(3, rank=1)
+
+
+def test_a_prefix_binds_the_second_search_alone():
+    prefix = torch.tensor([[5, 4]] * len(SENTENCES))
+    found = two_stage([AsynchronousModel()], sample(SENTENCES), prefix, beam=3)
+    for sentence, hypotheses in zip(SENTENCES, found):
+        read, expected = reference(sentence, 3, prefix=[5, 4])
+        assert [h["tokens"].tolist() for h in hypotheses] == [
+            entry["tokens"] for entry in expected
+        ]
+        assert all(h["tokens"].tolist()[:2] == [5, 4] for h in hypotheses)
+        assert hypotheses[0]["partner_tokens"].tolist() == read[:-1][::-1]
+
+
+def test_r2l_may_be_made_to_answer():
+    told = []
+    recorder = lambda sample, records: told.extend(records)  # noqa: E731
+    options = {"beam": 3, "answer": "r2l", "recorder": recorder}
+    found = two_stage([AsynchronousModel()], sample(SENTENCES), **options)
+    for sentence, (best, *_), record in zip(SENTENCES, found, told):
+        read, _ = reference(sentence, 3)
+        assert best["tokens"].tolist() == read and best["direction"] == "r2l"
+        assert record == ("r2l", {"r2l": best})
+    with pytest.raises(ValueError, match="--prefix-size binds the start"):
+        prefix = torch.tensor([[5]] * len(SENTENCES))
+        two_stage([AsynchronousModel()], sample(SENTENCES), prefix, **options)
+
+
+def test_records_hold_the_answer_and_what_was_read():
+    told = []
+    recorder = lambda sample, records: told.extend(records)  # noqa: E731
+    found = two_stage(
+        [AsynchronousModel()], sample(SENTENCES), beam=3, recorder=recorder
+    )
+    for sentence, (best, *_), (winner, texts) in zip(SENTENCES, found, told):
+        read, _ = reference(sentence, 3)
+        assert winner == "l2r" and texts["l2r"] is best
+        assert texts["r2l"]["tokens"].tolist() == read
+    assert len(told) == len(SENTENCES)
+
+
+def test_constraints_are_refused():
+    model = AsynchronousModel()
+    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
+    generator = AsynchronousGenerator([model], symbols, SearchOptions())
+    with pytest.raises(ValueError, match="--constraints is not supported"):
+        generator.generate([model], sample(SENTENCES), None, torch.ones(1))
+
+
+# on real networks
+
+
+def texts(results):
+    return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in results]
+
+
+def assert_scores_are_teacher_forced(model, beam, read=None):
+    """Property 5: given the ȳ that is returned."""
+    net_input = source(model)
+    words = model.decoder.dictionary
+    starts = [words.index(tag) for tag in NAMES_OF_TAGS]
+    results = generate([model], net_input, beam=beam, penalty=Gnmt(0.0))
+    for b, hypotheses in enumerate(results):
+        for hypothesis in hypotheses:
+            own, other = hypothesis["tokens"][:-1], hypothesis["partner_tokens"]
+            rows = [own, other if read is None else read(own)]
+            width = max(map(len, rows)) + 1
+            prev = torch.full((2, width), words.pad())
+            for row, start, tokens in zip(prev, starts, rows):
+                row[: len(tokens) + 1] = torch.tensor([start, *tokens])
+            output, _ = model(
+                net_input["src_tokens"][b : b + 1],
+                net_input["src_lengths"][b : b + 1],
+                prev,
+            )
+            lprobs = output[L2R].log_softmax(-1)[: len(own) + 1]
+            expected = lprobs.gather(1, hypothesis["tokens"][:, None]).sum()
+            torch.testing.assert_close(hypothesis["score"], expected, **EXACT)
+
+
+@pytest.mark.parametrize("beam", [1, 2, 3])
+def test_a_score_is_the_teacher_forced_one(beam):
+    assert_scores_are_teacher_forced(abd_model(), beam)
+
+
+def test_the_score_check_can_fail():
+    """Given the answer itself as the text that is read."""
+    with pytest.raises(AssertionError):
+        assert_scores_are_teacher_forced(abd_model(), 2, lambda own: own.flip(0))
+
+
+LENGTHS = (7, 4, 6, 2, 5, 3, 7)
+
+
+def assert_company_changes_nothing(model):
+    """Property 6 in search, where the texts that are read differ in length."""
+    net_input = source(model, LENGTHS)
+    options = {"max_len_a": 1, "max_len_b": 0}
+    together = generate([model], net_input, **options)
+    read = {len(best["partner_tokens"]) for best, *_ in together}
+    assert len(read) > 1
+    for b, length in enumerate(LENGTHS):
+        tokens = net_input["src_tokens"][b : b + 1, max(LENGTHS) - length :]
+        alone = {"src_tokens": tokens, "src_lengths": torch.tensor([length])}
+        (hypotheses,) = generate([model], alone, **options)
+        assert texts([hypotheses]) == texts([together[b]])
+        for left, right in zip(hypotheses, together[b]):
+            torch.testing.assert_close(left["score"], right["score"], **EXACT)
+
+
+def test_a_batch_of_one_gives_the_same():
+    assert_company_changes_nothing(abd_model())
+
+
+@pytest.mark.parametrize("memory", ["source", "reverse"])
+def test_the_check_of_company_can_fail(memory, monkeypatch):
+    """Without a mask on either memory."""
+    right = AttentionGrid.memory_mask
+
+    def blind(self, name, padding, dtype, heads):
+        return None if name == memory else right(self, name, padding, dtype, heads)
+
+    monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
+    with pytest.raises(AssertionError):
+        assert_company_changes_nothing(abd_model())
+
+
+def test_another_sentences_text_and_silence_change_the_answer():
+    """Property 9 in small; the toy's row shows it on a trained model."""
+    model = abd_model()
+    plain = texts(generate([model]))
+    assert texts(generate([model], pairing=SHIFTED)) != plain
+    with without("future", [model]):
+        silent = texts(generate([model]))
+        assert silent != plain
+        assert texts(generate([model], pairing=SHIFTED)) == silent
+    assert texts(generate([model])) == plain
+
+
+def test_another_sentence_needs_another_sentence():
+    model = abd_model()
+    with pytest.raises(ValueError, match="a single sentence"):
+        generate([model], source(model, (4,)), pairing=SHIFTED)
+
+
+def test_an_ensemble_agrees_on_what_is_read(monkeypatch):
+    """Property 10: with itself it is the model; with another one both read one text."""
+    model, other = abd_model(), abd_model(seed=2)
+    alone, twice = generate([model]), generate([model, model])
+    assert texts(alone) == texts(twice)
+    for one, two in zip(alone, twice):
+        for left, right in zip(one, two):
+            torch.testing.assert_close(left["score"], right["score"], **EXACT)
+    read, right = [], ABDTransformerModel.with_reverse
+
+    def noted(self, encoder_out, tokens, live=None):
+        read.append((self, tokens))
+        return right(self, encoder_out, tokens, live)
+
+    monkeypatch.setattr(ABDTransformerModel, "with_reverse", noted)
+    pair = generate([model, other])
+    assert [reader for reader, _ in read] == [model, other]
+    assert read[0][1].equal(read[1][1])
+    assert texts(pair) != texts(alone) and texts(pair) != texts(generate([other]))
+
+
+def test_alignments_are_the_source_attentions():
+    model = abd_model()
+    for (best, *_), length in zip(generate([model], print_alignment="hard"), (7, 4, 6)):
+        assert best["attention"].shape[1] == len(best["tokens"])
+        sums = best["attention"].sum(0)
+        torch.testing.assert_close(sums, torch.ones_like(sums), **EXACT)
+        assert all(int(place) < length for place, _ in best["alignment"])
+    (best, *_), *_ = generate([model], print_alignment="soft", answer="r2l")
+    assert best["attention"].shape[1] == len(best["tokens"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_has_finite_scores(dtype):
+    model = abd_model().to(dtype)
+    for hypotheses in generate([model], source(model, LENGTHS)):
+        assert all(bool(h["score"].isfinite()) for h in hypotheses)
+
+
+# on a device that is not the CPU
+
+
+needs_device = pytest.mark.skipif(
+    not pretended.AVAILABLE, reason="this torch has no devices written in Python"
+)
+
+
+@needs_device
+def test_a_search_on_a_device_gives_the_same_answers():
+    model = abd_model(words=700)
+    expected = generate([model])
+    with Device():
+        found = generate([move(copy.deepcopy(model))], moved(source(model)))
+    assert texts(found) == texts(expected)
+    for ours, theirs in zip(found, expected):
+        read = [h[0]["partner_tokens"].tolist() for h in (ours, theirs)]
+        assert read[0] == read[1]
+
+
+@needs_device
+def test_no_sentence_is_asked_for():
+    found = []
+    for sentences in (3, 12):
+        model = abd_model(words=700)
+        net_input = source(model, LENGTHS[:1] * sentences)
+        with Device() as device:
+            generate([move(model)], moved(net_input), no_repeat_ngram_size=0)
+        found.append(len(device.synchronisations))
+    assert found[0] == found[1]
+
+
+# the task
+
+
+def task(**options):
+    words = dictionary()
+    return SBTranslationTask(task_config()(sb_bf16=False, **options), words, words)
+
+
+@pytest.mark.parametrize("beam", [1, 4, 5])
+def test_each_search_has_the_whole_beam(beam, caplog):
+    made = task().build_generator([abd_model()], Namespace(beam=beam, nbest=beam))
+    assert isinstance(made, AsynchronousGenerator)
+    assert made.options.beam == beam
+    found = made.generate(made.models, {"net_input": source(made.models[0])})
+    assert all(len(hypotheses) == beam for hypotheses in found)
+    assert "is odd" not in caplog.text
+    with pytest.raises(ValueError, match="--beam must be ≥ 1"):
+        task().build_generator([abd_model()], Namespace(beam=0))
+
+
+@pytest.mark.parametrize(
+    ("flag", "options"),
+    [
+        ("--sb-pairing best", {"sb_pairing": "best"}),
+        ("--sb-rescore", {"sb_rescore": 2.0}),
+        ("--sb-trace", {"sb_trace": "trace.jsonl"}),
+    ],
+)
+def test_what_needs_directions_that_meet_is_refused(flag, options, tmp_path):
+    if "sb_trace" in options:
+        options = {"sb_trace": str(tmp_path / options["sb_trace"])}
+    with pytest.raises(ValueError, match=f"{flag} is not supported by an abd_trans"):
+        task(**options).build_generator([abd_model()], Namespace(beam=4))
+
+
+def test_an_ensemble_of_two_families_is_refused():
+    with pytest.raises(ValueError, match="want asynchronous and synchronous"):
+        task().build_generator([abd_model(), sb_model()], Namespace(beam=4))

@@ -1,0 +1,405 @@
+"""Properties of the model (algorithm, section 7), each with a twin that fails."""
+
+import math
+from argparse import Namespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from helpers import (
+    SIZES,
+    B,
+    C,
+    H,
+    S,
+    T,
+    fake_task,
+    live_of,
+    logits,
+    packed,
+    sb_model,
+    source,
+    streams,
+    transformer,
+)
+from reference import sb_attention
+
+from sbnmt_plugin.families.sb.model import SBTransformerModel
+from sbnmt_plugin.layout import PAIRINGS, Layout, opposite, reverse_tokens
+from sbnmt_plugin.network import attention, grid
+from sbnmt_plugin.network.attention import Reader, SBSelfAttention
+from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
+from sbnmt_plugin.tools.probes import without
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+VARIANTS = [
+    {"sb_fusion": "tanh", "sb_lambda": 0.7},
+    {"sb_fusion": "linear", "sb_lambda": 0.7},
+    {"sb_fusion": "relu", "sb_lambda": 0.7},
+    {"sb_fusion": "gate"},
+    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_learn_lambda": True},
+    {"sb_fusion": "tanh", "sb_lambda": 0.7, "decoder_normalize_before": True},
+    {"sb_fusion": "tanh", "sb_lambda": 0.7, "decoder_learned_pos": True},
+    {"sb_fusion": "tanh", "sb_lambda": 0.7, "share_all_embeddings": True},
+    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_future_shift": True},
+    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_reader": True},
+    {"sb_fusion": "relu", "sb_lambda": 0.7, "sb_reader": True, "sb_future_shift": True},
+]
+
+
+def names(variant):
+    return "-".join(str(value) for value in variant.values())
+
+
+@pytest.fixture(params=VARIANTS, ids=names)
+def model(request):
+    return sb_model(**request.param)
+
+
+def assert_swaps(model):
+    """Property 1: swapping the two streams swaps the outputs."""
+    prev = streams(model)
+    torch.testing.assert_close(
+        opposite(logits(model, prev)), logits(model, opposite(prev)), **EXACT
+    )
+
+
+def test_swapping_the_streams_swaps_the_outputs(model):
+    assert_swaps(model)
+
+
+def test_the_swap_check_can_fail(monkeypatch):
+    model = sb_model(sb_lambda=0.7)
+
+    def one_sided(*given):
+        history, future = attend(*given)
+        future[1::2] = 0  # R2L no longer looks at L2R
+        return history, future
+
+    attend = attention.attend_both_ways
+    monkeypatch.setattr(attention, "attend_both_ways", one_sided)
+    with pytest.raises(AssertionError):
+        assert_swaps(model)
+
+
+def assert_is_a_transformer(model, plain):
+    """Property 2: on each direction alone, fairseq's decoder with the same weights."""
+    weights = {k: v for k, v in model.state_dict().items() if "sb_version" not in k}
+    plain.load_state_dict(weights)
+    prev = streams(model)
+    ours = logits(model, prev)
+    for direction in (0, 1):
+        rows = prev[direction::2]
+        expected, _ = plain(**source(plain), prev_output_tokens=rows)
+        shown = rows.ne(plain.decoder.dictionary.pad())
+        torch.testing.assert_close(ours[direction::2][shown], expected[shown], **EXACT)
+
+
+@pytest.mark.usefixtures("float64_fairseq")
+@pytest.mark.parametrize("fusion", ["tanh", "linear", "relu"])
+@pytest.mark.parametrize("before", [False, True])
+def test_at_lambda_zero_each_direction_is_fairseqs_transformer(fusion, before):
+    options = {"decoder_normalize_before": before}
+    model = sb_model(sb_fusion=fusion, sb_lambda=0.0, **options)
+    assert_is_a_transformer(model, transformer(**options))
+
+
+@pytest.mark.usefixtures("float64_fairseq")
+def test_the_transformer_check_can_fail():
+    with pytest.raises(AssertionError):
+        assert_is_a_transformer(sb_model(sb_lambda=0.01), transformer())
+
+
+def assert_causal(model):
+    """Property 3: input position > i of either stream changes no logit at ≤ i."""
+    full = ((5, 5), (5, 5), (5, 5))
+    prev = streams(model, full)
+    before = logits(model, prev)
+    for step in range(1, T):
+        for direction in (0, 1):
+            changed = prev.clone()
+            changed[direction::2, step] = (changed[direction::2, step] - 3) % 9 + 4
+            after = logits(model, changed)
+            same = torch.isclose(before, after, **EXACT)[:, :step].all()
+            assert same, f"a step before {step} depends on step {step}"
+            assert not torch.allclose(before[:, step], after[:, step])
+
+
+def test_no_step_sees_a_later_step_of_either_stream(model):
+    assert_causal(model)
+
+
+def test_the_causality_check_can_fail(monkeypatch):
+    def without_mask(padding, directions):
+        steps = padding.size(1)
+        return torch.zeros(1, 1, 2 * steps, steps, dtype=torch.bool)
+
+    model = sb_model(sb_lambda=0.7)
+    monkeypatch.setattr(grid, "causal", without_mask)
+    with pytest.raises(AssertionError, match="depends on step"):
+        assert_causal(model)
+
+
+def assert_padding_is_inert(model):
+    """Property 5, training side: more padding or other company changes nothing."""
+    prev = streams(model)
+    pad = model.decoder.dictionary.pad()
+    shown = prev.ne(pad)
+    alone = logits(model, prev)
+    wider = logits(model, F.pad(prev, (0, 3), value=pad))[:, :T]
+    torch.testing.assert_close(wider[shown], alone[shown], **EXACT)
+    weight = model.decoder.embed_tokens.weight
+    with torch.no_grad():  # nobody looks at what stands there
+        weight[pad] += 1.0
+        if weight is not model.encoder.embed_tokens.weight:
+            torch.testing.assert_close(
+                logits(model, prev)[shown][:, pad + 1 :],
+                alone[shown][:, pad + 1 :],
+                **EXACT,
+            )
+        weight[pad] -= 1.0
+    lengths = (7, 4, 6)
+    for b in range(B):
+        rows = slice(2 * b, 2 * b + 2)
+        tokens = source(model, lengths)["src_tokens"][b : b + 1, S - lengths[b] :]
+        single, _ = model(
+            src_tokens=tokens,
+            src_lengths=torch.tensor([lengths[b]]),
+            prev_output_tokens=prev[rows],
+        )
+        torch.testing.assert_close(
+            single[shown[rows]], alone[rows][shown[rows]], **EXACT
+        )
+
+
+def test_padding_and_company_change_nothing(model):
+    assert_padding_is_inert(model)
+
+
+def test_the_padding_check_can_fail(monkeypatch):
+    def blind(self, memory, padding, dtype, heads):
+        """Hide nothing of the source's padding."""
+
+    model = sb_model(sb_lambda=0.7)
+    monkeypatch.setattr(grid.AttentionGrid, "memory_mask", blind)
+    with pytest.raises(AssertionError):
+        assert_padding_is_inert(model)
+
+
+def make_attention(kind, learned=False, shift=False, reader=False):
+    torch.manual_seed(3)
+    weight = None if kind == "gate" else 0.7
+    fusion = build_fusion(kind, weight, learned, 0.0, channels=C, heads=H)
+    reader = Reader(C, lambda projection: projection) if reader else None
+    module = SBSelfAttention(C, H, fusion, shift, reader)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return module.double()
+
+
+def assert_follows_the_formulas(module, kind):
+    """Property 6: equations 3-10 as loops, forward and gradient."""
+    torch.manual_seed(4)
+    x = torch.randn(T, 2 * B, C, dtype=torch.float64, requires_grad=True)
+    padding = torch.zeros(2 * B, T, dtype=torch.bool)
+    padding[1, 3:] = True
+    padding[4, 2:] = True
+    seen = (~padding).T[..., None]
+    state = packed(padding)
+    fast = module(state.rows(x), incremental_state=state)[0]
+    fast = state.queries(fast) * seen
+    slow = sb_attention(module, kind, x, padding)
+    torch.testing.assert_close(fast, slow, **EXACT)
+    weight = torch.randn_like(slow)
+    inputs = [x, *module.parameters()]
+    gradients = [torch.autograd.grad((y * weight).sum(), inputs) for y in (fast, slow)]
+    for ours, reference in zip(*gradients):
+        torch.testing.assert_close(ours, reference, **EXACT)
+
+
+@pytest.mark.parametrize("reader", [False, True])
+@pytest.mark.parametrize("shift", [False, True])
+@pytest.mark.parametrize("kind", FUSIONS)
+def test_attention_follows_the_formulas(kind, shift, reader):
+    module = make_attention(kind, shift=shift, reader=reader)
+    assert_follows_the_formulas(module, kind)
+
+
+def test_the_formula_check_sees_a_shift(monkeypatch):
+    def unshifted(self, owner, new):
+        return self.past(owner, new)[0]
+
+    monkeypatch.setattr(grid.PackedBatch, "past_before", unshifted)
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(make_attention("tanh", shift=True), "tanh")
+
+
+def test_the_formula_check_sees_a_reader(monkeypatch):
+    monkeypatch.setattr(SBSelfAttention, "_across", lambda self, rows, own, *_: own)
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(make_attention("tanh", reader=True), "tanh")
+
+
+def with_reader(**options):
+    """Make a model at λ = 0, and one with a fresh reader that has started from it."""
+    alone = sb_model(sb_lambda=0.0)
+    torch.manual_seed(5)
+    options = {"sb_lambda": 0.7, "sb_reader": True, **options}
+    args = Namespace(**SIZES, **options)
+    reading = SBTransformerModel.build_model(args, fake_task(9)).double().eval()
+    reading.load_state_dict(alone.state_dict())
+    reading.requires_grad_(True)  # by which torch chooses its kernel
+    return alone, reading
+
+
+@pytest.mark.parametrize("shift", [False, True])
+def test_a_reader_begins_with_nothing_and_leaves_writing_alone_as_it_is(shift):
+    alone, reading = with_reader(sb_future_shift=shift)
+    prev = streams(alone)
+    assert torch.equal(logits(alone, prev), logits(reading, prev))
+    for name, parameter in reading.named_parameters():
+        if ".reader." in name:
+            torch.nn.init.normal_(parameter, std=0.8)
+    same = torch.isclose(logits(alone, prev), logits(reading, prev)).all(-1)
+    assert not same[:, 1].any()  # at the first step a shifted future is nothing
+    with without("future", [reading]):
+        assert torch.equal(logits(alone, prev), logits(reading, prev))
+    # one that writes alone needs no reader
+    alone.load_state_dict(reading.state_dict())
+
+
+def test_a_model_that_reads_needs_its_reader():
+    _, reading = with_reader()
+    with pytest.raises(ValueError, match=r"has a reader, .* --sb-reader is not given"):
+        sb_model(sb_lambda=0.7).load_state_dict(reading.state_dict())
+
+
+def test_learned_lambda_follows_the_formulas():
+    assert_follows_the_formulas(make_attention("tanh", learned=True), "tanh")
+
+
+def test_the_formula_check_can_fail():
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(make_attention("tanh"), "linear")
+
+
+def test_the_formula_check_sees_padding(monkeypatch):
+    def blind(padding, directions):
+        return causal(torch.zeros_like(padding), directions)
+
+    causal = grid.causal
+    monkeypatch.setattr(grid, "causal", blind)
+    with pytest.raises(AssertionError):
+        assert_follows_the_formulas(make_attention("tanh"), "tanh")
+
+
+def test_rows_without_padding_come_back():
+    """With the streams a b c and d e the rows are a d b e c."""
+    streams = packed(torch.tensor([[False] * 3, [False, False, True]]))
+    x = torch.tensor([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [9.0]]])
+    live = streams.take(x)
+    assert live.flatten().tolist() == [1, 4, 2, 5, 3]
+    back = streams.give(live)
+    assert back.squeeze(-1).tolist() == [[1, 2, 3], [4, 5, 0]]
+    assert streams.rows(streams.queries(live)).equal(live)
+    full = packed(torch.zeros(2, 3, dtype=torch.bool))
+    assert full.live is None and full.give(full.take(x)).equal(x)
+
+
+def test_live_logits_are_the_logits(model):
+    prev = streams(model)
+    everything = logits(model, prev)
+    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
+    shown = prev.ne(model.decoder.dictionary.pad())
+    torch.testing.assert_close(
+        live, everything.transpose(0, 1)[shown.t()], **EXACT
+    )  # step by step, and there stream by stream
+
+
+def decode_step_by_step(model, prev, beam=1, pairing="rank"):
+    """Compute the logits of every step with a cache; ranks stay as they are."""
+    net_input = source(model)
+    encoder_out = model.encoder(**net_input)
+    layout = Layout(2, beam, PAIRINGS[pairing])
+    cache = model.decoder.start(encoder_out, layout)
+    steps = []
+    for t in range(prev.size(1)):
+        output, _ = model.decoder(
+            prev[:, : t + 1], encoder_out=encoder_out, incremental_state=cache
+        )
+        steps.append(output[:, 0])
+    return torch.stack(steps, dim=1)
+
+
+def test_cached_steps_equal_the_full_pass_at_beam_2(model):
+    """Property 4, first half."""
+    prev = streams(model, ((5, 5), (5, 5), (5, 5)))
+    with torch.no_grad():
+        torch.testing.assert_close(
+            decode_step_by_step(model, prev), logits(model, prev), **EXACT
+        )
+
+
+def test_the_cache_check_can_fail(monkeypatch):
+    model = sb_model(sb_lambda=0.7)
+    prev = streams(model, ((5, 5), (5, 5), (5, 5)))
+    monkeypatch.setattr(Layout, "read_by", lambda self, streams: streams)
+    cached = decode_step_by_step(model, prev)
+    monkeypatch.undo()
+    with pytest.raises(AssertionError):
+        torch.testing.assert_close(cached, logits(model, prev), **EXACT)
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_the_only_new_parameters_are_the_fusions(fusion):
+    """Property 9 on the big architecture's shape, at a small size."""
+    weight = {} if fusion == "gate" else {"sb_lambda": 0.1}
+    model = sb_model(sb_fusion=fusion, **weight)
+    plain = transformer()
+    count = {m: sum(p.numel() for p in m.parameters()) for m in (model, plain)}
+    extra = 2 * (2 * C // H) ** 2 if fusion == "gate" else 0  # two layers
+    assert count[model] == count[plain] + extra
+
+
+def test_big_has_the_parameters_of_fairseqs_big():
+    """Property 9: shapes alone, so that nothing of 200M parameters is filled."""
+    from fairseq.models import ARCH_CONFIG_REGISTRY
+    from fairseq.models.transformer import TransformerModel
+    from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
+
+    task = fake_task(words=29994)  # 30,000 with the four specials and the tags
+    options = {"share_all_embeddings": True}
+    ours, theirs = Namespace(**options), Namespace(**options, dropout=0.1)
+    ARCH_CONFIG_REGISTRY["sb_transformer_wmt_en_de_big"](ours)
+    transformer_wmt_en_de_big(theirs)
+    assert ours.dropout == 0.1
+    with torch.device("meta"):
+        pair = (
+            SBTransformerModel.build_model(ours, task),
+            TransformerModel.build_model(theirs, task),
+        )
+    sizes = [sum(p.numel() for p in m.parameters()) for m in pair]
+    assert sizes[0] == sizes[1] > 200_000_000
+
+
+def test_opposite_is_its_own_inverse():
+    rows = torch.arange(2 * B * 4)
+    assert opposite(rows, 4).tolist()[:8] == [4, 5, 6, 7, 0, 1, 2, 3]
+    assert opposite(opposite(rows, 4), 4).equal(rows)
+
+
+def test_reversal_keeps_the_end():
+    assert reverse_tokens(torch.tensor([7, 8, 9, 2])).tolist() == [9, 8, 7, 2]
+    assert reverse_tokens(torch.tensor([2])).tolist() == [2]
+
+
+def test_fusion_bounds_are_checked():
+    for bad in ({"kind": "mean"}, {"dropout": 1.0}, {"kind": "gate", "weight": 0.1}):
+        options = {"kind": "tanh", "weight": None, "learned": False, "dropout": 0.0}
+        with pytest.raises(ValueError, match="--sb-"):
+            build_fusion(**{**options, **bad}, channels=C, heads=H)
+
+
+def test_the_sizes_of_the_tests_differ():
+    assert len({B, T, S, C, SIZES["encoder_ffn_embed_dim"]}) == 5
+    assert math.prod((B, T, S, C)) > 0

@@ -1,0 +1,330 @@
+"""The phrase table: lookup against all spans, its file, the steps around it."""
+
+import logging
+import pickle
+import random
+import re
+import sys
+
+import pytest
+from steps import call
+
+from sbnmt_plugin.tools.commands import lookup, phrase_table
+from sbnmt_plugin.tools.phrase_extraction import lookup_bleu
+from sbnmt_plugin.tools.text import read_lines, write_lines
+from sbnmt_plugin.training.phrase_table import PhraseTable, entry_line, parse_entry
+
+TABLE = PhraseTable(
+    {
+        ("a",): ("A",),
+        ("a", "b"): ("C",),
+        ("b", "c", "d"): ("B",),
+        ("c",): ("X", "Y"),
+    }
+)
+
+
+# lookup
+
+
+def looked_up(tokens, entries):
+    """Translate by the longest of all spans that begin where nothing is translated."""
+    found, place = [], 0
+    while place < len(tokens):
+        spans = [
+            (start, end)
+            for start in range(len(tokens))
+            for end in range(start + 1, len(tokens) + 1)
+            if start == place and tuple(tokens[start:end]) in entries
+        ]
+        if spans:
+            start, end = max(spans, key=lambda span: span[1] - span[0])
+            found += entries[tuple(tokens[start:end])]
+            place = end
+        else:
+            place += 1
+    return found
+
+
+def shortest_first(table, tokens):
+    """The twin: by the shortest phrase there is."""
+    found, start = [], 0
+    while start < len(tokens):
+        for end in range(start + 1, len(tokens) + 1):
+            if tuple(tokens[start:end]) in table.entries:
+                found += table.entries[tuple(tokens[start:end])]
+                break
+        else:
+            end = start + 1
+        start = end
+    return found
+
+
+def without_skipping(table, tokens):
+    """The twin: what is not in the table ends it."""
+    cut = [i for i, token in enumerate(tokens) if (token,) not in table.entries]
+    return table.lookup(tokens[: cut[0]] if cut else tokens)
+
+
+def assert_looks_up(found_by):
+    generator = random.Random(3)
+    for _ in range(200):
+        tokens = [generator.randrange(5) for _ in range(generator.randint(0, 9))]
+        phrases = [
+            tuple(generator.randrange(4) for _ in range(generator.randint(1, 4)))
+            for _ in range(6)
+        ]
+        entries = {
+            phrase: tuple(generator.randrange(9) for _ in range(1 + i % 3))
+            for i, phrase in enumerate(phrases)
+        }
+        assert found_by(PhraseTable(entries), tokens) == looked_up(tokens, entries)
+
+
+def test_the_lookup_is_the_longest_of_all_spans():
+    assert_looks_up(PhraseTable.lookup)
+
+
+@pytest.mark.parametrize("twin", [shortest_first, without_skipping])
+def test_the_check_of_the_lookup_can_fail(twin):
+    with pytest.raises(AssertionError):
+        assert_looks_up(twin)
+
+
+def test_a_lookup_worked_by_hand():
+    assert TABLE.longest == 3 and len(TABLE) == 4
+    assert TABLE.lookup([*"abcd"]) == ["C", "X", "Y"]  # d is skipped
+    assert TABLE.lookup([*"bcda"]) == ["B", "A"]
+    assert TABLE.lookup([*"bca"]) == ["X", "Y", "A"]
+    assert TABLE.lookup(["d"]) == TABLE.lookup([]) == []
+    assert TABLE.lookup([*"abcd"]) != shortest_first(TABLE, [*"abcd"])
+
+
+# over ids
+
+
+INDEX = {"a": 4, "b": 5, "c": 6}
+OTHERS = {"A": 7, "C": 8, "X": 9}
+
+
+def ids(table, source=INDEX, target=OTHERS):
+    return table.with_ids(
+        *(lambda word, index=index: index.get(word, 3) for index in (source, target)),
+        *(3, 3),
+    )
+
+
+def test_entries_with_unknown_words_are_left_out(caplog):
+    caplog.set_level(logging.INFO, "sbnmt_plugin")
+    table = ids(TABLE)
+    assert dict(table.entries) == {(4,): (7,), (4, 5): (8,)}  # d and Y are unknown
+    assert "2 of 4 entries" in caplog.text
+    assert table.longest == 2 and table.lookup([6, 4, 5, 4]) == [8, 7]
+    kept = ids(TABLE, {**INDEX, "d": 3}, {**OTHERS, "Y": 10})
+    assert (6,) in kept.entries and (5, 6, 3) not in kept.entries
+
+
+def test_a_table_of_unknown_words_alone_is_refused(tmp_path):
+    path = tmp_path / "table"
+    write_lines(path, ["a ||| A ||| 1.000000 1"])
+    with pytest.raises(ValueError, match=f"{path} must have an entry whose words"):
+        ids(PhraseTable.load(path), {"b": 4})
+
+
+def test_a_table_does_not_change_and_can_be_sent_to_a_process():
+    entries = {("a",): ("A",)}
+    table = PhraseTable(entries)
+    entries["b",] = ("B",)
+    assert len(table) == 1
+    with pytest.raises(TypeError):
+        table.entries["b",] = ("B",)
+    assert pickle.loads(pickle.dumps(table)).lookup(["a", "b"]) == ["A"]
+
+
+# the file
+
+
+def test_a_line_is_read_as_it_was_written():
+    line = entry_line("a b", "A |", 2 / 3, 4)
+    assert line == "a b ||| A | ||| 0.666667 4"
+    assert parse_entry(line, "x") == (("a", "b"), ("A", "|"))
+
+
+NOT_ENTRIES = [
+    ("a ||| A", "'source phrase ||| target phrase ||| share count', but is 'a ||| A'"),
+    ("a ||| A ||| 0.5 0.25 0.1 0.2", "share count"),
+    ("a ||| A ||| 0.500000 0", "share count"),
+    ("a ||| A ||| 0.500000 1 ||| 0-0", "share count"),
+    ("", "share count"),
+    (" ||| A ||| 0.500000 1", "must have a source phrase, but it is empty"),
+    ("a |||  ||| 0.500000 1", "must have a target phrase, but it is empty"),
+    ("a ||| \u00a0 ||| 0.500000 1", "must have a target phrase, but it is empty"),
+    ("first ||| B ||| 1.000000 1", "source phrase 'first', which an earlier line has"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), NOT_ENTRIES)
+def test_a_line_that_is_no_entry_is_named(tmp_path, line, message):
+    path = tmp_path / "table"
+    write_lines(path, ["first ||| A ||| 1.000000 2", line])
+    with pytest.raises(ValueError, match=re.escape(f"{path}, line 2, must")) as error:
+        PhraseTable.load(path)
+    assert message in str(error.value) and ":" in str(error.value)[len(str(path)) :]
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "table"
+    with pytest.raises(FileNotFoundError, match="make it with sbnmt phrase-table"):
+        PhraseTable.load(path)
+    path.write_bytes(b"a ||| A ||| 1.000000 1\n\xff ||| A ||| 1.000000 1\n")
+    with pytest.raises(
+        ValueError, match="line 2, must be UTF-8, but has the byte 0xff"
+    ):
+        PhraseTable.load(path)
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match=f"{path} must have at least one entry"):
+        PhraseTable.load(path)
+
+
+# the steps
+
+
+@pytest.fixture
+def text(tmp_path):
+    """A text whose words stand for each other, its links, and a held-out text."""
+    generator = random.Random(7)
+    for name, size in ("train", 40), ("valid", 9):
+        rows = [
+            [f"w{generator.randrange(9)}@@", *generator.choices("abcde", k=i % 6)]
+            for i in range(size)
+        ]
+        write_lines(tmp_path / f"{name}.en", map(" ".join, rows))
+        write_lines(tmp_path / f"{name}.de", (" ".join(r).upper() for r in rows))
+        links = (" ".join(f"{i}-{i}" for i in range(len(row))) for row in rows)
+        write_lines(tmp_path / f"{name}.links", links)
+    return tmp_path
+
+
+def make(text, *words, links=True):
+    sides = ["--source", text / "train.en", "--target", text / "train.de"]
+    if links:
+        sides += ["--alignments", text / "train.links"]
+    call(phrase_table, *sides, "--output", text / "table", *words)
+    return text / "table"
+
+
+def test_the_steps_from_text_to_text(text, capsys):
+    held = ["--held-out-source", text / "valid.en", "--held-out-target"]
+    path = make(text, *held, text / "valid.de")
+    table = PhraseTable.load(path)
+    counted, seen, new, gap = capsys.readouterr().out.splitlines()
+    assert counted.startswith(f"{len(table)} entries; by source tokens 1: 14, 2: ")
+    for line in seen, new:
+        assert re.fullmatch(r"lookup, .*: BLEU = 100\.00   nrefs.*tok:none.*", line)
+    assert gap == "gap = 0.00"
+    for source, target in table.entries.items():
+        assert " ".join(target) == " ".join(source).upper()
+
+    call(
+        lookup, *["--table", path, "--input", text / "valid.en"], "--output", text / "x"
+    )
+    assert read_lines(text / "x") == read_lines(text / "valid.de")
+    write_lines(text / "new", ["z", "", "a z b"])
+    call(lookup, *["--table", path, "--input", text / "new"], "--output", text / "x")
+    assert read_lines(text / "x") == ["", "", "A B"]
+
+
+def test_a_table_is_the_same_when_made_again(text):
+    first = make(text).read_bytes()
+    assert first == make(text).read_bytes()
+    lines = first.decode().splitlines()
+    keys = [line.split(" ||| ")[0] for line in lines]
+    assert keys == sorted(keys) and len(set(keys)) == len(keys)
+    assert first != make(text, "--least-count", 1).read_bytes()
+    assert PhraseTable.load(make(text, "--longest", 2)).longest == 2
+    assert PhraseTable.load(make(text, "--words")).longest == 1
+
+
+def test_the_gap_is_what_the_table_remembers(text):
+    """Against text that says nothing else twice: only --least-count 1 knows it."""
+    generator = random.Random(1)
+    rows = [" ".join(generator.choices("abcde", k=8)) for _ in range(40)]
+    targets = [" ".join(generator.choices("ABCDE", k=8)) for _ in rows]
+    links = " ".join(f"{i}-{i}" for i in range(8))
+    for end, lines in ("en", rows), ("de", targets), ("links", [links] * 40):
+        write_lines(text / f"train.{end}", lines)
+    scores = []
+    for least in 1, 2:
+        table = PhraseTable.load(make(text, "--least-count", least))
+        scores.append(lookup_bleu(table, zip(rows, targets))[0])
+    assert scores[0] > 90 > 30 > scores[1]
+
+
+def test_subwords_are_joined_before_they_are_scored():
+    table = PhraseTable({("a@@", "b"): ("A@@", "B"), ("c",): ("C", "D", "E")})
+    pairs = [("a@@ b c", "A@@ B C D E")]
+    score, signature = lookup_bleu(table, pairs)
+    assert score == 100 and "tok:none" in signature
+    assert lookup_bleu(table, [("a@@ b c", "A B C D E")])[0] < 100
+
+
+WRONG = [
+    (["--longest", 0], "--longest must be ≥ 1, but is 0"),
+    (["--least-count", -1], "--least-count must be ≥ 1, but is -1"),
+    (["--words", "--longest", 3], "--longest is of phrases of several tokens"),
+    (["--words", "--least-count", 2], "--least-count is of phrases of several"),
+    (["--held-out-source", "x"], "--held-out-source and --held-out-target go together"),
+    (
+        ["--keep-alignments", "x"],
+        "--keep-alignments must not stand beside --alignments",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
+def test_what_cannot_be_asked_for_is_refused(text, words, message):
+    with pytest.raises(ValueError, match=message):
+        make(text, *words)
+    assert not (text / "table").exists()
+
+
+def test_texts_that_cannot_be_read_are_refused(text):
+    links = read_lines(text / "train.links")
+    for wrong, message in [
+        ("0-0 1:1", "line 3, must hold links as 0-0 1-2, but has '1:1'"),
+        ("0-0 9-1", "line 3, must link tokens .* 3 and the target 3, but has 9-1"),
+        ("0-3", "line 3, must link tokens .* but has 0-3: align these very files"),
+    ]:
+        write_lines(text / "train.links", [*links[:2], wrong, *links[3:]])
+        with pytest.raises(ValueError, match=message):
+            make(text)
+    write_lines(text / "train.links", [*links, ""])
+    with pytest.raises(ValueError, match="must have as many lines"):
+        make(text)
+    write_lines(text / "train.links", [""] * len(links))
+    with pytest.raises(
+        ValueError, match="must give at least one phrase, but gives none"
+    ):
+        make(text)
+    with pytest.raises(ValueError, match="must not be read and written"):
+        make(text, "--output", text / "train.links")
+    assert not (text / "table").exists()
+
+
+def test_an_aligner_that_is_not_installed_is_named(text, monkeypatch):
+    monkeypatch.setitem(sys.modules, "eflomal", None)
+    remedy = r"eflomal must be installed .* pip install 'sbnmt-plugin\[phrases\]'"
+    with pytest.raises(ValueError, match=remedy):
+        make(text, links=False)
+    assert make(text).exists()  # other links need none
+
+
+def test_eflomals_links_are_kept_and_give_the_same_table(text):
+    pytest.importorskip("eflomal", reason="eflomal is not installed")
+    kept = text / "kept"
+    first = make(text, "--keep-alignments", kept, links=False).read_bytes()
+    assert first == make(text, "--alignments", kept, links=False).read_bytes()
+    right = [links.split() for links in read_lines(text / "train.links")]
+    found = [links.split() for links in read_lines(kept)]
+    agreed = sum(len(set(a) & set(b)) for a, b in zip(right, found))
+    assert len(found) == 40 and agreed > 0.6 * sum(map(len, right))
