@@ -580,7 +580,12 @@ def test_what_training_cannot_do_is_refused_by_name(data, tmp_path, options, mes
     ids=str,
 )
 def test_options_of_training_work_and_are_saved(data, tmp_path, options):
-    path = run_train(data, tmp_path, *SB, *options, "--max-epoch", 1)
+    words = [*SB, *options, "--max-epoch", 1]
+    if "--sb-reader" in options:
+        writer = [word for word in words if word != "--sb-reader"]
+        path = run_train(data, tmp_path / "writer", *writer)
+        words += ["--finetune-from-model", path]
+    path = run_train(data, tmp_path, *words)
     saved = load(path)["cfg"]["model"]
     for name, value in zip(options, [*options[1:], ""]):
         if name.startswith("--sb"):

@@ -9,6 +9,12 @@ import sacrebleu
 from fairseq.logging import metrics
 from fairseq.tasks.translation import EVAL_BLEU_ORDER
 
+NAMES = (
+    *("_bleu_sys_len", "_bleu_ref_len"),
+    *(f"_bleu_counts_{n}" for n in range(EVAL_BLEU_ORDER)),
+    *(f"_bleu_totals_{n}" for n in range(EVAL_BLEU_ORDER)),
+)
+
 
 def read_json(flag: str, text: str) -> dict[str, Any]:
     """Parse the options that a flag gives as JSON.
@@ -27,11 +33,7 @@ def read_json(flag: str, text: str) -> dict[str, Any]:
 
 def bleu_counts(bleu: Any) -> dict[str, int]:
     """Return the counts from which BLEU is computed, by their names in the log."""
-    counts = {"_bleu_sys_len": bleu.sys_len, "_bleu_ref_len": bleu.ref_len}
-    for n in range(EVAL_BLEU_ORDER):
-        counts[f"_bleu_counts_{n}"] = bleu.counts[n]
-        counts[f"_bleu_totals_{n}"] = bleu.totals[n]
-    return counts
+    return dict(zip(NAMES, [bleu.sys_len, bleu.ref_len, *bleu.counts, *bleu.totals]))
 
 
 def log_bleu(logging_outputs: list[dict[str, Any]]) -> None:
@@ -40,14 +42,8 @@ def log_bleu(logging_outputs: list[dict[str, Any]]) -> None:
     fairseq's version logs numpy arrays, which end up in the checkpoint, where
     torch's safe loading refuses them; these are Python numbers.
     """
-    names = [
-        "_bleu_sys_len",
-        "_bleu_ref_len",
-        *(f"_bleu_counts_{n}" for n in range(EVAL_BLEU_ORDER)),
-        *(f"_bleu_totals_{n}" for n in range(EVAL_BLEU_ORDER)),
-    ]
     sums = {
-        name: int(sum(log.get(name, 0) for log in logging_outputs)) for name in names
+        name: int(sum(log.get(name, 0) for log in logging_outputs)) for name in NAMES
     }
     if not sums["_bleu_totals_0"]:
         return
@@ -55,12 +51,12 @@ def log_bleu(logging_outputs: list[dict[str, Any]]) -> None:
         metrics.log_scalar(name, value)
 
     def bleu(meters: Any) -> float:
-        value = {name: int(meters[name].sum) for name in names}
+        ours, reference, *counts = (int(meters[name].sum) for name in NAMES)
         score = sacrebleu.BLEU.compute_bleu(
-            correct=[value[f"_bleu_counts_{n}"] for n in range(EVAL_BLEU_ORDER)],
-            total=[value[f"_bleu_totals_{n}"] for n in range(EVAL_BLEU_ORDER)],
-            sys_len=value["_bleu_sys_len"],
-            ref_len=value["_bleu_ref_len"],
+            correct=counts[:EVAL_BLEU_ORDER],
+            total=counts[EVAL_BLEU_ORDER:],
+            sys_len=ours,
+            ref_len=reference,
             smooth_method="exp",
         ).score
         return round(float(score), 2)
