@@ -17,6 +17,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import row_names, runner, systems
 from sbnmt_plugin.tools.recipes import settings as recipes
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.results import work_folder_rows as results
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
@@ -114,12 +115,12 @@ def test_a_row_of_both_ways_is_trained_as_it_says():
     assert not [name for name in options if name.startswith("--encoder-")]
     back = recipes.training_options(multi30k, "teacher-back")
     assert (back["--source-lang"], back["--target-lang"]) == ("de", "en")
-    scored = recipes.references_of(
-        {**multi30k, "score": {"references": 4}}, "two-way-back"
+    four = {**multi30k, "score": {**multi30k["score"], "references": 4}}
+    back, there = (
+        recipes.scoring_options(four, Row(name)) for name in ("two-way-back", "two-way")
     )
-    assert (scored["target"], scored["detokenise"]) == ("en", "en")
-    assert scored["score"]["references"] == 1
-    assert recipes.references_of(multi30k, "two-way") is multi30k
+    assert back == ["--target", "en", "--detokenise", "en"]
+    assert there[:4] == ["--target", "de", "--references", "4"]
     assert results.needs(multi30k, "two-way-back") == ["train-two-way"]
     assert row_names.rows(["two-way"]) == ["two-way"]
     assert row_names.rows(["both-ways"]) == ["teacher-l2r", *systems.TWO_WAY]

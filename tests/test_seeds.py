@@ -13,8 +13,10 @@ from sacrebleu.metrics import BLEU
 from sbnmt_plugin.tools.commands import compare
 from sbnmt_plugin.tools.origin import sha256_of
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes import ancestry, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.stages import row_records
+from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
 from sbnmt_plugin.tools.results import bootstrap as significance
 from sbnmt_plugin.tools.results import comparison
 from sbnmt_plugin.tools.results.bootstrap import (
@@ -299,9 +301,10 @@ def test_what_cannot_be_compared_is_refused(names, message, tmp_path, monkeypatc
 def test_seeds_of_different_trainings_are_not_pooled(tmp_path, monkeypatch):
     evaluated(tmp_path)
     settings = json.loads((tmp_path / "recipe.json").read_text())
-    for row in "sb", "sb@2":
-        (tmp_path / row).mkdir()
-        work_folder.same_options(tmp_path / row, *ancestry.own_books(settings, row))
+    for seed in 1, 2:
+        row = Row("sb", seed)
+        (options,) = row_records(settings, row)
+        ModelRecord(tmp_path / row.name, options).begin(print)
     compared(monkeypatch, tmp_path, "sb", "transformer-pl")
     path = tmp_path / "sb@2" / "options.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"--lr": 7}))

@@ -29,20 +29,26 @@ from typing import Any
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.in_use import hold
-from sbnmt_plugin.tools.recipes.driver import Recipe
+from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import (
     add_setting,
     find_recipe,
     load_recipe,
     setting,
 )
-from sbnmt_plugin.tools.recipes.recorder import DATA, Recorder
-from sbnmt_plugin.tools.recipes.row_names import rows
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.runner import Runner
-from sbnmt_plugin.tools.recipes.script import Heading, render
+from sbnmt_plugin.tools.recipes.shell_script import DATA, WORK, Heading, render
 from sbnmt_plugin.tools.recipes.slurm import add_options, chosen
+from sbnmt_plugin.tools.recipes.step import in_order
 from sbnmt_plugin.tools.recipes.systems import GROUPS, trained_systems
-from sbnmt_plugin.tools.recipes.work_folder import check_recipe, same_recipe
+from sbnmt_plugin.tools.recipes.work_folder import (
+    check_recipe,
+    decoded_rows,
+    same_recipe,
+    take_over,
+)
 from sbnmt_plugin.tools.results.table import render as render_table
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
 
@@ -145,64 +151,68 @@ def main() -> None:
     check(args)
     folder = find_recipe(args.recipe)
     settings = load_recipe(folder, args.small, args.teachers)
-    names = rows(args.rows or settings["rows"])
+    rows = asked_rows(args.rows or settings["rows"])
     if args.print:
-        print(script(folder, settings, names, args), end="")
+        print(script(folder, settings, rows, args), end="")
     else:
-        run(folder, settings, names, args)
+        run(folder, settings, rows, args)
 
 
 def script(
-    folder: Path, settings: dict[str, Any], names: list[str], args: argparse.Namespace
+    folder: Path, settings: dict[str, Any], rows: list[Row], args: argparse.Namespace
 ) -> str:
-    """The steps that one process takes in an empty folder, as a shell script."""
-    recorder = Recorder()
-    recipe = Recipe(recorder, folder, settings, DATA if settings["data"] else None)
-    recipe.check(names)
-    recipe.run(names, jobs=1)
-    recipe.table(setting(args))
+    """Return the steps that one process takes in an empty folder, as a shell script."""
+    data = DATA if settings["data"] else None
+    steps = RowSteps(Run(settings, WORK, folder, data))
     heading = Heading(
         recipe=folder,
         options=setting(args) + (["--rows", *args.rows] if args.rows else []),
-        rows=names,
+        rows=[row.name for row in rows],
         suffix="-small" * args.small,
         data=settings["data"],
         environment={str(k): str(v) for k, v in settings["environment"].items()},
     )
-    return render(recorder.steps, heading)
+    targets = [*steps.targets(rows), steps.table(setting(args))]
+    return render(in_order(targets), heading)
 
 
 def run(
-    folder: Path, settings: dict[str, Any], names: list[str], args: argparse.Namespace
+    folder: Path, settings: dict[str, Any], rows: list[Row], args: argparse.Namespace
 ) -> None:
     """Make what is missing of the rows, and print the table of all that are there."""
     work = Path(args.work).resolve()
     jobs = 1 if args.launcher else args.jobs or settings["jobs"]
+    data = Path(args.data) if args.data else None
+    steps = RowSteps(
+        Run(settings, work, folder, data, args.processes or 1, args.launcher or "")
+    )
+    targets = [steps.texts.gold()] if args.prepare else steps.targets(rows)
     with hold(work) as lock:
         check_recipe(work, settings)
         cluster = chosen(args.executor, args.cluster)
-        runner = Runner(work, settings["environment"], cluster)
-        runner.inherited = (lock,)
-        recipe = Recipe(
-            *(runner, folder, settings, Path(args.data) if args.data else None),
-            processes=args.processes or 1,
-            launcher=args.launcher,
-        )
-        if not args.prepare:
-            recipe.check(names)
+        runner = Runner(work, settings["environment"], cluster, inherited=(lock,))
+        for name in () if args.prepare else decoded_rows(work):
+            rows = [*rows, Row.parse(name)]
+        for row in () if args.prepare else rows:
+            steps.check(row)
+        runner.check([steps.texts.gold()] if args.pseudo else targets)
         same_recipe(work, settings)
-        if args.data and recipe.has_text():
+        if args.data and runner.has(steps.texts.text()):
             print(
                 f"{work / 'text'} is there, so --data {args.data} is not read; "
                 "for other raw files choose another --work",
                 flush=True,
             )
-        if args.prepare:
-            print(f"{recipe.gold_data()} is there; without --prepare: the rows")
-            return
         if args.pseudo:
-            recipe.start_from(Path(args.pseudo))
-        recipe.run(names, jobs)
+            source, _ = steps.texts.sides("train")
+            for step in steps.texts.bpe():
+                runner.make(step)
+            take_over(Path(args.pseudo), work, source)
+            runner.check(targets)
+        runner.make_all(targets, jobs)
+        if args.prepare:
+            print(f"{targets[0].makes} is there; without --prepare: the rows")
+            return
     called = " ".join(["sbnmt recipe", args.recipe, *setting(args)])
     table = write_table(work, settings, called)
     print("\n" + render_table(table), end="", flush=True)

@@ -12,12 +12,12 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes.ancestry import check_row
 from sbnmt_plugin.tools.recipes.row_names import (
     split_name,
     system_and_seed,
     with_seed,
 )
+from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.ancestry import check_row
 from sbnmt_plugin.tools.recipes.costs import (
     LEFT_OUT,
     PEAK_MEMORY,
@@ -21,6 +20,7 @@ from sbnmt_plugin.tools.recipes.row_names import (
     split_name,
     with_seed,
 )
+from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.settings import (
     DIRECTIONS,
     Stage,

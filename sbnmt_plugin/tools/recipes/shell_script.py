@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sbnmt_plugin.tools.command_names import HOME
-from sbnmt_plugin.tools.recipes.arrays import (
+from sbnmt_plugin.tools.recipes.shared_options import (
     Array,
     Unit,
     array_of,
@@ -17,9 +17,10 @@ from sbnmt_plugin.tools.recipes.arrays import (
     covered,
     split,
 )
-from sbnmt_plugin.tools.recipes.recorder import DATA, WORK
 from sbnmt_plugin.tools.recipes.step import Step, Word
 
+# stand for the folders that the user of a script gives it
+WORK, DATA = Path("$work"), Path("$data")
 WIDTH = 88
 INDENT = "  "
 EXAMPLES = HOME / "examples"  # in a clone
