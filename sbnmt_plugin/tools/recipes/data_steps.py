@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.settings import device
 from sbnmt_plugin.tools.recipes.stages import Settings
-from sbnmt_plugin.tools.recipes.step import Step, once, words_of
+from sbnmt_plugin.tools.recipes.step import Step, once
 
 SPLITS = ("train", "valid", "test")
 
@@ -37,6 +38,12 @@ class Run:
         """Return how many GPUs a step wants that runs a model: on a CPU, none."""
         return 0 if device(self.settings) else count
 
+    def trainer(self) -> list[str]:
+        """Return the words that start a training of several processes, if wanted."""
+        torchrun = f"torchrun --standalone --nproc-per-node {self.processes}"
+        words = self.launcher or (torchrun if self.processes > 1 else "")
+        return shlex.split(words)
+
 
 class DataSteps:
     """Steps that handle the recipe's own text.
@@ -55,23 +62,18 @@ class DataSteps:
     @once
     def text(self) -> Step:
         """Tokenised text, and the test set's references as published."""
-        run, folder, refusal = self.run, self.work / "text", ""
-        wanted = self.settings["data"]
+        run, folder, wanted = self.run, self.work / "text", self.settings["data"]
+        words = ["sbnmt", "prepare", run.folder, "--output", folder]
+        words += self.settings["prepare"]
+        words += [] if run.data is None else ["--data", run.data]
+        purpose = "Tokenise the raw text" if wanted else "Write the text"
+        last, refusal = folder / f"test.{self.languages[1]}", ""  # written last
         if wanted and run.data is None:
             refusal = (
                 f"--data must name a folder with {wanted} ({run.folder}), but is not "
                 "given"
             )
-        words = ["sbnmt", "prepare", run.folder, "--output", folder]
-        words += self.settings["prepare"]
-        words += [] if run.data is None else ["--data", run.data]
-        return Step(
-            "text",
-            "Tokenise the raw text" if wanted else "Write the text",
-            words_of(*words),
-            folder / f"test.{self.languages[1]}",  # written last
-            refusal=refusal,
-        )
+        return Step.of("text", purpose, words, last, refusal=refusal)
 
     @once
     def codes(self, *languages: str) -> Step:
@@ -82,8 +84,7 @@ class DataSteps:
         words += ["--codes", codes]
         words += [self.work / "text" / f"train.{name}" for name in languages]
         purpose = f"Learn byte-pair merges of {' and '.join(languages)}"
-        name = f"bpe/{codes.name}"
-        return Step(name, purpose, words_of(*words), codes, (self.text(),))
+        return Step.of(f"bpe/{codes.name}", purpose, words, codes, self.text())
 
     @once
     def bpe(self) -> tuple[Step, ...]:
@@ -95,10 +96,9 @@ class DataSteps:
             found += [codes]
             for name in (f"{split}.{language}" for split in SPLITS):
                 text, output = self.work / "text" / name, self.pieces / name
-                words = ["sbnmt", "bpe", "apply", "--codes", codes.makes, text, output]
+                words = ["sbnmt", "bpe", "apply", "--codes", codes, text, output]
                 purpose = f"Split the words of {language} by them"
-                step = Step(f"bpe/{name}", purpose, words, output, (codes,))
-                found.append(step)
+                found += [Step.of(f"bpe/{name}", purpose, words, output)]
         return tuple(found)
 
     def sides(self, split: str) -> list[Path]:
@@ -107,24 +107,24 @@ class DataSteps:
 
     def binarise(
         self,
-        folder: Path,
+        name: str,
         purpose: str,
         texts: dict[str, Path],
-        inputs: tuple[Step, ...],
-        *words: Any,
+        options: list[Any],
+        *before: Step,
     ) -> Step:
         """Return the step that binarises some texts, prefixes by their splits."""
-        source, target = self.languages
-        command = ["sbnmt", "binarise", "-s", source, "-t", target, "--destdir", folder]
+        folder, (source, target) = self.work / name, self.languages
+        words = ["sbnmt", "binarise", "-s", source, "-t", target, "--destdir", folder]
         for split, text in texts.items():
-            command += [f"--{split}pref", text]
-        command += ["--workers", 2, *words]
-        return Step(folder.name, purpose, words_of(*command), folder, inputs)
+            words += [f"--{split}pref", text]
+        words += ["--workers", 2, *options]
+        return Step.of(name, purpose, words, folder, *before)
 
     @once
     def gold(self) -> Step:
         """The gold text, binarised."""
         purpose = "Binarise the gold text; its dictionaries are everyone's"
         texts = {split: self.pieces / split for split in SPLITS}
-        words = self.settings["preprocess"]
-        return self.binarise(self.work / "data", purpose, texts, self.bpe(), *words)
+        options = self.settings["preprocess"]
+        return self.binarise("data", purpose, texts, options, *self.bpe())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from sbnmt_plugin.tools.recipes.step import (
     check_records,
     in_order,
     once,
-    words_of,
 )
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import BOTH, DIRECTIONS, TEACHER
@@ -78,13 +76,12 @@ class RowSteps:
             decoded = self.lookup(row, output)
         else:
             decoded = self.generate(row, output)
-        words = ["sbnmt", "evaluate", decoded.makes, "--text", self.work / "text"]
+        words = ["sbnmt", "evaluate", decoded, "--text", self.work / "text"]
         words += scoring_options(self.settings, row)
         if row.side_by_side:
             words += ["--records", output.with_suffix(".jsonl")]
         words += ["--output", output]
-        name = f"evaluate/{row.name}"
-        return Step(name, f"Score {row.name}", words_of(*words), output, (decoded,))
+        return Step.of(f"evaluate/{row.name}", f"Score {row.name}", words, output)
 
     def searched(self, row: Row) -> tuple[Step, list[str]]:
         """Return a row's model, and the options by which it writes in its direction."""
@@ -93,112 +90,117 @@ class RowSteps:
         model, direction = self.training.model(row), row.system.direction
         return model, [] if direction == BOTH else ["--sb-direction", direction]
 
+    def decoding(
+        self,
+        row: Row,
+        purpose: str,
+        words: list[Any],
+        result: Path,
+        end: str,
+        **more: Any,
+    ) -> Step:
+        """Return a step that decodes a row, and is done when the row is scored."""
+        name, output = f"generate/{row.name}", result.with_suffix(end)
+        more = {"gpus": self.run.gpus(), "done": result, **more}
+        return Step.of(name, purpose, words, output, **more)
+
     def generate(self, row: Row, result: Path) -> Step:
         """Return the step that decodes the test set by fairseq-generate."""
         records, output = (result.with_suffix(x) for x in (".jsonl", ".generate"))
         model, asks = self.searched(row)
-        data, subset = self.test_data(row)
-        reads, table = self.training.read_table(row)
-        inputs = (model, data, *table)
-        words = ["fairseq-generate", data.makes, "--path", model.makes, *asks, *subset]
-        words += [*search_options(self.settings), *row.system.decode, *reads]
+        words = ["fairseq-generate", self.test_data(row), "--path", model, *asks]
+        if row.system.back and self.trained_on(row) != MULTILINGUAL:
+            source, target = self.texts.languages
+            words += ["--source-lang", target, "--target-lang", source]
+        words += ["--gen-subset", "test", *search_options(self.settings)]
+        words += [*row.system.decode, *self.training.reads(row)]
         if row.system.led:
-            teacher = self.training.model(Row("teacher-l2r"))
-            inputs += (teacher,)
-            words += ["--nat-teacher", teacher.makes]
+            words += ["--nat-teacher", self.training.model(Row("teacher-l2r"))]
         if row.rescored:
             words += ["--sb-rescore", self.settings["rescore"]]
         words += ["--user-dir", row.system.user_dir, "--task", "sb_translation"]
         words += ["--sb-records", records, "--results-path", output]
         purpose = f"Translate the test set with {row.name}"
-        step = self.on_model(f"generate/{row.name}", purpose, words, output, *inputs)
-        return replace(step, done=result, clears=records)
+        return self.decoding(row, purpose, words, result, ".generate", clears=records)
 
-    def test_data(self, row: Row) -> tuple[Step, list[str]]:
-        """Return the folder of a row's test set, and the options that choose it."""
-        system, subset = row.system, ["--gen-subset", "test"]
-        if SYSTEMS[system.decodes or row.base].data == MULTILINGUAL:
-            if system.back:
-                return self.training.way_back(), subset
-            return self.training.data(MULTILINGUAL), subset
-        source, target = self.texts.languages
-        languages = ["--source-lang", target, "--target-lang", source]
-        return self.texts.gold(), [*languages * system.back, *subset]
+    def trained_on(self, row: Row) -> str:
+        """Return the training set of the model by which a row is decoded."""
+        return SYSTEMS[row.system.decodes or row.base].data
+
+    def test_data(self, row: Row) -> Step:
+        """Return the folder of a row's test set."""
+        if self.trained_on(row) != MULTILINGUAL:
+            return self.texts.gold()
+        back = row.system.back
+        return self.training.way_back() if back else self.training.data(MULTILINGUAL)
 
     def lookup(self, row: Row, result: Path) -> Step:
         """Return the step that looks the test set up in the phrase table."""
-        output, table = result.with_suffix(".bpe"), self.training.phrases("phrases")
-        words = ["sbnmt", "lookup", "--table", table.makes, "--output", output]
+        words = ["sbnmt", "lookup", "--table", self.training.phrases("phrases")]
+        words += ["--output", result.with_suffix(".bpe")]
         words += ["--input", self.texts.sides("test")[0]]
         purpose = "Look the test set up in the phrase table"
-        step = self.on_model(f"generate/{row.name}", purpose, words, output, table)
-        return replace(step, done=result, gpus=None)
+        return self.decoding(row, purpose, words, result, ".bpe", gpus=None)
 
     def rerank(self, row: Row, result: Path) -> Step:
         """Return the step by which both teachers of the row's seed decode together."""
-        inputs, output = [self.texts.gold()], result.with_suffix(".tsv")
-        words = ["sbnmt", "rerank", inputs[0].makes, *self.settings["decode"]]
+        words = ["sbnmt", "rerank", self.texts.gold(), *self.settings["decode"]]
         words += searching(self.settings)
         for direction, teacher in zip(DIRECTIONS, row.system.joins):
-            model, _ = self.searched(row.beside(teacher))
-            inputs += [model]
-            words += [f"--{direction}", model.makes]
+            words += [f"--{direction}", self.searched(row.beside(teacher))[0]]
         words += [*self.settings["generate"], *self.settings["rerank"]]
-        words += ["--input", self.texts.sides("test")[0], "--output", output]
+        words += ["--input", self.texts.sides("test")[0]]
+        words += ["--output", result.with_suffix(".tsv")]
         purpose = "Translate the test set with both teachers together"
-        step = self.on_model(f"generate/{row.name}", purpose, words, output, *inputs)
-        return replace(step, done=result)
+        return self.decoding(row, purpose, words, result, ".tsv")
 
-    def on_model(
-        self, name: str, purpose: str, words: list[Any], output: Path, *inputs: Step
+    def measuring(
+        self, kind: str, row: Row, purpose: str, step: str, words: list[Any]
     ) -> Step:
-        """Return a step that runs a model once."""
-        gpus = self.run.gpus()
-        return Step(name, purpose, words_of(*words), output, inputs, gpus)
+        """Return a step that measures a row's model.
 
-    def measures(self, kind: str, row: Row) -> Path:
-        """Return the file of a row's measure."""
-        return self.work / "results" / kind / f"{row.name}.json"
+        Args:
+            kind: of measure, a folder of the results.
+            step: of ``sbnmt`` that takes it.
+            words: after the model; None stands for the file that it writes.
+        """
+        output = self.work / "results" / kind / f"{row.name}.json"
+        model, _ = self.searched(row)
+        words = [output if word is None else word for word in words]
+        words = ["sbnmt", step, self.texts.gold(), "--path", model, *words]
+        gpus = self.run.gpus()
+        return Step.of(f"{kind}/{row.name}", purpose, words, output, gpus=gpus)
 
     @once
     def probe(self, row: Row) -> Step:
         """A row decoded with the future removed, and with partners shuffled."""
-        gold, model = self.texts.gold(), self.training.model(row)
-        output = self.measures("interaction", row)
-        words = ["sbnmt", "probe-interaction", gold.makes, "--path", model.makes]
-        words += ["--input", self.texts.sides("test")[0]]
+        words: list[Any] = ["--input", self.texts.sides("test")[0]]
         for path in references(self.work / "text", self.settings).files():
             words += ["--reference", path]
-        words += [*search_options(self.settings), "--json", output]
+        words += [*search_options(self.settings), "--json", None]
         score = self.settings["score"]
         words += [f"--{key}" for key in ("lowercase", "phonemes") if score[key]]
         purpose = f"What the interaction is worth to {row.name} in the search"
-        name = f"interaction/{row.name}"
-        return self.on_model(name, purpose, words, output, gold, model)
+        return self.measuring("interaction", row, purpose, "probe-interaction", words)
 
     @once
     def reading(self, row: Row) -> Step:
         """The score of gold text, which gives itself away to a model that reads it."""
-        gold, model = self.texts.gold(), self.training.model(row)
-        output = self.measures("reading", row)
-        words = ["sbnmt", "probe-reading", gold.makes, "--path", model.makes]
-        words += [*self.settings["generate"], *device(self.settings), "--json", output]
+        words = [*self.settings["generate"], *device(self.settings), "--json", None]
         purpose = f"How much the streams of {row.name} read of each other"
-        name = f"reading/{row.name}"
-        return self.on_model(name, purpose, words, output, gold, model)
+        return self.measuring("reading", row, purpose, "probe-reading", words)
 
     @once
     def alignment(self, row: Row) -> Step:
         """A row's attention, compared with the links that are known."""
-        gold, (model, asks) = self.texts.gold(), self.searched(row)
-        output, (source, target) = self.measures("aer", row), self.texts.sides("test")
-        words = ["sbnmt", "aer", gold.makes, "--path", model.makes, *asks]
-        words += [*self.settings["generate"], *searching(self.settings)]
-        words += ["--input", source, "--reference", target]
+        links = self.work / "results" / "aer" / f"{row.name}.links"
+        source, target = self.texts.sides("test")
+        words = [*self.searched(row)[1], *self.settings["generate"]]
+        words += [*searching(self.settings), "--input", source, "--reference", target]
         words += ["--gold", self.work / "text" / "test.links"]
-        words += ["--output", output.with_suffix(".links"), "--json", output]
+        words += ["--output", links, "--json", None]
         purpose = f"Compare the attention of {row.name} with the links that are known"
-        return self.on_model(f"aer/{row.name}", purpose, words, output, gold, model)
+        return self.measuring("aer", row, purpose, "aer", words)
 
     def table(self, options: list[str]) -> Step:
         """Return the step of the table of all rows, which a run makes by itself.
@@ -206,9 +208,9 @@ class RowSteps:
         Args:
             options: that say how the recipe is taken.
         """
-        words = ["--recipe", self.run.folder, *options, "--work", self.work]
-        command = words_of("sbnmt", "table", *words)
-        return Step("table", "The table", command, self.work / "table.json")
+        words = ["sbnmt", "table", "--recipe", self.run.folder, *options]
+        words += ["--work", self.work]
+        return Step.of("table", "The table", words, self.work / "table.json")
 
     def check(self, row: Row) -> None:
         """Check that whatever a work folder holds of a row belongs to the recipe.

@@ -10,22 +10,11 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any
+
+from sbnmt_plugin.tools.recipes.records import Record
 
 Word = str | Path  # of a command line
-
-
-class Record(Protocol):
-    """The options by which a step's files are made, kept beside them."""
-
-    whole: ClassVar[bool]  # whether it tells of the steps before, too
-    logs: ClassVar[str]  # end of a pattern for the names of the step's logs
-
-    def check(self) -> None:
-        """Raise ValueError if the files were made with other options."""
-
-    def begin(self, tell: Callable[[str], None]) -> bool:
-        """Keep the options, or check them; return whether nothing was made before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +50,27 @@ class Step:
     clears: Path | None = None
     refusal: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        purpose: str,
+        words: list[Any],
+        makes: Path,
+        *before: Step,
+        **more: Any,
+    ) -> Step:
+        """Return a step whose words may be other steps: the files that these make.
+
+        Args:
+            words: of the command line; values that are no paths become text.
+            before: inputs beside the steps among the words, run before these.
+            more: other attributes.
+        """
+        among = [word for word in words if isinstance(word, Step)]
+        inputs = tuple(dict.fromkeys([*before, *among]))
+        return cls(name, purpose, words_of(*words), makes, inputs, **more)
+
     @property
     def complete(self) -> Path:
         """The path that is there when the step need not be run again."""
@@ -77,8 +87,9 @@ class Step:
 
 
 def words_of(*values: Any) -> list[Word]:
-    """Return a command line; values that are no paths become text."""
-    return [value if isinstance(value, Path) else str(value) for value in values]
+    """Return a command line: of steps the paths, of other values the text."""
+    paths = [value.makes if isinstance(value, Step) else value for value in values]
+    return [path if isinstance(path, Path) else str(path) for path in paths]
 
 
 def in_order(
