@@ -17,8 +17,9 @@ from typing import Any
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.command_names import HOME, IS_CLONE
 from sbnmt_plugin.tools.recipes import costs
+from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
 from sbnmt_plugin.tools.recipes.process import Logged
-from sbnmt_plugin.tools.recipes.slurm import Cluster, refuse_jobs
+from sbnmt_plugin.tools.recipes.slurm import Cluster
 from sbnmt_plugin.tools.recipes.step import (
     Step,
     Word,
