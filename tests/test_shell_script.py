@@ -246,11 +246,12 @@ def test_shared_options_are_written_once():
         step("fairseq-train", WORK / "data", "--seed", 1, "--arch", "b.c", "--x"),
         step("fairseq-train", WORK / "data", "--seed", 1, "--arch", "b.c", "--x"),
     ]
-    train, arch = shared_options.arrays(steps)
+    found = shared_options.arrays(steps)
+    train, arch = shared_options.in_definition_order(found)
     assert (train.name, train.units) == ("train", (("--seed", "1"),))
-    assert (arch.name, arch.parent) == ("b_c", "train")
+    assert (arch.name, arch.parent) == ("b_c", train)
     assert arch.units == (("--arch", "b.c"), ("--x",))
-    shown = [shell_script.show_step(each, [train, arch], clone=False) for each in steps]
+    shown = [shell_script.show_step(each, found[each], clone=False) for each in steps]
     assert shown[0] == ['fairseq-train "$work/data" "${train[@]}" --arch a --lr 2']
     assert shown[1] == shown[2] == ['fairseq-train "$work/data" "${b_c[@]}"']
 
@@ -260,11 +261,11 @@ def test_of_an_option_that_comes_twice_the_last_stays_the_last():
     twice = step("sbnmt", "rerank", "--beam", 4, "--x", 1, "--beam", 10)
     late = step("sbnmt", "translate", "--beam", 10, "--x", 1)
     first = step("sbnmt", "translate", "--beam", 4, "--x", 1)
-    (array,) = shared_options.arrays([twice, first])
+    array = shared_options.arrays([twice, first])[twice]
     assert array.units == (("--beam", "4"), ("--x", "1"))
-    (line,) = shell_script.show_step(twice, [array], clone=False)
+    (line,) = shell_script.show_step(twice, array, clone=False)
     assert line == 'sbnmt rerank "${search[@]}" --beam 10'
-    (array,) = shared_options.arrays([twice, late])
+    array = shared_options.arrays([twice, late])[late]
     assert array.units == (("--x", "1"),)  # the first --beam of rerank is not 10
 
 
