@@ -43,7 +43,7 @@ class Record:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The file of the options."""
         raise NotImplementedError
 
     def differing(self, remedy: str, neutral: tuple[str, ...]) -> str:
@@ -55,7 +55,8 @@ class Record:
         return ", ".join(changed_keys(known, self.options, neutral))
 
     def check(self) -> None:
-        """
+        """Compare the options with those of the file.
+
         Raises:
             ValueError: it was begun with other options.
         """

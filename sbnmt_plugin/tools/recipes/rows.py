@@ -21,7 +21,7 @@ class Row:
     Attributes:
         base: name of its system.
         seed: of its training.
-        rescored: whether both directions' own scores, too, choose the translation.
+        rescored: both directions' own scores, too, choose the translation.
     """
 
     base: str
@@ -76,23 +76,23 @@ class Row:
 
     @property
     def borrows(self) -> bool:
-        """Whether it is decoded with another row's model."""
+        """True if it is decoded with another row's model."""
         return self.rescored or bool(self.system.decodes)
 
     @property
     def side_by_side(self) -> bool:
-        """Whether both directions write at the same time, and either may answer."""
+        """True if both directions write at the same time, and either may answer."""
         return self.system.direction == BOTH and not self.system.family
 
     @property
     def interacts(self) -> bool:
-        """Whether a direction attends to the other."""
+        """True if a direction attends to the other."""
         alone = NO_INTERACTION.items() <= self.system.options.items()
         return self.system.direction == BOTH and not alone
 
     @property
     def has_links(self) -> bool:
-        """Whether a model of its own has attention that aligns L2R text."""
+        """True if a model of its own has attention that aligns L2R text."""
         own = bool(self.system.data) and not self.rescored
         return own and self.system.links and self.system.direction != R2L
 

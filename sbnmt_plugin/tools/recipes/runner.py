@@ -39,7 +39,7 @@ MODULES = {
 
 
 class Runner:
-    """Runs steps, side by side if asked, and keeps their output in WORK/logs.
+    """A runner of steps, side by side if asked, whose output goes to WORK/logs.
 
     Args:
         work: folder.

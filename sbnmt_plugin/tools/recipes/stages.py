@@ -150,7 +150,7 @@ def same_training(recipe: Settings, row: Row) -> Row:
 
 
 def starting_row(recipe: Settings, row: Row) -> Row | None:
-    """Return the row from whose weights a row starts, if any."""
+    """Return the row that a row takes its first weights from, if any."""
     name = row.system.starts_from
     if not name:
         return None
@@ -171,7 +171,7 @@ def trainings(recipe: Settings, row: Row) -> list[Row]:
 
 
 def records(stages: list[Stage], before: Options | None = None) -> list[Options]:
-    """Return what is kept of each stage, to tell another training from the same.
+    """Return the record of each stage, which tells another training from the same.
 
     It is the stage's options and, by names that are no flags, its data, whether it
     continues, and the records of the stages before it.

@@ -27,7 +27,7 @@ def read_recipe(path: Path, remedy: str) -> dict[str, Any]:
     """Read what :func:`same_recipe` has kept; newer keys have their defaults.
 
     Args:
-        remedy: what to do where it is damaged.
+        remedy: advice where it is damaged.
 
     Raises:
         ValueError: it is.
@@ -46,7 +46,7 @@ def check_recipe(work: Path, settings: dict[str, Any]) -> None:
     """Check that a work folder belongs to this setting of this recipe.
 
     Raises:
-        ValueError: what all rows share has changed.
+        ValueError: a key that all rows depend on has changed.
     """
     path = work / "recipe.json"
     if not path.exists():
