@@ -27,13 +27,8 @@ from pathlib import Path
 from statistics import mean
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.results.differences import (
-    Difference,
-    OfSweep,
-    OfWork,
-    Runs,
-    difference,
-)
+from sbnmt_plugin.tools.results.comparison import Difference, difference
+from sbnmt_plugin.tools.results.hypotheses import Runs, SweepRuns, WorkRuns
 from sbnmt_plugin.tools.results.table import HEADINGS, aligned
 
 
@@ -61,10 +56,10 @@ def line(found: Difference) -> list[str]:
 def runs_of(args: argparse.Namespace) -> tuple[Runs, Runs]:
     """Where the first row is, and where the others are."""
     if args.sweep is not None:
-        sweep = OfSweep(Path(args.sweep))
+        sweep = SweepRuns(Path(args.sweep))
         return sweep, sweep
     sets = [] if args.sets is None else args.sets.split(",")
-    work = OfWork(Path(args.work), sets)
+    work = WorkRuns.of_folder(Path(args.work), sets)
     return work, work if args.rival_work is None else work.rival(Path(args.rival_work))
 
 

@@ -1,11 +1,11 @@
-"""How far a row is from another, by all seeds that both have."""
+"""Hypotheses of rows and of their seeds, in a recipe's run or in a sweep."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.base import Metric
@@ -13,21 +13,11 @@ from sacrebleu.metrics.base import Metric
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.ancestry import check_row
-from sbnmt_plugin.tools.recipes.row_names import (
-    split_name,
-    system_and_seed,
-    with_seed,
-)
+from sbnmt_plugin.tools.recipes.row_names import split_name, system_and_seed, with_seed
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
-from sbnmt_plugin.tools.results.bootstrap import (
-    bootstrap,
-    interval,
-    of_all_seeds,
-    seeds_together,
-)
-from sbnmt_plugin.tools.results.comparison import judge
+from sbnmt_plugin.tools.results.bootstrap import of_all_seeds
 from sbnmt_plugin.tools.results.sweep import Setting, Sweep
 from sbnmt_plugin.tools.scoring import slices
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
@@ -35,12 +25,12 @@ from sbnmt_plugin.tools.translations import read_generated
 
 
 class Runs(Protocol):
-    """Answers of several rows, each with its seeds, to the same sentences.
+    """Hypotheses of several rows, each with its seeds, for the same sentences.
 
     Attributes:
-        metric: sacreBLEU's, or of its kind, of all seeds together.
+        metric: a metric of sacreBLEU, or of its kind, which takes all seeds together.
         key: its name.
-        given: the right answers, a list for each reference.
+        given: the references, each a line a sentence.
     """
 
     metric: Metric
@@ -48,102 +38,64 @@ class Runs(Protocol):
     given: list[list[str]]
 
     def seeds(self, name: str) -> set[int]:
-        """Of a row; none at all is an error that says where it was sought."""
+        """Return the seeds of a row.
+
+        Raises:
+            FileNotFoundError, ValueError: there is none.
+        """
 
     def answers(self, name: str, seed: int) -> list[str]:
-        """A line a sentence."""
+        """Return the hypotheses, a line a sentence."""
 
     def score(self, name: str, seed: int) -> float:
-        """As it was evaluated; of some sets, that of their sentences together."""
+        """Return the score as it was evaluated; of some sets, of their sentences."""
 
 
-class Difference(NamedTuple):
-    """How far a row is from a rival.
+def translates_back(name: str) -> bool:
+    """Tell whether a row's hypotheses are in the source language."""
+    return SYSTEMS[split_name(name)[0]].back
+
+
+class WorkRuns:
+    """Hypotheses of a recipe's run for its test set.
+
+    They are compared by BLEU of text, by BLEU of tokens where nothing is detokenised,
+    and by WER where lines are words.
+
+    Args:
+        work: the folder of the run.
+        settings: its recipe.
+        sets: test sets whose sentences are compared, all together; none: all
+            sentences, where a row's score is the one in its table.
+        flag: the flag that names the folder.
 
     Attributes:
-        rival: its name.
-        seeds: those that both have.
-        scores, rivals: of the row and of the rival, a seed each.
-        interval: of the difference, 95 %; by the paired bootstrap, where a sentence is
-            drawn with its answers of all these seeds, so it speaks of other sentences.
-        p: of the same.
-    """
-
-    rival: str
-    seeds: list[int]
-    scores: list[float]
-    rivals: list[float]
-    interval: tuple[float, float]
-    p: float
-
-
-def difference(runs: Runs, name: str, others: Runs, rival: str) -> Difference:
-    """Compare a row with a rival, both named without a seed.
-
-    Args:
-        others: where the rival is, perhaps ``runs`` themselves.
+        best: picks the best score: max or min.
 
     Raises:
-        ValueError: they are one, or have no seed in common; a name that no row has.
-        FileNotFoundError: there are no answers of a row.
-    """
-    if name == rival and runs is others:
-        raise ValueError(f"{rival} must not be compared with itself: give another row")
-    of_row, of_rival = runs.seeds(name), others.seeds(rival)
-    seeds = sorted(of_row & of_rival)
-    if not seeds:
-        raise ValueError(
-            f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
-            f"{sorted(of_rival)}: run either with another seed"
-        )
-    texts, theirs = (
-        seeds_together([where.answers(which, seed) for seed in seeds])
-        for where, which in ((runs, name), (others, rival))
-    )
-    named = {"rival": theirs, "row": texts}
-    found, _ = bootstrap(named, runs.given, "rival", {runs.key: runs.metric})
-    p = found["row"][runs.key].p
-    assert p is not None  # which it is for the rival alone
-    return Difference(
-        rival,
-        seeds,
-        [runs.score(name, seed) for seed in seeds],
-        [others.score(rival, seed) for seed in seeds],
-        interval(texts, theirs, runs.given, runs.metric),
-        p,
-    )
-
-
-class OfWork:
-    """Rows of a recipe's run, by their answers to the test set.
-
-    Args:
-        work: its folder.
-        sets: of its test sets, those whose sentences are compared, all together; none:
-            all sentences, where a row's score is the one that its table has, of several
-            sets their mean.
-        flag: that gives it.
-
-    Raises:
-        FileNotFoundError: no recipe has run there.
-        ValueError: a set that it does not have.
+        ValueError: the run does not have one of the sets.
     """
 
     def __init__(
-        self, work: Path, sets: Sequence[str] = (), flag: str = "--work"
+        self,
+        work: Path,
+        settings: dict[str, Any],
+        sets: Sequence[str] = (),
+        flag: str = "--work",
     ) -> None:
-        path = work / "recipe.json"
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"{flag} {work} must be the folder of a recipe's run, but has no "
-                "recipe.json: give the --work of sbnmt recipe"
-            )
-        settings = read_recipe(path, "run sbnmt recipe once more")
-        self.work, self.settings, self.by = work, settings, judge(settings)
-        self.metric, self.key = of_all_seeds(self.by.metric), self.by.key
-        self.sets, self.scoring = sets, settings["score"]
+        self.work, self.settings, self.sets = work, settings, sets
+        lowercase = settings["score"]["lowercase"]
+        self.best: Callable[..., Any] = max
+        self.key, self.suffix, stem = "tokenised BLEU", "tok", "test"
+        metric: Metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
+        if settings["score"]["phonemes"]:
+            self.key, self.best, metric = "WER", min, WordErrorRate()
+        elif settings["detokenise"]:
+            self.key, self.suffix, stem = "BLEU", "txt", "test.ref"
+            metric = BLEU(lowercase=lowercase)
+        self.metric = of_all_seeds(metric)
         right = references(work / "text", settings)
-        whole = right.read(self.by.stem)
+        whole = right.read(stem)
         self.lengths = right.sets(len(whole[0]))
         unknown = [name for name in sets if name not in self.lengths]
         if unknown:
@@ -153,24 +105,42 @@ class OfWork:
             )
         self.given = [self.chosen(text) for text in whole]
 
+    @classmethod
+    def of_folder(
+        cls, work: Path, sets: Sequence[str] = (), flag: str = "--work"
+    ) -> WorkRuns:
+        """Read the recipe that the folder keeps.
+
+        Raises:
+            FileNotFoundError: no recipe has run there.
+        """
+        path = work / "recipe.json"
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{flag} {work} must be the folder of a recipe's run, but has no "
+                "recipe.json: give the --work of sbnmt recipe"
+            )
+        return cls(work, read_recipe(path, "run sbnmt recipe once more"), sets, flag)
+
     def chosen(self, lines: list[str]) -> list[str]:
-        """Those of the sets that are compared; of all, if none is chosen."""
+        """Return the lines of the sets that are compared; all, if none is chosen."""
         found = slices(self.lengths, [lines])
         kept = [name for name in self.lengths if not self.sets or name in self.sets]
         return [line for name in kept for line in found[name][0]]
 
-    def rival(self, work: Path) -> OfWork:
-        """Another run, whose rows are compared with those of this one.
+    def rival(self, work: Path) -> WorkRuns:
+        """Open another run, whose rows are compared with those of this one.
 
         Raises:
             FileNotFoundError: no recipe has run there.
-            ValueError: it has other right answers, or is scored in another way.
+            ValueError: it has other references, or is scored in another way.
         """
-        other = OfWork(work, self.sets, "--rival-work")
-        if other.scoring != self.scoring:
+        other = WorkRuns.of_folder(work, self.sets, "--rival-work")
+        scoring, others = self.settings["score"], other.settings["score"]
+        if others != scoring:
             raise ValueError(
-                f"--rival-work {work} must be scored as --work is, {self.scoring}, but "
-                f"is by {other.scoring}: give two runs of one recipe"
+                f"--rival-work {work} must be scored as --work is, {scoring}, but "
+                f"is by {others}: give two runs of one recipe"
             )
         if other.given != self.given:
             raise ValueError(
@@ -181,13 +151,13 @@ class OfWork:
         return other
 
     def seeds(self, name: str) -> set[int]:
-        base, _ = split_name(name)
+        back = translates_back(name)
         if "@" in name:
             raise ValueError(
                 f"{name} must be a row without a seed, all of its seeds are compared: "
                 f"leave out @{name.partition('@')[2]}"
             )
-        if SYSTEMS[base].back:
+        if back:
             raise ValueError(
                 f"{name} must translate into the target, as its rivals do, but "
                 "translates back: give another row"
@@ -205,16 +175,23 @@ class OfWork:
             check_row(self.work, self.settings, with_seed(name, seed))
         return found
 
-    def answers(self, name: str, seed: int) -> list[str]:
-        row, count = with_seed(name, seed), sum(self.lengths.values())
-        found = self.by.answers(self.work, row)
+    def lines(self, row: str) -> list[str]:
+        """Return all hypotheses of a row, which is named with its seed.
+
+        Raises:
+            ValueError: there are more or fewer than sentences.
+        """
+        path, count = f"results/{row}.{self.suffix}", sum(self.lengths.values())
+        found = read_lines(self.work / path)
         if len(found) != count:
             raise ValueError(
-                f"{self.work}/results/{row}.{self.by.suffix} must have {count} lines, "
-                f"as the test set has, but has {len(found)}: decode and evaluate that "
-                "row anew"
+                f"{self.work}/{path} must have {count} lines, as the test set has, but "
+                f"has {len(found)}: decode and evaluate that row anew"
             )
-        return self.chosen(found)
+        return found
+
+    def answers(self, name: str, seed: int) -> list[str]:
+        return self.chosen(self.lines(with_seed(name, seed)))
 
     def score(self, name: str, seed: int) -> float:
         if self.sets:
@@ -225,15 +202,17 @@ class OfWork:
             return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
 
 
-class OfSweep:
-    """What ``sbnmt sweep-beam`` has decoded, of any set: a row is NAME/BEAM, or
-    NAME/BEAM/LENPEN.
+class SweepRuns:
+    """Hypotheses of a ``sbnmt sweep-beam``: a row is NAME/BEAM, or NAME/BEAM/LENPEN.
 
-    Runs that another command has left there are not its own.
+    Runs that another command has left in the same folder are left out.
+
+    Args:
+        sweep: the file that it has written.
 
     Raises:
         FileNotFoundError: nothing is there.
-        ValueError: a reference is another by now.
+        ValueError: a reference has changed since.
     """
 
     def __init__(self, sweep: Path) -> None:
@@ -258,11 +237,8 @@ class OfSweep:
         self.subset = words[words.index("--gen-subset") + 1]
         self.key = "WER" if job.get("phonemes") else "BLEU"
         lowercase = job.get("lowercase", False)
-        self.metric = of_all_seeds(
-            WordErrorRate()
-            if self.key == "WER"
-            else BLEU(tokenize="none", force=True, lowercase=lowercase)
-        )
+        tokens = BLEU(tokenize="none", force=True, lowercase=lowercase)
+        self.metric = of_all_seeds(WordErrorRate() if self.key == "WER" else tokens)
         self.given = [read_lines(path) for path in job["references"]]
         if origin.sha256_of(*self.given) != job["reference sha256"]:
             raise ValueError(
