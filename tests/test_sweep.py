@@ -7,24 +7,24 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import sweep_beam
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.results import sweep_runs
+from sbnmt_plugin.tools.results import sweep_plan, sweep_runs
 from sbnmt_plugin.tools.results.sweep import Setting, Sweep, render_sweep
 
 
 def test_the_sweep_plans_what_directions_can_do():
-    systems = sweep_beam.parse_systems(
+    systems = sweep_plan.parse_systems(
         [
             "L2R=--path a --sb-direction l2r",
             "R2L=--path b --sb-direction=r2l",
             "S=--path c",
         ]
     )
-    beams = sweep_beam.parse_beams("1,2,3,4")
-    runs = sweep_beam.plan(systems, beams)
+    beams = sweep_plan.parse_beams("1,2,3,4")
+    runs = sweep_plan.every_setting(systems, beams)
     assert [each.beam for name, each in runs if name == "L2R"] == [1, 2, 3, 4]
     assert [each.beam for name, each in runs if name == "R2L"] == [1, 2, 3, 4]
     assert [each.beam for name, each in runs if name == "S"] == [2, 4]
-    both = sweep_beam.plan(systems, beams, sweep_beam.parse_lenpens("1,0.6"))
+    both = sweep_plan.every_setting(systems, beams, sweep_plan.parse_lenpens("1,0.6"))
     assert [each.label for name, each in both if name == "S"] == (
         ["2/0.6", "2/1", "4/0.6", "4/1"]
     )
@@ -33,21 +33,23 @@ def test_the_sweep_plans_what_directions_can_do():
 @pytest.mark.parametrize(
     "call_it, message",
     [
-        (lambda: sweep_beam.parse_systems(["L2R"]), "must be NAME=OPTIONS"),
-        (lambda: sweep_beam.parse_systems(["a=--beam 3"]), "a must have --path"),
+        (lambda: sweep_plan.parse_systems(["L2R"]), "must be NAME=OPTIONS"),
+        (lambda: sweep_plan.parse_systems(["a=--beam 3"]), "a must have --path"),
         (
-            lambda: sweep_beam.parse_systems(["a=--path x --beam 3"]),
+            lambda: sweep_plan.parse_systems(["a=--path x --beam 3"]),
             "--beam is set by the sweep",
         ),
-        (lambda: sweep_beam.parse_beams("0,2"), "--beams must be numbers ≥ 1"),
-        (lambda: sweep_beam.parse_lenpens("1,x"), "--lenpens must be numbers ≥ 0"),
-        (lambda: sweep_beam.parse_lenpens("-1"), "--lenpens must be numbers ≥ 0"),
-        (lambda: sweep_beam.parse_lenpens("inf"), "--lenpens must be numbers ≥ 0"),
-        (lambda: sweep_beam.parse_lenpens("0.12345"), "of at most three decimals"),
-        (lambda: sweep_beam.parse_lenpens("1e-05"), "of at most three decimals"),
-        (lambda: sweep_beam.parse_beams("²"), "--beams must be numbers ≥ 1"),
+        (lambda: sweep_plan.parse_beams("0,2"), "--beams must be numbers ≥ 1"),
+        (lambda: sweep_plan.parse_lenpens("1,x"), "--lenpens must be numbers ≥ 0"),
+        (lambda: sweep_plan.parse_lenpens("-1"), "--lenpens must be numbers ≥ 0"),
+        (lambda: sweep_plan.parse_lenpens("inf"), "--lenpens must be numbers ≥ 0"),
+        (lambda: sweep_plan.parse_lenpens("0.12345"), "of at most three decimals"),
+        (lambda: sweep_plan.parse_lenpens("1e-05"), "of at most three decimals"),
+        (lambda: sweep_plan.parse_beams("²"), "--beams must be numbers ≥ 1"),
         (
-            lambda: sweep_beam.plan({"L": ["--sb-direction", "l2r"], "S": []}, [1]),
+            lambda: sweep_plan.every_setting(
+                {"L": ["--sb-direction", "l2r"], "S": []}, [1]
+            ),
             "--beams must have an even number for S",
         ),
     ],
@@ -569,11 +571,3 @@ def test_the_sweep_of_another_set_has_its_references(tmp_path, monkeypatch):
     (work / "text" / "test.p.2").unlink()
     with pytest.raises(FileNotFoundError, match=r"test\.p\.2"):
         call(sweep_beam, *command[:-2], "--output", tmp_path / "test.json")
-
-
-@pytest.mark.parametrize("setting", [Setting(8), Setting(2, 0), Setting(16, 1.5)])
-def test_a_folder_tells_its_setting(setting):
-    assert Setting.of_folder(setting.folder(12)) == setting
-    for wrong in "12-beam-", "beam-2", "1-beam-2-lenpen-":
-        with pytest.raises(ValueError, match="no folder of a sweep's run"):
-            Setting.of_folder(wrong)

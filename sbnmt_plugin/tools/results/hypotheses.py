@@ -18,7 +18,8 @@ from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.bootstrap import of_all_seeds
-from sbnmt_plugin.tools.results.sweep import Setting, Sweep
+from sbnmt_plugin.tools.results.sweep import Sweep
+from sbnmt_plugin.tools.results.table import Row
 from sbnmt_plugin.tools.scoring import slices
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
@@ -216,23 +217,28 @@ class SweepRuns:
     """
 
     def __init__(self, sweep: Path) -> None:
-        self.runs: dict[tuple[str, int], tuple[Path, dict[str, Any]]] = {}
-        whole = Sweep.of_file(sweep)
-        for path in sorted(Path(f"{sweep}.runs").glob("*-beam-*/result.json")):
-            with as_written(path, "remove its folder and repeat sbnmt sweep-beam"):
-                found = json.loads(path.read_text("utf-8"))
-                name, seed = system_and_seed(found["job"]["name"])
-                setting = Setting.of_folder(path.parent.name)
-                own = {key: found[key] for key in found if key != "job"}
-                told = whole.runs.get(name, {}).get(setting, {}).get(seed, {})
-                if own.items() <= told.items():
-                    self.runs[f"{name}/{setting.label}", seed] = path, found
+        self.runs: dict[tuple[str, int], tuple[Path, Row, Row]] = {}
+        told = [
+            (name, setting, seed, run)
+            for name, settings in Sweep.of_file(sweep).runs.items()
+            for setting, seeds in settings.items()
+            for seed, run in seeds.items()
+        ]
+        for name, setting, seed, run in told:
+            pattern = f"{setting.folder('*')}/result.json"
+            for path in sorted(Path(f"{sweep}.runs").glob(pattern)):
+                with as_written(path, "remove its folder and repeat sbnmt sweep-beam"):
+                    found = json.loads(path.read_text("utf-8"))
+                    job = found.pop("job")
+                    same = system_and_seed(job["name"]) == (name, seed)
+                if same and found.items() <= run.items():
+                    self.runs[f"{name}/{setting.label}", seed] = path, job, found
         if not self.runs:
             raise FileNotFoundError(
                 f"--sweep {sweep} must be a sweep's --output, but {sweep}.runs has "
                 "nothing that is decoded: give the file of sbnmt sweep-beam"
             )
-        job = next(found["job"] for _, found in self.runs.values())
+        _, job, _ = next(iter(self.runs.values()))
         words = job["options"]
         self.subset = words[words.index("--gen-subset") + 1]
         self.key = "WER" if job.get("phonemes") else "BLEU"
@@ -258,4 +264,4 @@ class SweepRuns:
         return [remove_bpe(text) for _, text in sorted(read_generated(path).items())]
 
     def score(self, name: str, seed: int) -> float:
-        return float(self.runs[name, seed][1][self.key])
+        return float(self.runs[name, seed][2][self.key])

@@ -41,6 +41,22 @@ from sbnmt_plugin.tools.unfinished import new_file
 WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
 
 
+def languages(work: Path) -> tuple[str, str]:
+    """Return source and target language, from the binarised data.
+
+    Raises:
+        FileNotFoundError: this is not the folder of a finished recipe.
+    """
+    found = sorted((work / "data").glob("test.*-*.*.idx"))
+    if not found or not (work / "results").is_dir():
+        raise FileNotFoundError(
+            f"--work {work} must be a folder that sbnmt recipe has finished, "
+            "but has no data/test.*.idx or no results: run the recipe first"
+        )
+    source, _, target = found[0].name.split(".")[1].partition("-")
+    return source, target
+
+
 def needs(settings: dict[str, Any], name: str) -> list[str]:
     """Steps that a row needs beside its own training, as their logs are named."""
     base, seed = split_name(name)
