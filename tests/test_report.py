@@ -19,20 +19,20 @@ pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 from sbnmt_plugin.tools.report import (
     accuracy,
     alignment,
-    build,
     content,
+    files,
     inputs,
     lengths,
     logs,
     page,
-    run_sections,
+    records,
     scores,
-    sections,
     sentences,
-    sizes,
+    speeds,
+    training,
     winners,
 )
-from sbnmt_plugin.tools.report import work as work_module
+from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translations import read_generate_log
 
 # ------------------------------------------- each check, and one that must fail it
@@ -89,7 +89,7 @@ def races():
     def one(winner, left, right, a=-1.0, b=-2.0):
         text = {"l2r": left, "r2l": right}
         score = {"l2r": a, "r2l": None if right is None else b}
-        return winners.Race(winner, text, score)
+        return records.Race(winner, text, score)
 
     return [
         one("l2r", "the cat sat down", "a dog ran up"),
@@ -177,7 +177,7 @@ CHECKS = [
     (check_margins, winners.margin_groups, lambda r, n: winners.margin_groups(r, 3)),
     (
         check_parameters,
-        sizes.count_parameters,
+        speeds.count_parameters,
         lambda state: sum(x.numel() for x in state.values()),
     ),
     (check_train_log, logs.read_train_log, lambda x: logs.read_train_log(x[:3])),
@@ -243,7 +243,7 @@ def assert_scores(made, lowercase):
 
 @pytest.mark.parametrize("lowercase", [False, True])
 def test_scores_are_sacrebleus(lowercase):
-    made, signatures = scores.score_table(OUTPUTS, GOLDS, lowercase, "13a")
+    made, signatures = scores.scored(OUTPUTS, GOLDS, scores.metrics(lowercase, "13a"))
     assert_scores(made, lowercase)
     assert f"case:{'lc' if lowercase else 'mixed'}" in signatures["BLEU"]
 
@@ -261,7 +261,7 @@ def test_the_table_scores_every_text_once(chosen, monkeypatch):
     monkeypatch.setattr(sacrebleu.metrics.TER, "_extract_corpus_statistics", noted)
     found, *tests = scores.tables(texts, GOLDS, None, False, "13a", chosen[-1], 20)
     assert seen == list(reversed(texts.values()))  # the baseline first
-    expected, signatures = scores.score_table(texts, GOLDS, False, "13a")
+    expected, signatures = scores.scored(texts, GOLDS, scores.metrics(False, "13a"))
     assert found.rows == [[name, *expected[name].values()] for name in chosen]
     assert found.notes == [f"{key}: {value}" for key, value in signatures.items()]
     assert len(tests) == len(chosen) - 1
@@ -270,18 +270,17 @@ def test_the_table_scores_every_text_once(chosen, monkeypatch):
 
 
 def test_the_comparison_with_sacrebleu_can_fail():
-    made, _ = scores.score_table(OUTPUTS, GOLDS[:1], False, "13a")
+    made, _ = scores.scored(OUTPUTS, GOLDS[:1], scores.metrics(False, "13a"))
     with pytest.raises(AssertionError):
         assert_scores(made, False)
 
 
 def test_chinese_is_scored_by_characters():
-    made, signatures = scores.score_table(
-        {"a": ["我爱中国菜"]}, [["我吃中国菜"]], False, "zh"
-    )
+    texts, gold = {"a": ["我爱中国菜"]}, [["我吃中国菜"]]
+    made, signatures = scores.scored(texts, gold, scores.metrics(False, "zh"))
     assert made["a"]["TER"] == pytest.approx(20)  # one of five
     assert "tok:zh" in signatures["BLEU"] and "asian:yes" in signatures["TER"]
-    plain, _ = scores.score_table({"a": ["我爱中国菜"]}, [["我吃中国菜"]], False, "13a")
+    plain, _ = scores.scored(texts, gold, scores.metrics(False, "13a"))
     assert plain["a"]["TER"] == pytest.approx(100)  # the check can fail
 
 
@@ -354,11 +353,11 @@ def test_records_are_ordered_and_their_words_joined(tmp_path):
         record(1, "good mor@@ ning", "r2l", l2r=None),
         record(0, "hello , world !"),
     )
-    found = inputs.read_races("--records sb", path, source)
+    found = records.read_races("--records sb", path, source)
     assert [race.winner for race in found] == ["l2r", "r2l"]
     assert found[0].text["r2l"] == "xy" and found[1].text["l2r"] is None
     path = put(tmp_path / "i.jsonl", *(record(None, line.lower()) for line in source))
-    assert len(inputs.read_races("--records sb", path, [*source, source[0]])) == 3
+    assert len(records.read_races("--records sb", path, [*source, source[0]])) == 3
 
 
 @pytest.mark.parametrize(
@@ -374,13 +373,13 @@ def test_records_are_ordered_and_their_words_joined(tmp_path):
 def test_wrong_records_are_refused(tmp_path, lines, message):
     path = put(tmp_path / "r.jsonl", *lines)
     with pytest.raises(ValueError, match=message):
-        inputs.read_races("--records sb", path, ["a", "b"])
+        records.read_races("--records sb", path, ["a", "b"])
 
 
 def test_tokens_of_chinese_are_characters():
     found = inputs.tokens_of(["我爱NLP。", "Hi, you!"], False, True)
     assert found == [["我", "爱", "nlp", "。"], ["hi", ",", "you", "!"]]
-    assert inputs.join_subwords("▁Hal lo ▁Welt") == "Hallo Welt"
+    assert records.join_subwords("▁Hal lo ▁Welt") == "Hallo Welt"
 
 
 def test_a_checkpoint_that_would_run_code_is_refused(tmp_path):
@@ -389,10 +388,10 @@ def test_a_checkpoint_that_would_run_code_is_refused(tmp_path):
     given.systems = {"S": []}
     torch.save({"model": SimpleNamespace()}, path)
     with pytest.raises(ValueError, match=r"\(--checkpoint\) cannot be read safely"):
-        run_sections.speeds(given)
+        speeds.section(given)
     torch.save({"weights": 1}, path)
     with pytest.raises(ValueError, match=r"\(--checkpoint\) must be a checkpoint of"):
-        run_sections.speeds(given)
+        speeds.section(given)
 
 
 # ----------------------------------------------------------------- the command
@@ -456,7 +455,7 @@ def test_a_section_without_input_says_why(given):
     call(report, *command)  # an earlier report is replaced
     numbers = json.loads((folder / "out" / "numbers.json").read_text())
     for key, reason in {
-        "beams": "sweep_beam.py",
+        "beams": "sbnmt sweep-beam",
         "speeds": "--checkpoint",
         "winners": "--sb-records",
         "training": "--train-log",
@@ -489,9 +488,9 @@ def test_without_the_aligner_section_7_says_so(given, rate):
         (["--buckets", "5,3"], "--buckets must ascend"),
         (["--n", "0"], "--n must be ≥ 1, but is 0"),
         (["--baseline", "six"], "--baseline six=… must name one of the systems"),
-        (["--beam-sweep", "ref0"], "must be what scripts/sweep_beam.py wrote"),
+        (["--beam-sweep", "ref0"], "must be what sbnmt sweep-beam wrote"),
         (["--beam-sweep", "lenpens"], "must be a sweep over beams, but is one over"),
-        (["--aer", "one=ref0"], "make it by scripts/aer.py --json"),
+        (["--aer", "one=ref0"], "make it by sbnmt aer --json"),
         (["--aer", "six=ref0"], "--aer six=… must name one of the systems"),
         (["--tokenised-reference", "ref0"], "go together"),
         (["--output", "."], "must be new, empty or an earlier report"),
@@ -513,13 +512,13 @@ def test_wrong_input_of_the_report_is_one_clear_error(given, words, message):
 def test_everything_in_the_page_is_escaped():
     evil = "</script><script>alert(1)</script>&<b>\u2028"
     table = content.Table(evil, evil, [content.Column(evil)], [[evil]], [evil])
-    section = content.Section("sentences", evil, evil, [table], [], [evil])
     data = {"rows": [[evil, [evil], [evil], [1.0], 1, ""]], "systems": [evil]}
-    html = page.render(evil, [evil], [section], data)
+    section = content.Section("sentences", evil, evil, [table], [], [evil], data=data)
+    html = page.render(evil, [evil], [section])
     assert "<script>alert" not in html and "<b>\u2028" not in html
     assert html.count("</script>") == 3  # the texts', the numbers' and ours
     missing = content.Section("beams", "t", missing=evil)
-    assert "<script>alert" not in page.render("t", [], [missing], None)
+    assert "<script>alert" not in page.render("t", [], [missing])
 
 
 def test_the_best_of_a_column_is_bold_only_among_several():
@@ -531,15 +530,13 @@ def test_the_best_of_a_column_is_bold_only_among_several():
 
 
 def test_figures_are_the_same_bytes_for_the_same_numbers():
-    from sbnmt_plugin.tools.report import figures
-
-    one, two = (figures.intervals({"a": (30, 1), "b": (31, 2)}, "x") for _ in range(2))
+    one, two = (scores.intervals({"a": (30, 1), "b": (31, 2)}, "x") for _ in range(2))
     assert one.svg == two.svg and one.png == two.png
 
 
 def test_one_system_has_no_paired_test():
     made = inputs.Inputs(["a"], [["b"]], {"one": ["b"]})
-    section = sections.scoring(made, "one", 10)
+    section = scores.section(made, "one", 10)
     assert any("second --system" in note for note in section.notes)
 
 
@@ -551,7 +548,7 @@ def test_a_recipes_folder_fills_everything_in(given, detokenised):
         ("teacher-l2r", "rerank", "sb@2", "sb+rescored", "sb"),
     )
     put(work / "data" / "test.en-de.en.idx")
-    lines = inputs.read_lines(folder / "src")
+    lines = read_lines(folder / "src")
     put(work / "text" / "test.en", *lines)
     put(work / "text" / "test.de", *GOLDS[0])
     if detokenised:
@@ -565,17 +562,16 @@ def test_a_recipes_folder_fills_everything_in(given, detokenised):
     (folder / "records").rename(work / "results" / "sb.jsonl")
     put(work / "logs" / "train-sb.log", *LOG.splitlines())
     args = report.parser().parse_args(["--work", str(work), "--output", "x"])
-    bitext = work_module.from_work(args)
-    found, _ = build.read_inputs(args)
+    found = inputs.read(files.of_command(args))
     # as in the table
     order = ["teacher-l2r", "rerank", "sb", "sb@2", "sb+rescored"]
     assert list(found.systems) == order
-    assert list(found.races) == list(found.train_logs) == ["sb"] and bitext == ()
+    assert list(found.races) == list(found.train_logs) == ["sb"] and found.bitext == []
     assert found.tokenised[1] == [GOLDS[0]]
     assert found.tokenised[0]["sb"] == OUTPUTS["one"]
     assert (found.references == [GOLDS[0]]) == (not detokenised)
     with pytest.raises(FileNotFoundError, match=r"must be a folder that .* finished"):
-        work_module.languages(folder)
+        files.of_work(folder)
 
 
 @pytest.mark.parametrize("detokenised", [False, True])
@@ -588,10 +584,9 @@ def test_a_recipes_folder_says_how_it_is_scored(tmp_path, detokenised):
     settings["score"] |= {"references": 2, "lowercase": True}
     put(work / "recipe.json", json.dumps(settings))
     put(work / "text" / stem)
-    args = report.parser().parse_args(["--work", str(work), "--output", "x"])
-    work_module.from_work(args)
-    assert args.reference == [str(work / "text" / (stem + end)) for end in ("", ".2")]
-    assert args.lowercase
+    found = files.of_work(work)
+    assert found.references == [work / "text" / (stem + end) for end in ("", ".2")]
+    assert found.lowercase
 
 
 READ_LOG = """\
@@ -604,12 +599,12 @@ def test_the_curves_show_what_is_read(tmp_path):
     (log,) = [tmp_path / "log"]
     log.write_text(READ_LOG)
     given = SimpleNamespace(train_logs={"SB": log}, systems={"SB": None})
-    section = run_sections.curves(given)
+    section = training.section(given)
     rows = [row[2:] for row in section.tables[0].rows if "read" in row[2]]
     assert ["read_bits_l2r", 200, 0.31] in rows
     assert ["read_bits_r2l", 100, -0.02] in rows
     (figure,) = section.figures
     assert "bits a token that each reads of the other" in figure.caption
     log.write_text(READ_LOG.replace("read_bits", "other"))
-    (figure,) = run_sections.curves(given).figures
+    (figure,) = training.section(given).figures
     assert "reads of the other" not in figure.caption

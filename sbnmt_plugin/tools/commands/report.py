@@ -49,8 +49,6 @@ def parser() -> argparse.ArgumentParser:
     add("--aligner-runs", type=int, default=2, metavar="N", help="0: no section 7")
     add("--title", default="Translation report")
     add("--output", required=True, metavar="FOLDER", help="to write; may be a report")
-    # what --work knows beside the flags
-    made.set_defaults(tokenised_source=False, tokenised_texts={})
     return made
 
 

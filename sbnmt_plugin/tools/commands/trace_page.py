@@ -29,7 +29,7 @@ def main() -> None:
 
     path = Path(args.trace)
     found = traces.read_traces(path)
-    html = render(args.title, [path.name], [traces.section(found)], None, traces=found)
+    html = render(args.title, [path.name], [traces.section(found)])
     with new_file(args.output) as file:
         file.write(html)
     print(args.output)

@@ -1,4 +1,4 @@
-"""What a report is made of: sections with tables, figures and reasons for gaps."""
+"""Parts of a report: sections with tables, figures and reasons for gaps."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ class Figure:
 
 @dataclass
 class Section:
-    """A section of the report; left out, with the reason, where ``missing`` is set."""
+    """A section of the report; left out, with the reason, where ``missing`` is set.
+
+    ``data`` is read by the scripts of the page.
+    """
 
     key: str
     title: str
@@ -98,3 +101,4 @@ class Section:
     figures: list[Figure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: str = ""
+    data: Any = None

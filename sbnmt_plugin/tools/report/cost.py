@@ -1,17 +1,15 @@
-"""What a score costs: a point per system, its score against the price of its chain."""
+"""Scores against costs: a point a system, its score against the price of its chain."""
 
 from __future__ import annotations
 
-import matplotlib
-
 from sbnmt_plugin.tools.report.content import Figure
-from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
+from sbnmt_plugin.tools.report.drawing import colours, finish, panels
 
 Points = dict[str, tuple[float, float]]
 
 
 def frontier(points: Points, less_is_better: bool) -> list[tuple[float, float]]:
-    """The best score that each amount of time or labels buys, cheapest first.
+    """Return the best score that each amount of time or labels buys, cheapest first.
 
     Args:
         points: price and score of each system.
@@ -30,7 +28,7 @@ def cost(
     less_is_better: bool = False,
     unit: str = "minutes",
 ) -> Figure:
-    """Scores against what they cost, and what is the best for its price.
+    """Draw scores against costs, and a line through the best for each price.
 
     Args:
         points: price and score of each system.
@@ -38,8 +36,7 @@ def cost(
         less_is_better: whether it is an error rate.
         unit: of the price.
     """
-    with matplotlib.rc_context(style()):
-        canvas, (axis,) = canvas_of(1, 2.8 + 0.19 * len(points))
+    with panels(1, 2.8 + 0.19 * len(points)) as (canvas, (axis,)):
         best = frontier(points, less_is_better)
         last = max(place for place, _ in points.values())
         axis.step(
