@@ -104,12 +104,10 @@ def compute(
 def write_folder(folder: Path, html: str, made: list[Section]) -> None:
     """Write under a temporary name and put the whole folder in place."""
     with new_folder(folder) as new:
-        for name in ("figures", "numbers"):
-            (new / name).mkdir(parents=True)
+        (new / "numbers").mkdir(parents=True)
         for section in made:
             for figure in section.figures:
-                (new / "figures" / f"{figure.name}.svg").write_bytes(figure.svg)
-                (new / "figures" / f"{figure.name}.png").write_bytes(figure.png)
+                figure.write(f"{new}/figures/{figure.name}")
             for table in section.tables:
                 path = new / "numbers" / f"{table.name}.csv"
                 path.write_text(table.csv(), encoding="utf-8")

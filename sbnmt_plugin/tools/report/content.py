@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sbnmt_plugin.tools.unfinished import new_file
+
 
 @dataclass(frozen=True)
 class Column:
@@ -85,6 +87,12 @@ class Figure:
     caption: str
     svg: bytes
     png: bytes
+
+    def write(self, name: str) -> None:
+        """Write NAME.svg and NAME.png."""
+        for suffix, data in ((".svg", self.svg), (".png", self.png)):
+            with new_file(name + suffix, "wb") as file:
+                file.write(data)
 
 
 @dataclass
