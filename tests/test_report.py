@@ -585,7 +585,8 @@ def test_a_recipes_folder_says_how_it_is_scored(tmp_path, detokenised):
     put(work / "recipe.json", json.dumps(settings))
     put(work / "text" / stem)
     found = files.of_work(work)
-    assert found.references == [work / "text" / (stem + end) for end in ("", ".2")]
+    references = found.plain["reference"]
+    assert references == [work / "text" / (stem + end) for end in ("", ".2")]
     assert found.lowercase
 
 

@@ -25,8 +25,9 @@ from sbnmt_plugin.tools.scoring import TOKENISERS
 def parser() -> argparse.ArgumentParser:
     made = command.parser(__doc__)
     add = made.add_argument
-    add("--source", help="source text, one sentence a line")
+    one: dict[str, Any] = {"nargs": 1, "default": []}
     many: dict[str, Any] = {"action": "append", "default": []}
+    add("--source", **one, help="source text, one sentence a line")
     add("--reference", **many, help="reference; repeat for several")
     add("--system", **many, metavar="NAME=FILE", help="a system's output")
     add("--work", help="folder of sbnmt recipe, which has all of these")
@@ -38,8 +39,8 @@ def parser() -> argparse.ArgumentParser:
     add("--generate-log", **many, metavar="NAME=LOG", help="fairseq-generate's log")
     add("--checkpoint", **many, metavar="NAME=PT", help="to count its parameters")
     add("--aer", **many, metavar="NAME=JSON", help="written by sbnmt aer --json")
-    add("--beam-sweep", metavar="FILE", help="written by sbnmt sweep-beam")
-    add("--trace", metavar="JSONL", help="written by --sb-trace")
+    add("--beam-sweep", **one, metavar="FILE", help="written by sbnmt sweep-beam")
+    add("--trace", **one, metavar="JSONL", help="written by --sb-trace")
     add("--lowercase", action="store_true", help="ignore case everywhere")
     add("--tokenize", default="13a", choices=TOKENISERS, help="for BLEU (default 13a)")
     add("--baseline", metavar="NAME", help="of the paired tests; default: the first")

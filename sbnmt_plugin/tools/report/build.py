@@ -127,9 +127,9 @@ def write_folder(folder: Path, html: str, made: list[Section]) -> None:
 
 def facts(given: Inputs, files: Files) -> list[str]:
     """Return the lines below the title."""
-    assert files.source is not None
+    (source,), references = files.plain["source"], files.plain["reference"]
     lines = [
-        f"{files.source.name} → {', '.join(path.name for path in files.references)}"
+        f"{source.name} → {', '.join(path.name for path in references)}"
         f": {len(given.source):,} sentences",
         "Systems: " + ", ".join(given.systems),
     ]

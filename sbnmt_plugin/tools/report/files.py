@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,12 @@ from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.work_folder_rows import languages
 
-# flags whose values are NAME=FILE, NAME a system's
+# flags whose values are NAME=FILE, NAME a system's; and those whose values are files
 NAMED = (
     *("system", "tokenised_system", "records", "train_log", "generate_log"),
     *("checkpoint", "aer"),
 )
-
-
-def flag_of(name: str) -> str:
-    """Spell a flag as the user does."""
-    return "--" + name.replace("_", "-")
+PLAIN = ("source", "reference", "tokenised_reference", "beam_sweep", "trace")
 
 
 @dataclass(frozen=True)
@@ -32,26 +29,19 @@ class Files:
 
     Attributes:
         named: flag, of :data:`NAMED` -> system -> file.
-        source, references: texts of the test set.
-        tokenised_references: the references as tokens, which go with the files of
-            ``tokenised_system``.
+        plain: flag, of :data:`PLAIN` -> files, none where it is not given.
+        bitext: source and target of a training text, for the aligner.
         tokenised: whether all texts are tokenised.
         source_tokenised: whether the source is, in any case.
         lowercase: whether case is ignored.
-        sweep, trace: files of ``sbnmt sweep-beam`` and of ``--sb-trace``.
-        bitext: source and target of a training text, for the aligner.
     """
 
     named: dict[str, dict[str, Path]]
-    source: Path | None = None
-    references: Sequence[Path] = ()
-    tokenised_references: Sequence[Path] = ()
-    tokenised: bool = False
-    source_tokenised: bool = False
-    lowercase: bool = False
-    sweep: Path | None = None
-    trace: Path | None = None
-    bitext: Sequence[Path] = ()
+    plain: dict[str, list[Path]]
+    bitext: list[Path]
+    tokenised: bool
+    source_tokenised: bool
+    lowercase: bool
 
     @property
     def systems(self) -> dict[str, Path]:
@@ -59,11 +49,13 @@ class Files:
 
     def read(self) -> list[Path]:
         """Return all of them but the training text."""
-        alone = self.source, self.sweep, self.trace
-        found = [*alone, *self.references, *self.tokenised_references]
-        for files in self.named.values():
-            found += files.values()
-        return [path for path in found if path is not None]
+        named = chain(*(files.values() for files in self.named.values()))
+        return [*chain(*self.plain.values()), *named]
+
+
+def flag_of(name: str) -> str:
+    """Spell a flag as the user does."""
+    return "--" + name.replace("_", "-")
 
 
 def named_files(flag: str, values: list[str]) -> dict[str, Path]:
@@ -88,20 +80,6 @@ def named_files(flag: str, values: list[str]) -> dict[str, Path]:
     return found
 
 
-def refuse_strangers(flag: str, names: Sequence[str], systems: Sequence[str]) -> None:
-    """Refuse files of a system that was not given.
-
-    Raises:
-        ValueError: with the name.
-    """
-    for name in names:
-        if name not in systems:
-            raise ValueError(
-                f"{flag} {name}=… must name one of the systems "
-                f"({', '.join(systems)}), but names none: give --system {name}=FILE too"
-            )
-
-
 def of_command(args: argparse.Namespace) -> Files:
     """Return the files of a report's command, with those of ``--work``.
 
@@ -110,24 +88,27 @@ def of_command(args: argparse.Namespace) -> Files:
     """
     given = Files(
         {flag: named_files(flag_of(flag), getattr(args, flag)) for flag in NAMED},
-        Path(args.source) if args.source else None,
-        [Path(path) for path in args.reference],
-        [Path(path) for path in args.tokenised_reference],
-        args.tokenised,
-        False,
-        args.lowercase,
-        Path(args.beam_sweep) if args.beam_sweep else None,
-        Path(args.trace) if args.trace else None,
+        {flag: [Path(path) for path in getattr(args, flag)] for flag in PLAIN},
+        bitext=[],
+        tokenised=args.tokenised,
+        source_tokenised=False,
+        lowercase=args.lowercase,
     )
     if args.work is not None:
         given = completed(given, of_work(Path(args.work)))
-    needed = {"source": given.source, "reference": given.references}
-    for flag, value in {**needed, "system": given.systems}.items():
-        if not value:
+    for flag in "source", "reference", "system":
+        if not given.plain.get(flag, given.systems):
             raise ValueError(f"--{flag} must be given, or --work with a recipe's run")
-    named = {**given.named, "baseline": [args.baseline] if args.baseline else []}
+    baseline = [] if args.baseline is None else [args.baseline]
+    named: dict[str, Collection[str]] = {**given.named, "baseline": baseline}
     for flag, names in named.items():
-        refuse_strangers(flag_of(flag), [*names], [*given.systems])
+        for name in names:
+            if name not in given.systems:
+                raise ValueError(
+                    f"{flag_of(flag)} {name}=… must name one of the systems "
+                    f"({', '.join(given.systems)}), but names none: give --system "
+                    f"{name}=FILE too"
+                )
     return given
 
 
@@ -139,21 +120,16 @@ def completed(given: Files, work: Files) -> Files:
     for flag in NAMED[1:]:
         more = {name: path for name, path in work.named[flag].items() if name in own}
         named[flag] = given.named[flag] | more | given.named[flag]
-    tokens = given.tokenised_references
-    if tokens or given.named["tokenised_system"] or len(own) < len(systems):
-        named["tokenised_system"] = given.named["tokenised_system"]
-    else:
-        tokens = work.tokenised_references
+    plain = {flag: given.plain[flag] or work.plain[flag] for flag in PLAIN}
+    texts, golds = given.named["tokenised_system"], given.plain["tokenised_reference"]
+    if texts or golds or len(own) < len(systems):  # tokens are the user's, or none
+        named["tokenised_system"], plain["tokenised_reference"] = texts, golds
     return replace(
         work,
         named=named,
-        source=given.source or work.source,
-        references=given.references or work.references,
-        tokenised_references=tokens,
+        plain=plain,
         tokenised=given.tokenised or work.tokenised,
         lowercase=given.lowercase or work.lowercase,
-        sweep=given.sweep or work.sweep,
-        trace=given.trace or work.trace,
     )
 
 
@@ -172,6 +148,11 @@ def scored_rows(results: Path) -> list[str]:
     return [name for _, name in sorted(found)]
 
 
+def there(*paths: Path) -> list[Path]:
+    """Return those of the files that exist."""
+    return [path for path in paths if path.is_file()]
+
+
 def of_work(work: Path) -> Files:
     """Return the files that ``sbnmt recipe`` left.
 
@@ -186,7 +167,6 @@ def of_work(work: Path) -> Files:
         scored = read_recipe(work / "recipe.json", remedy)["score"]
     references = References(text, target, scored["references"])
     plain = (text / f"test.ref.{target}").is_file()
-    names = scored_rows(results)
     places = {
         "system": (results, "{}.txt"),
         "tokenised_system": (results, "{}.tok"),
@@ -196,10 +176,7 @@ def of_work(work: Path) -> Files:
         "checkpoint": (work, "{}/model.pt"),
         "aer": (results / "aer", "{}.json"),
     }
-
-    def there(*paths: Path) -> list[Path]:
-        return [path for path in paths if path.is_file()]
-
+    names = scored_rows(results)
     named = {
         flag: {x: path for x in names for path in there(folder / form.format(x))}
         for flag, (folder, form) in places.items()
@@ -207,13 +184,15 @@ def of_work(work: Path) -> Files:
     bitext = there(text / f"train.{source}", text / f"train.{target}")
     return Files(
         named if plain else {**named, "tokenised_system": {}},
-        text / f"test.{source}",
-        references.files("test.ref" if plain else "test"),
-        references.files() if plain else (),
+        {
+            "source": [text / f"test.{source}"],
+            "reference": references.files("test.ref" if plain else "test"),
+            "tokenised_reference": references.files() if plain else [],
+            "beam_sweep": there(work / "beam-sweep.json"),
+            "trace": there(results / "trace.jsonl"),
+        },
+        bitext if len(bitext) == 2 else [],
         tokenised=not plain,
         source_tokenised=True,
         lowercase=scored["lowercase"],
-        sweep=next(iter(there(work / "beam-sweep.json")), None),
-        trace=next(iter(there(results / "trace.jsonl")), None),
-        bitext=bitext if len(bitext) == 2 else (),
     )

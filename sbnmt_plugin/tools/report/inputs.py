@@ -118,23 +118,24 @@ def read(files: Files, tokenize: str = "13a") -> Inputs:
     Raises:
         ValueError, FileNotFoundError: a flag or a file is wrong.
     """
-    assert files.source is not None
-    lowercase = files.lowercase
+    lowercase, plain = files.lowercase, files.plain
     source, references, systems = read_texts(
-        files.source, files.references, files.systems
+        plain["source"][0], plain["reference"], files.systems
     )
     given = Inputs(source, references, systems, lowercase, tokenize)
     tokenised_systems = files.named["tokenised_system"]
     if files.tokenised:
         given.tokenised = (systems, references)
-    elif files.tokenised_references or tokenised_systems:
-        if not files.tokenised_references or set(tokenised_systems) != set(systems):
+    elif plain["tokenised_reference"] or tokenised_systems:
+        if not plain["tokenised_reference"] or set(tokenised_systems) != set(systems):
             raise ValueError(
                 "--tokenised-reference and one --tokenised-system for every --system "
                 "go together: give all of them or none"
             )
         ordered = {name: tokenised_systems[name] for name in systems}
-        _, golds, tokens = read_texts(files.source, files.tokenised_references, ordered)
+        _, golds, tokens = read_texts(
+            plain["source"][0], plain["tokenised_reference"], ordered
+        )
         given.tokenised = (tokens, golds)
     split = given.tokenised is not None
     tokens, golds = given.tokenised or (systems, references)
@@ -155,8 +156,10 @@ def read(files: Files, tokenize: str = "13a") -> Inputs:
     given.train_logs = files.named["train_log"]
     given.generate_logs = files.named["generate_log"]
     given.checkpoints = files.named["checkpoint"]
-    given.traces = [] if files.trace is None else read_traces(files.trace)
-    given.sweep = None if files.sweep is None else read_sweep(files.sweep)
+    for path in plain["trace"]:
+        given.traces = read_traces(path)
+    for path in plain["beam_sweep"]:
+        given.sweep = read_sweep(path)
     given.bitext = [
         tokens_of(read_lines(path)[:BITEXT], True, lowercase) for path in files.bitext
     ]
