@@ -20,7 +20,7 @@ from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.bootstrap import of_all_seeds
 from sbnmt_plugin.tools.results.sweep import Sweep
 from sbnmt_plugin.tools.results.table import Row
-from sbnmt_plugin.tools.scoring import slices
+from sbnmt_plugin.tools.scoring import slices, token_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
 
@@ -88,7 +88,7 @@ class WorkRuns:
         lowercase = settings["score"]["lowercase"]
         self.best: Callable[..., Any] = max
         self.key, self.suffix, stem = "tokenised BLEU", "tok", "test"
-        metric: Metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
+        metric: Metric = token_bleu(lowercase)
         if settings["score"]["phonemes"]:
             self.key, self.best, metric = "WER", min, WordErrorRate()
         elif settings["detokenise"]:
@@ -152,7 +152,7 @@ class WorkRuns:
         return other
 
     def seeds(self, name: str) -> set[int]:
-        back = translates_back(name)
+        back = translates_back(name)  # first: whether there is such a row
         if "@" in name:
             raise ValueError(
                 f"{name} must be a row without a seed, all of its seeds are compared: "
@@ -242,8 +242,7 @@ class SweepRuns:
         words = job["options"]
         self.subset = words[words.index("--gen-subset") + 1]
         self.key = "WER" if job.get("phonemes") else "BLEU"
-        lowercase = job.get("lowercase", False)
-        tokens = BLEU(tokenize="none", force=True, lowercase=lowercase)
+        tokens = token_bleu(job.get("lowercase", False))
         self.metric = of_all_seeds(WordErrorRate() if self.key == "WER" else tokens)
         self.given = [read_lines(path) for path in job["references"]]
         if origin.sha256_of(*self.given) != job["reference sha256"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -60,20 +60,6 @@ class Plan:
     runs: Sequence[tuple[str, Setting]] = ()
 
 
-def add_systems(found: Systems, more: Iterable[tuple[str, list[str]]]) -> Systems:
-    """Return systems and further ones.
-
-    Raises:
-        ValueError: a name comes twice.
-    """
-    found = dict(found)
-    for name, words in more:
-        if system_and_seed(name) in map(system_and_seed, found):
-            raise ValueError(f"--system {name} must be given once, but comes twice")
-        found[name] = words
-    return found
-
-
 def parse_systems(values: list[str]) -> Systems:
     """Read ``NAME=OPTIONS``.
 
@@ -85,12 +71,18 @@ def parse_systems(values: list[str]) -> Systems:
         name, equals, text = value.partition("=")
         if not (name and equals and text.strip()) or name.startswith("-"):
             raise ValueError(f"--system must be NAME=OPTIONS, but is {value!r} instead")
-        words = shlex.split(text)
-        found = add_systems(found, [(name, words)])
-        if not gives(words, "--path"):
+        refuse_twice(name, found)
+        found[name] = shlex.split(text)
+        if not gives(found[name], "--path"):
             raise ValueError(f"--system {name} must have --path, but has none")
-        refuse_own(words)
+        refuse_own(found[name])
     return found
+
+
+def refuse_twice(name: str, systems: Systems) -> None:
+    """Refuse a system that is there already; sb is sb@1."""
+    if system_and_seed(name) in map(system_and_seed, systems):
+        raise ValueError(f"--system {name} must be given once, but comes twice")
 
 
 def refuse_own(words: list[str], flags: Sequence[str] = SET_HERE) -> None:
@@ -104,11 +96,11 @@ def refuse_own(words: list[str], flags: Sequence[str] = SET_HERE) -> None:
             raise ValueError(f"{flag} is set by the sweep: leave it out")
 
 
-def numbers(text: str, form: str, kind: Callable[[str], Any], rule: str) -> list[Any]:
-    """Read numbers between commas, in ascending order.
+def numbers(text: str, form: str, rule: str) -> list[str]:
+    """Split numbers at commas.
 
     Args:
-        form: regular expression of one.
+        form: regular expression of a number.
         rule: beginning of the message.
 
     Raises:
@@ -117,20 +109,21 @@ def numbers(text: str, form: str, kind: Callable[[str], Any], rule: str) -> list
     words = [word.strip() for word in text.split(",")]
     if not all(re.fullmatch(form, word) for word in words):
         raise ValueError(f"{rule}, but is {text!r}")
-    return sorted({kind(word) for word in words})
+    return words
 
 
 def parse_beams(text: str) -> list[int]:
     """Read ``1,2,4``; anything else is a ValueError."""
     rule = f"--beams must be numbers ≥ 1 like {BEAMS}"
-    return numbers(text, "0*[1-9][0-9]*", int, rule)
+    return sorted({int(word) for word in numbers(text, "0*[1-9][0-9]*", rule)})
 
 
 def parse_lenpens(text: str) -> list[float]:
     """Read ``0.6,1,1.5``; anything else is a ValueError."""
     rule = "--lenpens must be numbers ≥ 0 of at most three decimals like 0.6,1,1.5"
     # as they come back from the name of a folder
-    return numbers(text, r"[0-9]{1,3}(\.[0-9]{1,3})?", float, rule)
+    form = r"[0-9]{1,3}(\.[0-9]{1,3})?"
+    return sorted({float(word) for word in numbers(text, form, rule)})
 
 
 def directions(words: list[str]) -> int:
@@ -281,9 +274,8 @@ def with_work(plan: Plan, work: Path, names: list[str], output: str) -> Plan:
     remedy = "give a folder that the step recipe has filled"
     settings = read_recipe(work / "recipe.json", remedy)
     scored = settings["score"]
-    first, *further = References(work / "text", target, scored["references"]).files(
-        plan.subset
-    )
+    right = References(work / "text", target, scored["references"])
+    first, *further = right.files(plan.subset)
     if plan.subset != "test":  # which may have fewer
         further = [path for path in further if path.is_file()]
     rows = [(name, name) for name in names]
@@ -291,10 +283,13 @@ def with_work(plan: Plan, work: Path, names: list[str], output: str) -> Plan:
         for title, known in SHOWN.items():
             there = [row for row in known if (work / row / "model.pt").is_file()]
             rows += [(title, row) for row in there[:1]]
-    more = [(title, row_options(work, settings, row)) for title, row in rows]
+    systems = dict(plan.systems)
+    for title, row in rows:
+        refuse_twice(title, systems)
+        systems[title] = row_options(work, settings, row)
     return replace(
         plan,
-        systems=add_systems(plan.systems, more),
+        systems=systems,
         options=[*search_options(settings), *plan.options],  # the last one wins
         data=plan.data or str(work / "data"),
         references=plan.references or [str(path) for path in (first, *further)],
