@@ -14,12 +14,12 @@ r"""Decode a test set with several beam sizes (Figure 8), skipping what is done.
     sbnmt sweep-beam --work work/toy --rows sb transformer-pl --chosen-by valid.json \
         --output test.json
 
-A beam counts the hypotheses of both directions, so SB-NMT has no beam of 1 and no odd
-one.  BLEU is the paper's, on tokens; --reference is tokenised text, and may be given
-several times.  With --phonemes a line is a word, and there are error rates, too.
---chosen-by takes of each system only the beam and length penalty that were best in that
-sweep, seeds together.  Each finished run is kept in OUTPUT.runs; interrupt and repeat
-at will.  sbnmt report --beam-sweep draws it.
+A beam counts the hypotheses of both directions, so that of SB-NMT is even.  BLEU is the
+paper's, on tokens.  --reference is tokenised text, and may be given several times.
+With --phonemes a line is a word, and error rates are computed, too.  --chosen-by
+decodes each system only with the beam and length penalty that were best in that sweep,
+seeds together.  Each finished run is kept in OUTPUT.runs, so a repeated command goes on
+where it was interrupted.  sbnmt report --beam-sweep draws the result.
 """
 
 from __future__ import annotations
@@ -40,15 +40,25 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     # no positional argument: it would take the value of an option of fairseq's
     add("--data", help="binarised data, as for fairseq-generate")
-    add("--work", help="folder of sbnmt recipe, instead of all others")
+    add("--work", help="folder of sbnmt recipe, which has all that is needed")
     add("--system", action="append", default=[], metavar="NAME=OPTIONS")
-    add("--rows", nargs="+", default=[], metavar="ROW", help="of --work, as systems")
+    add(
+        "--rows",
+        nargs="+",
+        default=[],
+        metavar="ROW",
+        help="rows of --work, as systems",
+    )
     add("--reference", action="append", default=[], help="tokenised; may be repeated")
     add("--phonemes", action="store_true", help="error rates, too")
     add("--lowercase", action="store_true", help="BLEU ignores case")
     add("--beams", help=f"default {sweep_plan.BEAMS}")
     add("--lenpens", help="length penalties, as 0.6,1,1.5: every beam with each")
-    add("--chosen-by", metavar="FILE", help="a sweep: its best, instead of these two")
+    add(
+        "--chosen-by",
+        metavar="FILE",
+        help="a sweep whose best settings replace these two",
+    )
     add("--gen-subset", default="test")
     add(
         "--output",

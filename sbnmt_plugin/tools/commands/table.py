@@ -1,4 +1,4 @@
-"""Print a results table in Markdown: of a recipe's work folder, or as written before.
+"""Print a results table in Markdown: from a recipe's run, or from a file.
 
     sbnmt table --recipe multi30k [--small] --work work/multi30k
     sbnmt table work/multi30k/table.json
@@ -7,23 +7,21 @@
     sbnmt table work/multi30k/beam-sweep.json
     sbnmt table examples/multi30k/curves-small.json --curves NAME
 
-A file of sweep-beam is a line a system and a column a beam, seeds together: their mean
-and standard deviation.
+With --recipe the table is built from WORK/results, and its costs from WORK/logs, where
+sbnmt recipe has run.  It is kept in WORK/table.json.  A file of sweep-beam has a line a
+system and a column a beam; several seeds are a mean and a standard deviation.
 
-With --plot NAME also NAME.svg and NAME.png are drawn: each system's score against the
-minutes of its whole chain, teachers and pseudo targets included, means where it has
-several seeds: of processors, where all logs tell them and there is no GPU. With
---against tokens the labels seen in training are counted instead, teachers' included,
-which other work on the machine does not change.  LABEL=TABLE puts the label behind the
-systems' names, so that tables may have systems in common.
+--plot NAME draws NAME.svg and NAME.png: the score of each system, the mean of its
+seeds, against the minutes of its whole chain, with teachers and pseudo targets.  They
+are minutes of processors where all logs tell them and there is no GPU.  --against
+tokens counts the labels seen in training instead, which other work on the machine does
+not change.  LABEL=TABLE puts the label behind the systems' names, so that tables may
+have systems in common.
 
-With --curves NAME also what the rows read of their partners (of trainings with
---sb-probe) and their validation BLEU are drawn over updates, a line a seed, to NAME.svg
-and NAME.png, and the numbers written to NAME.json: from the run's logs, with --recipe
-and --work. Where such a NAME.json is the TABLE, its numbers are drawn again.
-
-With --recipe the table is built from what WORK/results holds, and from WORK/logs what
-it cost, where the recipe's driver has run; it is kept in WORK/table.json.
+--curves NAME, with --recipe and --work, draws NAME.svg and NAME.png from the run's
+logs, and writes the numbers to NAME.json.  It shows, over updates and with a line a
+seed, validation BLEU and the bits that rows read of the other direction, which
+trainings with --sb-probe log.  Given such a NAME.json as TABLE, it draws that again.
 """
 
 from __future__ import annotations
@@ -223,7 +221,9 @@ def main() -> None:
     parser = command.parser(__doc__)
     add = parser.add_argument
     add("tables", nargs="*", metavar="TABLE", help="JSON file, for --plot LABEL=FILE")
-    add("--paper", action="store_true", help="beside the paper's")
+    add(
+        "--paper", action="store_true", help="show the paper's scores beside the tables"
+    )
     add("--plot", metavar="NAME", help="draw scores against costs")
     add(
         "--against",

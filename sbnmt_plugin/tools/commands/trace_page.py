@@ -1,4 +1,4 @@
-r"""Show how the two beams met, as one HTML page to step through.
+r"""Show a search in both directions, step by step, as one HTML page.
 
     fairseq-interactive data --user-dir sbnmt_plugin --task sb_translation \
         --path sb/model.pt --beam 4 --sb-trace trace.jsonl < sentences

@@ -19,7 +19,7 @@ class Column:
         name: heading.
         unit: shown beside the heading; empty where there is none.
         format: of a value; empty for text.
-        best: ``high`` or ``low`` where the best value is to be set in bold.
+        best: ``high`` or ``low`` where the best value is set in bold.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Column:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     def show(self, value: Any) -> str:
-        """A value as it is printed; a dash where there is none."""
+        """Return a value as it is printed; a dash where there is none."""
         if value is None:
             return "–"
         return format(value, self.format) if self.format else str(value)
@@ -55,7 +55,7 @@ class Table:
     text: str = ""
 
     def best_of(self, place: int) -> Any:
-        """The value of a column that is set in bold, or None."""
+        """Return the value of a column that is set in bold, or None."""
         values = [row[place] for row in self.rows if row[place] is not None]
         wanted = self.columns[place].best
         if not wanted or len(values) < 2:
@@ -63,7 +63,7 @@ class Table:
         return max(values) if wanted == "high" else min(values)
 
     def csv(self) -> str:
-        """The table as CSV, values unrounded."""
+        """Return the table as CSV, values unrounded."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow([column.heading for column in self.columns])
@@ -72,7 +72,7 @@ class Table:
         return out.getvalue()
 
     def json(self) -> list[dict[str, Any]]:
-        """The table as one object a row."""
+        """Return the table as one object a row."""
         names: list[str] = []
         for column in self.columns:
             names.append(column.heading + " again" * names.count(column.heading))

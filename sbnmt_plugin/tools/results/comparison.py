@@ -1,4 +1,4 @@
-"""Comparison of rows with each other: how far apart they are, and whether by chance."""
+"""Comparison of rows: their differences, and the paired bootstrap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results table of a recipe's run in Markdown."""
+"""Results table of a recipe's run, in Markdown."""
 
 from __future__ import annotations
 
