@@ -259,7 +259,8 @@ def test_the_table_scores_every_text_once(chosen, monkeypatch):
         return extract(self, hypotheses, references)
 
     monkeypatch.setattr(sacrebleu.metrics.TER, "_extract_corpus_statistics", noted)
-    found, *tests = scores.tables(texts, GOLDS, None, False, "13a", chosen[-1], 20)
+    given = inputs.Inputs(GOLDS[0], GOLDS, texts)
+    found, *tests = scores.tables(given, chosen[-1], 20)
     assert seen == list(reversed(texts.values()))  # the baseline first
     expected, signatures = scores.scored(texts, GOLDS, scores.metrics(False, "13a"))
     assert found.rows == [[name, *expected[name].values()] for name in chosen]

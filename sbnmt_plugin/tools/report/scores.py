@@ -88,24 +88,16 @@ def tokenised_table(
     return {n: {k: s[k] for k in signatures} for n, s in scores.items()}, signatures
 
 
-def tables(
-    systems: dict[str, Texts],
-    references: list[Texts],
-    tokenised: tuple[dict[str, Texts], list[Texts]] | None,
-    lowercase: bool,
-    tokenize: str,
-    baseline: str,
-    samples: int = SAMPLES,
-) -> list[Table]:
+def tables(given: Inputs, baseline: str, samples: int = SAMPLES) -> list[Table]:
     """Tabulate scores and, where there are several systems, paired tests."""
     tests: list[Table] = []
-    metric = metrics(lowercase, tokenize)
+    systems, references, lowercase = given.systems, given.references, given.lowercase
+    metric = metrics(lowercase, given.tokenize)
     if len(systems) > 1:
         # which scores every system, so that nothing is scored twice
         found, tested = bootstrap(systems, references, baseline, metric, samples)
         found = {name: found[name] for name in systems}  # as they were given
-        sentences = len(references[0])
-        tests = [bootstrap_table(found, baseline, tested, samples, sentences)]
+        tests = [bootstrap_table(found, baseline, tested, samples, len(given.source))]
         scores = {
             name: {key: outcome.score for key, outcome in outcomes.items()}
             for name, outcomes in found.items()
@@ -118,20 +110,17 @@ def tables(
         Column("chrF", "", ".2f", "high"),
         Column("TER", "%", ".2f", "low"),
     ]
-    if tokenised is not None:
-        extra, more = tokenised_table(*tokenised, lowercase)
+    if given.tokenised is not None:
+        extra, more = tokenised_table(*given.tokenised, lowercase)
         columns += [Column(key, "", ".2f", "high") for key in more]
         signatures |= more
         scores = {name: scores[name] | extra[name] for name in systems}
-    rows: list[list[Any]] = [
-        [name, *(scores[name].get(column.name) for column in columns)]
-        for name in systems
-    ]
+    keys = [column.name for column in columns]
     first = Table(
         "scores",
         "Scores on the whole test set.",
         [Column("system"), *columns],
-        rows,
+        [[name, *map(scores[name].get, keys)] for name in systems],
         [f"{key}: {signature}" for key, signature in signatures.items()],
         text="BLEU and chrF: higher is better; TER: lower. The best is bold.",
     )
@@ -204,15 +193,7 @@ def counted(number: int, noun: str) -> str:
 
 def section(given: Inputs, baseline: str | None, samples: int) -> Section:
     """Score every system, and test each against a baseline, if only the first."""
-    made = tables(
-        given.systems,
-        given.references,
-        given.tokenised,
-        given.lowercase,
-        given.tokenize,
-        baseline or next(iter(given.systems)),
-        samples,
-    )
+    made = tables(given, baseline or next(iter(given.systems)), samples)
     section = Section(
         "scores",
         "Scores",

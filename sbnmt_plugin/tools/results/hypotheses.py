@@ -218,21 +218,17 @@ class SweepRuns:
 
     def __init__(self, sweep: Path) -> None:
         self.runs: dict[tuple[str, int], tuple[Path, Row, Row]] = {}
-        told = [
-            (name, setting, seed, run)
-            for name, settings in Sweep.of_file(sweep).runs.items()
-            for setting, seeds in settings.items()
-            for seed, run in seeds.items()
-        ]
-        for name, setting, seed, run in told:
-            pattern = f"{setting.folder('*')}/result.json"
-            for path in sorted(Path(f"{sweep}.runs").glob(pattern)):
-                with as_written(path, "remove its folder and repeat sbnmt sweep-beam"):
-                    found = json.loads(path.read_text("utf-8"))
-                    job = found.pop("job")
-                    same = system_and_seed(job["name"]) == (name, seed)
-                if same and found.items() <= run.items():
-                    self.runs[f"{name}/{setting.label}", seed] = path, job, found
+        for name, settings in Sweep.of_file(sweep).runs.items():
+            for setting, told in settings.items():
+                pattern = f"{setting.folder('*')}/result.json"
+                for path in sorted(Path(f"{sweep}.runs").glob(pattern)):
+                    with as_written(path, "remove its folder and repeat the sweep"):
+                        found = json.loads(path.read_text("utf-8"))
+                        job = found.pop("job")
+                        system, seed = system_and_seed(job["name"])
+                    own = found.items() <= told.get(seed, {}).items()
+                    if system == name and own:
+                        self.runs[f"{name}/{setting.label}", seed] = path, job, found
         if not self.runs:
             raise FileNotFoundError(
                 f"--sweep {sweep} must be a sweep's --output, but {sweep}.runs has "
