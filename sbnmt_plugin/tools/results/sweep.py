@@ -46,27 +46,26 @@ class Setting(NamedTuple):
             raise ValueError(f"a length penalty of {lenpen!r}")
         return cls(beam, lenpen)
 
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Part of a run's JSON: what is set."""
+        return {k: value for k, value in self._asdict().items() if value is not None}
+
     def folder(self, place: int | str) -> str:
         """Name the folder of a run of the system of that number, or ``*``."""
-        end = "" if self.lenpen is None else f"-lenpen-{self.lenpen:g}"
-        return f"{place}-beam-{self.beam}{end}"
+        words = [f"{name}-{value:g}" for name, value in self.as_json.items()]
+        return "-".join([str(place), *words])
 
     @property
     def label(self) -> str:
         """Name of a column, and to ``sbnmt compare``: ``4`` or ``4/1.5``."""
-        return f"{self.beam}" + ("" if self.lenpen is None else f"/{self.lenpen:g}")
+        return "/".join(f"{value:g}" for value in self.as_json.values())
 
     @property
     def words(self) -> list[str]:
         """Options of fairseq-generate."""
-        words = ["--beam", str(self.beam)]
-        return words + ([] if self.lenpen is None else ["--lenpen", f"{self.lenpen:g}"])
-
-    @property
-    def as_json(self) -> dict[str, Any]:
-        """Part of a run's JSON."""
-        own = {} if self.lenpen is None else {"lenpen": self.lenpen}
-        return {"beam": self.beam, **own}
+        pairs = ((f"--{name}", f"{value:g}") for name, value in self.as_json.items())
+        return [word for pair in pairs for word in pair]
 
 
 class Sweep:
