@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.evaluation import References
-from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, trained_as
-from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.work_folder import read_recipe
+from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
+from sbnmt_plugin.tools.results.hypotheses import translates_back
 from sbnmt_plugin.tools.results.work_folder_rows import languages
 
 # flags whose values are NAME=FILE, NAME a system's; and those whose values are files
@@ -133,21 +132,6 @@ def completed(given: Files, work: Files) -> Files:
     )
 
 
-def scored_rows(results: Path) -> list[str]:
-    """Return the rows that have a text and scores, in the order of the table.
-
-    Rows of the source language, and files that are no row's, are left out.
-    """
-    found = []
-    for path in results.glob("*.txt"):
-        system = SYSTEMS.get(trained_as(path.stem).partition("@")[0])
-        if system and not system.back and path.with_suffix(".json").is_file():
-            base, seed = split_name(path.stem)
-            place = list(SYSTEMS).index(base), is_rescored(path.stem), seed
-            found.append((place, path.stem))
-    return [name for _, name in sorted(found)]
-
-
 def there(*paths: Path) -> list[Path]:
     """Return those of the files that exist."""
     return [path for path in paths if path.is_file()]
@@ -158,6 +142,7 @@ def of_work(work: Path) -> Files:
 
     Raises:
         FileNotFoundError: no recipe has finished there.
+        ValueError: results are no row's.
     """
     source, target = languages(work)
     text, results, log = work / "text", work / "results", work / "logs"
@@ -176,7 +161,7 @@ def of_work(work: Path) -> Files:
         "checkpoint": (work, "{}/model.pt"),
         "aer": (results / "aer", "{}.json"),
     }
-    names = scored_rows(results)
+    names = [name for name in decoded_rows(work) if not translates_back(name)]
     named = {
         flag: {x: path for x in names for path in there(folder / form.format(x))}
         for flag, (folder, form) in places.items()
