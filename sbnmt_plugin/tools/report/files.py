@@ -95,8 +95,9 @@ def of_command(args: argparse.Namespace) -> Files:
     )
     if args.work is not None:
         given = completed(given, of_work(Path(args.work)))
+    needed = {**given.plain, "system": given.systems}
     for flag in "source", "reference", "system":
-        if not given.plain.get(flag, given.systems):
+        if not needed[flag]:
             raise ValueError(f"--{flag} must be given, or --work with a recipe's run")
     baseline = [] if args.baseline is None else [args.baseline]
     named: dict[str, Collection[str]] = {**given.named, "baseline": baseline}
@@ -120,9 +121,9 @@ def completed(given: Files, work: Files) -> Files:
         more = {name: path for name, path in work.named[flag].items() if name in own}
         named[flag] = given.named[flag] | more | given.named[flag]
     plain = {flag: given.plain[flag] or work.plain[flag] for flag in PLAIN}
-    texts, golds = given.named["tokenised_system"], given.plain["tokenised_reference"]
-    if texts or golds or len(own) < len(systems):  # tokens are the user's, or none
-        named["tokenised_system"], plain["tokenised_reference"] = texts, golds
+    if len(own) < len(systems):  # the folder has no tokens of the others
+        named["tokenised_system"] = given.named["tokenised_system"]
+        plain["tokenised_reference"] = given.plain["tokenised_reference"]
     return replace(
         work,
         named=named,
