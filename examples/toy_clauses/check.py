@@ -109,7 +109,7 @@ def verdicts(shares: dict[Run, Shares]) -> list[tuple[str, bool]]:
 def plot(shares: dict[Run, Shares], name: str) -> None:
     """Draw the shares of both rows against the beam, to NAME.svg."""
     quiet.only_warnings("matplotlib")
-    from sbnmt_plugin.tools.report.figures import beam_sweep
+    from sbnmt_plugin.tools.report.beams import beam_sweep
 
     titles = {SB: "interaction", TWIN: "none, rescored"}
     series = {

@@ -1,4 +1,4 @@
-"""Scores of a row, and the table of all rows that a work folder holds."""
+"""Scores and costs of rows, and the table of all rows in a work folder."""
 
 from __future__ import annotations
 
@@ -41,8 +41,24 @@ from sbnmt_plugin.tools.unfinished import new_file
 WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
 
 
+def languages(work: Path) -> tuple[str, str]:
+    """Return source and target language, from the binarised data.
+
+    Raises:
+        FileNotFoundError: this is not the folder of a finished recipe.
+    """
+    found = sorted((work / "data").glob("test.*-*.*.idx"))
+    if not found or not (work / "results").is_dir():
+        raise FileNotFoundError(
+            f"--work {work} must be a folder that sbnmt recipe has finished, "
+            "but has no data/test.*.idx or no results: run the recipe first"
+        )
+    source, _, target = found[0].name.split(".")[1].partition("-")
+    return source, target
+
+
 def needs(settings: dict[str, Any], name: str) -> list[str]:
-    """Steps that a row needs beside its own training, as their logs are named."""
+    """Return the steps that a row needs beside its own training, as logs name them."""
     base, seed = split_name(name)
     system = SYSTEMS[base]
     if system.joins:
@@ -64,8 +80,10 @@ def needs(settings: dict[str, Any], name: str) -> list[str]:
 
 
 def training_cost(logs: Path, stages: list[Stage]) -> Row:
-    """What a row's training cost, all stages together and, if there are several, each;
-    empty where a log is missing."""
+    """Return the cost of a row's training and, if there are several, of each stage.
+
+    It is empty where a log is missing.
+    """
     costs: list[Row] = []
     updates = 0  # as the last log has counted them
     for stage in stages:
@@ -94,8 +112,11 @@ def training_cost(logs: Path, stages: list[Stage]) -> Row:
 
 
 def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
-    """Time of a row's training and of all that it needs, by the clock and of
-    processors, and labels seen; what is not known is left out."""
+    """Return the cost of a row's training and of all that it needs.
+
+    These are seconds by the clock and of processors, and labels seen; what is not
+    known is left out.
+    """
     base, _ = split_name(name)
     needed = needs(settings, name)
     if SYSTEMS[base].data:
@@ -131,7 +152,7 @@ def total_costs(logs: Path, settings: dict[str, Any], name: str) -> Row:
 
 
 def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
-    """Scores, cost and origin of a row."""
+    """Return scores, cost and origin of a row."""
     base, seed = split_name(name)
     trained = same_training(settings, name)
     if base in ("teacher-l2r", "teacher-r2l") and settings["teachers"] == "one":
@@ -163,10 +184,10 @@ def build_row(work: Path, settings: dict[str, Any], name: str) -> Row:
 
 
 def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str, Any]:
-    """Everything that the work folder holds results of.
+    """Return a table of every row that the work folder has results of.
 
     Args:
-        command: by which the table is made.
+        command: the command that makes the table.
 
     Raises:
         FileNotFoundError: it holds none.
