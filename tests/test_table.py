@@ -9,6 +9,7 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 
@@ -23,7 +24,9 @@ from sbnmt_plugin.tools.results import work_folder_rows as results
 def test_a_model_of_both_directions_is_named(tmp_path, name, teachers, title):
     settings = load_recipe(ROOT / "examples" / "toy", small=False)
     put(tmp_path / "results" / f"{name}.json", "{}")
-    row = results.build_row(tmp_path, {**settings, "teachers": teachers}, name)
+    row = results.build_row(
+        tmp_path, {**settings, "teachers": teachers}, Row.parse(name)
+    )
     assert row["title"] == title
 
 

@@ -12,7 +12,7 @@ from commands import ROOT
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
-from sbnmt_plugin.tools.recipes.rows import asked_rows
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.shell_script import WORK
 from sbnmt_plugin.tools.recipes.step import in_order
 from sbnmt_plugin.tools.results import table
@@ -114,7 +114,7 @@ def test_its_rate_is_a_column(tmp_path):
     for folder, found in ("results", score), ("results/aer", {"AER": {"score": 12.5}}):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "ba.json").write_text(json.dumps(found))
-    row = results.build_row(tmp_path, settings, "ba")
+    row = results.build_row(tmp_path, settings, Row("ba"))
     assert row["AER"] == 12.5
     known = {"rows": [row], "signatures": {}}
     assert "AER, %" in table.main_table(known)[0]

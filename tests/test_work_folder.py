@@ -13,8 +13,7 @@ from recipe_drivers import noted, steps_in
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import work_folder
-from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes import row_steps, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.records import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
@@ -48,7 +47,7 @@ def begin_row(work, settings, name):
 
 
 def check_row(work, settings, name):
-    RowSteps(Run(settings, work)).check(Row.parse(name))
+    row_steps.check_row(work, settings, Row.parse(name))
 
 
 @pytest.mark.parametrize("more", [{"--sb-future-shift": None}, {"--lr": 0.1}])
@@ -195,7 +194,7 @@ def test_a_row_with_results_is_not_relabelled(tmp_path):
     with other:
         check_row(tmp_path, SETTINGS, "sb+rescored")
     options.unlink()  # a run by hand keeps none
-    assert results.build_row(tmp_path, SETTINGS, "sb")["BLEU"] == 30.0
+    assert results.build_row(tmp_path, SETTINGS, Row("sb"))["BLEU"] == 30.0
 
 
 def with_option(row, **options):
@@ -272,7 +271,7 @@ def costs(tmp_path, settings, name, **tokens):
     tmp_path.mkdir(exist_ok=True)
     for step, number in tokens.items():
         (tmp_path / f"{step.replace('_', '-')}.log").write_text(log_of(number))
-    return results.total_costs(tmp_path, settings, name)
+    return results.total_costs(tmp_path, settings, Row.parse(name))
 
 
 def test_a_row_that_decodes_with_anothers_model_costs_as_much(tmp_path):
@@ -338,14 +337,14 @@ def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
     ran = noted(steps, pseudo, made=[*steps.texts.bpe(), steps.texts.gold()])
     assert ran.names == [f"train/{teacher}", f"average/{teacher}", "pseudo/l2r"]
     put(pseudo.makes, "0\t0\tA")
-    changed(student).check(Row("transformer-pl"))
+    check_row(steps.work, changed(student).settings, "transformer-pl")
     shutil.rmtree(tmp_path / "work" / teacher)
     refused = pytest.raises(ValueError, match=r"by a teacher of other options \(--lr\)")
     other = changed(student, teacher)
     with refused:
-        other.check(Row("transformer-pl"))
-    other.check(Row("teacher-r2l"))  # of R2L ones nothing is noted
-    other.check(Row("transformer-pr"))
+        check_row(steps.work, other.settings, "transformer-pl")
+    check_row(steps.work, other.settings, "teacher-r2l")  # of R2L ones nothing is noted
+    check_row(steps.work, other.settings, "transformer-pr")
     put(tmp_path / "work" / "results" / "transformer-pl.json", "{}")
     with refused:
         results.build_table(tmp_path / "work", other.settings, "")
@@ -358,7 +357,7 @@ def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
     (tmp_path / "work" / "pseudo" / "train.src").unlink()
     # where another may have written them
     take_over(tmp_path / "other", tmp_path / "work", source)
-    other.check(Row("transformer-pl"))
+    check_row(steps.work, other.settings, "transformer-pl")
 
 
 @pytest.mark.parametrize("rows", [["sb"], ["teacher-r2l"]])

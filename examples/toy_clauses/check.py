@@ -21,8 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from sbnmt_plugin.tools import quiet
-from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name
-from sbnmt_plugin.tools.recipes.rows import RESCORED
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
@@ -71,7 +70,7 @@ def of_all_seeds(found: dict[Run, Shares]) -> dict[Run, list[Shares]]:
     """Shares by row, without its seed, and beam: one for each seed."""
     every = defaultdict(list)
     for (name, beam), shares in found.items():
-        row = split_name(name)[0] + RESCORED * is_rescored(name)
+        row = Row.parse(name).name.partition("@")[0]
         every[row, beam].append(shares)
     return dict(every)
 

@@ -36,7 +36,7 @@ from sbnmt_plugin.tools.recipes.recipe_file import (
     load_recipe,
     setting,
 )
-from sbnmt_plugin.tools.recipes.row_steps import RowSteps
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps, check_row
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.shell_script import DATA, WORK, Heading, render
@@ -191,10 +191,8 @@ def run(
         check_recipe(work, settings)
         cluster = chosen(args.executor, args.cluster)
         runner = Runner(work, settings["environment"], cluster, inherited=(lock,))
-        for name in () if args.prepare else decoded_rows(work):
-            rows = [*rows, Row.parse(name)]
-        for row in () if args.prepare else rows:
-            steps.check(row)
+        for row in [] if args.prepare else [*rows, *decoded_rows(work)]:
+            check_row(work, settings, row)
         runner.check([steps.texts.gold()] if args.pseudo else targets)
         same_recipe(work, settings)
         if args.data and runner.has(steps.texts.text()):

@@ -28,7 +28,7 @@ import argparse
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.recipes.row_names import rows
+from sbnmt_plugin.tools.recipes.rows import asked_rows
 from sbnmt_plugin.tools.results import sweep_plan
 from sbnmt_plugin.tools.results.sweep import render_sweep
 from sbnmt_plugin.tools.results.sweep_runs import decoded
@@ -85,7 +85,8 @@ def main() -> None:
         swept = [("chosen", args.chosen_by), ("lenpen", args.lenpens), ("beam", "")]
         kind = next(kind for kind, asked in swept if asked is not None)
         file = f"{kind}-sweep.json"
-        plan = sweep_plan.with_work(plan, Path(args.work), rows(args.rows), file)
+        rows = [row.name for row in asked_rows(args.rows, retired=True)]
+        plan = sweep_plan.with_work(plan, Path(args.work), rows, file)
     elif args.rows:
         raise ValueError(
             "--rows are those of a recipe's run: give its folder as --work"

@@ -212,22 +212,19 @@ class RowSteps:
         words += ["--work", self.work]
         return Step.of("table", "The table", words, self.work / "table.json")
 
-    def check(self, row: Row) -> None:
-        """Check that whatever a work folder holds of a row belongs to the recipe.
 
-        Checked are the models with which it decodes, those that they start from, and
-        the pseudo targets that these have learned from.
+def check_row(work: Path, settings: Settings, row: Row) -> None:
+    """Check that a work folder's files of a row belong to the recipe.
 
-        Raises:
-            ValueError: one was made with other options.
-        """
-        if not row.system.remedy:  # its options are not known any more
-            check_records(in_order([self.result(row)], is_leaf=Step.tells_all))
+    Checked are the models with which it decodes, those that they start from, and the
+    pseudo targets that these have learned from.
 
-
-def check_row(work: Path, settings: Settings, name: str) -> None:
-    """Check a row by its name: see :meth:`RowSteps.check`."""
-    RowSteps(Run(settings, work)).check(Row.parse(name))
+    Raises:
+        ValueError: one was made with other options.
+    """
+    if not row.system.remedy:  # its options are not known any more
+        result = RowSteps(Run(settings, work)).result(row)
+        check_records(in_order([result], is_leaf=Step.tells_all))
 
 
 def costed_steps(settings: Settings, row: Row) -> list[Step]:

@@ -108,8 +108,12 @@ class Row:
         return title if self.seed == 1 else f"{title}, seed {self.seed}"
 
 
-def asked_rows(names: Iterable[str]) -> list[Row]:
-    """Return the rows to be trained, each once, groups replaced by their members.
+def asked_rows(names: Iterable[str], retired: bool = False) -> list[Row]:
+    """Return rows, each once, groups replaced by their members.
+
+    Args:
+        names: of rows and groups.
+        retired: allow rows that are no longer trained.
 
     Raises:
         ValueError: a name that is unknown, or a row that is no longer trained.
@@ -118,7 +122,7 @@ def asked_rows(names: Iterable[str]) -> list[Row]:
     for name in names:
         for member in GROUPS.get(name, [name]):
             row = Row.parse(member)
-            if row.system.remedy:
+            if row.system.remedy and not retired:
                 raise ValueError(
                     f"--rows {name}: {row.base} is no longer trained, since it showed "
                     f"no gain: use {row.system.remedy}"

@@ -5,12 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from sbnmt_plugin.tools.evaluation import References
-from sbnmt_plugin.tools.recipes import stages
 from sbnmt_plugin.tools.recipes.rows import Row
-from sbnmt_plugin.tools.recipes.stages import Settings, Stage
-from sbnmt_plugin.tools.recipes.systems.system import DIRECTIONS, Options
-
-__all__ = ["DIRECTIONS", "Stage"]
+from sbnmt_plugin.tools.recipes.stages import Settings
+from sbnmt_plugin.tools.recipes.systems.system import Options
 
 
 def flags(options: Options) -> list[str]:
@@ -69,36 +66,3 @@ def references(text: Path, settings: Settings) -> References:
         detokenise=settings["detokenise"],
         phonemes=settings["score"]["phonemes"],
     )
-
-
-# by names of rows, for those who compare what a work folder holds
-
-
-def training_options(recipe: Settings, name: str) -> Options:
-    """Return :func:`stages.training_options` of a row's name."""
-    return stages.training_options(recipe, Row.parse(name))
-
-
-def training_stages(recipe: Settings, name: str) -> list[Stage]:
-    """Return :func:`stages.training_stages` of a row's name."""
-    return stages.training_stages(recipe, Row.parse(name))
-
-
-def needs_pseudo(recipe: Settings, names: list[str]) -> list[str]:
-    """Return :func:`stages.needs_pseudo` of rows' names."""
-    return stages.needs_pseudo(recipe, map(Row.parse, names))
-
-
-def teacher_row(recipe: Settings, direction: str) -> str:
-    """Return the name of :func:`stages.teacher_row`."""
-    return stages.teacher_row(recipe, direction).name
-
-
-def same_training(recipe: Settings, name: str) -> str:
-    """Return the name of :func:`stages.same_training`."""
-    return stages.same_training(recipe, Row.parse(name)).name
-
-
-def trainings(recipe: Settings, name: str) -> list[str]:
-    """Return the names of :func:`stages.trainings`."""
-    return [row.name for row in stages.trainings(recipe, Row.parse(name))]

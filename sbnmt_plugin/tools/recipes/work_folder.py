@@ -9,7 +9,6 @@ from typing import Any
 from sbnmt_plugin.tools.recipes.recipe_file import KEYS, SCORE
 from sbnmt_plugin.tools.recipes.records import TeacherRecord
 from sbnmt_plugin.tools.recipes.rows import Row
-from sbnmt_plugin.tools.recipes.stages import Stage
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import DIRECTIONS
 from sbnmt_plugin.tools.text import as_written, read_lines, write_lines
@@ -111,7 +110,7 @@ def pseudo_targets(work: Path, direction: str) -> Path:
     return work / "pseudo" / f"{direction}.tsv"
 
 
-def decoded_rows(work: Path) -> list[str]:
+def decoded_rows(work: Path) -> list[Row]:
     """Return the rows that have results, in the order of a table.
 
     Raises:
@@ -127,10 +126,4 @@ def decoded_rows(work: Path) -> list[str]:
                 f"{path} must be a row's results, but no row has that name: move it "
                 "elsewhere"
             ) from error
-    found.sort(key=lambda row: (order.index(row.base), row.rescored, row.seed))
-    return [row.name for row in found]
-
-
-def log_name(stage: Stage) -> str:
-    """Return the name of a stage's log, without its ending."""
-    return stage.log
+    return sorted(found, key=lambda x: (order.index(x.base), x.rescored, x.seed))

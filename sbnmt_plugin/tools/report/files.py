@@ -11,7 +11,6 @@ from typing import Any
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
-from sbnmt_plugin.tools.results.hypotheses import translates_back
 from sbnmt_plugin.tools.results.work_folder_rows import languages
 
 # flags whose values are NAME=FILE, NAME a system's; and those whose values are files
@@ -162,7 +161,7 @@ def of_work(work: Path) -> Files:
         "checkpoint": (work, "{}/model.pt"),
         "aer": (results / "aer", "{}.json"),
     }
-    names = [name for name in decoded_rows(work) if not translates_back(name)]
+    names = [row.name for row in decoded_rows(work) if not row.system.back]
     named = {
         flag: {x: path for x in names for path in there(folder / form.format(x))}
         for flag, (folder, form) in places.items()

@@ -6,19 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, without_seed
-from sbnmt_plugin.tools.recipes.settings import same_training, training_stages
-from sbnmt_plugin.tools.recipes.work_folder import log_name
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.stages import same_training, training_stages
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.report.drawing import colours, count_updates, finish, panels
 from sbnmt_plugin.tools.report.logs import Curve, read_train_log
+from sbnmt_plugin.tools.results.table import without_seed
 from sbnmt_plugin.tools.text import as_written, read_lines
 
 BITS, BLEU = "bits read a token", "validation BLEU"
 Curves = dict[str, dict[str, dict[str, Curve]]]  # title -> seed -> quantity -> curve
 
 
-def row_curves(logs: Path, settings: dict[str, Any], name: str) -> dict[str, Curve]:
+def row_curves(logs: Path, settings: dict[str, Any], row: Row) -> dict[str, Curve]:
     """Read each quantity from a row's logs: updates, of all stages, and values.
 
     Bits read are the mean of both directions', where a training was probed
@@ -26,8 +26,8 @@ def row_curves(logs: Path, settings: dict[str, Any], name: str) -> dict[str, Cur
     """
     found: dict[str, Curve] = {BITS: ([], []), BLEU: ([], [])}
     start = before = 0.0
-    for stage in training_stages(settings, same_training(settings, name)):
-        path = logs / f"{log_name(stage)}.log"
+    for stage in training_stages(settings, same_training(settings, row)):
+        path = logs / f"{stage.log}.log"
         log = read_train_log(read_lines(path) if path.exists() else [])
         left, right = (
             dict(zip(*log.series("train_inner", f"read_bits_{direction}")))
@@ -50,13 +50,12 @@ def curves_of(
 ) -> Curves:
     """Return the curves of the rows that have been trained here."""
     found: Curves = {}
-    for row in rows:
-        if is_rescored(row["name"]) or not row.get("updates"):
+    for told in rows:
+        row = Row.parse(told["name"])
+        if row.rescored or not told.get("updates"):
             continue
-        curves = row_curves(work / "logs", settings, row["name"])
-        if curves:
-            seed = split_name(row["name"])[1]
-            found.setdefault(without_seed(row)[1], {})[str(seed)] = curves
+        if curves := row_curves(work / "logs", settings, row):
+            found.setdefault(without_seed(told)[1], {})[str(row.seed)] = curves
     return found
 
 

@@ -7,25 +7,35 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sbnmt_plugin.tools.recipes.row_names import RIVALS, split_name, without_seed
+from sbnmt_plugin.tools.recipes.rows import RESCORED, Row
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS
 from sbnmt_plugin.tools.results.bootstrap import bootstrap, interval, seeds_together
-from sbnmt_plugin.tools.results.hypotheses import Runs, WorkRuns, translates_back
-from sbnmt_plugin.tools.results.table import Row
+from sbnmt_plugin.tools.results.hypotheses import Runs, WorkRuns
+from sbnmt_plugin.tools.results.table import TableRow, without_seed
+
+# the rows without interaction
+TWINS = ("sb-lambda0", "sb-noise-lambda0")
+# the rows that several seeds of a row are compared with, together
+RIVALS = (
+    "transformer-pl",
+    "transformer-pr",
+    *(name + end for name in TWINS for end in ("", RESCORED)),
+)
 
 
-def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None:
+def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str | None:
     """Give every row its p against the best Transformer with the same pseudo data.
 
     Returns:
         The name of that baseline, or None where no such row is there.
     """
-    baselines = [row for row in rows if split_name(row["name"])[0] in OPPONENTS]
+    baselines = [row for row in rows if Row.parse(row["name"]).base in OPPONENTS]
     if not baselines:
         return None
     runs = WorkRuns(work, settings)
     best = runs.best(baselines, key=lambda row: row[runs.key])
-    names = [row["name"] for row in rows if not translates_back(row["name"])]
+    names = [row["name"] for row in rows]
+    names = [name for name in names if not Row.parse(name).system.back]
     if len(names) > 1:
         outputs = {name: runs.lines(name) for name in names}
         found, _ = bootstrap(outputs, runs.given, best["name"], {runs.key: runs.metric})
@@ -36,8 +46,8 @@ def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None
 
 
 def of_several_seeds(
-    work: Path, settings: dict[str, Any], rows: list[Row]
-) -> list[Row]:
+    work: Path, settings: dict[str, Any], rows: list[TableRow]
+) -> list[TableRow]:
     """Summarise the seeds of each row that has several.
 
     Returns:
@@ -46,7 +56,7 @@ def of_several_seeds(
         seeds that both have, two at least, where a sentence is drawn with all its
         hypotheses.
     """
-    by_name: dict[str, dict[int, Row]] = defaultdict(dict)
+    by_name: dict[str, dict[int, TableRow]] = defaultdict(dict)
     for row in rows:
         by_name[without_seed(row)[0]][row["seed"]] = row
     several = {name: seeds for name, seeds in by_name.items() if len(seeds) > 1}
@@ -59,7 +69,7 @@ def of_several_seeds(
         shared = {
             rival: sorted(seeds.keys() & several[rival].keys())
             for rival in RIVALS
-            if rival in several and rival != name and not translates_back(name)
+            if rival in several and rival != name and not Row.parse(name).system.back
         }
         found.append(
             {

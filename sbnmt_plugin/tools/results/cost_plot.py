@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from statistics import mean
 from typing import Any, NamedTuple
 
-from sbnmt_plugin.tools.recipes.row_names import without_seed
-from sbnmt_plugin.tools.results.table import processors
+from sbnmt_plugin.tools.results.table import processors, without_seed
 
 PRICES = ("minutes", "tokens")
 Named = tuple[str, str]  # a table's label, and a system's name without its seed

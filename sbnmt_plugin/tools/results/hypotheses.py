@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,14 +13,13 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes.row_names import split_name, system_and_seed, with_seed
 from sbnmt_plugin.tools.recipes.row_steps import check_row
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import references
-from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.bootstrap import of_all_seeds
-from sbnmt_plugin.tools.results.sweep import Sweep
-from sbnmt_plugin.tools.results.table import Row
+from sbnmt_plugin.tools.results.sweep import Sweep, system_and_seed
+from sbnmt_plugin.tools.results.table import TableRow
 from sbnmt_plugin.tools.scoring import slices, token_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
@@ -50,11 +50,6 @@ class Runs(Protocol):
 
     def score(self, name: str, seed: int) -> float:
         """Return the score as it was evaluated; of some sets, of their sentences."""
-
-
-def translates_back(name: str) -> bool:
-    """Tell whether a row's hypotheses are in the source language."""
-    return SYSTEMS[split_name(name)[0]].back
 
 
 class WorkRuns:
@@ -152,19 +147,19 @@ class WorkRuns:
         return other
 
     def seeds(self, name: str) -> set[int]:
-        back = translates_back(name)  # first: whether there is such a row
+        row = Row.parse(name)
         if "@" in name:
             raise ValueError(
                 f"{name} must be a row without a seed, all of its seeds are compared: "
                 f"leave out @{name.partition('@')[2]}"
             )
-        if back:
+        if row.system.back:
             raise ValueError(
                 f"{name} must translate into the target, as its rivals do, but "
                 "translates back: give another row"
             )
         results = self.work / "results"
-        found = {split_name(path.stem)[1] for path in results.glob(f"{name}@*.json")}
+        found = {Row.parse(path.stem).seed for path in results.glob(f"{name}@*.json")}
         if (results / f"{name}.json").exists():
             found.add(1)
         if not found:
@@ -173,7 +168,7 @@ class WorkRuns:
                 f"exist: run sbnmt recipe with --rows {name}"
             )
         for seed in found:  # all of one training
-            check_row(self.work, self.settings, with_seed(name, seed))
+            check_row(self.work, self.settings, replace(row, seed=seed))
         return found
 
     def lines(self, row: str) -> list[str]:
@@ -192,13 +187,14 @@ class WorkRuns:
         return found
 
     def answers(self, name: str, seed: int) -> list[str]:
-        return self.chosen(self.lines(with_seed(name, seed)))
+        return self.chosen(self.lines(replace(Row.parse(name), seed=seed).name))
 
     def score(self, name: str, seed: int) -> float:
         if self.sets:
             found = self.metric.corpus_score(self.answers(name, seed), self.given)
             return float(found.score)
-        path = self.work / "results" / f"{with_seed(name, seed)}.json"
+        row = replace(Row.parse(name), seed=seed)
+        path = self.work / "results" / f"{row.name}.json"
         with as_written(path, "evaluate anew"):
             return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
 
@@ -217,7 +213,7 @@ class SweepRuns:
     """
 
     def __init__(self, sweep: Path) -> None:
-        self.runs: dict[tuple[str, int], tuple[Path, Row, Row]] = {}
+        self.runs: dict[tuple[str, int], tuple[Path, TableRow, TableRow]] = {}
         for name, settings in Sweep.of_file(sweep).runs.items():
             for setting, told in settings.items():
                 pattern = f"{setting.folder('*')}/result.json"

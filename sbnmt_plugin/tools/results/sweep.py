@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
-from sbnmt_plugin.tools.recipes.row_names import system_and_seed
 from sbnmt_plugin.tools.results.table import NONE, aligned, number
 from sbnmt_plugin.tools.text import as_written
 
 Runs = dict[int, dict[str, Any]]  # seed -> run, for one system with one setting
+
+
+def system_and_seed(name: str) -> tuple[str, int]:
+    """Split a name of a sweep, any name: only @NUMBER at its end is a seed."""
+    found = re.fullmatch("(.+)@([0-9]+)", name)
+    return (found[1], int(found[2])) if found else (name, 1)
 
 
 def is_number(value: Any) -> bool:

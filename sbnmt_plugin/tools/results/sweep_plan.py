@@ -11,19 +11,14 @@ from typing import Any
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
-from sbnmt_plugin.tools.recipes.row_names import (
-    OURS,
-    is_rescored,
-    reads_table,
-    split_name,
-    system_and_seed,
-)
-from sbnmt_plugin.tools.recipes.settings import search_options, trainings
-from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.settings import search_options
+from sbnmt_plugin.tools.recipes.stages import trainings
+from sbnmt_plugin.tools.recipes.systems import OURS
 from sbnmt_plugin.tools.recipes.systems.system import BOTH
 from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
-from sbnmt_plugin.tools.results.sweep import Setting, Sweep
+from sbnmt_plugin.tools.results.sweep import Setting, Sweep, system_and_seed
 from sbnmt_plugin.tools.results.work_folder_rows import languages
 
 BEAMS = "1,2,4,8,16"
@@ -233,28 +228,28 @@ def row_options(work: Path, settings: dict[str, Any], name: str) -> list[str]:
         FileNotFoundError: it is not trained.
         ValueError: there is no such row, or it is decoded in a way of its own.
     """
-    base, _ = split_name(name)
-    system = SYSTEMS[base]
+    row = Row.parse(name)
+    system = row.system
     if not system.data:
         raise ValueError(f"--rows {name} has no model of its own: leave it out")
-    own = system.back or system.decode or reads_table(base)
+    own = system.back or system.decode or system.table
     if own or system.data == MULTILINGUAL:
         raise ValueError(
             f"--rows {name} is decoded with data or options of its own: leave it out, "
             "and give them as --data and --system"
         )
-    (trained,) = trainings(settings, name)
-    path = work / trained / "model.pt"
+    (trained,) = trainings(settings, row)
+    path = work / trained.name / "model.pt"
     if not path.is_file():
         raise FileNotFoundError(
             f"--rows {name} needs {path}, which is not there: sbnmt recipe "
-            f"with --rows {trained} trains it"
+            f"with --rows {trained.name} trains it"
         )
     words = ["--path", str(path)]
     if system.direction != BOTH:
-        both = SYSTEMS[split_name(trained)[0]].direction == BOTH
+        both = trained.system.direction == BOTH
         words += ["--sb-answer" if both else "--sb-direction", system.direction]
-    if is_rescored(name):
+    if row.rescored:
         words += ["--sb-rescore", str(settings["rescore"])]
     return words
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
-from sbnmt_plugin.tools.recipes.row_names import is_rescored
+from sbnmt_plugin.tools.recipes.rows import RESCORED
 from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 
@@ -14,7 +14,13 @@ SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
 HEADINGS = {"WER": "WER, %", "PER": "PER, %", "tokenised BLEU": "tok. BLEU"}
 PROBES = ("as trained", "λ = 0", "partners shuffled")
 NONE = ""
-Row = dict[str, Any]
+TableRow = dict[str, Any]
+
+
+def without_seed(row: TableRow) -> tuple[str, str]:
+    """Return the name and title that a row shares with its other seeds."""
+    name, _, seed = row["name"].partition("@")
+    return name, row["title"].removesuffix(f", seed {seed}")
 
 
 def aligned(header: list[str], rows: list[list[str]]) -> list[str]:
@@ -48,28 +54,28 @@ def millions(count: float | None) -> str:
     return NONE if count is None else number(count / 1e6)
 
 
-def memory(row: Row) -> float | None:
+def memory(row: TableRow) -> float | None:
     """Return peak memory of the training: the GPU's, or without one the processes'."""
     found: float | None = row.get("peak GPU memory (GiB)", row.get("peak memory (GiB)"))
     return found
 
 
-def processors(row: Row) -> float | None:
+def processors(row: TableRow) -> float | None:
     """Return processor seconds of a row's chain, which say nothing of a GPU."""
     return None if "gpu" in row else row.get("total processor seconds")
 
 
-def p_value(row: Row, baseline: str | None) -> str:
+def p_value(row: TableRow, baseline: str | None) -> str:
     return "–" if row["name"] == baseline else number(row.get("p"), 3)
 
 
 def main_table(table: dict[str, Any]) -> list[str]:
     """Render scores and costs of every system, without columns that nothing fills."""
 
-    def score(key: str) -> Callable[[Row], str]:
+    def score(key: str) -> Callable[[TableRow], str]:
         return lambda row: number(row.get(key))
 
-    columns: dict[str, Callable[[Row], str]] = {
+    columns: dict[str, Callable[[TableRow], str]] = {
         "system": lambda row: row["title"],
         "updates": lambda row: number(row.get("updates"), 0),
         "batches left out": lambda row: number(row.get(LEFT_OUT), 0),
@@ -132,7 +138,7 @@ def stage_table(table: dict[str, Any]) -> list[str]:
             minutes(stage.get("seconds")),
         ]
         for row in table["rows"]
-        if not is_rescored(row["name"])  # the same training once more
+        if RESCORED not in row["name"]  # the same training once more
         for place, stage in enumerate(row.get("stages", []), start=1)
     ]
     return below(["stage", "data", "updates", "tokens, M", "train, min"], cells)
