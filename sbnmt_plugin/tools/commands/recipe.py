@@ -6,18 +6,21 @@
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER --prepare
     sbnmt recipe examples/multi30k --print [--small] [--rows …] > run.sh
 
-A recipe is a folder with recipe.yaml and prepare.py.  A row of the table is a system:
-it is trained, with all that it needs (texts, BPE, teachers, pseudo targets, triples),
-decoded and scored, each in a sub-folder of --work.  Interrupt and repeat the command
-at will, and add rows later; work/table.json has the numbers, logs/ what they cost.
-With --prepare it stops before the first training, its texts and gold data made; the
-same command without it, and without --data, goes on from them, on another machine too.
-With --print nothing is run: the same steps are printed as a shell script.
+A recipe is a folder with recipe.yaml and prepare.py.  A row of the table is a system.
+It is trained with all that it needs: texts, BPE, teachers, pseudo targets, triples.
+Then it is decoded and scored, each in a sub-folder of --work.  The command may be
+interrupted and repeated, and rows be added later.  WORK/table.json has the scores,
+WORK/logs the costs.
 
-With --executor slurm every step that runs a model is a job; --jobs rows are in the
-queue side by side, --processes workers of pseudo targets are an array.  Steps that
-handle texts alone run where the command does.  Interrupted, it cancels its jobs; killed
-by SIGKILL, or with its machine, it leaves them, and the same command follows them.
+With --prepare the command makes texts and gold data, and stops before the first
+training.  Without it, and without --data, the same command goes on from them, on
+another machine too.  With --print nothing is run: the steps are printed as a shell
+script.
+
+With --executor slurm every step that runs a model is a job.  --jobs rows are in the
+queue side by side, and --processes workers of pseudo targets are an array.  Steps that
+handle texts alone run where the command does.  An interrupt cancels the jobs.  SIGKILL,
+or the end of the machine, leaves them, and the same command follows them again.
 """
 
 from __future__ import annotations
@@ -100,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse a command line that would not do what it says.
+    """Refuse options that exclude each other or have no effect.
 
     Raises:
         ValueError: options that exclude each other, or a number below 1.
@@ -119,8 +122,8 @@ def check(args: argparse.Namespace) -> None:
     for name in FOR_ROWS if args.prepare else ():
         if getattr(args, name) is not None:
             raise ValueError(
-                f"--{name} is for rows: leave it out with --prepare, which makes what "
-                "all of them need"
+                f"--{name} is for rows: leave it out with --prepare, which makes the "
+                "data that all of them need"
             )
     for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
         if value is not None and value < 1:
@@ -130,7 +133,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def check_launcher(args: argparse.Namespace) -> None:
-    """Refuse what --launcher excludes.
+    """Refuse the options that --launcher excludes.
 
     Raises:
         ValueError: with the option.
@@ -179,7 +182,7 @@ def script(
 def run(
     folder: Path, settings: dict[str, Any], rows: list[Row], args: argparse.Namespace
 ) -> None:
-    """Make what is missing of the rows, and print the table of all that are there."""
+    """Make the missing steps of the rows, and print the table of all rows there are."""
     work = Path(args.work).resolve()
     jobs = 1 if args.launcher else args.jobs or settings["jobs"]
     data = Path(args.data) if args.data else None

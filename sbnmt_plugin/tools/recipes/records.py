@@ -22,48 +22,46 @@ NEUTRAL = ("--num-workers", "--sb-freeze-writer")
 FINISHED = (*NEUTRAL, "--cpu", "--fp16")
 MISSING = object()  # no value: a flag alone has None
 DONE = "done"  # in a model's folder: it is complete
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Record:
-    """The options with which something was begun, in a file beside it.
+class ModelRecord:
+    """The options of a model, kept in its folder.
 
     Attributes:
-        made: what was begun with them.
+        folder: of the model.
         options: see :func:`stages.records`.
         whole: whether they tell of all steps before, too.
         logs: end of a pattern for the names of the step's logs.
     """
 
-    made: Path
+    folder: Path
     options: Options
     whole: ClassVar[bool] = False
     logs: ClassVar[str] = ""
 
     @property
     def path(self) -> Path:
-        """The file of the options."""
-        raise NotImplementedError
-
-    def differing(self, remedy: str, neutral: tuple[str, ...]) -> str:
-        """Return the options that differ from those of the file, if it is there."""
-        if not self.path.exists():
-            return ""
-        with as_written(self.path, remedy):
-            known = dict(json.loads(self.path.read_text("utf-8")))
-        return ", ".join(changed_keys(known, self.options, neutral))
+        return self.folder / "options.json"
 
     def check(self) -> None:
         """Compare the options with those of the file.
 
         Raises:
-            ValueError: it was begun with other options.
+            ValueError: the model was begun with other options.
         """
-        raise NotImplementedError
+        neutral = FINISHED if (self.folder / DONE).exists() else NEUTRAL
+        remedy = "remove it if the folder was begun with these options"
+        if changed := differing(self.path, self.options, remedy, neutral):
+            raise ValueError(
+                f"{self.folder} was begun with other options ({changed}): remove it, "
+                "its files in results and logs, and what was made with it (of a "
+                "teacher pseudo, examples, data-* and the rows trained on them), to "
+                "train anew, or restore recipe.yaml"
+            )
 
-    def begin(self, tell: Tell) -> bool:
-        """Keep the options.
+    def begin(self, tell: Callable[[str], None]) -> bool:
+        """Keep the options, and mend a checkpoint that was cut off.
 
         Args:
             tell: takes a line, where something is mended.
@@ -72,83 +70,92 @@ class Record:
             Whether nothing has been made yet.
 
         Raises:
-            ValueError: it was begun with other options.
+            ValueError: see :meth:`check`.
         """
-        raise NotImplementedError
-
-    def keep(self) -> None:
-        """Write the file."""
-        with new_file(self.path) as file:
-            json.dump(self.options, file, indent=1, ensure_ascii=False)
-
-
-class ModelRecord(Record):
-    """The options of a model, whose folder they are kept in."""
-
-    @property
-    def path(self) -> Path:
-        return self.made / "options.json"
-
-    def check(self) -> None:
-        neutral = FINISHED if (self.made / DONE).exists() else NEUTRAL
-        remedy = "remove it if the folder was begun with these options"
-        if changed := self.differing(remedy, neutral):
-            raise ValueError(
-                f"{self.made} was begun with other options ({changed}): remove it, its "
-                "files in results and logs, and what was made with it (of a teacher "
-                "pseudo, examples, data-* and the rows trained on them), to train "
-                "anew, or restore recipe.yaml"
-            )
-
-    def begin(self, tell: Tell) -> bool:
-        """Keep the options, and mend a checkpoint that was cut off."""
         self.check()
         begun = self.path.exists()
         if not begun:
-            self.keep()
-        if mended := mend_last(self.made):
+            keep(self.path, self.options)
+        if mended := mend_last(self.folder):
             tell(mended)
-            return not (self.made / "checkpoint_last.pt").exists()
+            return not (self.folder / "checkpoint_last.pt").exists()
         return not begun
 
 
 @dataclass(frozen=True)
-class TeacherRecord(Record):
+class TeacherRecord:
     """The options of the teacher that wrote pseudo targets, if they are noted.
 
     They are not for those of 0.1.0, nor for those taken over from another run.
 
     Attributes:
+        texts: the pseudo targets.
+        options: last of the teacher's :func:`stages.records`.
         source: the text that is translated; a later run knows it by a copy.
+        whole, logs: as of :class:`ModelRecord`.
     """
 
+    texts: Path
+    options: Options
     source: Path
     whole: ClassVar[bool] = True
     logs: ClassVar[str] = "*"  # workers have their own
 
     @property
     def path(self) -> Path:
-        return self.made.with_suffix(".teacher.json")
+        return self.texts.with_suffix(".teacher.json")
 
     def check(self) -> None:
+        """Compare the options with those of the file.
+
+        Raises:
+            ValueError: another teacher has written the pseudo targets.
+        """
         remedy = "remove it if a teacher of these options wrote the pseudo targets"
-        if changed := self.differing(remedy, FINISHED):
+        if changed := differing(self.path, self.options, remedy, FINISHED):
             raise ValueError(
-                f"{self.made} was written by a teacher of other options ({changed}): "
-                f"remove {self.made.parent}, examples, data-*, the rows trained on "
+                f"{self.texts} was written by a teacher of other options ({changed}): "
+                f"remove {self.texts.parent}, examples, data-*, the rows trained on "
                 "them and their files in results and logs, to translate anew, or "
                 "restore recipe.yaml"
             )
 
-    def begin(self, tell: Tell) -> bool:
-        """Note the teacher, and keep a copy of the source."""
+    def begin(self, tell: Callable[[str], None]) -> bool:
+        """Note the teacher, and keep a copy of the source.
+
+        Returns:
+            Whether nothing has been translated yet.
+
+        Raises:
+            ValueError: see :meth:`check`.
+        """
         self.check()
-        begun = self.path.exists() or Path(f"{self.made}.shards").exists()
-        self.keep()
-        copy = self.made.parent / self.source.name
+        begun = self.path.exists() or Path(f"{self.texts}.shards").exists()
+        keep(self.path, self.options)
+        copy = self.texts.parent / self.source.name
         if not copy.exists():
             write_lines(copy, read_lines(self.source))
         return not begun
+
+
+Record = ModelRecord | TeacherRecord
+
+
+def keep(path: Path, options: Options) -> None:
+    """Write the file of a record."""
+    with new_file(path) as file:
+        json.dump(options, file, indent=1, ensure_ascii=False)
+
+
+def differing(
+    path: Path, options: Options, remedy: str, neutral: tuple[str, ...]
+) -> str:
+    """Return the options that differ from those of a file, if it is there."""
+    if not path.exists():
+        return ""
+    with as_written(path, remedy):
+        known = dict(json.loads(path.read_text("utf-8")))
+    return ", ".join(changed_keys(known, options, neutral))
 
 
 def changed_keys(
