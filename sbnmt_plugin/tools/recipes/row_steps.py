@@ -155,21 +155,21 @@ class RowSteps:
         return self.decoding(row, purpose, words, result, ".tsv")
 
     def measuring(
-        self, kind: str, row: Row, purpose: str, step: str, words: list[Any]
+        self, kind: str, row: Row, purpose: str, step: str, *words: Any, more: Any = ()
     ) -> Step:
         """Return a step that measures a row's model.
 
         Args:
             kind: of measure, a folder of the results.
             step: of ``sbnmt`` that takes it.
-            words: after the model; None stands for the file that it writes.
+            words: options before the one of its output.
+            more: options behind it.
         """
         output = self.work / "results" / kind / f"{row.name}.json"
-        model, _ = self.searched(row)
-        words = [output if word is None else word for word in words]
-        words = ["sbnmt", step, self.texts.gold(), "--path", model, *words]
+        command = ["sbnmt", step, self.texts.gold(), "--path", self.searched(row)[0]]
+        command += [*words, "--json", output, *more]
         gpus = self.run.gpus()
-        return Step.of(f"{kind}/{row.name}", purpose, words, output, gpus=gpus)
+        return Step.of(f"{kind}/{row.name}", purpose, command, output, gpus=gpus)
 
     @once
     def probe(self, row: Row) -> Step:
@@ -177,18 +177,19 @@ class RowSteps:
         words: list[Any] = ["--input", self.texts.sides("test")[0]]
         for path in references(self.work / "text", self.settings).files():
             words += ["--reference", path]
-        words += [*search_options(self.settings), "--json", None]
+        words += search_options(self.settings)
         score = self.settings["score"]
-        words += [f"--{key}" for key in ("lowercase", "phonemes") if score[key]]
+        more = [f"--{key}" for key in ("lowercase", "phonemes") if score[key]]
         purpose = f"What the interaction is worth to {row.name} in the search"
-        return self.measuring("interaction", row, purpose, "probe-interaction", words)
+        step = "probe-interaction"
+        return self.measuring("interaction", row, purpose, step, *words, more=more)
 
     @once
     def reading(self, row: Row) -> Step:
         """The score of gold text, which gives itself away to a model that reads it."""
-        words = [*self.settings["generate"], *device(self.settings), "--json", None]
+        words = [*self.settings["generate"], *device(self.settings)]
         purpose = f"How much the streams of {row.name} read of each other"
-        return self.measuring("reading", row, purpose, "probe-reading", words)
+        return self.measuring("reading", row, purpose, "probe-reading", *words)
 
     @once
     def alignment(self, row: Row) -> Step:
@@ -198,9 +199,9 @@ class RowSteps:
         words = [*self.searched(row)[1], *self.settings["generate"]]
         words += [*searching(self.settings), "--input", source, "--reference", target]
         words += ["--gold", self.work / "text" / "test.links"]
-        words += ["--output", links, "--json", None]
+        words += ["--output", links]
         purpose = f"Compare the attention of {row.name} with the links that are known"
-        return self.measuring("aer", row, purpose, "aer", words)
+        return self.measuring("aer", row, purpose, "aer", *words)
 
     def table(self, options: list[str]) -> Step:
         """Return the step of the table of all rows, which a run makes by itself.
