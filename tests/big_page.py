@@ -45,9 +45,9 @@ def written(sentences, systems, path):
         )
     names = [f"system {i}" for i in range(systems)]
     data = {"systems": names, "raced": names[:1], "rows": rows}
-    section = content.Section("sentences", "Sentence by sentence", "")
+    section = content.Section("sentences", "Sentence by sentence", data=data)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page.render("A large page", [], [section], data), encoding="utf-8")
+    path.write_text(page.render("A large page", [], [section]), encoding="utf-8")
     return sum(len(json.dumps(row[:3])) for row in rows), rows
 
 

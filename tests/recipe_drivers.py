@@ -1,19 +1,21 @@
-"""Recipe drivers: one whose commands are noted, one that trains one row."""
+"""Steps of the toy recipe: noted by a runner that runs none, or one row trained."""
 
 from unittest import mock
 
 import in_process
-from commands import load
 
-from sbnmt_plugin.tools.recipes import driver, runner
+from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.runner import Runner
 
 
-class Noted(runner.Runner):
+class Noted(Runner):
     """A runner that notes the steps of a real folder and runs none.
 
     Attributes:
-        begun: (name, GPUs) of every step that was asked for.
+        begun: every step that was asked for.
     """
 
     def __init__(self, work):
@@ -21,18 +23,36 @@ class Noted(runner.Runner):
         self.begun = []
 
     def run(self, step):
-        self.begun.append((step.name, step.gpus))
+        self.begun.append(step)
+
+    @property
+    def names(self):
+        return [step.name for step in self.begun]
 
 
-def recipe_in(folder, work, **changes):
-    """Make a driver of the toy recipe, whose commands are noted, not run."""
+def steps_in(folder, work, **changes):
+    """Write the toy recipe, with changes; return the steps of its rows."""
     settings = load_recipe(in_process.write_recipe(folder, **changes), False)
-    return driver.Recipe(Noted(work), folder, settings)
+    return RowSteps(Run(settings, work, folder))
+
+
+def noted(steps, *targets, made=()):
+    """Return a runner that has noted what some steps need.
+
+    Args:
+        made: steps that are taken as done.
+    """
+    runner = Noted(steps.work)
+    runner.made.update(made)
+    for target in targets:
+        runner.make(target)
+    return runner
 
 
 def train(folder, work):
-    """Train the row sb-staged, or continue its training; return its model's state."""
-    bench, settings = runner.Runner(work, {}), load_recipe(folder, False)
-    with mock.patch.object(runner.Runner, "run", in_process.run):
-        path = driver.Recipe(bench, folder, settings).model("sb-staged")
-    return load(path)["model"]
+    """Train the row sb-staged, or continue its training; return its model's path."""
+    steps = RowSteps(Run(load_recipe(folder, False), work, folder))
+    with mock.patch.object(Runner, "run", in_process.run):
+        model = steps.training.model(Row("sb-staged"))
+        Runner(work, {}).make(model)
+    return model.makes

@@ -14,10 +14,11 @@ from steps import call
 
 from sbnmt_plugin.tools.commands import both_ways
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import row_names, runner, systems
+from sbnmt_plugin.tools.recipes import runner, stages, systems
 from sbnmt_plugin.tools.recipes import settings as recipes
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.results import work_folder_rows as results
+from sbnmt_plugin.tools.recipes.row_steps import costed_steps
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 FOLDER = ROOT / "examples" / "toy_swap"
@@ -108,23 +109,25 @@ def test_texts_that_do_not_fit_are_refused(tmp_path):
 
 def test_a_row_of_both_ways_is_trained_as_it_says():
     multi30k = load_recipe(ROOT / "examples" / "multi30k", small=True)
-    options = recipes.training_options(multi30k, "two-way")
+    options = stages.training_options(multi30k, Row("two-way"))
     assert options["--criterion"] == "two_way_cross_entropy"
     assert not {"--label-smoothing", "--share-all-embeddings"} & set(options)
     assert not [name for name in options if name.startswith("--encoder-")]
-    back = recipes.training_options(multi30k, "teacher-back")
+    back = stages.training_options(multi30k, Row("teacher-back"))
     assert (back["--source-lang"], back["--target-lang"]) == ("de", "en")
-    scored = recipes.references_of(
-        {**multi30k, "score": {"references": 4}}, "two-way-back"
+    four = {**multi30k, "score": {**multi30k["score"], "references": 4}}
+    back, there = (
+        recipes.scoring_options(four, Row(name)) for name in ("two-way-back", "two-way")
     )
-    assert (scored["target"], scored["detokenise"]) == ("en", "en")
-    assert scored["score"]["references"] == 1
-    assert recipes.references_of(multi30k, "two-way") is multi30k
-    assert results.needs(multi30k, "two-way-back") == ["train-two-way"]
-    assert row_names.rows(["two-way"]) == ["two-way"]
-    assert row_names.rows(["both-ways"]) == ["teacher-l2r", *systems.TWO_WAY]
+    assert back == ["--target", "en", "--detokenise", "en"]
+    assert there[:4] == ["--target", "de", "--references", "4"]
+    found = costed_steps(multi30k, Row("two-way-back"))
+    assert [step.name for step in found] == ["train/two-way"]
+    assert asked_rows(["two-way"]) == [Row("two-way")]
+    found = [row.name for row in asked_rows(["both-ways"])]
+    assert found == ["teacher-l2r", *systems.TWO_WAY]
     with pytest.raises(ValueError, match="two-way-back trains nothing"):
-        row_names.rows(["two-way-back@2"])
+        asked_rows(["two-way-back@2"])
 
 
 # the toy

@@ -5,6 +5,7 @@ from steps import put
 
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 LOG = """\
@@ -37,7 +38,7 @@ def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):
     put(tmp_path / "pseudo-l2r-1.log", *KILLED.splitlines())
 
     def total(name):
-        return results.total_costs(tmp_path, settings, name)
+        return results.total_costs(tmp_path, settings, Row.parse(name))
 
     assert total("sb") == {}
     put(tmp_path / "pseudo-r2l.log", *KILLED.splitlines())
@@ -73,15 +74,15 @@ def test_processor_time_is_told_only_if_every_launch_tells_it(tmp_path):
     for name in ("pseudo-l2r-0", "pseudo-l2r-1", "pseudo-r2l"):
         put(tmp_path / f"{name}.log", *told.splitlines())
     assert costs.step_cost(tmp_path / "train-sb.log")["processor seconds"] == 45
-    found = results.total_costs(tmp_path, settings, "sb")
+    found = results.total_costs(tmp_path, settings, Row("sb"))
     assert found["total processor seconds"] == 6 * 45
     put(tmp_path / "pseudo-r2l.log", *spent.splitlines())  # one launch was killed
     assert "processor seconds" not in costs.step_cost(tmp_path / "pseudo-r2l.log")
     assert "total processor seconds" not in results.total_costs(
-        tmp_path, settings, "sb"
+        tmp_path, settings, Row("sb")
     )
     assert "total processor seconds" in results.total_costs(
-        tmp_path, settings, "rerank"
+        tmp_path, settings, Row("rerank")
     )
 
 

@@ -8,8 +8,9 @@ from steps import call
 
 from sbnmt_plugin.tools.commands import recipe, triples
 from sbnmt_plugin.tools.evaluation import References, read_hypotheses
-from sbnmt_plugin.tools.recipes import row_names, systems
+from sbnmt_plugin.tools.recipes import systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.rows import asked_rows
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 
 
@@ -76,10 +77,10 @@ def test_nine_lengths_are_chosen_by_the_teacher(script):
 
 
 def test_the_group_has_the_rows_of_the_papers_table():
-    found = row_names.rows(["parallel"])
+    found = [row.name for row in asked_rows(["parallel"])]
     assert found[:2] == ["teacher-l2r", "lookup"] and len(found) == 8
     with pytest.raises(ValueError, match="trains nothing"):
-        row_names.rows(["enat-map-9@2"])
+        asked_rows(["enat-map-9@2"])
 
 
 def test_distilled_pairs_are_the_teachers_texts(tmp_path):

@@ -2,6 +2,7 @@
 
 import math
 
+import pretended
 import pytest
 import torch
 from enat_nets import (
@@ -17,6 +18,8 @@ from enat_nets import (
     searched,
 )
 from helpers import enat_model, sb_model, transformer
+from pretended import Device, move, moved
+from torch.nn.functional import pad
 
 from sbnmt_plugin.families.enat import search as parallel
 from sbnmt_plugin.families.enat.search import ParallelGenerator
@@ -239,3 +242,42 @@ def test_a_recorder_is_told():
     assert given is sample
     best = [own[0] for own in answers]
     assert [record for _, record in records] == [{"l2r": h} for h in best]
+
+
+NET = net_of(enat_model("copy"))
+HAS_DEVICE = pytest.mark.skipif(
+    not pretended.AVAILABLE, reason="this torch has no devices written in Python"
+)
+
+
+def synchronisations(times):
+    """How often a led search waits for the device, with so many times the sentences."""
+    model = enat_model("copy")
+    with Device() as device:
+        net = {name: x.repeat(times, *[1] * (x.dim() - 1)) for name, x in NET.items()}
+        net = moved({"net_input": net})["net_input"]
+        search = ParallelGenerator([move(model)], SYMBOLS, options())
+        search.teacher = Teacher(move(transformer(seed=3)), SYMBOLS)
+        device.synchronisations.clear()
+        search.generate([model], {"net_input": net})
+        return len(device.synchronisations)
+
+
+@HAS_DEVICE
+def test_a_teacher_waits_for_the_device_once_a_batch():
+    assert synchronisations(1) == synchronisations(4)
+
+
+@HAS_DEVICE
+def test_a_teacher_that_waits_for_every_sentence_is_noticed(monkeypatch):
+    score = Teacher.__call__
+
+    def one_by_one(self, net, tokens, *others):
+        rows = tokens.split(len(tokens) // len(net["src_tokens"]))
+        parts = zip(*(x.split(1) for x in net.values()))
+        nets = [dict(zip(net, part)) for part in parts]
+        found = [score(self, *pair, *others) for pair in zip(nets, rows)]
+        return torch.cat([pad(x, (0, tokens.size(1) - x.size(1))) for x in found])
+
+    monkeypatch.setattr(Teacher, "__call__", one_by_one)
+    assert synchronisations(1) < synchronisations(4)

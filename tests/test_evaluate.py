@@ -131,7 +131,7 @@ def test_a_table_is_built_from_the_results_alone(tmp_path, capsys):
     call(show_table, "--recipe", recipe, "--work", work)
     shown = capsys.readouterr().out
     assert "| SB-NMT, tanh, λ = 1.0, two triples |    100.00 |" in shown
-    assert f"table.py --recipe {recipe}`\n" in shown  # no log says of which commit
+    assert f"sbnmt table --recipe {recipe}`\n" in shown  # no log says of which commit
     table = json.loads((work / "table.json").read_text())
     assert table["opponent"] == "transformer-pl"
     call(show_table, work / "table.json")

@@ -10,6 +10,7 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.report.learning import BITS, BLEU, curves_of, row_curves
 
 STAMP = "2026-11-23 01:00:00 | INFO"
@@ -38,7 +39,7 @@ def test_curves_are_those_of_the_logs(tmp_path):
     lines = [inner(100, 0.2, 0.1), inner(200, "None", "None"), valid(250, 20.5)]
     lines += [inner(300, 0.4, 0.2), valid(500, 30.0)]
     put(tmp_path / "train-sb.log", *lines)
-    found = row_curves(tmp_path, toy(), "sb")
+    found = row_curves(tmp_path, toy(), Row("sb"))
     assert found[BITS][0] == [100, 300]
     assert found[BITS][1] == pytest.approx([0.15, 0.3])
     assert found[BLEU] == ([250, 500], [20.5, 30.0])
@@ -53,7 +54,7 @@ def test_stages_follow_each_other(tmp_path, continues):
         tmp_path / "train-sb-staged.log",
         *(inner(after + 40, 0.3, 0.3), valid(after + 50, 11.0)),
     )
-    found = row_curves(tmp_path, toy(**{"sb-staged": stages}), "sb-staged")
+    found = row_curves(tmp_path, toy(**{"sb-staged": stages}), Row("sb-staged"))
     assert found[BITS] == ([60, 120], [0.2, 0.3])
     assert found[BLEU] == ([80, 130], [10.0, 11.0])
 
@@ -63,12 +64,12 @@ def test_stages_follow_each_other_without_bleu_and_more_than_two(tmp_path):
     recipe = toy(**{"sb-staged": stages})
     for name, last in ("-stage-1", 100), ("-stage-2", 150), ("", 200):
         put(tmp_path / f"train-sb-staged{name}.log", inner(last, 0.2, 0.2))
-    assert row_curves(tmp_path, recipe, "sb-staged")[BITS][0] == [100, 250, 300]
+    assert row_curves(tmp_path, recipe, Row("sb-staged"))[BITS][0] == [100, 250, 300]
 
 
 def test_a_row_trained_as_its_twin_has_its_curve(tmp_path):
     put(tmp_path / "train-sb.log", valid(50, 11.0))
-    assert row_curves(tmp_path, toy(), "sb-tanh-1.0") == {BLEU: ([50], [11.0])}
+    assert row_curves(tmp_path, toy(), Row("sb-tanh-1.0")) == {BLEU: ([50], [11.0])}
 
 
 def test_rows_without_a_log_have_no_curve(tmp_path):
@@ -106,7 +107,7 @@ def drawn(name):
 def test_what_is_drawn_from_numbers_is_what_is_drawn_from_logs(tmp_path, monkeypatch):
     """Without the run, to other names; another number draws another figure."""
     rows = json.loads((ROOT / "examples" / "toy" / "results.json").read_text())
-    monkeypatch.setattr(show_table, "build", lambda args: rows)
+    monkeypatch.setattr(show_table, "build", lambda *_: rows)
     work, name = tmp_path / "work", tmp_path / "run" / "curves"
     put(work / "logs" / "train-sb.log", inner(40, 0.3, 0.1), valid(50, 11.0))
     put(work / "logs" / "train-sb@2.log", valid(50, 12.125), valid(90, 30.1))

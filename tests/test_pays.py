@@ -10,7 +10,8 @@ import pytest
 from commands import ROOT
 from pages import rows_of, section_of, text_of
 
-from sbnmt_plugin.tools.recipes.row_names import RESCORED, system_and_seed, trained_as
+from sbnmt_plugin.tools.recipes.rows import RESCORED
+from sbnmt_plugin.tools.results.sweep import system_and_seed
 
 PAGES = ("docs/pays.md", "docs/pays-measured.md")
 MEAN = re.compile(r"(?:[+−] )?\d+(?:\.\d+)? ± \d+(?:\.\d+)?")
@@ -97,7 +98,7 @@ def as_trained_and_searched(name):
     }
     found = []
     for system, of_seed in rows(name).items():
-        if trained_as(system) != system:
+        if RESCORED in system:
             continue
         alone = [
             row["interaction"]["λ = 0"]

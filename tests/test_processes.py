@@ -12,8 +12,10 @@ from steps import call
 from sbnmt_plugin.tools import launch
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import driver, runner
+from sbnmt_plugin.tools.recipes import runner
+from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 
 
 def test_the_batch_stays_the_same_among_processes():
@@ -78,11 +80,10 @@ def test_two_workers_translate_what_one_does(two_runs, tmp_path):
     for processes in (1, 2):
         work = tmp_path / str(processes)
         shutil.copytree(two_runs[0], work)
-        recipe = driver.Recipe(
-            *(runner.Runner(work, {}), folder, settings),
-            processes=processes,
-        )
-        found.append(recipe.pseudo("l2r").read_text())
+        steps = RowSteps(Run(settings, work, folder, processes=processes))
+        pseudo = steps.training.pseudo("l2r")
+        runner.Runner(work, {}).make(pseudo)
+        found.append(pseudo.makes.read_text())
     assert found[0] == found[1]
     assert found[0].count("\n") == 60
     logs = sorted(path.name for path in (work / "logs").glob("pseudo*"))

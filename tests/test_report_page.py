@@ -55,10 +55,10 @@ def listed(browser, tmp_path_factory):
     """The list of sentences, and the browser that shows it."""
     data = {"systems": ["one", "two"], "raced": ["one"], "rows": rows()}
     table = content.Table("t", EVIL, [content.Column(EVIL)], [[EVIL]])
-    made = [content.Section("sentences", "List", EVIL, [table])]
+    made = [content.Section("sentences", "List", EVIL, [table], data=data)]
     made.append(content.Section("beams", "Beams", missing=EVIL))
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page.render("The title", [EVIL], made, data), encoding="utf-8")
+    path.write_text(page.render("The title", [EVIL], made), encoding="utf-8")
     browser.get(path.as_uri())
     return settled(browser)
 
@@ -259,7 +259,7 @@ def traced(browser, tmp_path):
     path = tmp_path / "trace.jsonl"
     path.write_text("".join(json.dumps(x) + "\n" for x in (arabic, trace())))
     read = traces.read_traces(path)
-    html = page.render("T", [], [traces.section(read)], None, read)
+    html = page.render("T", [], [traces.section(read)])
     (tmp_path / "trace.html").write_text(html, encoding="utf-8")
     browser.get((tmp_path / "trace.html").as_uri())
     return browser
@@ -364,7 +364,7 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path):
 
 def test_the_policy_runs_our_scripts_alone(browser, tmp_path):
     section = content.Section("beams", "t", missing="x")
-    html = page.render("before", [], [section], None)
+    html = page.render("before", [], [section])
     html = html.replace("<main>", "<main><script>document.title = 'after'</script>")
     (tmp_path / "p.html").write_text(html, encoding="utf-8")
     browser.get((tmp_path / "p.html").as_uri())

@@ -7,44 +7,42 @@ from commands import ROOT
 from steps import call
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import row_names, systems
-from sbnmt_plugin.tools.recipes import settings as recipes
+from sbnmt_plugin.tools.recipes import stages as recipes
+from sbnmt_plugin.tools.recipes import systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.results import work_folder_rows as results
+from sbnmt_plugin.tools.recipes.row_steps import costed_steps
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 
 
 def test_a_row_is_trained_as_it_says():
     recipe = load_recipe(ROOT / "examples" / "toy", small=False)
-    options = recipes.training_options(recipe, "sb@3")
+    options = recipes.training_options(recipe, Row("sb", 3))
     assert options["--seed"] == 3
     assert (options["--arch"], options["--sb-lambda"]) == ("sb_transformer_tiny", 1.0)
-    assert row_names.describe("sb@3", options) == (
-        "SB-NMT, tanh, λ = 1.0, two triples, seed 3"
-    )
-    teacher = recipes.training_options(recipe, "teacher-r2l")
+    assert Row("sb", 3).title(options) == ("SB-NMT, tanh, λ = 1.0, two triples, seed 3")
+    teacher = recipes.training_options(recipe, Row("teacher-r2l"))
     assert teacher["--sb-direction"] == "r2l"
     assert "--sb-lambda" not in teacher
-    assert recipes.training_options(recipe, "sb-lambda0")["--sb-lambda"] == 0
-    assert recipes.training_options(recipe, "rnmt")["--arch"] == "lstm"
+    assert recipes.training_options(recipe, Row("sb-lambda0"))["--sb-lambda"] == 0
+    assert recipes.training_options(recipe, Row("rnmt"))["--arch"] == "lstm"
     others = load_recipe(ROOT / "examples" / "multi30k", small=False)
-    rnmt = recipes.training_options(others, "rnmt")
+    rnmt = recipes.training_options(others, Row("rnmt"))
     assert rnmt["--arch"] == "lstm_luong_wmt_en_de"
-    for name, arch in zip(
-        row_names.rows(["histories"]), ("rnnsearch", "sa", "ta", "ba")
-    ):
-        histories = recipes.training_options(recipe, name)
+    rows = asked_rows(["histories"])
+    for row, arch in zip(rows, ("rnnsearch", "sa", "ta", "ba"), strict=True):
+        histories = recipes.training_options(recipe, row)
         assert histories["--arch"].removesuffix("_nmt") == arch
         assert histories["--label-smoothing"] == 0
         assert histories["--sb-direction"] == "l2r"
         assert histories["--decoder-hidden-size"] == 64
-    gate = recipes.training_options(recipe, "sb-gate")
+    gate = recipes.training_options(recipe, Row("sb-gate"))
     assert (gate["--sb-fusion"], "--sb-lambda" in gate) == ("gate", False)
     for name, data in ("abd", "one"), ("abd-two", "two"):
-        abd = recipes.training_options(recipe, name)
+        abd = recipes.training_options(recipe, Row(name))
         assert abd["--arch"] == "abd_transformer_tiny"
         assert not [flag for flag in abd if flag.startswith("--sb-")]
         assert abd["--max-tokens"] == recipe["sb_train"]["--max-tokens"]
-        (stage,) = recipes.training_stages(recipe, name)
+        (stage,) = recipes.training_stages(recipe, Row(name))
         assert stage.data == data
 
 
@@ -58,33 +56,39 @@ def test_no_recipe_gives_abd_what_it_refuses(folder):
         except (FileNotFoundError, ValueError):  # no recipe; none of this size
             continue
         for name in "abd", "abd-two":
-            options = recipes.training_options(recipe, name)
+            options = recipes.training_options(recipe, Row(name))
             found = {flag for flag in options if flag.startswith("--sb-")}
             assert found <= {"--sb-autocast"}  # the task's, for any model
 
 
 def test_pseudo_targets_are_made_of_the_teachers_that_a_row_needs():
     recipe = load_recipe(ROOT / "examples" / "toy", small=False)
-    assert recipes.needs_pseudo(recipe, ["teacher-l2r", "rerank"]) == []
-    assert recipes.needs_pseudo(recipe, ["abd"]) == ["r2l"]
-    assert recipes.needs_pseudo(recipe, ["transformer-pl"]) == ["l2r"]
-    assert recipes.needs_pseudo(recipe, ["transformer-pr"]) == ["r2l"]
+
+    def needed_by(*names):
+        return recipes.needs_pseudo(recipe, map(Row, names))
+
+    assert needed_by("teacher-l2r", "rerank") == []
+    assert needed_by("abd") == ["r2l"]
+    assert needed_by("transformer-pl") == ["l2r"]
+    assert needed_by("transformer-pr") == ["r2l"]
     for name in "abd-two", "sb", "transformer-pl", "transformer-pl-pr":
-        assert recipes.needs_pseudo(recipe, ["abd", name]) == ["l2r", "r2l"]
-    needed = ["train-teacher-r2l", "pseudo-r2l"]
-    assert results.needs(recipe, "abd") == needed
-    assert results.needs(recipe, "abd-two") == [
-        *("train-teacher-l2r", "train-teacher-r2l", "pseudo-l2r", "pseudo-r2l")
-    ]
+        assert needed_by("abd", name) == ["l2r", "r2l"]
+
+    def costs(name):
+        return {step.name for step in costed_steps(recipe, Row(name))}
+
+    one = {"train/teacher-r2l", "pseudo/r2l"}
+    assert costs("abd") == one | {"train/abd"}
+    other = {"train/teacher-l2r", "pseudo/l2r"}
+    assert costs("abd-two") == one | other | {"train/abd-two"}
 
 
 def test_the_sweep_is_the_papers_table_2():
     recipe = load_recipe(ROOT / "examples" / "toy", small=False)
     cells = {
         (options["--sb-fusion"], options.get("--sb-lambda"))
-        for name in row_names.rows(["sweep"])
-        if "--sb-learn-lambda"
-        not in (options := recipes.training_options(recipe, name))
+        for row in asked_rows(["sweep"])
+        if "--sb-learn-lambda" not in (options := recipes.training_options(recipe, row))
     }
     fusions, weights = ("linear", "tanh", "relu"), (0.1, 0.5, 1.0)
     assert cells == {(f, w) for f in fusions for w in weights} | {("gate", None)}
@@ -93,11 +97,11 @@ def test_the_sweep_is_the_papers_table_2():
 @pytest.mark.parametrize("name", ["toy", "g2p_cmudict", "multi30k"])
 def test_the_papers_own_setting_is_a_row_of_every_recipe(name):
     recipe = load_recipe(ROOT / "examples" / name, small=False)
-    found = recipes.training_options(recipe, "sb-paper")
+    found = recipes.training_options(recipe, Row("sb-paper"))
     ours = {flag for flag in found if flag.startswith("--sb-")}
     assert (found["--sb-fusion"], found["--sb-lambda"]) == ("tanh", 0.1)
     assert ours <= {"--sb-fusion", "--sb-lambda", "--sb-probe"}
-    is_sb = recipes.same_training(recipe, "sb-paper") == "sb"
+    is_sb = recipes.same_training(recipe, Row("sb-paper")) == Row("sb")
     assert is_sb == (name == "multi30k")
 
 
@@ -116,7 +120,7 @@ def test_rows_that_decide_have_as_many_updates(name, small, alike):
     recipe = load_recipe(ROOT / "examples" / name, small=small)
 
     def updates(name):
-        stages = recipes.training_stages(recipe, name)
+        stages = recipes.training_stages(recipe, Row(name))
         limits = [stage.options.get("--max-update") for stage in stages]
         return None if None in limits else sum(limits)
 
@@ -129,11 +133,13 @@ def test_rows_that_decide_have_as_many_updates(name, small, alike):
 
 def test_a_model_that_two_rows_share_is_trained_once():
     toy = load_recipe(ROOT / "examples" / "toy", small=False)
-    assert recipes.same_training(toy, "sb-tanh-1.0") == "sb"
-    assert recipes.same_training(toy, "sb-tanh-1.0@2") == "sb@2"
-    assert recipes.same_training(toy, "sb-tanh-0.1") == "sb-tanh-0.1"
-    multi30k = load_recipe(ROOT / "examples" / "multi30k", small=True)
-    assert recipes.same_training(multi30k, "sb-tanh-0.1") == "sb"
+    for name, own, trained in (
+        (toy, "sb-tanh-1.0", "sb"),
+        (toy, "sb-tanh-1.0@2", "sb@2"),
+        (toy, "sb-tanh-0.1", "sb-tanh-0.1"),
+        (load_recipe(ROOT / "examples" / "multi30k", small=True), "sb-tanh-0.1", "sb"),
+    ):
+        assert recipes.same_training(name, Row.parse(own)).name == trained
 
 
 def test_rows_with_the_model_of_another_come_last(capsys):
@@ -148,9 +154,11 @@ def test_rows_with_the_model_of_another_come_last(capsys):
 
 
 def test_a_row_has_one_name():
-    assert row_names.rows(["sb", "sb@1", "sb@02", "sb@2"]) == ["sb", "sb@2"]
+    found = asked_rows(["sb", "sb@1", "sb@02", "sb@2", "sb+rescored@2"])
+    assert [row.name for row in found] == ["sb", "sb@2", "sb+rescored@2"]
+    assert [Row.parse(row.name) for row in found] == found
     with pytest.raises(ValueError, match="lookup trains nothing, so it has no seed"):
-        row_names.rows(["lookup@2"])
+        asked_rows(["lookup@2"])
 
 
 @pytest.mark.parametrize(("row", "end"), [("rerank", ""), ("rerank@2", "@2")])
@@ -169,7 +177,7 @@ def test_rows_without_interaction_are_not_searched_again_without_it():
         for name in systems.trained_systems()
         if systems.SYSTEMS[name].direction == systems.BOTH
     ]
-    alone = {name for name in both if not row_names.interacts(name)}
+    alone = {name for name in both if not Row(name).interacts}
     named = {name for name in both if "lambda0" in name}
     assert alone == named | {"teacher-both"}
     assert "sb-noise-lambda0" in named
@@ -178,7 +186,7 @@ def test_rows_without_interaction_are_not_searched_again_without_it():
 @pytest.mark.parametrize("name", ["sbb", "sb@x", "", "sb@", "sb@²"])
 def test_unknown_rows_are_refused(name):
     with pytest.raises(ValueError, match=f"--rows must name .* but has '{name}'"):
-        row_names.rows(["teacher-l2r", name])
+        asked_rows(["teacher-l2r", name])
 
 
 def test_a_reader_stands_beside_a_row_that_writes_alone():

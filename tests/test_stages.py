@@ -16,9 +16,10 @@ from recipe_drivers import train
 from steps import call
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import costs, row_names, runner, settings, systems
+from sbnmt_plugin.tools.recipes import costs, runner, stages, systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.settings import training_stages
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
+from sbnmt_plugin.tools.recipes.stages import training_stages
 from sbnmt_plugin.tools.results import table
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
@@ -91,20 +92,22 @@ def test_three_triples_are_trained_on(made):
 
 def test_the_rows_of_old_are_one_stage(tmp_path):
     recipe = load_recipe(in_process.write_recipe(tmp_path / "toy"), False)
-    for name in [*systems.PAPER, "sb@3"]:
-        (stage,) = training_stages(recipe, name)
-        assert stage.name == name
-        assert stage.options == settings.training_options(recipe, name)
+    for row in [*map(Row, systems.PAPER), Row("sb", 3)]:
+        (stage,) = training_stages(recipe, row)
+        assert stage.name == row.name
+        assert stage.options == stages.training_options(recipe, row)
 
 
 def test_every_row_may_have_stages(tmp_path):
     recipe = load_recipe(write(tmp_path / "toy", stages={"sb": STAGES[:2]}), False)
-    assert settings.same_training(recipe, "sb-tanh-1.0") == "sb-tanh-1.0"
-    first, last = training_stages(recipe, "sb+rescored@2")
+    own = Row("sb-tanh-1.0")
+    assert stages.same_training(recipe, own) == own
+    first, last = training_stages(recipe, Row("sb", 2, rescored=True))
     assert (first.name, last.name) == ("sb@2/stage-1", "sb@2")
     assert (first.data, first.options["--max-epoch"]) == ("gold", 2)
-    assert settings.needs_pseudo(recipe, ["sb"])
-    assert not settings.needs_pseudo(recipe, ["teacher-both", "teacher-l2r", "rerank"])
+    assert stages.needs_pseudo(recipe, [Row("sb")])
+    others = map(Row, ["teacher-both", "teacher-l2r", "rerank"])
+    assert not stages.needs_pseudo(recipe, others)
 
 
 @pytest.mark.parametrize(
@@ -180,19 +183,19 @@ def test_what_continues_begins_its_data_at_their_start(tmp_path, train, first, f
         second = {"data": "two", "--max-epoch": 3, "continue": going_on}
         recipe["stages"] = {"sb": [first, second]}
         if fine or not going_on:
-            assert len(training_stages(recipe, "sb")) == 2
+            assert len(training_stages(recipe, Row("sb"))) == 2
         else:
             with pytest.raises(
                 ValueError, match=r"stages\.sb: .* by --max-epoch alone"
             ):
-                training_stages(recipe, "sb")
+                training_stages(recipe, Row("sb"))
 
 
 def test_what_has_one_direction_is_not_rescored():
-    assert row_names.rows(["sb+rescored@2"]) == ["sb+rescored@2"]
+    assert asked_rows(["sb+rescored@2"]) == [Row("sb", 2, rescored=True)]
     for name in "teacher-l2r", "abd":
         with pytest.raises(ValueError, match=f"{name} has one direction, or one after"):
-            row_names.rows([f"{name}+rescored"])
+            asked_rows([f"{name}+rescored"])
 
 
 def test_a_weight_of_rescoring_must_be_positive(tmp_path):
@@ -206,21 +209,21 @@ def test_a_weight_of_rescoring_must_be_positive(tmp_path):
 def test_updates_are_counted_once_through_several_stages(tmp_path):
     recipe = {"stages": {"sb-staged": [{}, {}, {"continue": True}, {"continue": True}]}}
     recipe = {**load_recipe(write(tmp_path / "toy"), False), **recipe}
-    stages = training_stages(recipe, "sb-staged")
-    for stage, updates in zip(stages, (100, 250, 300, 340)):  # as each log counts
+    found = training_stages(recipe, Row("sb-staged"))
+    for stage, updates in zip(found, (100, 250, 300, 340)):  # as each log counts
         line = f"x | train | epoch 001 | loss 6 | wpb 10 | num_updates {updates}\n"
         text = costs.launch_line("x") + line
-        (tmp_path / f"{results.log_name(stage)}.log").write_text(text)
-    found = results.training_cost(tmp_path, stages)
-    assert [cost["updates"] for cost in found["stages"]] == [100, 250, 50, 40]
-    assert found["tokens"] == 10 * found["updates"] == 4400
+        (tmp_path / f"{stage.log}.log").write_text(text)
+    cost = results.training_cost(tmp_path, found)
+    assert [stage["updates"] for stage in cost["stages"]] == [100, 250, 50, 40]
+    assert cost["tokens"] == 10 * cost["updates"] == 4400
 
 
 def test_a_missing_log_leaves_the_cost_out(tmp_path):
     recipe = load_recipe(write(tmp_path / "toy"), False)
-    stages = training_stages(recipe, "sb-staged")
     (tmp_path / "train-sb-staged.log").write_text(costs.launch_line("x"))
-    assert results.training_cost(tmp_path, stages) == {}
+    found = training_stages(recipe, Row("sb-staged"))
+    assert results.training_cost(tmp_path, found) == {}
 
 
 # ---------------------------------------------------------------- killed and repeated
@@ -287,7 +290,8 @@ def again(killed, work, change=None):
     shutil.copytree(left, work)
     if change:
         change(work)
-    return train(folder, work), load(whole / "sb-staged" / "model.pt")["model"]
+    own, other = train(folder, work), whole / "sb-staged" / "model.pt"
+    return load(own)["model"], load(other)["model"]
 
 
 def nothing_saved(work):

@@ -9,6 +9,7 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 
@@ -23,7 +24,9 @@ from sbnmt_plugin.tools.results import work_folder_rows as results
 def test_a_model_of_both_directions_is_named(tmp_path, name, teachers, title):
     settings = load_recipe(ROOT / "examples" / "toy", small=False)
     put(tmp_path / "results" / f"{name}.json", "{}")
-    row = results.build_row(tmp_path, {**settings, "teachers": teachers}, name)
+    row = results.build_row(
+        tmp_path, {**settings, "teachers": teachers}, Row.parse(name)
+    )
     assert row["title"] == title
 
 
@@ -66,3 +69,20 @@ def test_the_readme_shows_the_committed_numbers(capsys):
 def test_a_missing_table_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nothing does not exist"):
         call(show_table, tmp_path / "nothing")
+
+
+def test_rows_that_no_recipe_has_any_more_are_shown(tmp_path, capsys):
+    """As they stand in committed tables; seeds, plots and rescoring, too."""
+    cost = {"tokenised BLEU": 30.0, "total seconds": 60, "updates": 5}
+    names = ["sb-retired", "sb-retired@2", "sb-retired+rescored"]
+    rows = [{"name": name, "title": f"<{name}>", "p": 0.5, **cost} for name in names]
+    seeds = {"name": names[0], "title": "<all>", "seeds": [1, 2], "mean": 30.0}
+    seeds |= {"score": "tokenised BLEU", "deviation": 0.5, "p": {}}
+    held = {"command": "sbnmt table", "machine": "m", "rows": rows, "seeds": [seeds]}
+    path = tmp_path / "table.json"
+    put(path, json.dumps({**held, "signatures": {"tokenised BLEU": "s"}}))
+    call(show_table, path, "--plot", tmp_path / "cost")
+    shown = capsys.readouterr().out
+    assert all(f"| <{name}>" in shown for name in names)
+    assert "30.00 ± 0.50" in shown
+    assert "<!-- &lt;sb-retired&gt; -->" in (tmp_path / "cost.svg").read_text("utf-8")

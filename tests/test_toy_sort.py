@@ -9,8 +9,12 @@ from unittest import mock
 import pytest
 from commands import ROOT
 
-from sbnmt_plugin.tools.recipes import driver, recorder
+from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
+from sbnmt_plugin.tools.recipes.shell_script import WORK
+from sbnmt_plugin.tools.recipes.step import in_order
 from sbnmt_plugin.tools.results import table
 from sbnmt_plugin.tools.results import work_folder_rows as results
 from sbnmt_plugin.tools.word_alignment import parse_gold
@@ -91,11 +95,10 @@ def test_attention_is_compared_with_links_that_are_known():
     settings = load_recipe(FOLDER, small=False)
 
     def compared(**changes):
-        bench = recorder.Recorder()
-        recipe = driver.Recipe(bench, FOLDER, {**settings, **changes})
+        steps = RowSteps(Run({**settings, **changes}, WORK, FOLDER))
         names = ["rnnsearch", "teacher-r2l", "teacher-l2r", "rerank", "sb"]
-        recipe.run([*names, "sb+rescored"], jobs=1)
-        return {s.name: s.words for s in bench.steps if s.name.startswith("aer/")}
+        found = in_order(steps.targets(asked_rows([*names, "sb+rescored"])))
+        return {s.name: s.words for s in found if s.name.startswith("aer/")}
 
     found = compared()
     assert list(found) == ["aer/rnnsearch", "aer/teacher-l2r", "aer/sb"]
@@ -111,7 +114,7 @@ def test_its_rate_is_a_column(tmp_path):
     for folder, found in ("results", score), ("results/aer", {"AER": {"score": 12.5}}):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "ba.json").write_text(json.dumps(found))
-    row = results.build_row(tmp_path, settings, "ba")
+    row = results.build_row(tmp_path, settings, Row("ba"))
     assert row["AER"] == 12.5
     known = {"rows": [row], "signatures": {}}
     assert "AER, %" in table.main_table(known)[0]

@@ -16,7 +16,8 @@ from steps import call, put
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import runner, systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.settings import training_options
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.stages import training_options
 from sbnmt_plugin.tools.text import read_lines
 
 FOLDER = ROOT / "examples" / "toy_styles"
@@ -260,7 +261,7 @@ def test_every_case_is_timed(work, tmp_path, capsys):
 
 def test_gold_is_all_that_nart_gold_has_of_its_own():
     recipe = load_recipe(FOLDER, small=False)
-    options = [training_options(recipe, name) for name in ("nart", "nart-gold")]
+    options = [training_options(recipe, Row(name)) for name in ("nart", "nart-gold")]
     assert options[0] == options[1]
     one, other = (systems.SYSTEMS[name] for name in ("nart", "nart-gold"))
     assert (one.data, other.data) == ("kd", "gold")

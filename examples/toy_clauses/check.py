@@ -21,7 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from sbnmt_plugin.tools import quiet
-from sbnmt_plugin.tools.recipes.row_names import RESCORED, is_rescored, split_name
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
@@ -70,7 +70,7 @@ def of_all_seeds(found: dict[Run, Shares]) -> dict[Run, list[Shares]]:
     """Shares by row, without its seed, and beam: one for each seed."""
     every = defaultdict(list)
     for (name, beam), shares in found.items():
-        row = split_name(name)[0] + RESCORED * is_rescored(name)
+        row = Row.parse(name).name.partition("@")[0]
         every[row, beam].append(shares)
     return dict(every)
 
@@ -108,7 +108,7 @@ def verdicts(shares: dict[Run, Shares]) -> list[tuple[str, bool]]:
 def plot(shares: dict[Run, Shares], name: str) -> None:
     """Draw the shares of both rows against the beam, to NAME.svg."""
     quiet.only_warnings("matplotlib")
-    from sbnmt_plugin.tools.report.figures import beam_sweep
+    from sbnmt_plugin.tools.report.beams import beam_sweep
 
     titles = {SB: "interaction", TWIN: "none, rescored"}
     series = {

@@ -1,4 +1,4 @@
-"""A row of the results table: the test set's hypotheses, scored as the paper's were."""
+"""Scores of a row of the results table: the hypotheses of the test set."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sbnmt_plugin.tools.translations import read_generated, read_translations
 
 @dataclass(frozen=True)
 class References:
-    """The test set's references, and how hypotheses are compared with them.
+    """References of the test set, and how hypotheses are compared with them.
 
     Attributes:
         text: folder with test.TGT, tokenised, and test.ref.TGT as published; further
             references are test.TGT.2 and so on; test.sets where the text consists of
             several sets.
         target: TGT.
-        count: of references.
+        count: number of references.
         lowercase: whether case is ignored.
         detokenise: language by whose rules hypotheses are detokenised, to be compared
             with test.ref.TGT; "" if there is none, and only tokens are compared.
@@ -39,17 +39,17 @@ class References:
     phonemes: bool = False
 
     def files(self, stem: str = "test") -> list[Path]:
-        """STEM.TGT, STEM.TGT.2 and so on."""
+        """Return STEM.TGT, STEM.TGT.2 and so on."""
         name = f"{stem}.{self.target}"
         further = [f"{name}.{number}" for number in range(2, self.count + 1)]
         return [self.text / each for each in [name, *further]]
 
     def read(self, stem: str = "test") -> list[list[str]]:
-        """Lines of all references, ``test`` or ``test.ref``."""
+        """Read the lines of all references, ``test`` or ``test.ref``."""
         return [read_lines(path) for path in self.files(stem)]
 
     def sets(self, count: int) -> dict[str, int]:
-        """Names and lengths of the sets that the test text of ``count`` lines holds.
+        """Return names and lengths of the sets in the test text of ``count`` lines.
 
         Raises:
             ValueError: they do not add up to it.
@@ -65,7 +65,7 @@ class References:
 
 
 def read_hypotheses(path: Path, references: References) -> list[str]:
-    """The tokens of every sentence of the test set, BPE undone.
+    """Read the tokens of every sentence of the test set, BPE undone.
 
     Args:
         path: fairseq-generate's output, file or folder, which must be whole; or
@@ -102,9 +102,9 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
 def score_row(
     tokens: list[str], references: References
 ) -> tuple[dict[str, Any], list[str]]:
-    """Tokenised BLEU and, where text can be detokenised, sacreBLEU and chrF.
+    """Compute tokenised BLEU and, where text can be detokenised, BLEU and chrF.
 
-    Word and phoneme error rate too, where lines are words.
+    Where lines are words, word and phoneme error rate are computed, too.
 
     Args:
         tokens: the hypotheses, BPE undone.
@@ -142,10 +142,10 @@ def score_row(
 
 
 def l2r_wins(records: Path) -> float:
-    """How many sentences in a hundred the L2R direction answers.
+    """Return the percentage of sentences that the L2R direction wins.
 
     Args:
-        records: what --sb-records has written.
+        records: file of ``--sb-records``.
     """
     with as_written(records, "decode again"):
         winners = [json.loads(line)["winner"] for line in read_lines(records)]

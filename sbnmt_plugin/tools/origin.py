@@ -1,4 +1,4 @@
-"""What a result was made from, so that a repeated command knows whether it is done."""
+"""Origin of a result, by which a repeated command knows whether it is done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 SUFFIX = ".pt"
 NAMED = "--path", "--enat-table", "--nat-teacher"  # options whose files it is made from
-MODELS = "models"  # of an origin: what :func:`stamps_of` gives
+MODELS = "models"  # key of what :func:`stamps_of` gives
 NAMES = {
     "input sha256": "another input",
     "name": "another system",
@@ -19,7 +19,7 @@ NAMES = {
 
 
 def checkpoints_in(words: list[str]) -> list[str]:
-    """The models that a command line names: :data:`NAMED`, and whatever ends in .pt.
+    """Return the models of a command line: values of :data:`NAMED`, and all *.pt.
 
     They may stand alone, as ``--flag=PATH``, or as an ensemble ``PATH:PATH``.
     """
@@ -36,16 +36,16 @@ def checkpoints_in(words: list[str]) -> list[str]:
 
 
 def sha256_of(*texts: list[str]) -> str:
-    """Of line-aligned texts, one after the other."""
+    """Return the checksum of line-aligned texts, one after the other."""
     lines = [line for text in texts for line in text]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def stamps_of(words: list[str]) -> dict[str, list[int]]:
-    """Size and time of change of each checkpoint that a command line names.
+    """Return size and time of change of each checkpoint that a command line names.
 
     Returns:
-        path -> bytes, and nanoseconds since 1970; of those that exist.
+        path -> bytes, and nanoseconds since 1970, for those that exist.
     """
     stamps = {}
     for name in checkpoints_in(words):
@@ -57,12 +57,13 @@ def stamps_of(words: list[str]) -> dict[str, list[int]]:
 
 
 def differences(known: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """In what the origin of a result differs from what would be used now.
+    """Say how the origin of a result differs from what would be used now.
 
     Args:
-        known: an origin, as it was noted; 0.1.0 noted of a checkpoint its time alone,
-            and nothing of references.
-        now: another; what was not noted is not compared, models excepted.
+        known: origin as it was noted; 0.1.0 noted only the time of a checkpoint, and
+            no references.
+        now: origin of a new result; what was not noted is not compared, models
+            excepted.
 
     Returns:
         Phrases that go on after "was made with"; none where they agree.

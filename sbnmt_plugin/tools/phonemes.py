@@ -14,7 +14,7 @@ from sbnmt_plugin.tools.scoring import Scores, score
 
 
 def edit_distance(first: Sequence[Any], second: Sequence[Any]) -> int:
-    """Fewest insertions, deletions and substitutions (Levenshtein's distance)."""
+    """Count the fewest insertions, deletions and substitutions (Levenshtein)."""
     row = list(range(len(second) + 1))  # from nothing to each prefix of `second`
     for i, a in enumerate(first, start=1):
         diagonal, row[0] = row[0], i
@@ -71,7 +71,7 @@ class PhonemeErrorRate(ErrorRate):
 
 
 def error_rates(hypotheses: list[str], references: list[list[str]]) -> Scores:
-    """WER and PER, each with sacreBLEU's signature.
+    """Return WER and PER, each with sacreBLEU's signature.
 
     Args:
         hypotheses: a line per word, phonemes separated by blanks.

@@ -8,7 +8,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.base import Metric
 
-# sacreBLEU's, of BLEU: 13a for languages with blanks
+# those of sacreBLEU for BLEU; 13a is for languages with blanks
 TOKENISERS = ("13a", "zh", "intl", "char", "ja-mecab", "ko-mecab", "flores200", "none")
 Scores = dict[str, dict[str, Any]]  # name -> score and signature
 
@@ -16,17 +16,22 @@ Scores = dict[str, dict[str, Any]]  # name -> score and signature
 def score(
     metric: Metric, hypothesis: list[str], references: list[list[str]]
 ) -> dict[str, Any]:
-    """Value and signature of a metric."""
+    """Return value and signature of a metric."""
     value = metric.corpus_score(hypothesis, references).score
     return {"score": round(value, 2), "signature": str(metric.get_signature())}
 
 
+def token_bleu(lowercase: bool = False) -> BLEU:
+    """Return BLEU as in the paper, on tokens separated by blanks."""
+    return BLEU(tokenize="none", force=True, lowercase=lowercase)
+
+
 def bleu(tokenize: str = "13a", **options: Any) -> BLEU:
-    """sacreBLEU's metric.
+    """Return sacreBLEU's metric.
 
     Args:
-        tokenize: of :data:`TOKENISERS`.
-        options: its own.
+        tokenize: one of :data:`TOKENISERS`.
+        options: others of the metric.
 
     Raises:
         ValueError: the tokeniser needs a package that is not installed.
@@ -44,10 +49,10 @@ def scores(
     lowercase: bool = False,
     tokenize: str = "13a",
 ) -> Scores:
-    """sacreBLEU and chrF of detokenised text.
+    """Score detokenised text by sacreBLEU's BLEU and chrF.
 
     Args:
-        tokenize: of :data:`TOKENISERS`, before BLEU is counted.
+        tokenize: tokeniser for BLEU, one of :data:`TOKENISERS`.
     """
     metric = bleu(tokenize, lowercase=lowercase)
     return {
@@ -59,17 +64,15 @@ def scores(
 def tokenised_bleu(
     hypothesis: list[str], references: list[list[str]], lowercase: bool = False
 ) -> dict[str, Any]:
-    """BLEU as in the paper, on tokens separated by blanks."""
-    metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
-    return score(metric, hypothesis, references)
+    """Score tokens by :func:`token_bleu`."""
+    return score(token_bleu(lowercase), hypothesis, references)
 
 
 def length_ratio(
     hypothesis: list[str], references: list[list[str]], lowercase: bool = False
 ) -> float:
-    """Tokens of the answers, as a share of those of the references next in length."""
-    metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
-    found = metric.corpus_score(hypothesis, references)
+    """Return tokens of the hypotheses over those of the references next in length."""
+    found = token_bleu(lowercase).corpus_score(hypothesis, references)
     return round(found.sys_len / max(found.ref_len, 1), 3)
 
 
@@ -87,7 +90,7 @@ def slices(sets: dict[str, int], texts: list[list[str]]) -> dict[str, list[list[
 
 
 def mean(results: list[Scores]) -> Scores:
-    """Mean of every score over several test sets, as the paper's of MT03 to MT06."""
+    """Average every score over several test sets, as the paper does MT03 to MT06."""
     first = results[0]
     if len(results) == 1:
         return first

@@ -30,8 +30,10 @@ from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.work_folder import check_recipe, same_options
+from sbnmt_plugin.tools.recipes.records import ModelRecord
+from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.report import inputs, traces
+from sbnmt_plugin.tools.report.records import read_races
 from sbnmt_plugin.tools.text import read_lines, write_lines
 from sbnmt_plugin.training.checksums import NAME
 
@@ -192,7 +194,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader(
             *("options.json", "work/options.json", as_json(options_)),
-            lambda p: same_options(p.parent, options_),
+            lambda p: ModelRecord(p.parent, options_).check(),
         ),
         Reader(
             *("shard", "00000.jsonl", as_lines(shard)),
@@ -212,7 +214,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader(
             *("records", "records.jsonl", as_lines(records)),
-            lambda p: inputs.read_races("--records", p, source),
+            lambda p: read_races("--records", p, source),
         ),
         Reader(
             *("trace", "trace.jsonl", as_lines([trace])),

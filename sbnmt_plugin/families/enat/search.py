@@ -185,7 +185,7 @@ class ParallelGenerator(Search):
         total = total.gather(1, order)
         many = lengths.size(1)
         found: list[list[Hypothesis]] = []
-        sizes, places = lengths.tolist(), order.tolist()
+        sizes, places = torch.stack([lengths, order]).tolist()  # one synchronisation
         alive = (score > DEAD).sum(1).tolist()
         for b, count in enumerate(alive):
             if not count:

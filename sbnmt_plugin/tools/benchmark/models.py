@@ -20,7 +20,7 @@ from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import TAGS
-from sbnmt_plugin.tools.recipes import row_names
+from sbnmt_plugin.tools.recipes import systems
 
 SEED = 1
 SIZES = {  # channels, feed-forward channels, layers on each side, heads
@@ -104,7 +104,7 @@ def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
 # kinds that a recipe's folder must have; of ours, the rows of one and the class
 KINDS = ("both", *NAMES)
 OURS = {
-    "both": (row_names.OURS, SBTransformerModel),
+    "both": (systems.OURS, SBTransformerModel),
     "abd": (("abd",), ABDTransformerModel),
 }
 

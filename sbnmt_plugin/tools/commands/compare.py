@@ -1,4 +1,4 @@
-"""Is a row of a recipe's run better than others?  By how much, and is it chance?
+"""Compare rows of a recipe's run, or beams of a sweep, by the paired bootstrap.
 
     sbnmt compare --work work/multi30k sb+rescored sb-lambda0+rescored transformer-pl
 
@@ -6,18 +6,21 @@
 
     sbnmt compare --sweep beam-sweep.json sb/2 sb-lambda0+rescored/8
 
-The first row is compared with each of the others, by the seeds that both have.  Printed
-are the mean score of either, the difference, and that of each seed; by the paired
-bootstrap also where 95 % of 1,000 samples of sentences have the difference, and p.  A
-sentence is drawn with its answers of all those seeds: interval and p say what other
-sentences would do, the seeds what another training would.  p is sacreBLEU's, which of a
-clear difference is one-sided: it may be below 0.05 where the interval holds 0.
+The first row is compared with each of the others, by the seeds that both have.  The
+table has the mean score of either row, their difference, and the difference of each
+seed.  The paired bootstrap adds the interval that holds 95 % of the differences of
+1,000 samples of sentences, and p.  It draws a sentence together with its hypotheses of
+all those seeds.  So the interval and p speak of other sentences, the seeds of another
+training.  p is sacreBLEU's, which is one-sided for a clear difference: it may be below
+0.05 although the interval holds 0.
 
-With --work the rows are those of a recipe's run, with --sweep NAME/BEAM of what sbnmt
-sweep-beam has decoded, of the validation set, too (--gen-subset valid).  --rival-work
-takes the others from another run, of the same test set.  Where a test set consists of
-several, --sets takes the sentences of some, all together; without it the scores are the
-means over them, as in the run's table, interval and p of all sentences together.
+With --work the rows are those of a recipe's run.  --rival-work takes the others from
+another run with the same test set.  Where a test set consists of several, --sets
+compares the sentences of some of them, all together.  Without it the scores are means
+over the sets, as in the run's table; the interval and p are of all sentences together.
+
+With --sweep a row is NAME/BEAM, as sbnmt sweep-beam has decoded it, also of the
+validation set (--gen-subset valid).
 """
 
 from __future__ import annotations
@@ -27,23 +30,19 @@ from pathlib import Path
 from statistics import mean
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.results.differences import (
-    Difference,
-    OfSweep,
-    OfWork,
-    Runs,
-    difference,
-)
+from sbnmt_plugin.tools.results.comparison import Difference, difference
+from sbnmt_plugin.tools.results.hypotheses import Runs, SweepRuns, WorkRuns
 from sbnmt_plugin.tools.results.table import HEADINGS, aligned
 
 
 def signed(value: float) -> str:
-    """As pages write it; a difference that rounds to nothing has no sign."""
+    """Write a difference with its sign; one that rounds to nothing has none."""
     text = f"{abs(value):.2f}"
     return text if not float(text) else f"{'+' if value > 0 else '−'} {text}"
 
 
 def line(found: Difference) -> list[str]:
+    """Return the cells of a comparison."""
     each = [ours - theirs for ours, theirs in zip(found.scores, found.rivals)]
     low, high = found.interval
     return [
@@ -59,12 +58,12 @@ def line(found: Difference) -> list[str]:
 
 
 def runs_of(args: argparse.Namespace) -> tuple[Runs, Runs]:
-    """Where the first row is, and where the others are."""
+    """Open the run of the first row, and that of the others."""
     if args.sweep is not None:
-        sweep = OfSweep(Path(args.sweep))
+        sweep = SweepRuns(Path(args.sweep))
         return sweep, sweep
     sets = [] if args.sets is None else args.sets.split(",")
-    work = OfWork(Path(args.work), sets)
+    work = WorkRuns.of_folder(Path(args.work), sets)
     return work, work if args.rival_work is None else work.rival(Path(args.rival_work))
 
 
@@ -81,7 +80,7 @@ def main() -> None:
         "rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with"
     )
     parser.add_argument(
-        "--sets", help="with --work: of its test sets, only these, as test2017,test2018"
+        "--sets", help="with --work: some of its test sets, as test2017,test2018"
     )
     args = parser.parse_args()
     if args.sets is not None and args.work is None:

@@ -1,12 +1,12 @@
-"""Score what a system makes of a recipe's test set: a row of its results table.
+"""Score a system on a recipe's test set: a row of the results table.
 
     sbnmt evaluate results/sb.generate --text text --target de [--references 4] \
         [--lowercase | --phonemes] [--detokenise de] [--records results/sb.jsonl] \
         --output results/sb.json
 
-INPUT is the --results-path of fairseq-generate (or its generate-SUBSET.txt, or its
-standard output), or a .tsv of sbnmt rerank.  --text is a folder as sbnmt prepare writes
-it.  BPE is undone, and written are
+INPUT is the --results-path of fairseq-generate, its generate-SUBSET.txt or its standard
+output, or a .tsv of sbnmt rerank.  --text is a folder as sbnmt prepare writes it.  The
+command undoes BPE and writes
 
     results/sb.tok     the hypotheses as tokens
     results/sb.txt     as text, detokenised where --detokenise names a language
@@ -34,17 +34,20 @@ from sbnmt_plugin.tools.unfinished import new_file
 def main() -> None:
     parser = command.parser(__doc__)
     add = parser.add_argument
-    add("input", help="what fairseq-generate or rerank has written")
+    add("input", help="output of fairseq-generate or rerank")
     add("--text", required=True, help="folder with test.TARGET")
-    add("--target", required=True, help="language")
-    add("--references", type=int, default=1, help="how many, as test.TARGET.2")
+    add("--target", required=True, help="target language")
+    add(
+        "--references",
+        type=int,
+        default=1,
+        help="number of references: test.TARGET, test.TARGET.2, …",
+    )
     add("--lowercase", action="store_true", help="ignore case")
     add("--phonemes", action="store_true", help="a line is a word: error rates, too")
-    add("--detokenise", default="", metavar="LANGUAGE", help="for sacremoses")
-    add("--records", help="what --sb-records has written, for the share of L2R answers")
-    add(
-        "--output", required=True, help="file NAME.json; also writes NAME.tok, NAME.txt"
-    )
+    add("--detokenise", default="", metavar="LANGUAGE", help="language for sacremoses")
+    add("--records", help="file of --sb-records, for the share that L2R wins")
+    add("--output", required=True, help="NAME.json; also writes NAME.tok, NAME.txt")
     args = parser.parse_args()
     output = Path(args.output)
     if output.suffix != ".json":

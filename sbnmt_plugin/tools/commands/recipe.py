@@ -6,18 +6,21 @@
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER --prepare
     sbnmt recipe examples/multi30k --print [--small] [--rows …] > run.sh
 
-A recipe is a folder with recipe.yaml and prepare.py.  A row of the table is a system:
-it is trained, with all that it needs (texts, BPE, teachers, pseudo targets, triples),
-decoded and scored, each in a sub-folder of --work.  Interrupt and repeat the command
-at will, and add rows later; work/table.json has the numbers, logs/ what they cost.
-With --prepare it stops before the first training, its texts and gold data made; the
-same command without it, and without --data, goes on from them, on another machine too.
-With --print nothing is run: the same steps are printed as a shell script.
+A recipe is a folder with recipe.yaml and prepare.py.  A row of the table is a system.
+It is trained with all that it needs: texts, BPE, teachers, pseudo targets, triples.
+Then it is decoded and scored, each in a sub-folder of --work.  The command may be
+interrupted and repeated, and rows be added later.  WORK/table.json has the scores,
+WORK/logs the costs.
 
-With --executor slurm every step that runs a model is a job; --jobs rows are in the
-queue side by side, --processes workers of pseudo targets are an array.  Steps that
-handle texts alone run where the command does.  Interrupted, it cancels its jobs; killed
-by SIGKILL, or with its machine, it leaves them, and the same command follows them.
+With --prepare the command makes texts and gold data, and stops before the first
+training.  Without it, and without --data, the same command goes on from them, on
+another machine too.  With --print nothing is run: the steps are printed as a shell
+script.
+
+With --executor slurm every step that runs a model is a job.  --jobs rows are in the
+queue side by side, and --processes workers of pseudo targets are an array.  Steps that
+handle texts alone run where the command does.  An interrupt cancels the jobs.  SIGKILL,
+or the end of the machine, leaves them, and the same command follows them again.
 """
 
 from __future__ import annotations
@@ -29,20 +32,26 @@ from typing import Any
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.in_use import hold
-from sbnmt_plugin.tools.recipes.driver import Recipe
+from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import (
     add_setting,
     find_recipe,
     load_recipe,
     setting,
 )
-from sbnmt_plugin.tools.recipes.recorder import DATA, Recorder
-from sbnmt_plugin.tools.recipes.row_names import rows
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps, check_row
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.runner import Runner
-from sbnmt_plugin.tools.recipes.script import Heading, render
+from sbnmt_plugin.tools.recipes.shell_script import DATA, WORK, Heading, render
 from sbnmt_plugin.tools.recipes.slurm import add_options, chosen
+from sbnmt_plugin.tools.recipes.step import in_order
 from sbnmt_plugin.tools.recipes.systems import GROUPS, trained_systems
-from sbnmt_plugin.tools.recipes.work_folder import check_recipe, same_recipe
+from sbnmt_plugin.tools.recipes.work_folder import (
+    check_recipe,
+    decoded_rows,
+    same_recipe,
+    take_over,
+)
 from sbnmt_plugin.tools.results.table import render as render_table
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
 
@@ -94,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse a command line that would not do what it says.
+    """Refuse options that exclude each other or have no effect.
 
     Raises:
         ValueError: options that exclude each other, or a number below 1.
@@ -113,8 +122,8 @@ def check(args: argparse.Namespace) -> None:
     for name in FOR_ROWS if args.prepare else ():
         if getattr(args, name) is not None:
             raise ValueError(
-                f"--{name} is for rows: leave it out with --prepare, which makes what "
-                "all of them need"
+                f"--{name} is for rows: leave it out with --prepare, which makes the "
+                "data that all of them need"
             )
     for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
         if value is not None and value < 1:
@@ -124,7 +133,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def check_launcher(args: argparse.Namespace) -> None:
-    """Refuse what --launcher excludes.
+    """Refuse the options that --launcher excludes.
 
     Raises:
         ValueError: with the option.
@@ -145,64 +154,66 @@ def main() -> None:
     check(args)
     folder = find_recipe(args.recipe)
     settings = load_recipe(folder, args.small, args.teachers)
-    names = rows(args.rows or settings["rows"])
+    rows = asked_rows(args.rows or settings["rows"])
     if args.print:
-        print(script(folder, settings, names, args), end="")
+        print(script(folder, settings, rows, args), end="")
     else:
-        run(folder, settings, names, args)
+        run(folder, settings, rows, args)
 
 
 def script(
-    folder: Path, settings: dict[str, Any], names: list[str], args: argparse.Namespace
+    folder: Path, settings: dict[str, Any], rows: list[Row], args: argparse.Namespace
 ) -> str:
-    """The steps that one process takes in an empty folder, as a shell script."""
-    recorder = Recorder()
-    recipe = Recipe(recorder, folder, settings, DATA if settings["data"] else None)
-    recipe.check(names)
-    recipe.run(names, jobs=1)
-    recipe.table(setting(args))
+    """Return the steps that one process takes in an empty folder, as a shell script."""
+    data = DATA if settings["data"] else None
+    steps = RowSteps(Run(settings, WORK, folder, data))
     heading = Heading(
         recipe=folder,
         options=setting(args) + (["--rows", *args.rows] if args.rows else []),
-        rows=names,
+        rows=[row.name for row in rows],
         suffix="-small" * args.small,
         data=settings["data"],
         environment={str(k): str(v) for k, v in settings["environment"].items()},
     )
-    return render(recorder.steps, heading)
+    targets = [*steps.targets(rows), steps.table(setting(args))]
+    return render(in_order(targets), heading)
 
 
 def run(
-    folder: Path, settings: dict[str, Any], names: list[str], args: argparse.Namespace
+    folder: Path, settings: dict[str, Any], rows: list[Row], args: argparse.Namespace
 ) -> None:
-    """Make what is missing of the rows, and print the table of all that are there."""
+    """Make the missing steps of the rows, and print the table of all rows there are."""
     work = Path(args.work).resolve()
     jobs = 1 if args.launcher else args.jobs or settings["jobs"]
+    data = Path(args.data) if args.data else None
+    steps = RowSteps(
+        Run(settings, work, folder, data, args.processes or 1, args.launcher or "")
+    )
+    targets = [steps.texts.gold()] if args.prepare else steps.targets(rows)
     with hold(work) as lock:
         check_recipe(work, settings)
         cluster = chosen(args.executor, args.cluster)
-        runner = Runner(work, settings["environment"], cluster)
-        runner.inherited = (lock,)
-        recipe = Recipe(
-            *(runner, folder, settings, Path(args.data) if args.data else None),
-            processes=args.processes or 1,
-            launcher=args.launcher,
-        )
-        if not args.prepare:
-            recipe.check(names)
+        runner = Runner(work, settings["environment"], cluster, inherited=(lock,))
+        for row in [] if args.prepare else [*rows, *decoded_rows(work)]:
+            check_row(work, settings, row)
+        runner.check([steps.texts.gold()] if args.pseudo else targets)
         same_recipe(work, settings)
-        if args.data and recipe.has_text():
+        if args.data and runner.has(steps.texts.text()):
             print(
                 f"{work / 'text'} is there, so --data {args.data} is not read; "
                 "for other raw files choose another --work",
                 flush=True,
             )
-        if args.prepare:
-            print(f"{recipe.gold_data()} is there; without --prepare: the rows")
-            return
         if args.pseudo:
-            recipe.start_from(Path(args.pseudo))
-        recipe.run(names, jobs)
+            source, _ = steps.texts.sides("train")
+            for step in steps.texts.bpe():
+                runner.make(step)
+            take_over(Path(args.pseudo), work, source)
+            runner.check(targets)
+        runner.make_all(targets, jobs)
+        if args.prepare:
+            print(f"{targets[0].makes} is there; without --prepare: the rows")
+            return
     called = " ".join(["sbnmt recipe", args.recipe, *setting(args)])
     table = write_table(work, settings, called)
     print("\n" + render_table(table), end="", flush=True)

@@ -1,4 +1,4 @@
-r"""The paper's analyses of anyone's outputs, as one HTML page with figures and numbers.
+r"""Analyse translations as the paper does, in one HTML page with figures and numbers.
 
     sbnmt report --source test.en --reference test.de [--reference test2.de] \
         --system L2R=l2r.txt --system SB-NMT=sb.txt [--records SB-NMT=sb.jsonl] \
@@ -7,10 +7,10 @@ r"""The paper's analyses of anyone's outputs, as one HTML page with figures and 
         [--beam-sweep sweep.json] [--trace trace.jsonl] --output FOLDER
     sbnmt report --work work/toy --output FOLDER        # all from a recipe's run
 
-Writes FOLDER/report.html, which needs neither network nor server, the same figures in
-FOLDER/figures and every number in FOLDER/numbers and FOLDER/numbers.json.  A section
-whose input is missing says so.  BLEU counts words as sacreBLEU's --tokenize does
-(zh for Chinese, ja-mecab, ko-mecab, char …).
+The command writes FOLDER/report.html, which needs neither network nor server.  The
+same figures are in FOLDER/figures, all numbers in FOLDER/numbers and
+FOLDER/numbers.json.  A section whose input is missing says so.  --tokenize is
+sacreBLEU's tokeniser for BLEU, as zh for Chinese, ja-mecab, ko-mecab or char.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from sbnmt_plugin.tools.scoring import TOKENISERS
 def parser() -> argparse.ArgumentParser:
     made = command.parser(__doc__)
     add = made.add_argument
-    add("--source", help="source text, one sentence a line")
+    one: dict[str, Any] = {"nargs": 1, "default": []}
     many: dict[str, Any] = {"action": "append", "default": []}
+    add("--source", **one, help="source text, one sentence a line")
     add("--reference", **many, help="reference; repeat for several")
     add("--system", **many, metavar="NAME=FILE", help="a system's output")
-    add("--work", help="folder of sbnmt recipe, which has all of these")
+    add("--work", help="folder of sbnmt recipe, which has all of these files")
     add("--tokenised", action="store_true", help="the texts given are tokenised")
     add("--tokenised-reference", **many, help="a reference, tokenised")
     add("--tokenised-system", **many, metavar="NAME=FILE", help="an output, tokenised")
@@ -38,19 +39,26 @@ def parser() -> argparse.ArgumentParser:
     add("--generate-log", **many, metavar="NAME=LOG", help="fairseq-generate's log")
     add("--checkpoint", **many, metavar="NAME=PT", help="to count its parameters")
     add("--aer", **many, metavar="NAME=JSON", help="written by sbnmt aer --json")
-    add("--beam-sweep", metavar="FILE", help="written by sbnmt sweep-beam")
-    add("--trace", metavar="JSONL", help="written by --sb-trace")
+    add("--beam-sweep", **one, metavar="FILE", help="written by sbnmt sweep-beam")
+    add("--trace", **one, metavar="JSONL", help="written by --sb-trace")
     add("--lowercase", action="store_true", help="ignore case everywhere")
-    add("--tokenize", default="13a", choices=TOKENISERS, help="for BLEU (default 13a)")
-    add("--baseline", metavar="NAME", help="of the paired tests; default: the first")
+    add(
+        "--tokenize",
+        default="13a",
+        choices=TOKENISERS,
+        help="tokeniser for BLEU (default 13a)",
+    )
+    add(
+        "--baseline",
+        metavar="NAME",
+        help="baseline of the paired tests; default: the first",
+    )
     add("--n", type=int, default=4, help="first and last n tokens (default 4)")
     add("--buckets", metavar="N,N,…", help="upper ends of source-length groups")
     add("--bootstrap-samples", type=int, default=1000, metavar="N")
     add("--aligner-runs", type=int, default=2, metavar="N", help="0: no section 7")
     add("--title", default="Translation report")
     add("--output", required=True, metavar="FOLDER", help="to write; may be a report")
-    # what --work knows beside the flags
-    made.set_defaults(tokenised_source=False, tokenised_texts={})
     return made
 
 

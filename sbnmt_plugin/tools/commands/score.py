@@ -1,13 +1,13 @@
-r"""Score hypotheses: sacreBLEU, chrF with signatures, and the paper's tokenised BLEU.
+r"""Score hypotheses by sacreBLEU's BLEU and chrF, and by the paper's tokenised BLEU.
 
     sbnmt score --reference test.de [--reference test2.de] --hypothesis out.txt \
         [--tokenised-reference tok.de --tokenised-hypothesis out.tok] [--lowercase] \
         [--tokenize zh] [--json scores.json]
 
 --hypothesis and --reference are detokenised text.  Tokenised BLEU, by which the paper
-reports, is computed on text that is tokenised already (no further tokenisation).
-With --phonemes a line is a word, its tokens are phonemes, and the scores are word and
-phoneme error rate; any of the references is right.
+reports, needs text that is tokenised already.  With --phonemes a line is a word and
+its tokens are phonemes.  The scores are then word and phoneme error rate, where each of
+the references is a right answer.
 """
 
 from __future__ import annotations
@@ -29,9 +29,14 @@ def main() -> None:
     parser.add_argument("--tokenised-hypothesis")
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
     parser.add_argument(
-        "--tokenize", default="13a", choices=TOKENISERS, help="for BLEU (default 13a)"
+        "--tokenize",
+        default="13a",
+        choices=TOKENISERS,
+        help="tokeniser for BLEU (default 13a)",
     )
-    parser.add_argument("--phonemes", action="store_true", help="error rates")
+    parser.add_argument(
+        "--phonemes", action="store_true", help="word and phoneme error rate"
+    )
     parser.add_argument("--json", help="file to write the scores to")
     args = parser.parse_args()
     refuse_overwriting(args.json, args.hypothesis, *args.reference)

@@ -1,4 +1,4 @@
-"""Print a results table in Markdown: of a recipe's work folder, or as written before.
+"""Print a results table in Markdown: from a recipe's run, or from a file.
 
     sbnmt table --recipe multi30k [--small] --work work/multi30k
     sbnmt table work/multi30k/table.json
@@ -7,23 +7,21 @@
     sbnmt table work/multi30k/beam-sweep.json
     sbnmt table examples/multi30k/curves-small.json --curves NAME
 
-A file of sweep-beam is a line a system and a column a beam, seeds together: their mean
-and standard deviation.
+With --recipe the table is built from WORK/results, and its costs from WORK/logs, where
+sbnmt recipe has run.  It is kept in WORK/table.json.  A file of sweep-beam has a line a
+system and a column a beam; several seeds are a mean and a standard deviation.
 
-With --plot NAME also NAME.svg and NAME.png are drawn: each system's score against the
-minutes of its whole chain, teachers and pseudo targets included, means where it has
-several seeds: of processors, where all logs tell them and there is no GPU. With
---against tokens the labels seen in training are counted instead, teachers' included,
-which other work on the machine does not change.  LABEL=TABLE puts the label behind the
-systems' names, so that tables may have systems in common.
+--plot NAME draws NAME.svg and NAME.png: the score of each system, the mean of its
+seeds, against the minutes of its whole chain, with teachers and pseudo targets.  They
+are minutes of processors where all logs tell them and there is no GPU.  --against
+tokens counts the labels seen in training instead, which other work on the machine does
+not change.  LABEL=TABLE puts the label behind the systems' names, so that tables may
+have systems in common.
 
-With --curves NAME also what the rows read of their partners (of trainings with
---sb-probe) and their validation BLEU are drawn over updates, a line a seed, to NAME.svg
-and NAME.png, and the numbers written to NAME.json: from the run's logs, with --recipe
-and --work. Where such a NAME.json is the TABLE, its numbers are drawn again.
-
-With --recipe the table is built from what WORK/results holds, and from WORK/logs what
-it cost, where the recipe's driver has run; it is kept in WORK/table.json.
+--curves NAME, with --recipe and --work, draws NAME.svg and NAME.png from the run's
+logs, and writes the numbers to NAME.json.  It shows, over updates and with a line a
+seed, validation BLEU and the bits that rows read of the other direction, which
+trainings with --sb-probe log.  Given such a NAME.json as TABLE, it draws that again.
 """
 
 from __future__ import annotations
@@ -41,7 +39,6 @@ from sbnmt_plugin.tools.recipes.recipe_file import (
     setting,
 )
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
-from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.results.cost_plot import PRICES, chains
 from sbnmt_plugin.tools.results.sweep import render_sweep
 from sbnmt_plugin.tools.results.table import beside_the_paper, render
@@ -53,19 +50,24 @@ Tables = list[tuple[str, dict[str, Any]]]  # each with its file's name
 
 
 def column(path: Path) -> str:
-    """Heading of a table: its recipe, and the setting if there are several."""
+    """Name a table's column by its recipe, and its setting if there are several."""
     setting = path.stem.removeprefix("results").replace("-", " --", 1)
     return f"{path.resolve().parent.name}{setting}"
 
 
 def labelled(word: str) -> tuple[str, str]:
-    """``LABEL=FILE`` as both, the label "" where the word is a file's name alone."""
+    """Split ``LABEL=FILE``; the label is "" where the word is a file's name alone."""
     label, _, name = word.partition("=")
     given = label.strip() and name and "/" not in label and not Path(word).is_file()
     return (label.strip().replace("$", r"\$"), name) if given else ("", word)
 
 
 def load(name: str) -> dict[str, Any]:
+    """Read a table that was written before.
+
+    Raises:
+        FileNotFoundError, ValueError: it is not there, or is something else.
+    """
     path = Path(name)
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
@@ -80,15 +82,15 @@ def load(name: str) -> dict[str, Any]:
 
 
 def shown(table: dict[str, Any]) -> str:
-    """As text: the table of a run's rows, or of a sweep over beams."""
+    """Render the table of a run's rows, or of a sweep over beams."""
     return render_sweep(table) if "runs" in table else render(table)
 
 
 def refuse_sweeps(flag: str, tables: Tables) -> None:
-    """A sweep has neither costs nor the paper's systems.
+    """Refuse sweeps, which have neither costs nor the paper's systems.
 
     Raises:
-        ValueError: a table that has no rows of a recipe.
+        ValueError: a table has no rows of a recipe.
     """
     for name, table in tables:
         if "runs" in table:
@@ -98,75 +100,70 @@ def refuse_sweeps(flag: str, tables: Tables) -> None:
             )
 
 
-def build(args: argparse.Namespace) -> dict[str, Any]:
-    """The table of a recipe's work folder.
+def plot(args: argparse.Namespace, tables: Tables) -> None:
+    """Draw scores against costs.
+
+    Args:
+        tables: each with its label, or "".
+
+    Raises:
+        ValueError: as :func:`chains`.
+    """
+    from sbnmt_plugin.tools.report.cost import cost
+
+    cost(chains(tables, args.against, args.only)).write(args.plot)
+
+
+def build(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
+    """Build the table of a recipe's work folder.
 
     Raises:
         ValueError: the folder is another recipe's.
     """
     work = Path(args.work)
-    settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
     check_recipe(work, settings)
     called = " ".join(["sbnmt table", "--recipe", args.recipe, *setting(args)])
     return write_table(work, settings, called)
 
 
-def plot(
-    tables: list[tuple[str, dict[str, Any]]],
-    name: str,
-    against: str | None = None,
-    only: list[str] | None = None,
-) -> None:
-    """Draw what the rows' scores cost, to NAME.svg and NAME.png.
-
-    Args:
-        tables: each with its label, or "".
-        against, only: as :func:`chains` takes them.
+def of_run(args: argparse.Namespace) -> None:
+    """Print the table of a run; draw costs and curves, where they are asked for.
 
     Raises:
-        ValueError: see :func:`chains`.
+        ValueError: flags exclude each other; no row was trained there with --eval-bleu
+            or --sb-probe, or a file of the run would be overwritten.
     """
-    from sbnmt_plugin.tools.report.cost import cost
-
-    found = chains(tables, against, only)
-    rates = found.metric == "WER"
-    figure = cost(
-        found.points,
-        f"{found.metric}, %" if rates else found.metric,
-        less_is_better=rates,
-        unit=found.unit,
-    )
-    write_figure(figure, name)
-
-
-def draw_curves(args: argparse.Namespace, table: dict[str, Any]) -> None:
-    """Draw what rows read and their BLEU over updates, and write the numbers.
-
-    Raises:
-        ValueError: no row was trained there with --eval-bleu or --sb-probe, or a file
-            of the run would be overwritten.
-    """
+    if not (args.recipe and args.work):
+        raise ValueError(
+            "--recipe and --work go together, and --small and --teachers with them"
+        )
+    if args.tables or args.paper:
+        raise ValueError("--recipe builds a table: give no TABLE and no --paper")
+    settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
+    table = build(args, settings)
+    print(render(table), end="")
+    if args.plot:
+        plot(args, [("", table)])
+    if not args.curves:
+        return
     from sbnmt_plugin.tools.report.learning import curves_of, learning
 
-    work = Path(args.work)
-    refuse_overwriting(
-        f"{args.curves}.json", f"{work}/table.json", f"{work}/recipe.json"
-    )
-    settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
+    work, name = Path(args.work), f"{args.curves}.json"
+    refuse_overwriting(name, f"{work}/table.json", f"{work}/recipe.json")
     curves = curves_of(work, settings, table["rows"])
     if not curves:
         raise ValueError(
             f"--curves needs logs of trainings with --eval-bleu or --sb-probe, but "
             f"{work / 'logs'} has none"
         )
-    write_figure(learning(curves), args.curves)
-    with new_file(f"{args.curves}.json") as file:
+    learning(curves).write(args.curves)
+    with new_file(name) as file:
         json.dump(curves, file, ensure_ascii=False)
         file.write("\n")
 
 
 def draw_curves_again(args: argparse.Namespace) -> None:
-    """Draw what rows read and their BLEU, from numbers that have been written before.
+    """Draw curves from numbers that have been written before.
 
     Raises:
         FileNotFoundError: no such file.
@@ -184,65 +181,15 @@ def draw_curves_again(args: argparse.Namespace) -> None:
             "--curves draws a run's logs, or the numbers of one run: give --recipe and "
             "--work, or one NAME.json that --curves NAME has written"
         )
-    write_figure(learning_again(Path(args.tables[0])), args.curves)
+    learning_again(Path(args.tables[0])).write(args.curves)
 
 
-def write_figure(figure: Figure, name: str) -> None:
-    """To NAME.svg and NAME.png."""
-    for suffix, data in ((".svg", figure.svg), (".png", figure.png)):
-        with new_file(name + suffix, "wb") as file:
-            file.write(data)
+def of_files(args: argparse.Namespace) -> None:
+    """Print tables that were written before, or plot them.
 
-
-def main() -> None:
-    parser = command.parser(__doc__)
-    parser.add_argument(
-        "tables", nargs="*", metavar="TABLE", help="JSON file, for --plot LABEL=FILE"
-    )
-    parser.add_argument("--paper", action="store_true", help="beside the paper's")
-    parser.add_argument("--plot", metavar="NAME", help="draw scores against costs")
-    parser.add_argument(
-        "--against",
-        choices=PRICES,
-        help="what --plot counts as cost: time, or labels seen (default: minutes)",
-    )
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        metavar="ROW",
-        help="rows that --plot draws, all their seeds (default: all)",
-    )
-    parser.add_argument(
-        "--curves",
-        metavar="NAME",
-        help="draw how rows learned; with --work, or a file of --curves as TABLE",
-    )
-    parser.add_argument("--recipe", help="its name, or its folder")
-    add_setting(parser)
-    parser.add_argument("--work", help="folder that the recipe's steps have filled")
-    args = parser.parse_args()
-    for flag, value in ("--against", args.against), ("--only", args.only):
-        if value and not args.plot:
-            raise ValueError(f"{flag} is for --plot: leave it out, or add --plot NAME")
-    if args.plot and args.curves and Path(args.plot) == Path(args.curves):
-        raise ValueError(f"--plot and --curves must differ, but both are {args.plot}")
-    if args.recipe or args.work or setting(args):
-        if not (args.recipe and args.work):
-            raise ValueError(
-                "--recipe and --work go together, and --small and --teachers with them"
-            )
-        if args.tables or args.paper:
-            raise ValueError("--recipe builds a table: give no TABLE and no --paper")
-        table = build(args)
-        print(render(table), end="")
-        if args.plot:
-            plot([("", table)], args.plot, args.against, args.only)
-        if args.curves:
-            draw_curves(args, table)
-        return
-    if args.curves:
-        draw_curves_again(args)
-        return
+    Raises:
+        FileNotFoundError, ValueError: files, or flags that exclude each other.
+    """
     if not args.tables:
         raise ValueError("give a TABLE, or --recipe and --work")
     if args.plot and args.paper:
@@ -264,8 +211,48 @@ def main() -> None:
         return
     if args.plot:
         refuse_sweeps("--plot", loaded)
-    tables = [table for _, table in loaded]
-    for table in tables:
+    for _, table in loaded:
         print(shown(table), end="")
     if args.plot:
-        plot(list(zip(labels, tables)), args.plot, args.against, args.only)
+        plot(args, [(label, table) for label, (_, table) in zip(labels, loaded)])
+
+
+def main() -> None:
+    parser = command.parser(__doc__)
+    add = parser.add_argument
+    add("tables", nargs="*", metavar="TABLE", help="JSON file, for --plot LABEL=FILE")
+    add(
+        "--paper", action="store_true", help="show the paper's scores beside the tables"
+    )
+    add("--plot", metavar="NAME", help="draw scores against costs")
+    add(
+        "--against",
+        choices=PRICES,
+        help="cost of --plot: time, or labels seen (default: minutes)",
+    )
+    add(
+        "--only",
+        nargs="+",
+        metavar="ROW",
+        help="rows that --plot draws, all their seeds (default: all)",
+    )
+    add(
+        "--curves",
+        metavar="NAME",
+        help="draw how rows learned; with --work, or a file of --curves as TABLE",
+    )
+    add("--recipe", help="its name, or its folder")
+    add_setting(parser)
+    add("--work", help="folder that the recipe's steps have filled")
+    args = parser.parse_args()
+    for flag, value in ("--against", args.against), ("--only", args.only):
+        if value and not args.plot:
+            raise ValueError(f"{flag} is for --plot: leave it out, or add --plot NAME")
+    if args.plot and args.curves and Path(args.plot) == Path(args.curves):
+        raise ValueError(f"--plot and --curves must differ, but both are {args.plot}")
+    if args.recipe or args.work or setting(args):
+        of_run(args)
+    elif args.curves:
+        draw_curves_again(args)
+    else:
+        of_files(args)

@@ -1,4 +1,4 @@
-r"""Show how the two beams met, as one HTML page to step through.
+r"""Show a search in both directions, step by step, as one HTML page.
 
     fairseq-interactive data --user-dir sbnmt_plugin --task sb_translation \
         --path sb/model.pt --beam 4 --sb-trace trace.jsonl < sentences
@@ -29,7 +29,7 @@ def main() -> None:
 
     path = Path(args.trace)
     found = traces.read_traces(path)
-    html = render(args.title, [path.name], [traces.section(found)], None, traces=found)
+    html = render(args.title, [path.name], [traces.section(found)])
     with new_file(args.output) as file:
         file.write(html)
     print(args.output)

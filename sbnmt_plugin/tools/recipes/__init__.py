@@ -1,1 +1,1 @@
-"""The paper's comparison: its systems, what they cost, and how they score."""
+"""Recipes: rows of a results table, the steps that make them, and their runs."""

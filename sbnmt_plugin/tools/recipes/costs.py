@@ -1,4 +1,4 @@
-"""What a step cost, read from the log that the driver keeps of it.
+"""The cost of a step, read from its log.
 
 A log holds, for every launch of the step, a line that begins with LAUNCH, the
 command's own output, lines that begin with AT and tell the time of the line before, and
@@ -31,15 +31,15 @@ GPU = re.compile(rf"total memory = ({NUMBER}) ?GB ; name = (\S.*?)\s*$")
 # keys of costs
 WALL, PROCESSOR = "seconds", "processor seconds"
 PEAK_MEMORY, LEFT_OUT = "peak memory (GiB)", "batches left out"
-# what fairseq says of a batch that it trains without: no memory, or no finite gradient
+# fairseq's words for a batch that it leaves out: no memory, or no finite gradient
 SKIPPED = re.compile(r"attempting to recover from OOM|AMP: skipping this batch")
 PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
 
 
 def commit() -> str:
-    """Abbreviated hash of the checkout's commit; "+" where files differ from it.
+    """Return the checkout's commit, abbreviated, with "+" where files differ from it.
 
-    Of an installed package, which may lie in somebody else's checkout: its version.
+    For an installed package, which may lie in another checkout, it is the version.
     """
 
     def git(*words: str) -> str:
@@ -57,7 +57,7 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """Processor and cores of this machine; GPUs are named by the logs."""
+    """Return processor and cores of this machine; GPUs are named by the logs."""
     name = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -67,7 +67,7 @@ def machine() -> str:
 
 
 def versions() -> str:
-    """Of Python and of the packages that decide numbers."""
+    """Return the versions of Python and of the packages that decide numbers."""
     found = [f"Python {platform.python_version()}"]
     for package in PACKAGES:
         try:
@@ -90,7 +90,8 @@ def at_line() -> str:
 
 
 def end_line(peak: float, spent: float) -> str:
-    """
+    """Write the last line of a launch.
+
     Args:
         peak: largest resident memory of the command's processes, in GiB.
         spent: seconds of processors, of all of them.
@@ -103,7 +104,7 @@ def read_log(log: Path) -> list[str]:
 
 
 def seconds(lines: list[str]) -> int:
-    """Wall-clock time: the sum over all launches, not what lies between them.
+    """Return the wall-clock time of all launches, without the time between them.
 
     A clock that is set back meanwhile takes nothing away.
     """
@@ -121,9 +122,9 @@ def seconds(lines: list[str]) -> int:
 
 
 def processor_seconds(lines: list[str]) -> float | None:
-    """Of all processors and launches; None where a launch has not told, being killed.
+    """Return the seconds of all processors; None where a launch was killed.
 
-    Beside other work on the same machine it says more of a step than the clock.
+    Beside other work on the same machine they say more of a step than the clock.
     """
     told = [float(found.group(1)) for line in lines if (found := SPENT.match(line))]
     launches = sum(line.startswith(LAUNCH) for line in lines)
@@ -131,7 +132,7 @@ def processor_seconds(lines: list[str]) -> float | None:
 
 
 def time_of(line: str) -> datetime.datetime | None:
-    """When a line of a log was written."""
+    """Return when a line of a log was written, if it says so."""
     found = STAMP.match(line)
     with contextlib.suppress(ValueError):  # no day of any month
         return datetime.datetime.fromisoformat(found.group(1)) if found else None
@@ -139,13 +140,13 @@ def time_of(line: str) -> datetime.datetime | None:
 
 
 def number(line: str, name: str) -> float | None:
-    """``name``'s value in a line of ``--log-format simple``."""
+    """Return a quantity of a line of ``--log-format simple``, by its name."""
     found = re.search(rf"\| {name} (-?{NUMBER}(?:e[-+]?\d+)?)\b", line)
     return float(found.group(1)) if found else None
 
 
 def progress(lines: list[str], start: int = 0) -> tuple[int, int]:
-    """Updates done, and labels seen, of both directions for SB-NMT.
+    """Return updates done, and labels seen, of both directions for SB-NMT.
 
     An epoch that was interrupted and done again counts once.
 
@@ -167,7 +168,7 @@ def progress(lines: list[str], start: int = 0) -> tuple[int, int]:
 
 
 def gpu_memory(lines: list[str]) -> dict[str, Any]:
-    """Which GPU, and the largest memory in use on it; empty without one."""
+    """Return the GPU and the largest memory in use on it; nothing without one."""
     cards = [found for line in lines if (found := GPU.search(line))]
     free = [value for line in lines if (value := number(line, "gb_free")) is not None]
     if not cards:
@@ -179,8 +180,10 @@ def gpu_memory(lines: list[str]) -> dict[str, Any]:
 
 
 def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
-    """Seconds, by the clock and of processors, peak memory and commits of a step;
-    updates and tokens of a training, and how many batches it was made without, if any.
+    """Return the cost of a step.
+
+    It is seconds, by the clock and of processors, peak memory and commits; for a
+    training also updates, tokens, and the number of batches left out, if any.
 
     Args:
         start: as for :func:`progress`.

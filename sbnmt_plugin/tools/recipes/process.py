@@ -13,7 +13,7 @@ from typing import Any
 from sbnmt_plugin.tools.command import child_environment, tied
 from sbnmt_plugin.tools.recipes import costs
 
-# what of a step's output tells how it goes
+# lines of a step's output that tell how it goes
 SHOWN = re.compile(
     r"\| valid \||\d sentences, |written; |\d translated, |shards: +\d+%|"
     r"^  source |^     [lr]2[lr] "
@@ -27,7 +27,7 @@ class Logged:
     """One command; :meth:`run` it once, or again after it has been ended.
 
     Attributes:
-        words: what is executed.
+        words: of the command that is executed.
         typed: the same as a user types it.
         log: file to append to.
         defaults: variables; one of the same name in the environment wins.
@@ -92,5 +92,5 @@ class Logged:
             self.process.terminate()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For another machine: without this one's process."""
+        """Leave out the process, for another machine."""
         return {**vars(self), "process": None, "ending": False}

@@ -1,18 +1,18 @@
-"""recipe.yaml: found, read and checked."""
+"""The file recipe.yaml: it is found, read and checked."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from sbnmt_plugin.tools.command_names import HOME, PLUGIN
-from sbnmt_plugin.tools.recipes.row_names import rows
+from sbnmt_plugin.tools.recipes.rows import asked_rows
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
-from sbnmt_plugin.tools.recipes.systems.enat import KD
-from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
+from sbnmt_plugin.tools.recipes.training_sets import TRAINING_SETS
 from sbnmt_plugin.tools.text import as_written
 
 TEACHERS = ("two", "one")  # a model each, or one of both directions
@@ -26,7 +26,7 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "sb_arch": (str, ...),
     "average": (int, ...),
     "decode": (list, ...),
-    "data": (str, ""),  # what the user's --data holds; "": the recipe wants none
+    "data": (str, ""),  # content of the user's --data; "": the recipe wants none
     "prepare": (list, []),  # words for prepare.py
     "preprocess": (list, []),  # words for fairseq-preprocess
     "model": (dict, {}),  # sizes of all Transformers
@@ -49,12 +49,6 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "jobs": (int, 1),  # steps side by side
     "environment": (dict, {}),
 }
-TRAINING_SETS = (
-    *("gold", "pl", "pr", "pl-pr", "one", "two", "three", "six"),
-    *(MULTILINGUAL, KD),
-)
-# of numbers, the least that is allowed
-LEAST = {"average": 0, "jobs": 1}
 WORD = (str, int, float)  # of a command line
 TYPES: dict[type, str] = {
     str: "a text",
@@ -65,10 +59,36 @@ TYPES: dict[type, str] = {
     dict: "keys and values",
 }
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
+BPE = ("joint", "separate", "none")
+# rule -> the value that it is about, and whether it holds
+RULES: dict[str, Callable[[dict[str, Any]], tuple[Any, bool]]] = {
+    "average must be ≥ 0": lambda r: (r["average"], r["average"] >= 0),
+    "jobs must be ≥ 1": lambda r: (r["jobs"], r["jobs"] >= 1),
+    "rescore must be > 0": lambda r: (r["rescore"], r["rescore"] > 0),
+    "score.references must be ≥ 1": lambda r: (
+        r["score"]["references"],
+        r["score"]["references"] >= 1,
+    ),
+    "score.lowercase must be false with score.phonemes, whose error rates compare "
+    "phonemes as they are: write the text in lower case instead": lambda r: (
+        r["score"]["lowercase"],
+        not (r["score"]["phonemes"] and r["score"]["lowercase"]),
+    ),
+    "bpe.kind must be joint, separate or none": lambda r: (
+        r["bpe"].get("kind"),
+        r["bpe"].get("kind") in BPE,
+    ),
+    "bpe.merges must be a whole number ≥ 1, unless bpe.kind is none": lambda r: (
+        r["bpe"].get("merges"),
+        r["bpe"]["kind"] == "none"
+        or (type(r["bpe"].get("merges")) is int and r["bpe"]["merges"] >= 1),
+    ),
+    "teachers must be two or one": lambda r: (r["teachers"], r["teachers"] in TEACHERS),
+}
 
 
 def find_recipe(name: str) -> Path:
-    """The folder of a recipe.
+    """Return the folder of a recipe.
 
     Args:
         name: a path, or the name of one of the plugin's own.
@@ -91,18 +111,18 @@ def find_recipe(name: str) -> Path:
 
 
 def add_setting(parser: argparse.ArgumentParser) -> None:
-    """Options that say how a recipe is taken."""
+    """Add the options that say how a recipe is taken."""
     parser.add_argument("--small", action="store_true", help="its small setting")
     parser.add_argument(
         "--teachers",
         choices=TEACHERS,
-        help="who writes the pseudo targets: a Transformer for each direction, or one "
-        "model of both, which is cheaper (default: the recipe's)",
+        help="the teachers that write pseudo targets: a Transformer for each "
+        "direction, or one model of both, which is cheaper (default: the recipe's)",
     )
 
 
 def setting(args: argparse.Namespace) -> list[str]:
-    """The options of :func:`add_setting` as they were given."""
+    """Write the options of :func:`add_setting` as they were given."""
     asked = ["--teachers", args.teachers] if args.teachers else []
     return ["--small"] * args.small + asked
 
@@ -110,11 +130,11 @@ def setting(args: argparse.Namespace) -> list[str]:
 def load_recipe(
     folder: Path, small: bool, teachers: str | None = None
 ) -> dict[str, Any]:
-    """recipe.yaml, with its ``small`` section laid over it if asked for.
+    """Read recipe.yaml, with its ``small`` section laid over it if asked for.
 
     Args:
         folder: of the recipe.
-        small: whether to lay it.
+        small: whether to lay it over the rest.
         teachers: instead of the recipe's.
 
     Raises:
@@ -124,15 +144,25 @@ def load_recipe(
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: give a recipe's folder")
     with as_written(path, "see the recipes in examples"):
-        recipe = checked(path, small)
+        recipe = with_small(path, small)
+        for key in recipe:
+            if key not in KEYS:
+                raise ValueError(
+                    f"{path} has unknown keys {key}: known are {', '.join(KEYS)}"
+                )
+        for key, (kind, default) in KEYS.items():
+            if default is ... and key not in recipe:
+                raise ValueError(f"{path} must have the key {key}, but has not")
+            check_type(recipe.setdefault(key, default), kind, f"{path}: {key}")
+        check(recipe, path)
     return recipe | ({"teachers": teachers} if teachers else {})
 
 
-def checked(path: Path, small: bool) -> dict[str, Any]:
-    """What recipe.yaml holds.
+def with_small(path: Path, small: bool) -> dict[str, Any]:
+    """Read the keys of recipe.yaml.
 
     Raises:
-        ValueError: see :func:`load_recipe`.
+        ValueError: it is no YAML of keys and values, or has no small setting.
     """
     try:
         recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -149,17 +179,7 @@ def checked(path: Path, small: bool) -> dict[str, Any]:
         for key, value in overlay.items():
             merge = isinstance(value, dict) and isinstance(recipe.get(key), dict)
             recipe[key] = {**recipe[key], **value} if merge else value
-    unknown = sorted(set(map(str, recipe)) - set(KEYS))
-    if unknown:
-        raise ValueError(
-            f"{path} has unknown keys {', '.join(unknown)}: known are {', '.join(KEYS)}"
-        )
-    for key, (kind, default) in KEYS.items():
-        if default is ... and key not in recipe:
-            raise ValueError(f"{path} must have the key {key}, but has not")
-        check_type(recipe.setdefault(key, default), kind, f"{path}: {key}")
-    check(recipe, path)
-    return dict(recipe)
+    return recipe
 
 
 def check_type(value: Any, kind: Any, where: str) -> None:
@@ -171,7 +191,7 @@ def check_type(value: Any, kind: Any, where: str) -> None:
 
 
 def check_options(options: Any, where: str, others: tuple[str, ...] = ()) -> None:
-    """Refuse what cannot be options of fairseq-train.
+    """Refuse values that cannot be options of fairseq-train.
 
     Args:
         options: flag -> value; without one it is a switch, with false it is left out.
@@ -196,46 +216,28 @@ def check_options(options: Any, where: str, others: tuple[str, ...] = ()) -> Non
             check_type(value, WORD, f"{where}: {flag}")
 
 
-def check_stages(recipe: dict[str, Any], where: str) -> None:
-    """Refuse stages that cannot be trained one after the other."""
-    for row, stages in recipe["stages"].items():
-        place = f"{where}.{row}"
-        whole = isinstance(stages, list) and all(isinstance(s, dict) for s in stages)
-        if not stages or not whole:
-            raise ValueError(
-                f"{place} must be a list of options, one for each stage, "
-                f"but is {stages!r}"
-            )
-        for stage in stages:
-            check_options(stage, place, ("data", "continue"))
-            check_type(stage.get("continue", False), bool, f"{place}: continue")
-            kind = stage.get("data", TRAINING_SETS[0])
-            if kind not in TRAINING_SETS:
-                raise ValueError(
-                    f"{place}: data must be one of {', '.join(TRAINING_SETS)}, but is "
-                    f"{kind!r}"
-                )
-        if stages[0].get("continue"):
-            raise ValueError(f"{place}: the first stage has nothing to continue")
-        if any(stage.get("continue") for stage in stages) and not recipe["average"]:
-            raise ValueError(
-                f"{place}: a stage that continues needs average ≥ 1, since the best "
-                "checkpoint may be one of the stage before"
-            )
-
-
-def check_score(score: dict[str, Any], where: str) -> None:
-    """Refuse ways of scoring that are none."""
-    for key, default in SCORE.items():
-        check_type(score[key], type(default), f"{where}.{key}")
-    if score["references"] < 1:
+def check_stages(recipe: dict[str, Any], row: str, where: str) -> None:
+    """Refuse stages of a row that cannot be trained one after the other."""
+    stages = recipe["stages"][row]
+    whole = isinstance(stages, list) and all(isinstance(s, dict) for s in stages)
+    if not stages or not whole:
         raise ValueError(
-            f"{where}.references must be ≥ 1, but is {score['references']}"
+            f"{where} must be a list of options, one for each stage, but is {stages!r}"
         )
-    if score["phonemes"] and score["lowercase"]:
+    for stage in stages:
+        check_options(stage, where, ("data", "continue"))
+        check_type(stage.get("continue", False), bool, f"{where}: continue")
+        if (kind := stage.get("data", "gold")) not in TRAINING_SETS:
+            raise ValueError(
+                f"{where}: data must be one of {', '.join(TRAINING_SETS)}, but is "
+                f"{kind!r}"
+            )
+    if stages[0].get("continue"):
+        raise ValueError(f"{where}: the first stage has nothing to continue")
+    if any(stage.get("continue") for stage in stages) and not recipe["average"]:
         raise ValueError(
-            f"{where}.lowercase must be false with score.phonemes, whose error rates "
-            "compare phonemes as they are: write the text in lower case instead"
+            f"{where}: a stage that continues needs average ≥ 1, since the best "
+            "checkpoint may be one of the stage before"
         )
 
 
@@ -250,32 +252,18 @@ def check(recipe: dict[str, Any], path: Path) -> None:
         check_options(recipe[key], f"{path}: {key}")
     for row, options in recipe["systems"].items():
         check_options(options, f"{path}: systems.{row}")
+    for row in recipe["stages"]:
+        check_stages(recipe, row, f"{path}: stages.{row}")
     for key, (kind, _) in KEYS.items():
-        values = recipe[key] if kind is list else ()
-        for value in values:
+        for value in recipe[key] if kind is list else ():
             wanted = str if key == "rows" else WORD
             check_type(value, wanted, f"{path}: each of {key}")
     for name, value in recipe["environment"].items():
         check_type(value, WORD, f"{path}: environment.{name}")
-    check_stages(recipe, f"{path}: stages")
-    check_score(recipe["score"], f"{path}: score")
-    for key, least in LEAST.items():
-        if recipe[key] < least:
-            raise ValueError(f"{path}: {key} must be ≥ {least}, but is {recipe[key]}")
-    if not recipe["rescore"] > 0:
-        raise ValueError(f"{path}: rescore must be > 0, but is {recipe['rescore']}")
-    kind, merges = recipe["bpe"].get("kind"), recipe["bpe"].get("merges")
-    if kind not in ("joint", "separate", "none"):
-        raise ValueError(
-            f"{path}: bpe.kind must be joint, separate or none, but is {kind!r}"
-        )
-    if kind != "none" and (type(merges) is not int or merges < 1):
-        raise ValueError(
-            f"{path}: bpe.merges must be a whole number ≥ 1, unless bpe.kind is none, "
-            f"but is {merges!r}"
-        )
-    if recipe["teachers"] not in TEACHERS:
-        raise ValueError(
-            f"{path}: teachers must be two or one, but is {recipe['teachers']!r}"
-        )
-    rows(recipe["rows"])
+    for key, default in SCORE.items():
+        check_type(recipe["score"][key], type(default), f"{path}: score.{key}")
+    for rule, holds in RULES.items():
+        value, fine = holds(recipe)
+        if not fine:
+            raise ValueError(f"{path}: {rule}, but is {value!r}")
+    asked_rows(recipe["rows"])

@@ -1,30 +1,32 @@
-"""Commands as steps, each with a log that says when, by what and at what cost."""
+"""Steps of a recipe are run, each with a log that says when and at what cost."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.command_names import HOME, IS_CLONE
 from sbnmt_plugin.tools.recipes import costs
+from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
 from sbnmt_plugin.tools.recipes.process import Logged
-from sbnmt_plugin.tools.recipes.slurm import Cluster, refuse_jobs
-from sbnmt_plugin.tools.recipes.step import Step, Word
-from sbnmt_plugin.tools.recipes.systems.system import Options
-from sbnmt_plugin.tools.recipes.work_folder import (
-    DONE,
-    mend_last,
-    note_teacher,
-    same_options,
+from sbnmt_plugin.tools.recipes.slurm import Cluster
+from sbnmt_plugin.tools.recipes.step import (
+    Step,
+    Word,
+    check_records,
+    in_order,
+    words_of,
 )
-from sbnmt_plugin.tools.text import read_lines, write_lines
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 # commands that are modules: of this very environment, whatever PATH says
@@ -37,67 +39,136 @@ MODULES = {
 
 
 class Runner:
-    """Runs steps, keeps their output in WORK/logs, and the folder's books.
+    """A runner of steps, side by side if asked, whose output goes to WORK/logs.
 
     Args:
         work: folder.
         environment: variables; one of the same name in the user's own wins.
         cluster: where steps go that run a model; None: they run here.
+        inherited: file descriptors that steps inherit.
     """
 
     def __init__(
-        self, work: Path, environment: dict[str, Any], cluster: Cluster | None = None
+        self,
+        work: Path,
+        environment: dict[str, Any],
+        cluster: Cluster | None = None,
+        inherited: tuple[int, ...] = (),
     ) -> None:
         self.work = work
-        self.inherited: tuple[int, ...] = ()  # file descriptors that steps inherit
+        self.inherited = inherited
         self.running: list[Logged] = []
         self.ending = False
         self.environment = {str(k): str(v) for k, v in environment.items()}
         self.cluster = cluster
+        self.made: set[Step] = set()
+        self.guard = threading.Lock()
+        self.locks: dict[Step, threading.Lock] = defaultdict(threading.Lock)
 
-    def has(self, path: Path) -> bool:
-        return path.exists()
+    def has(self, step: Step) -> bool:
+        """Check whether a step need not be run any more."""
+        return step in self.made or step.complete.exists()
 
-    def begin(self, folder: Path, options: Options) -> bool:
-        begun = same_options(folder, options)
-        if (folder / DONE).exists():
-            return False
-        if mended := mend_last(folder):
-            print(mended, flush=True)
-            begun = not (folder / "checkpoint_last.pt").exists()
-        log = self.log(f"train/{folder.relative_to(self.work)}")
-        if begun and log.exists():  # of a training that is not this one
-            log.replace(log.with_suffix(".earlier"))
-        return True
+    def check(self, targets: Sequence[Step]) -> None:
+        """Refuse, before anything runs, a step that could not be run.
 
-    def finish(self, folder: Path) -> None:
-        (folder / DONE).touch()
+        Raises:
+            ValueError: a step lacks its input, or has begun with other options.
+        """
+        pending = in_order(targets, is_done=self.has)
+        for step in pending:
+            if step.refusal:
+                raise ValueError(step.refusal)
+        check_records(pending)
 
-    def note_teacher(self, texts: Path, options: Options) -> None:
-        if note_teacher(texts, options):  # logs are of others, which are gone
-            for log in (self.work / "logs").glob(f"pseudo-{texts.stem}*.log"):
+    def make_all(self, targets: Sequence[Step], jobs: int = 1) -> None:
+        """Make steps in this order, with all that they need, ``jobs`` side by side.
+
+        Where one fails those that have begun go on to their end; where the user
+        interrupts, all stop.
+        """
+        failed = threading.Event()
+
+        def make(step: Step) -> None:
+            if failed.is_set():
+                return
+            try:
+                self.make(step)
+            except BaseException:
+                failed.set()
+                raise
+
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = [pool.submit(make, step) for step in targets]
+            errors = []
+            try:
+                for future in as_completed(futures):
+                    if error := future.exception():
+                        errors.append(error)
+                        if any(each.running() for each in futures):
+                            print(
+                                f"\n{error}\nWhat runs goes on to its end.", flush=True
+                            )
+                if errors:
+                    raise errors[0]
+            except BaseException as error:
+                pool.shutdown(wait=False, cancel_futures=True)
+                if not isinstance(error, Exception):
+                    self.stop()
+                raise
+
+    def make(self, step: Step) -> None:
+        """Run a step and those before it, unless they are done.
+
+        Others that need the same step at the same time wait for it.
+        """
+        with self.guard:
+            lock = self.locks[step]
+        with lock:
+            if self.has(step):
+                return
+            for needed in step.inputs:
+                self.make(needed)
+            self.begin(step)
+            self.run(step)
+            if step.marks:
+                step.complete.touch()
+            self.made.add(step)
+
+    def begin(self, step: Step) -> None:
+        """Prepare a step's files; logs of another training are laid aside."""
+        if step.clears:
+            step.clears.unlink(missing_ok=True)
+        if step.record and step.record.begin(lambda line: print(line, flush=True)):
+            name = f"{step.log}{step.record.logs}.log"
+            for log in (self.work / "logs").glob(name):
                 log.replace(log.with_suffix(".earlier"))
-
-    def keep(self, source: Path, copy: Path) -> None:
-        if not copy.exists():
-            write_lines(copy, read_lines(source))
-
-    def clear(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
 
     def log(self, step: str) -> Path:
         return self.work / "logs" / f"{step.replace('/', '-')}.log"
 
     def jobs(self, step: Step) -> Path:
-        """Folder for the books of a step's jobs."""
-        return self.work / "jobs" / step.name.replace("/", "-")
+        """Return the folder for what is known of a step's jobs."""
+        return self.work / "jobs" / step.log
 
     def run(self, step: Step) -> None:
-        """Run a step with a log, and show of its output what tells how it goes."""
-        command = self.prepared(step)
+        """Run a step, its workers side by side, here or on the cluster."""
+        parts = workers_of(step)
+        commands = [self.prepared(part, i) for i, part in enumerate(parts)]
         if self.cluster and step.gpus is not None:
-            self.submit([step], [command])
+            statuses = self.cluster.run(
+                *(self.jobs(parts[0]), commands, step.gpus),
+                lambda place, line: self.show(parts[place], line),
+            )
+            for part, status in zip(parts, statuses):
+                self.check_status(part.name, status)
+                self.show(part, "done")
             return
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(self.run_here, parts, commands))
+
+    def run_here(self, step: Step, command: Logged) -> None:
+        """Run a command, and show of its output the lines that tell how it goes."""
         refuse_jobs(self.jobs(step))
         started = time.monotonic()
         self.running.append(command)
@@ -105,31 +176,14 @@ class Runner:
             status = command.run(lambda line: self.show(step, line))
         finally:
             self.running.remove(command)
-        self.check(step.name, status)
+        self.check_status(step.name, status)
         self.show(step, f"done in {time.monotonic() - started:.0f} s")
 
-    def run_all(self, steps: Sequence[Step]) -> None:
-        """Run steps side by side, or on a cluster as one array of jobs."""
-        if self.cluster:
-            self.submit(steps, [self.prepared(step) for step in steps])
-            return
-        with ThreadPoolExecutor(len(steps)) as pool:
-            list(pool.map(self.run, steps))
+    def prepared(self, step: Step, place: int = 0) -> Logged:
+        """Return a step's command; the folders that it writes to are made.
 
-    def submit(self, steps: Sequence[Step], commands: Sequence[Logged]) -> None:
-        """Have commands run by the cluster, and show how it goes."""
-        assert self.cluster
-        folder, gpus = self.jobs(steps[0]), steps[0].gpus
-        statuses = self.cluster.run(
-            *(folder, commands, gpus),
-            lambda place, line: self.show(steps[place], line),
-        )
-        for step, status in zip(steps, statuses):
-            self.check(step.name, status)
-            self.show(step, "done")
-
-    def prepared(self, step: Step) -> Logged:
-        """A step's command, and the folders that it writes to.
+        Args:
+            place: of a worker among those side by side.
 
         Raises:
             ValueError: the recipe is ending: a row that has waited for another's step,
@@ -143,8 +197,8 @@ class Runner:
         shown = shlex.join(map(typed, step.words))
         print(f"\n== {step.name}\n   {shown}", flush=True)
         variables = {}
-        if step.place is not None and step.gpus and not self.cluster:
-            variables = {"CUDA_VISIBLE_DEVICES": gpu(step.place)}
+        if step.workers > 1 and step.gpus and not self.cluster:
+            variables = {"CUDA_VISIBLE_DEVICES": gpu(place)}
         return Logged(
             *(executable(step.words), shown, log, self.environment, variables),
             self.inherited if step.gpus is None or not self.cluster else (),
@@ -152,9 +206,6 @@ class Runner:
 
     def show(self, step: Step, line: str) -> None:
         print(f"   {step.name}: {shorten(line)}", flush=True)
-
-    def tell(self, failure: str) -> None:
-        print(f"\n{failure}", flush=True)
 
     def stop(self) -> None:
         """End all commands that run, and begin no other."""
@@ -164,7 +215,7 @@ class Runner:
         for command in list(self.running):
             command.end()
 
-    def check(self, step: str, status: int) -> None:
+    def check_status(self, step: str, status: int) -> None:
         """Raise a step's failure, with the end of its log."""
         log = self.log(step)
         tail = costs.read_log(log)[-16:-1]
@@ -178,8 +229,22 @@ class Runner:
             )
 
 
+def workers_of(step: Step) -> list[Step]:
+    """Return the commands that share a step's work, each as a step of its own."""
+    if step.workers == 1:
+        return [step]
+    return [
+        replace(
+            step,
+            name=f"{step.name}/{place}",
+            words=words_of(*step.words, "--of", step.workers, "--worker", place),
+        )
+        for place in range(step.workers)
+    ]
+
+
 def executable(words: Sequence[Word]) -> list[str]:
-    """A user's command line as this process starts it."""
+    """Return a user's command line as this process starts it."""
     program, *rest = map(str, words)
     if program == "sbnmt":
         return step_command(*rest)
@@ -189,7 +254,7 @@ def executable(words: Sequence[Word]) -> list[str]:
 
 
 def gpu(place: int) -> str:
-    """Name of the GPU of the worker of that number, of those that the user has chosen.
+    """Return the GPU of the worker of that number, of those that the user has chosen.
 
     Raises:
         ValueError: there are fewer than workers.
@@ -205,12 +270,12 @@ def gpu(place: int) -> str:
 
 
 def typed(word: Word) -> str:
-    """A word as a user types it: in a clone, with paths relative to it."""
+    """Write a word as a user types it: in a clone, with paths relative to it."""
     return str(word).replace(f"{HOME}/", "") if IS_CLONE else str(word)
 
 
 def shorten(line: str) -> str:
-    """Keep of fairseq's validation line what a reader looks for."""
+    """Shorten fairseq's validation line to what a reader looks for."""
     if "| valid |" not in line:
         return line
     parts = [part.strip() for part in line.split("|")]

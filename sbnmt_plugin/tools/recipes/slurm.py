@@ -1,19 +1,15 @@
 """Commands as jobs of a cluster, submitted by submitit and followed by their files.
 
-A folder that all machines see holds what a follower needs: ``jobs.json`` says which
-jobs were submitted and for what, and each job that has ended by itself leaves its exit
-status.  So a follower that was ended, by SIGKILL or with its machine, is replaced by
-the next one, which submits nothing that is queued, runs or is done.
+The files (see :mod:`jobs`) are all that a follower needs.  If one is ended, by SIGKILL
+or with its machine, the next one submits nothing that is queued, runs or is done.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +20,16 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from sbnmt_plugin.tools.command import child_environment, extra
+from sbnmt_plugin.tools.recipes.jobs import (
+    BOOK,
+    LOOK,
+    Book,
+    alive,
+    cancel,
+    jobs_to_follow,
+    status_file,
+)
 from sbnmt_plugin.tools.recipes.process import SHOWN, Logged
-from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 
 if TYPE_CHECKING:
@@ -36,16 +40,13 @@ if TYPE_CHECKING:
 EXECUTORS = ("slurm", "local")
 DEFAULTS = {"timeout_min": 1440, "stderr_to_stdout": True}
 TIMEOUTS = 1000  # each continues where it was
-LOOK = 0.5  # seconds between looks at files
 ASK = 15.0  # seconds between questions to the cluster
-PATIENCE = 10.0  # seconds in which jobs of this machine are to end
-BOOKS = "jobs.json"
 Telling = Callable[[int, str], None]  # takes which command it is, and a line of its log
 
 
 @dataclass
 class Job:
-    """What submitit runs on another machine, and once more after each requeue.
+    """A command as submitit runs it on another machine, again after each requeue.
 
     Attributes:
         command: with its log.
@@ -71,7 +72,7 @@ class Job:
             file.write(f"{status}\n")
 
     def checkpoint(self) -> Any:
-        """What to submit in place of a job that is preempted, or whose time is over."""
+        """Return the job to submit in place of one preempted, or out of time."""
         from submitit.helpers import DelayedSubmission
 
         self.command.end()
@@ -82,7 +83,7 @@ class Job:
 
 @dataclass
 class Cluster:
-    """Where jobs go.
+    """A cluster that jobs are submitted to.
 
     Attributes:
         executor: one of :data:`EXECUTORS`; ``local`` is this machine, for trying.
@@ -100,10 +101,10 @@ class Cluster:
     def run(
         self, folder: Path, commands: Sequence[Logged], gpus: int | None, tell: Telling
     ) -> list[int]:
-        """Commands as one job, or an array of them, followed to their ends.
+        """Submit commands as one job, or an array, and follow them to their ends.
 
         Args:
-            folder: for their books, theirs alone.
+            folder: for their files, theirs alone.
             commands: their logs and files are to be seen by all machines.
             gpus: of each, unless the parameters say it; None: not said.
 
@@ -114,8 +115,8 @@ class Cluster:
             ValueError: a job has gone without leaving one, or a parameter is wrong.
         """
         folder = folder.resolve()
-        jobs = [Job(c, folder / f"{i}.status") for i, c in enumerate(commands)]
-        known = names_of(folder, [command.typed for command in commands])
+        jobs = [Job(c, status_file(folder, i)) for i, c in enumerate(commands)]
+        known = jobs_to_follow(folder, [command.typed for command in commands])
         told = [size_of(command.log) for command in commands]
         names = known or self.submit(folder, jobs, gpus)
         for place, name in enumerate(names):
@@ -127,7 +128,7 @@ class Cluster:
         finally:
             with self.guard:
                 self.followed = [name for name in self.followed if name not in names]
-        (folder / BOOKS).unlink()  # the rest is submitit's, which is still writing it
+        (folder / BOOK).unlink()  # the rest is submitit's, which is still writing it
         return statuses
 
     def submit(self, folder: Path, jobs: list[Job], gpus: int | None) -> list[str]:
@@ -144,14 +145,11 @@ class Cluster:
                 with executor.batch():
                     submitted = [executor.submit(job) for job in jobs]
         names = [str(job.job_id) for job in submitted]
-        with new_file(folder / BOOKS) as file:
-            commands = [job.command.typed for job in jobs]
-            books = {"executor": self.executor, "jobs": names, "commands": commands}
-            json.dump(books, file, indent=1)
+        Book(self.executor, names, [job.command.typed for job in jobs]).write(folder)
         return names
 
     def made(self, folder: Path, gpus: int | None) -> submitit.AutoExecutor:
-        """submitit's executor.
+        """Make submitit's executor.
 
         Raises:
             ValueError: it is not installed, there is no such cluster, or a parameter is
@@ -213,100 +211,16 @@ class Cluster:
         self.ending.set()
         with self.guard:
             names = list(self.followed)
-        if self.executor == "local":
-            end_here(names)
-            return
-        for name in names:
-            subprocess.run(["scancel", name], check=False)
-
-
-def end_here(names: list[str]) -> None:
-    """End jobs of this machine, which pass SIGTERM on to their commands.
-
-    More than once: before a job has begun, the signal gets lost.  SIGINT, which
-    submitit sends, is ignored by all that is started in the background of a script.
-    """
-    deadline = time.monotonic() + PATIENCE
-    while (left := alive("local", names)) and time.monotonic() < deadline:
-        for name in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(name), signal.SIGTERM)
-        time.sleep(LOOK)
-
-
-def alive(executor: str, names: list[str]) -> set[str]:
-    """Which of the jobs are queued or run, or may be: where nobody can tell, all."""
-    if executor == "local":
-        return {name for name in names if is_submitits(name)}
-    found: set[str] = set()
-    for main in {name.partition("_")[0] for name in names}:
-        command = ["squeue", "--noheader", "--array", "--format=%i", f"--jobs={main}"]
-        answer = subprocess.run(command, capture_output=True, text=True)
-        if not answer.returncode:
-            found |= set(answer.stdout.split())
-        elif "Invalid job id" not in answer.stderr:
-            found |= set(names)
-    return found & set(names)
-
-
-def is_submitits(process: str) -> bool:
-    """Whether a process is what submitit has started here."""
-    try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
-    return b"submitit.local._local" in words
-
-
-def names_of(folder: Path, commands: list[str]) -> list[str]:
-    """Jobs that were submitted for the same commands; [] if there are none to follow.
-
-    Raises:
-        ValueError: jobs are at work there for other commands.
-    """
-    path = folder / BOOKS
-    if not path.exists():
-        return []
-    with as_written(path, f"cancel its jobs if any run, and remove {folder}"):
-        books = json.loads(path.read_text(encoding="utf-8"))
-        executor, names = books["executor"], [str(name) for name in books["jobs"]]
-        same = books["commands"] == commands and len(names) == len(commands)
-    ended = {n: folder / f"{i}.status" for i, n in enumerate(names)}
-    ended = {name: status for name, status in ended.items() if status.exists()}
-    work = alive(executor, names) - ended.keys()
-    if work and not same:
-        raise ValueError(
-            f"{folder} must be free, but job {min(work)} is at work with other "
-            "options: wait for it or cancel it"
-        )
-    done = all(name in ended and ended[name].read_text() == "0\n" for name in names)
-    return names if same and (work or done) else []
-
-
-def refuse_jobs(folder: Path) -> None:
-    """A command that is not to be followed must not be at work as a job.
-
-    Raises:
-        ValueError: it is.
-    """
-    path = folder / BOOKS
-    if path.exists():
-        with as_written(path, f"cancel its jobs if any run, and remove {folder}"):
-            books = json.loads(path.read_text(encoding="utf-8"))
-            names = alive(books["executor"], [str(name) for name in books["jobs"]])
-        if names:
-            raise ValueError(
-                f"{folder} must have no jobs at work, but job {min(names)} is: give "
-                f"--executor {books['executor']} to follow it, or cancel it"
-            )
+        cancel(self.executor, names)
 
 
 def size_of(path: Path) -> int:
+    """Return a file's bytes, 0 if it is not there."""
     return path.stat().st_size if path.exists() else 0
 
 
 def tell_new(log: Path, start: int, place: int, tell: Telling) -> int:
-    """Tell what has come to a log, whole lines; how many bytes are known then."""
+    """Tell the whole lines that a log has got; return how many bytes are known."""
     if not log.exists():
         return start
     with open(log, "rb") as file:
@@ -320,7 +234,7 @@ def tell_new(log: Path, start: int, place: int, tell: Telling) -> int:
 
 @contextlib.contextmanager
 def clean_environment() -> Iterator[None]:
-    """Variables by which jobs import this package, and none of a job that submits."""
+    """Set the variables by which jobs import this package, and none of another job."""
     from submitit.helpers import clean_env
 
     before = dict(os.environ)
@@ -340,7 +254,7 @@ def clean_environment() -> Iterator[None]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """--executor and --cluster."""
+    """Add --executor and --cluster."""
     parser.add_argument(
         "--executor",
         choices=EXECUTORS,
@@ -356,7 +270,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(executor: str | None, words: list[str] | None) -> Cluster | None:
-    """What --executor and --cluster ask for.
+    """Return the cluster that --executor and --cluster ask for.
 
     Raises:
         ValueError: one without the other, or no KEY=VALUE.

@@ -1,86 +1,137 @@
-"""A command of a recipe, and what may be done with it: run, or written down."""
+"""A step of a recipe: one command, and the steps whose files it reads.
+
+The steps of some rows are a graph that is built without reading a file.  Running it,
+printing it, checking it and adding up what it cost are walks over that one graph.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from sbnmt_plugin.tools.recipes.systems.system import Options
+from sbnmt_plugin.tools.recipes.records import Record
 
 Word = str | Path  # of a command line
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """One command.
 
     Attributes:
         name: its log is WORK/logs/NAME.log, with "-" for "/".
-        purpose: what it does, in a line.
+        purpose: its work, in a line.
         words: the command line as a user types it, files and folders as paths.
-        makes: is there when the step, and those that share its work, are done.
-        gpus: how many it wants, 0 for a model on the CPU; None: it runs no model, and
-            is done where the recipe is, on a cluster too.
-        place: among those who work side by side, each with a GPU of its own.
+        makes: the file or folder that it writes last.
+        inputs: the steps whose files it reads, in the order in which they are run.
+        gpus: how many it wants, 0 for a model on the CPU.  None: it runs no model, and
+            is run where the recipe is, on a cluster too.
+        workers: commands that share its work side by side, each with a GPU of its own.
+        done: is there when the step need not be run again, ``makes`` if it is None.
+        marks: whether ``done`` is an empty file that is written after the step.
+        record: the options that its files belong to.
+        clears: file of an interrupted step that the command would not overwrite.
+        refusal: the reason why the command cannot be run, "" if it can.
     """
 
     name: str
     purpose: str
     words: Sequence[Word]
     makes: Path
+    inputs: tuple[Step, ...] = ()
     gpus: int | None = None
-    place: int | None = None
+    workers: int = 1
+    done: Path | None = None
+    marks: bool = False
+    record: Record | None = None
+    clears: Path | None = None
+    refusal: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        purpose: str,
+        words: list[Any],
+        makes: Path,
+        *before: Step,
+        **more: Any,
+    ) -> Step:
+        """Return a step whose words may be other steps: the files that these make.
+
+        Args:
+            words: of the command line; values that are no paths become text.
+            before: inputs beside the steps among the words, run before these.
+            more: other attributes.
+        """
+        among = [word for word in words if isinstance(word, Step)]
+        inputs = tuple(dict.fromkeys([*before, *among]))
+        return cls(name, purpose, words_of(*words), makes, inputs, **more)
+
+    @property
+    def complete(self) -> Path:
+        """The path that is there when the step need not be run again."""
+        return self.done or self.makes
+
+    @property
+    def log(self) -> str:
+        """Name of its log, without the ending."""
+        return self.name.replace("/", "-")
+
+    def tells_all(self) -> bool:
+        """Check whether its record tells of all steps before it, too."""
+        return self.record is not None and self.record.whole
 
 
 def words_of(*values: Any) -> list[Word]:
-    """A command line; what is no path becomes text."""
-    return [value if isinstance(value, Path) else str(value) for value in values]
+    """Return a command line: of steps the paths, of other values the text."""
+    paths = [value.makes if isinstance(value, Step) else value for value in values]
+    return [path if isinstance(path, Path) else str(path) for path in paths]
 
 
-class Bench(Protocol):
-    """Where a recipe's steps go.
+def in_order(
+    targets: Iterable[Step],
+    is_done: Callable[[Step], bool] = lambda step: False,
+    is_leaf: Callable[[Step], bool] = lambda step: False,
+) -> list[Step]:
+    """Return the steps that some steps need, and these, as one process runs them.
 
-    :class:`~sbnmt_plugin.tools.recipes.runner.Runner` runs them and keeps the work
-    folder's books; :class:`~sbnmt_plugin.tools.recipes.recorder.Recorder` notes them.
-
-    Attributes:
-        work: the folder in which all is made.
+    Args:
+        is_done: steps that are left out, with all that only they need.
+        is_leaf: steps whose inputs are left out.
     """
+    found: dict[Step, None] = {}
 
-    work: Path
+    def visit(step: Step) -> None:
+        if step in found or is_done(step):
+            return
+        for needed in () if is_leaf(step) else step.inputs:
+            visit(needed)
+        found[step] = None
 
-    def has(self, path: Path) -> bool:
-        """Whether a step has made it already."""
+    for target in targets:
+        visit(target)
+    return list(found)
 
-    def run(self, step: Step) -> None:
-        """Do a step."""
 
-    def run_all(self, steps: Sequence[Step]) -> None:
-        """Do steps that need nothing of each other."""
+def check_records(steps: Iterable[Step]) -> None:
+    """Raise ValueError if the files of any step were made with other options."""
+    for step in steps:
+        if step.record:
+            step.record.check()
 
-    def begin(self, folder: Path, options: Options) -> bool:
-        """Open a model's folder, which belongs to its options for good.
 
-        Returns:
-            Whether anything is left to be done there.
-        """
+def once(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method make each step once, so that those who need it share it."""
 
-    def finish(self, folder: Path) -> None:
-        """Note that a model's folder is complete."""
+    @functools.wraps(make)
+    def made(self: Any, *words: Any) -> Any:
+        key = (make.__name__, *words)
+        if key not in self.made:
+            self.made[key] = make(self, *words)
+        return self.made[key]
 
-    def note_teacher(self, texts: Path, options: Options) -> None:
-        """Note by what teacher pseudo targets are being written."""
-
-    def keep(self, source: Path, copy: Path) -> None:
-        """Keep a copy of a text, by which a later run knows what was translated."""
-
-    def clear(self, path: Path) -> None:
-        """Remove what an interrupted step has left and would refuse to overwrite."""
-
-    def tell(self, failure: str) -> None:
-        """Say at once that a row has failed."""
-
-    def stop(self) -> None:
-        """End all steps that are under way."""
+    return made

@@ -1,4 +1,4 @@
-"""From a command line to a folder: read, compute, draw, write."""
+"""Build a report: read, compute, draw, write."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from sbnmt_plugin.tools import quiet
-from sbnmt_plugin.tools.report import inputs, run_sections, sections, traces
-from sbnmt_plugin.tools.report.content import Section
-from sbnmt_plugin.tools.report.inputs import (
-    CHINESE,
-    Inputs,
-    named_files,
-    refuse_strangers,
-    tokens_of,
+from sbnmt_plugin.tools.report import (
+    accuracy,
+    alignment,
+    beams,
+    inputs,
+    lengths,
+    scores,
+    sentences,
+    speeds,
+    traces,
+    training,
+    winners,
 )
+from sbnmt_plugin.tools.report.content import Section
+from sbnmt_plugin.tools.report.files import Files, flag_of, of_command
+from sbnmt_plugin.tools.report.inputs import CHINESE, Inputs
 from sbnmt_plugin.tools.report.page import render
-from sbnmt_plugin.tools.report.work import from_work
-from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.unfinished import new_folder
 
 OWN = ("report.html", "numbers.json", "figures", "numbers")
 NOISY = ("matplotlib", "eflomal", "fairseq", "sacrebleu")  # once fairseq is imported
-BITEXT = 5000  # lines of training text that help the aligner
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def check_output(folder: Path, files: list[Path]) -> None:
@@ -41,11 +40,8 @@ def check_output(folder: Path, files: list[Path]) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--output {folder} must be a folder, but is a file")
-    strange = sorted(
-        path.name
-        for path in (folder.iterdir() if folder.exists() else ())
-        if path.name not in OWN
-    )
+    there = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    strange = [name for name in there if name not in OWN]
     if strange:
         raise ValueError(
             f"--output {folder} must be new, empty or an earlier report, because it is "
@@ -60,7 +56,7 @@ def check_output(folder: Path, files: list[Path]) -> None:
 
 
 def check_values(args: argparse.Namespace) -> list[int] | None:
-    """The ends of the length groups; refuses values out of range.
+    """Refuse values out of range; return the ends of the length groups.
 
     Raises:
         ValueError: with the flag.
@@ -68,8 +64,9 @@ def check_values(args: argparse.Namespace) -> list[int] | None:
     for flag, least in (("n", 1), ("bootstrap_samples", 10), ("aligner_runs", 0)):
         value = getattr(args, flag)
         if value < least:
-            name = "--" + flag.replace("_", "-")
-            raise ValueError(f"{name} must be ≥ {least}, but is {value} instead")
+            raise ValueError(
+                f"{flag_of(flag)} must be ≥ {least}, but is {value} instead"
+            )
     if args.buckets is None:
         return None
     try:
@@ -80,134 +77,37 @@ def check_values(args: argparse.Namespace) -> list[int] | None:
         ) from error
 
 
-def read_given_texts(
-    args: argparse.Namespace,
-    systems: dict[str, Path],
-    tokenised_systems: dict[str, Path],
-) -> Inputs:
-    """The texts and their tokens.
-
-    Raises:
-        ValueError, FileNotFoundError: with the flag or file that is wrong.
-    """
-    source, references, texts = inputs.read_texts(args.source, args.reference, systems)
-    given = Inputs(source, references, texts, args.lowercase, args.tokenize)
-    tokens, golds = texts, references
-    if args.tokenised:
-        given.tokenised = (texts, references)
-    elif args.tokenised_texts and set(args.tokenised_texts) == set(texts):
-        golds = [read_lines(path) for path in args.tokenised_reference]
-        tokens = {name: args.tokenised_texts[name] for name in texts}
-        given.tokenised = (tokens, golds)
-    elif args.tokenised_reference or args.tokenised_system:
-        if not args.tokenised_reference or set(tokenised_systems) != set(texts):
-            raise ValueError(
-                "--tokenised-reference and one --tokenised-system for every --system "
-                "go together: give all of them or none"
-            )
-        _, golds, tokens = inputs.read_texts(
-            args.source, args.tokenised_reference, tokenised_systems
-        )
-        tokens = {name: tokens[name] for name in texts}
-        given.tokenised = (tokens, golds)
-    words = given.tokenised is not None
-    given.source_tokens = tokens_of(
-        source, args.tokenised or args.tokenised_source, args.lowercase
-    )
-    given.reference_tokens = [tokens_of(x, words, args.lowercase) for x in golds]
-    given.system_tokens = {
-        name: tokens_of(text, words, args.lowercase) for name, text in tokens.items()
-    }
-    return given
-
-
-def read_inputs(args: argparse.Namespace) -> tuple[Inputs, list[Path]]:
-    """Everything the command names, checked; and the files that were read.
-
-    Raises:
-        ValueError, FileNotFoundError: with the flag or file that is wrong.
-    """
-    for flag in ("source", "reference", "system"):
-        if not getattr(args, flag):
-            raise ValueError(f"--{flag} must be given, or --work with a recipe's run")
-    named = {
-        flag: named_files("--" + flag.replace("_", "-"), getattr(args, flag))
-        for flag in (
-            "system",
-            "tokenised_system",
-            "records",
-            "train_log",
-            "generate_log",
-            "checkpoint",
-            "aer",
-        )
-    }
-    systems = named["system"]
-    for flag, files in named.items():
-        refuse_strangers("--" + flag.replace("_", "-"), files, systems)
-    if args.baseline is not None:
-        refuse_strangers("--baseline", {args.baseline: None}, systems)
-    given = read_given_texts(args, systems, named["tokenised_system"])
-    for name, path in named["records"].items():
-        races = inputs.read_races(f"--records {name}", path, given.source)
-        # teachers have one direction, and under --sb-answer one always wins
-        if len({race.winner for race in races}) == 2:
-            given.races[name] = races
-    given.error_rates = {
-        name: inputs.read_error_rate(path) for name, path in named["aer"].items()
-    }
-    given.train_logs = named["train_log"]
-    given.generate_logs = named["generate_log"]
-    given.checkpoints = named["checkpoint"]
-    read = [Path(args.source), *map(Path, args.reference)]
-    read += [path for found in named.values() for path in found.values()]
-    if args.trace is not None:
-        read.append(Path(args.trace))
-        given.traces = traces.read_traces(read[-1])
-    if args.beam_sweep is not None:
-        read.append(Path(args.beam_sweep))
-        given.sweep = inputs.read_sweep(read[-1])
-    return given, read
-
-
 def compute(
     given: Inputs, args: argparse.Namespace, uppers: list[int] | None
-) -> tuple[list[Section], dict[str, Any]]:
-    """All sections, in order, and the data of the list of sentences."""
-    baseline = args.baseline or next(iter(given.systems))
-    steps: list[tuple[str, Callable[[], Any]]] = [
-        ("scores", lambda: sections.scoring(given, baseline, args.bootstrap_samples)),
-        ("beginnings and ends", lambda: sections.beginnings_and_ends(given, args.n)),
-        ("source lengths", lambda: sections.source_lengths(given, uppers)),
-        ("beam size", lambda: run_sections.beams(given)),
-        ("parameters and speed", lambda: run_sections.speeds(given)),
-        ("directions", lambda: run_sections.directions(given, uppers)),
-        (
-            "word alignment",
-            lambda: sections.translation_errors(given, args.aligner_runs),
-        ),
-        ("sentences", lambda: sections.browser(given)),
-        ("training", lambda: run_sections.curves(given)),
-        ("traces", lambda: traces.section(given.traces)),
-    ]
+) -> list[Section]:
+    """Return all sections, in order, and tell how far the work is."""
+    steps: dict[str, Callable[[], Section]] = {
+        "scores": lambda: scores.section(given, args.baseline, args.bootstrap_samples),
+        "beginnings and ends": lambda: accuracy.section(given, args.n),
+        "source lengths": lambda: lengths.section(given, uppers),
+        "beam size": lambda: beams.section(given),
+        "parameters and speed": lambda: speeds.section(given),
+        "directions": lambda: winners.section(given, uppers),
+        "word alignment": lambda: alignment.section(given, args.aligner_runs),
+        "sentences": lambda: sentences.section(given),
+        "training": lambda: training.section(given),
+        "traces": lambda: traces.section(given.traces),
+    }
     made = []
-    for number, (name, step) in enumerate(steps, start=1):
-        say(f"report: {number} of {len(steps)}, {name}")
+    for number, (name, step) in enumerate(steps.items(), start=1):
+        text = f"report: {number} of {len(steps)}, {name}"
+        print(text, file=sys.stderr, flush=True)
         made.append(step())
-    data = made[7][1]
-    made[7] = made[7][0]
-    return made, data
+    return made
 
 
 def write_folder(folder: Path, html: str, made: list[Section]) -> None:
     """Write under a temporary name and put the whole folder in place."""
     with new_folder(folder) as new:
-        for name in ("figures", "numbers"):
-            (new / name).mkdir(parents=True)
+        (new / "numbers").mkdir(parents=True)
         for section in made:
             for figure in section.figures:
-                (new / "figures" / f"{figure.name}.svg").write_bytes(figure.svg)
-                (new / "figures" / f"{figure.name}.png").write_bytes(figure.png)
+                figure.write(f"{new}/figures/{figure.name}")
             for table in section.tables:
                 path = new / "numbers" / f"{table.name}.csv"
                 path.write_text(table.csv(), encoding="utf-8")
@@ -225,10 +125,11 @@ def write_folder(folder: Path, html: str, made: list[Section]) -> None:
         (new / "report.html").write_text(html, encoding="utf-8")
 
 
-def facts(given: Inputs, args: argparse.Namespace) -> list[str]:
-    """What stands below the title."""
+def facts(given: Inputs, files: Files) -> list[str]:
+    """Return the lines below the title."""
+    (source,), references = files.plain["source"], files.plain["reference"]
     lines = [
-        f"{Path(args.source).name} → {', '.join(Path(r).name for r in args.reference)}"
+        f"{source.name} → {', '.join(path.name for path in references)}"
         f": {len(given.source):,} sentences",
         "Systems: " + ", ".join(given.systems),
     ]
@@ -242,28 +143,20 @@ def facts(given: Inputs, args: argparse.Namespace) -> list[str]:
 
 
 def write_report(args: argparse.Namespace) -> Path:
-    """Do what the command line asks for.
+    """Make the report that a command line asks for.
 
     Returns:
         The page.
 
     Raises:
-        ValueError, FileNotFoundError: a user's mistake.
+        ValueError, FileNotFoundError: a flag or a file is wrong.
     """
     quiet.only_warnings(*NOISY)
     uppers = check_values(args)
-    bitext = from_work(args) if args.work is not None else ()
-    given, files = read_inputs(args)
-    given.bitext = (
-        tuple(  # type: ignore[assignment]
-            tokens_of(read_lines(path)[:BITEXT], True, args.lowercase)
-            for path in bitext
-        )
-        or ([], [])
-    )
+    files = of_command(args)
+    given = inputs.read(files, args.tokenize)
     folder = Path(args.output)
-    check_output(folder, files)
-    made, data = compute(given, args, uppers)
-    html = render(args.title, facts(given, args), made, data, given.traces)
-    write_folder(folder, html, made)
+    check_output(folder, files.read())
+    made = compute(given, args, uppers)
+    write_folder(folder, render(args.title, facts(given, files), made), made)
     return folder / "report.html"

@@ -1,4 +1,4 @@
-"""What a report is made of: sections with tables, figures and reasons for gaps."""
+"""Parts of a report: sections with tables, figures and reasons for gaps."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from sbnmt_plugin.tools.unfinished import new_file
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Column:
         name: heading.
         unit: shown beside the heading; empty where there is none.
         format: of a value; empty for text.
-        best: ``high`` or ``low`` where the best value is to be set in bold.
+        best: ``high`` or ``low`` where the best value is set in bold.
     """
 
     name: str
@@ -30,7 +32,7 @@ class Column:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     def show(self, value: Any) -> str:
-        """A value as it is printed; a dash where there is none."""
+        """Return a value as it is printed; a dash where there is none."""
         if value is None:
             return "–"
         return format(value, self.format) if self.format else str(value)
@@ -53,7 +55,7 @@ class Table:
     text: str = ""
 
     def best_of(self, place: int) -> Any:
-        """The value of a column that is set in bold, or None."""
+        """Return the value of a column that is set in bold, or None."""
         values = [row[place] for row in self.rows if row[place] is not None]
         wanted = self.columns[place].best
         if not wanted or len(values) < 2:
@@ -61,7 +63,7 @@ class Table:
         return max(values) if wanted == "high" else min(values)
 
     def csv(self) -> str:
-        """The table as CSV, values unrounded."""
+        """Return the table as CSV, values unrounded."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow([column.heading for column in self.columns])
@@ -70,7 +72,7 @@ class Table:
         return out.getvalue()
 
     def json(self) -> list[dict[str, Any]]:
-        """The table as one object a row."""
+        """Return the table as one object a row."""
         names: list[str] = []
         for column in self.columns:
             names.append(column.heading + " again" * names.count(column.heading))
@@ -86,10 +88,19 @@ class Figure:
     svg: bytes
     png: bytes
 
+    def write(self, name: str) -> None:
+        """Write NAME.svg and NAME.png."""
+        for suffix, data in ((".svg", self.svg), (".png", self.png)):
+            with new_file(name + suffix, "wb") as file:
+                file.write(data)
+
 
 @dataclass
 class Section:
-    """A section of the report; left out, with the reason, where ``missing`` is set."""
+    """A section of the report; left out, with the reason, where ``missing`` is set.
+
+    ``data`` is read by the scripts of the page.
+    """
 
     key: str
     title: str
@@ -98,3 +109,4 @@ class Section:
     figures: list[Figure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: str = ""
+    data: Any = None

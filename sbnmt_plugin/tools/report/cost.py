@@ -1,17 +1,16 @@
-"""What a score costs: a point per system, its score against the price of its chain."""
+"""Scores against costs: a point a system, its score against the price of its chain."""
 
 from __future__ import annotations
 
-import matplotlib
-
 from sbnmt_plugin.tools.report.content import Figure
-from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
+from sbnmt_plugin.tools.report.drawing import colours, finish, panels
+from sbnmt_plugin.tools.results.cost_plot import Chains
 
 Points = dict[str, tuple[float, float]]
 
 
 def frontier(points: Points, less_is_better: bool) -> list[tuple[float, float]]:
-    """The best score that each amount of time or labels buys, cheapest first.
+    """Return the best score that each amount of time or labels buys, cheapest first.
 
     Args:
         points: price and score of each system.
@@ -24,23 +23,11 @@ def frontier(points: Points, less_is_better: bool) -> list[tuple[float, float]]:
     return found
 
 
-def cost(
-    points: Points,
-    metric: str,
-    less_is_better: bool = False,
-    unit: str = "minutes",
-) -> Figure:
-    """Scores against what they cost, and what is the best for its price.
-
-    Args:
-        points: price and score of each system.
-        metric: name of the score.
-        less_is_better: whether it is an error rate.
-        unit: of the price.
-    """
-    with matplotlib.rc_context(style()):
-        canvas, (axis,) = canvas_of(1, 2.8 + 0.19 * len(points))
-        best = frontier(points, less_is_better)
+def cost(found: Chains) -> Figure:
+    """Draw scores against costs, and a line through the best for each price."""
+    points = found.points
+    with panels(1, 2.8 + 0.19 * len(points)) as (canvas, (axis,)):
+        best = frontier(points, found.less_is_better)
         last = max(place for place, _ in points.values())
         axis.step(
             [place for place, _ in best] + [last],
@@ -54,12 +41,12 @@ def cost(
             colour, marker = looks[name]
             axis.plot(place, score, marker, color=colour, label=name)
         axis.set_xlim(left=0)
-        axis.set_xlabel(f"{unit} of the whole chain")
-        axis.set_ylabel(metric)
+        axis.set_xlabel(f"{found.unit} of the whole chain")
+        axis.set_ylabel(found.metric)
         canvas.legend(loc="outside lower left", ncols=1)
     caption = (
-        f"{metric} against the {unit} of the whole chain, teachers and pseudo "
-        "targets included; what no cheaper system reaches lies on the line. The "
+        f"{found.metric} against the {found.unit} of the whole chain, teachers and "
+        "pseudo targets included; what no cheaper system reaches lies on the line. The "
         "score's axis does not start at 0."
     )
     return finish(canvas, "cost", caption)

@@ -1,16 +1,17 @@
-"""How all figures look: palette, fonts, panels, legends, files."""
+"""Look of all figures: palette, fonts, panels, legends, files."""
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 
-from matplotlib import font_manager
+from matplotlib import font_manager, ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
@@ -28,6 +29,7 @@ BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
 )
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+DIRECTIONS = {"l2r": ("L2R", BLUE), "r2l": ("R2L", VERMILLION)}
 INK, FAINT = "#222222", "#d9d9d9"
 WIDTH = 7.4  # inches
 LEGEND_LETTERS = 110  # that fit into this width
@@ -35,7 +37,7 @@ WANTED_FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto San
 
 
 def style() -> dict[str, Any]:
-    """Settings of all figures."""
+    """Return matplotlib's settings for all figures."""
     known = {font.name for font in font_manager.fontManager.ttflist}
     return {
         "font.family": [name for name in WANTED_FONTS if name in known],
@@ -67,7 +69,7 @@ def style() -> dict[str, Any]:
 
 
 def colours(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each system, in the order given.
+    """Return colour and marker of each system, in the order given.
 
     Where a colour comes back it has another marker.
     """
@@ -93,7 +95,7 @@ def finish(canvas: Canvas, name: str, caption: str) -> Figure:
 
 
 def canvas_of(panels: int, height: float, **grid: Any) -> tuple[Canvas, list[Axes]]:
-    """A figure with panels side by side and room for a legend above."""
+    """Make a figure with panels side by side and room for a legend above."""
     canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
     engine: Any = canvas.get_layout_engine()
     engine.set(wspace=0.06)
@@ -101,8 +103,32 @@ def canvas_of(panels: int, height: float, **grid: Any) -> tuple[Canvas, list[Axe
     return canvas, list(axes)
 
 
+@contextlib.contextmanager
+def panels(
+    count: int, height: float, **grid: Any
+) -> Iterator[tuple[Canvas, list[Axes]]]:
+    """Open a figure in the style of all figures: see :func:`canvas_of`."""
+    with matplotlib.rc_context(style()):
+        yield canvas_of(count, height, **grid)
+
+
+def draw_lines(axis: Axes, lines: dict[str, tuple[Any, Any]]) -> None:
+    """Draw the x and y of each system, in its colour and with its marker."""
+    looks = colours(list(lines))
+    for name, (x, y) in lines.items():
+        colour, marker = looks[name]
+        axis.plot(x, y, marker=marker, color=colour, label=name)
+
+
+def count_updates(axis: Axes) -> None:
+    """Number the horizontal axis in updates."""
+    axis.set_xlim(left=0)
+    axis.xaxis.set_major_locator(ticker.MaxNLocator(4, integer=True))
+    axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+
+
 def legend_above(canvas: Canvas, axis: Axes) -> None:
-    """One legend for all panels, above them."""
+    """Draw one legend for all panels, above them."""
     handles, labels = axis.get_legend_handles_labels()
     if len(labels) > 1:
         rows = -(-sum(len(label) + 6 for label in labels) // LEGEND_LETTERS)

@@ -1,4 +1,4 @@
-"""How the rows of a recipe learn: what they read of their partners, and BLEU."""
+"""Curves of a recipe's rows: bits read of the other direction, and BLEU."""
 
 from __future__ import annotations
 
@@ -6,32 +6,28 @@ import json
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-from matplotlib import ticker
-
-from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name, without_seed
-from sbnmt_plugin.tools.recipes.settings import same_training, training_stages
-from sbnmt_plugin.tools.recipes.work_folder import log_name
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.stages import same_training, training_stages
 from sbnmt_plugin.tools.report.content import Figure
-from sbnmt_plugin.tools.report.drawing import canvas_of, colours, finish, style
-from sbnmt_plugin.tools.report.figures import Curve
-from sbnmt_plugin.tools.report.logs import read_train_log
+from sbnmt_plugin.tools.report.drawing import colours, count_updates, finish, panels
+from sbnmt_plugin.tools.report.logs import Curve, read_train_log
+from sbnmt_plugin.tools.results.table import without_seed
 from sbnmt_plugin.tools.text import as_written, read_lines
 
 BITS, BLEU = "bits read a token", "validation BLEU"
 Curves = dict[str, dict[str, dict[str, Curve]]]  # title -> seed -> quantity -> curve
 
 
-def row_curves(logs: Path, settings: dict[str, Any], name: str) -> dict[str, Curve]:
-    """What a row's logs tell of each quantity: updates, of all stages, and values.
+def row_curves(logs: Path, settings: dict[str, Any], row: Row) -> dict[str, Curve]:
+    """Read each quantity from a row's logs: updates, of all stages, and values.
 
     Bits read are the mean of both directions', where a training was probed
     (``--sb-probe``).
     """
     found: dict[str, Curve] = {BITS: ([], []), BLEU: ([], [])}
     start = before = 0.0
-    for stage in training_stages(settings, same_training(settings, name)):
-        path = logs / f"{log_name(stage)}.log"
+    for stage in training_stages(settings, same_training(settings, row)):
+        path = logs / f"{stage.log}.log"
         log = read_train_log(read_lines(path) if path.exists() else [])
         left, right = (
             dict(zip(*log.series("train_inner", f"read_bits_{direction}")))
@@ -52,28 +48,26 @@ def row_curves(logs: Path, settings: dict[str, Any], name: str) -> dict[str, Cur
 def curves_of(
     work: Path, settings: dict[str, Any], rows: list[dict[str, Any]]
 ) -> Curves:
-    """The curves of the rows that have been trained here."""
+    """Return the curves of the rows that have been trained here."""
     found: Curves = {}
-    for row in rows:
-        if is_rescored(row["name"]) or not row.get("updates"):
+    for told in rows:
+        row = Row.parse(told["name"])
+        if row.rescored or not told.get("updates"):
             continue
-        curves = row_curves(work / "logs", settings, row["name"])
-        if curves:
-            seed = split_name(row["name"])[1]
-            found.setdefault(without_seed(row)[1], {})[str(seed)] = curves
+        if curves := row_curves(work / "logs", settings, row):
+            found.setdefault(without_seed(told)[1], {})[str(row.seed)] = curves
     return found
 
 
 def learning(found: Curves) -> Figure:
-    """A colour a row, a line a seed.
+    """Draw curves: a colour a row, a line a seed.
 
     Args:
-        found: of :func:`curves_of`, at least one.
+        found: result of :func:`curves_of`, not empty.
     """
-    with matplotlib.rc_context(style()):
-        held = [curves for seeds in found.values() for curves in seeds.values()]
-        shown = [q for q in (BITS, BLEU) if any(q in curves for curves in held)]
-        canvas, axes = canvas_of(len(shown), 2.8 + 0.19 * len(found))
+    held = [curves for seeds in found.values() for curves in seeds.values()]
+    shown = [q for q in (BITS, BLEU) if any(q in curves for curves in held)]
+    with panels(len(shown), 2.8 + 0.19 * len(found)) as (canvas, axes):
         looks = colours(list(found))
         for axis, quantity in zip(axes, shown):
             for title, seeds in found.items():
@@ -89,9 +83,7 @@ def learning(found: Curves) -> Figure:
                         )
             axis.set_title(quantity)
             axis.set_xlabel("updates")
-            axis.set_xlim(left=0)
-            axis.xaxis.set_major_locator(ticker.MaxNLocator(4, integer=True))
-            axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+            count_updates(axis)
         for title, (colour, marker) in looks.items():
             axes[-1].plot([], [], color=colour, marker=marker, label=title)
         canvas.legend(loc="outside lower left", ncols=1)
@@ -104,7 +96,7 @@ def learning(found: Curves) -> Figure:
 
 
 def learning_again(path: Path) -> Figure:
-    """The figure of curves that have been written to a file.
+    """Draw curves that have been written to a file.
 
     Raises:
         FileNotFoundError: no such file.
@@ -124,9 +116,10 @@ def learning_again(path: Path) -> Figure:
 
 
 def check(held: Curves) -> None:
-    """
+    """Refuse what is no result of :func:`curves_of`.
+
     Raises:
-        ValueError, TypeError, AttributeError: :func:`curves_of` does not find such.
+        ValueError, TypeError, AttributeError: it is none.
     """
     if not held:
         raise ValueError("no row")

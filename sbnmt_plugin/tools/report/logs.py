@@ -1,4 +1,4 @@
-"""What fairseq's own logs say: training curves and speed."""
+"""Training curves and speed, read from fairseq's own logs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from statistics import median
 KINDS = ("train_inner", "train", "valid")
 INNER = re.compile(r"\| train_inner \| epoch \d+:\s+\d+ / \d+ (.*)$")
 EPOCH = re.compile(r"\| (train|valid) \| epoch \d+ \| (.*)$")
+Curve = tuple[list[float], list[float]]  # updates, and values
 
 
 @dataclass
@@ -25,8 +26,8 @@ class TrainLog:
         default_factory=lambda: {kind: [] for kind in KINDS}
     )
 
-    def series(self, kind: str, name: str) -> tuple[list[float], list[float]]:
-        """Updates and values of one quantity; the last value where one comes twice.
+    def series(self, kind: str, name: str) -> Curve:
+        """Return updates and values of one quantity, of each update the last value.
 
         A continued training repeats updates that an interrupted one had done.
         """
@@ -39,7 +40,7 @@ class TrainLog:
         return updates, [found[update] for update in updates]
 
     def speed(self, name: str) -> float | None:
-        """Median of ``ups`` or ``wps`` over the log's intervals.
+        """Return the median of ``ups`` or ``wps`` over the log's intervals.
 
         The median, because the first interval holds the start and others a pause.
         """
@@ -51,7 +52,7 @@ class TrainLog:
 
 
 def numbers(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
-    """The pairs whose value is a number, and one that can be drawn."""
+    """Return the pairs whose value is a number, and one that can be drawn."""
     found = {}
     for name, value in pairs:
         try:

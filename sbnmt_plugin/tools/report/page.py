@@ -17,12 +17,12 @@ from sbnmt_plugin.tools.report.content import Figure, Section, Table
 
 HERE = Path(__file__).resolve().parent
 PACK = 500  # sentences whose texts the browser reads at once
-TEXTS = 3  # of a row of browser_data(): source, references, outputs
+TEXTS = 3  # in a row of browser_data(): source, references, outputs
 SCRIPTS = ("sentences.js", "trace.js")
 
 
 def inline_json(value: Any) -> Markup:
-    """JSON that cannot end the script element that holds it."""
+    """Return JSON that cannot end the script element that holds it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -34,7 +34,7 @@ def data_uri(kind: str, content: bytes) -> str:
 
 
 def image(figure: Figure) -> str:
-    """The SVG as an address: an image of its own cannot clash with the page."""
+    """Return the SVG as an address: as an image it cannot clash with the page."""
     return data_uri("image/svg+xml", figure.svg)
 
 
@@ -43,13 +43,13 @@ def csv_link(table: Table) -> str:
 
 
 def index(sentences: dict[str, Any]) -> dict[str, Any]:
-    """What the list of sentences is filtered and sorted by: all but the texts."""
+    """Return all but the texts, to filter and to sort the list of sentences by."""
     rows = [row[TEXTS:] for row in sentences["rows"]]
     return {**sentences, "size": PACK, "rows": rows}
 
 
 def packs(sentences: dict[str, Any]) -> Iterator[str]:
-    """The texts, PACK sentences at a time: base64 of gzipped JSON."""
+    """Yield the texts, PACK sentences at a time: base64 of gzipped JSON."""
     rows = sentences["rows"]
     for start in range(0, len(rows), PACK):
         texts = [row[:TEXTS] for row in rows[start : start + PACK]]
@@ -58,12 +58,12 @@ def packs(sentences: dict[str, Any]) -> Iterator[str]:
 
 
 def asset(name: str) -> Markup:
-    """A style sheet or script of ours, which needs no escaping."""
+    """Read a style sheet or script of this folder, which needs no escaping."""
     return Markup((HERE / name).read_text(encoding="utf-8"))
 
 
 def script_hashes() -> str:
-    """Our scripts, by which the page's policy tells them from any others."""
+    """Return hashes by which the page's policy knows these scripts from any others."""
     made = []
     for name in SCRIPTS:
         digest = hashlib.sha256(asset(name).encode()).digest()
@@ -71,19 +71,11 @@ def script_hashes() -> str:
     return " ".join(made)
 
 
-def render(
-    title: str,
-    facts: list[str],
-    sections: list[Section],
-    sentences: dict[str, Any] | None,
-    traces: list[dict[str, Any]] | None = None,
-) -> str:
-    """The HTML of the report.
+def render(title: str, facts: list[str], sections: list[Section]) -> str:
+    """Return the HTML of the report.
 
     Args:
-        facts: about the whole report, one a line below the title.
-        sentences: for the list of section 8.
-        traces: for the view into the two beams.
+        facts: lines about the whole report, below the title.
     """
     environment = Environment(
         loader=FileSystemLoader(HERE),
@@ -95,10 +87,5 @@ def render(
     environment.filters.update(image=image, csv_link=csv_link, index=index, packs=packs)
     environment.globals.update(asset=asset, inline_json=inline_json)
     environment.globals["script_hashes"] = script_hashes()
-    return environment.get_template("page.html").render(
-        title=title,
-        facts=facts,
-        sections=sections,
-        sentences=sentences,
-        traces=traces,
-    )
+    template = environment.get_template("page.html")
+    return template.render(title=title, facts=facts, sections=sections)

@@ -7,7 +7,8 @@ from typing import Any
 from sacrebleu.metrics import CHRF
 from tqdm import tqdm
 
-from sbnmt_plugin.tools.report.winners import Race
+from sbnmt_plugin.tools.report.content import Column, Section, Table
+from sbnmt_plugin.tools.report.inputs import Inputs
 
 SCORE = "chrF"
 DEFINITION = (
@@ -24,7 +25,7 @@ def sentence_scores(
     lowercase: bool = False,
     name: str = "",
 ) -> list[float]:
-    """Sentence chrF of each output, rounded to a tenth."""
+    """Return sentence chrF of each output, rounded to a tenth."""
     metric = CHRF(lowercase=lowercase)
     rows = zip(outputs, *references)
     return [
@@ -35,38 +36,45 @@ def sentence_scores(
     ]
 
 
-def browser_data(
-    source: list[str],
-    references: list[list[str]],
-    systems: dict[str, list[str]],
-    lengths: list[int],
-    races: dict[str, list[Race]],
-    lowercase: bool = False,
-) -> dict[str, Any]:
-    """What the page's list of sentences reads.
-
-    Args:
-        lengths: of the sources, in tokens.
-        races: who won, for systems that have records.
+def browser_data(given: Inputs) -> dict[str, Any]:
+    """Return what the page's list of sentences reads.
 
     Returns:
-        systems, names of the systems with ``winners``, and one row a sentence:
+        Systems, names of the systems that have records, and one row a sentence:
         [source, references, outputs, scores, length, winners as "l" and "r"].
     """
     scores = [
-        sentence_scores(text, references, lowercase, name)
-        for name, text in systems.items()
+        sentence_scores(text, given.references, given.lowercase, name)
+        for name, text in given.systems.items()
     ]
+    rows = [
+        [
+            line,
+            [text[i] for text in given.references],
+            [text[i] for text in given.systems.values()],
+            [values[i] for values in scores],
+            len(given.source_tokens[i]),
+            "".join(found[i].winner[0] for found in given.races.values()),
+        ]
+        for i, line in enumerate(given.source)
+    ]
+    return {"systems": list(given.systems), "raced": list(given.races), "rows": rows}
+
+
+def section(given: Inputs) -> Section:
+    """List all sentences, in the page and as a table."""
+    data = browser_data(given)
+    columns = [Column("line", "", "d"), Column("source"), Column("source tokens")]
+    columns += [Column(f"reference {i + 1}") for i in range(len(given.references))]
+    for name in given.systems:
+        columns += [Column(name), Column(f"{name} {SCORE}", "", ".1f")]
+    columns += [Column(f"{name} winner") for name in given.races]
     rows = []
-    for i, line in enumerate(source):
-        rows.append(
-            [
-                line,
-                [text[i] for text in references],
-                [text[i] for text in systems.values()],
-                [values[i] for values in scores],
-                lengths[i],
-                "".join(found[i].winner[0] for found in races.values()),
-            ]
-        )
-    return {"systems": list(systems), "raced": list(races), "rows": rows}
+    for i, (line, golds, outputs, values, length, won) in enumerate(data["rows"]):
+        row: list[Any] = [i + 1, line, length, *golds]
+        for output, value in zip(outputs, values):
+            row += [output, value]
+        rows.append([*row, *({"l": "L2R", "r": "R2L"}[letter] for letter in won)])
+    table = Table("sentences", "", columns, rows, shown=False)
+    title = "Sentence by sentence"
+    return Section("sentences", title, DEFINITION, [table], data=data)

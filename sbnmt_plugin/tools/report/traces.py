@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.report.content import Section
-from sbnmt_plugin.tools.report.inputs import read_jsonl
+from sbnmt_plugin.tools.report.records import read_jsonl
 
 KEYS = ("id", "source", "beam", "pairing", "steps", "pool")
 MOST = 200  # sentences in a page; each has all hypotheses of all steps
@@ -22,7 +22,7 @@ MISSING = (
 
 
 def read_traces(path: Path) -> list[dict[str, Any]]:
-    """The first sentences of a ``--sb-trace``, in the order of their ids.
+    """Read the first sentences of a ``--sb-trace``, in the order of their ids.
 
     Raises:
         ValueError: another file, or an empty one.
@@ -43,7 +43,7 @@ def read_traces(path: Path) -> list[dict[str, Any]]:
 
 
 def section(traces: list[dict[str, Any]]) -> Section:
-    """What stands above the view."""
+    """Introduce the view into the two beams."""
     title = "Inside the search"
     if not traces:
         return Section("trace", title, missing=MISSING)
@@ -53,6 +53,7 @@ def section(traces: list[dict[str, Any]]) -> Section:
         title,
         "Both directions write at the same time and grow towards each other. "
         f"{pairing} The newest token is marked.",
+        data=traces,
         notes=[
             "Below the hypotheses: where the chosen pair looked while it wrote its "
             "newest tokens (attention of the last layer, mean over its heads), and how "

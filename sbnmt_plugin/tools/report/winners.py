@@ -2,72 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
+from sbnmt_plugin.tools.report.drawing import (
+    DIRECTIONS,
+    INK,
+    finish,
+    legend_above,
+    panels,
+)
+from sbnmt_plugin.tools.report.inputs import Inputs
+from sbnmt_plugin.tools.report.lengths import groups_of
+from sbnmt_plugin.tools.report.records import NAMES, Race
+from sbnmt_plugin.tools.report.scores import corpus_bleu
 from sbnmt_plugin.tools.scoring import bleu
 
-NAMES = ("l2r", "r2l")
 QUANTILES = 5
-
-
-@dataclass(frozen=True)
-class Race:
-    """Both directions' best hypotheses of a sentence, and who won.
-
-    Attributes:
-        winner: ``l2r`` or ``r2l``.
-        text: per direction; None where it never finished.
-        score: per direction, natural logarithm, normalised by length.
-    """
-
-    winner: str
-    text: dict[str, str | None]
-    score: dict[str, float | None]
-
-    @property
-    def both(self) -> bool:
-        return all(self.text[name] is not None for name in NAMES)
-
-    @property
-    def margin(self) -> float | None:
-        """By how much the winner's score exceeds the other's."""
-        left, right = self.score["l2r"], self.score["r2l"]
-        return None if left is None or right is None else abs(left - right)
-
-    def answer(self, direction: str) -> str:
-        """This direction's text; the other's where it has none."""
-        own = self.text[direction]
-        other = self.text[NAMES[1 - NAMES.index(direction)]]
-        return own if own is not None else other or ""
-
-
-def race(record: dict[str, Any], join: Any) -> Race:
-    """A line of ``--sb-records``.
-
-    Args:
-        join: makes words of subwords.
-    """
-    entries = {name: record.get(name) or {} for name in NAMES}
-    return Race(
-        record["winner"],
-        {n: join(e["text"]) if e else None for n, e in entries.items()},
-        {n: float(e["score"]) if e else None for n, e in entries.items()},
-    )
+TITLE = "Which direction won"
+MISSING = (
+    "No system has records in which both directions win. Decode with --sb-records "
+    "FILE.jsonl and give --records NAME=FILE.jsonl."
+)
+NOTE = (
+    "The oracle takes the direction with the higher sentence BLEU: no rule that "
+    "only chooses between the two can score much higher. A direction that never "
+    "finished is replaced by the other."
+)
+Group = tuple[str, int, float]  # its name, number of sentences, L2R's share
 
 
 def share(races: list[Race]) -> float:
-    """Percentage of sentences that L2R won."""
+    """Return the percentage of sentences that L2R won."""
     return 100 * sum(race.winner == "l2r" for race in races) / len(races)
 
 
 def margin_groups(
     races: list[Race], count: int = QUANTILES
 ) -> list[tuple[float, float, list[int]]]:
-    """Sentences in equal groups by margin, from the closest races to the clearest.
+    """Divide sentences into equal groups by margin, the closest races first.
 
     Returns:
-        smallest margin, largest margin and the sentences of each group.
+        Smallest margin, largest margin and the sentences of each group.
     """
     known = [(r.margin, i) for i, r in enumerate(races) if r.margin is not None]
     known.sort()
@@ -80,7 +56,7 @@ def margin_groups(
 
 
 def agreement(races: list[Race]) -> float | None:
-    """Percentage of sentences for which both directions' best texts are the same."""
+    """Return the percentage of sentences whose two best texts are the same."""
     both = [race for race in races if race.both]
     if not both:
         return None
@@ -93,9 +69,9 @@ def choices(
     lowercase: bool = False,
     tokenize: str = "13a",
 ) -> dict[str, list[str]]:
-    """Texts under each rule of choosing a direction.
+    """Return the texts under each rule of choosing a direction.
 
-    ``oracle`` takes the direction with the higher sentence BLEU, L2R where equal: a
+    The oracle takes the direction with the higher sentence BLEU, L2R where equal: a
     bound for any rule that chooses between the two.
     """
     metric = bleu(tokenize, lowercase=lowercase, effective_order=True, force=True)
@@ -113,3 +89,129 @@ def choices(
         "always R2L": [one.answer("r2l") for one in races],
         "the better one (oracle)": oracle,
     }
+
+
+def outcomes(given: Inputs) -> Table:
+    """Tabulate who won, and BLEU under each rule of choosing a direction."""
+    golds, tokenize = given.references, given.tokenize
+    if given.tokenised is not None:  # records hold tokens
+        golds, tokenize = given.tokenised[1], "none"
+    rows: list[list[Any]] = []
+    for name, races in given.races.items():
+        both = [race.both for race in races]
+        won = share(races)
+        row = [name, won, 100 - won, agreement(races)]
+        row.append(100 * sum(both) / len(both))
+        picked = choices(races, golds, given.lowercase, tokenize)
+        row += [
+            corpus_bleu(text, golds, given.lowercase, tokenize)
+            for text in picked.values()
+        ]
+        rows.append(row)
+    rules = ("the search's choice", "always L2R", "always R2L", "better one (oracle)")
+    return Table(
+        "winners",
+        "Sentences won, and BLEU under each rule of choosing a direction.",
+        [
+            Column("system"),
+            Column("L2R won", "%", ".1f"),
+            Column("R2L won", "%", ".1f"),
+            Column("same text", "%", ".1f"),
+            Column("both finished", "%", ".1f"),
+            *(Column(rule, "BLEU", ".2f") for rule in rules),
+        ],
+        rows,
+        [f"BLEU of the records' texts, tok:{tokenize}"],
+        text="“Same text”: both directions' best outputs agree.",
+    )
+
+
+def drawn(by_length: list[Group], by_margin: list[Group]) -> Figure:
+    """Draw who won, by source length and by margin: stacked bars to 100 %."""
+    with panels(2, 2.9, sharey=True) as (canvas, axes):
+        parts = (by_length, by_margin)
+        labels = (
+            "source length (tokens); below, number of sentences",
+            "margin between the directions (difference of log scores)",
+        )
+        for axis, groups, label in zip(axes, parts, labels):
+            places = range(len(groups))
+            left = [share for _, _, share in groups]
+            right = [100 - share for share in left]
+            (name, colour), (other, colour2) = DIRECTIONS.values()
+            axis.bar(places, left, 0.8, color=colour, label=name)
+            axis.bar(
+                places,
+                right,
+                0.8,
+                bottom=left,
+                color=colour2,
+                label=other,
+                hatch="//",
+                edgecolor="white",
+                linewidth=0,
+            )
+            for x, share in enumerate(left):
+                if share >= 8:
+                    axis.text(
+                        x,
+                        share / 2,
+                        f"{share:.0f}",
+                        ha="center",
+                        va="center",
+                        color="white",
+                        fontsize=7.5,
+                        fontweight="bold",
+                    )
+            axis.axhline(50, color=INK, linewidth=0.7, linestyle=(0, (2, 2)))
+            texts = [f"{name}\n{count:,}" for name, count, _ in groups]
+            axis.set_xticks(places, texts, fontsize=7.5)
+            axis.set_xlabel(label)
+            axis.grid(axis="x", visible=False)
+            axis.set_ylim(0, 100)
+        axes[0].set_title("by source length")
+        axes[1].set_title("by margin, from close to clear")
+        axes[0].set_ylabel("sentences won (%)")
+        legend_above(canvas, axes[0])
+    return finish(
+        canvas, "winners", "Which direction won. The dashed line is at one half."
+    )
+
+
+def section(given: Inputs, uppers: list[int] | None) -> Section:
+    """Tell who won each sentence, where records of both directions were given.
+
+    The figure, and its numbers, are about the first system that has records.
+    """
+    if not given.races:
+        return Section("winners", TITLE, missing=MISSING)
+    first, races = next(iter(given.races.items()))
+
+    def group(name: str, places: Any) -> Group:
+        return name, len(places), share([races[i] for i in places])
+
+    by_length = [group(x.name, x.places) for x in groups_of(given, uppers)]
+    by_margin = [
+        group(f"{low:.2f}–\n{high:.2f}", places)
+        for low, high, places in margin_groups(races)
+    ]
+    tables = [outcomes(given)]
+    for kind, heading, groups in (
+        ("length", "source length (tokens)", by_length),
+        ("margin", "margin of log scores", by_margin),
+    ):
+        columns = [Column(heading), Column("sentences", "", ",d")]
+        columns.append(Column("L2R won", "%", ".1f"))
+        rows = [[label.replace("\n", ""), *rest] for label, *rest in groups]
+        # the figure has these numbers
+        tables.append(Table(f"winners-by-{kind}", "", columns, rows, shown=False))
+    about = f" The figure is about {first}." if len(given.races) > 1 else ""
+    return Section(
+        "winners",
+        TITLE,
+        "Both directions finish hypotheses of their own; the search answers with the "
+        "better score, whichever direction wrote it.",
+        tables,
+        [drawn(by_length, by_margin)],
+        [NOTE + about],
+    )

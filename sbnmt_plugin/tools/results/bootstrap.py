@@ -11,18 +11,18 @@ from sacrebleu.significance import PairedTest, _bootstrap_resample
 
 SAMPLES = 1000
 LIKELY = 0.95  # of the resamplings, within an interval
-SEED = "\t"  # separates the answers of several seeds in a line
+SEED = "\t"  # separates the hypotheses of several seeds in a line
 Texts = list[str]
 
 
 class Outcome(NamedTuple):
-    """What the resamplings say of a system, by one metric.
+    """Result of the resamplings for a system, by one metric.
 
     Attributes:
-        score, mean: of the whole text; of the resampled ones.
-        interval: half the width of the one that holds 95 % of them.
-        p: of a difference as large as the observed one, were the system as good as
-            the baseline; None for the baseline itself.
+        score, mean: score of the whole text; mean of the resampled texts.
+        interval: half the width of the interval that holds 95 % of them.
+        p: probability of a difference as large as the observed one, were the system as
+            good as the baseline; None for the baseline itself.
     """
 
     score: float
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
 
 
 def p_value(baseline: Any, system: Any) -> float | None:
-    """p of sacreBLEU's result, None for the baseline itself.
+    """Return p of sacreBLEU's result, None for the baseline itself.
 
     Departs from sacreBLEU where every resampling scores alike, as for two copies of a
     text: it finds no difference larger than 0 and prints its smallest p for "none".
@@ -47,10 +47,10 @@ def p_value(baseline: Any, system: Any) -> float | None:
 
 
 class OfAllSeeds:
-    """Lets a metric of sacreBLEU's kind read lines that hold an answer of each seed.
+    """Metric of sacreBLEU's kind whose lines hold a hypothesis of each seed.
 
-    Sentences are drawn, each with the answers of all seeds: the same answers twice are
-    no more evidence than once.
+    Sentences are drawn, each with the hypotheses of all seeds: the same hypotheses
+    twice are no more evidence than once.
     """
 
     def _preprocess_segment(self, sent: str) -> str:
@@ -66,20 +66,20 @@ class OfAllSeeds:
 
 
 def of_all_seeds(metric: Metric) -> Metric:
-    """The metric itself, which from now on reads what :func:`seeds_together` writes."""
+    """Make a metric read what :func:`seeds_together` writes, and return it."""
     kind = type(metric)
     metric.__class__ = type(kind.__name__, (OfAllSeeds, kind), {})
     return metric
 
 
 def seeds_together(runs: Sequence[Texts]) -> Texts:
-    """A line a sentence: what each seed answers.
+    """Return a line a sentence: the hypotheses of all seeds.
 
     Args:
-        runs: the answers of each, as long as each other.
+        runs: hypotheses of each seed.
 
     Raises:
-        ValueError: they are not.
+        ValueError: one has more lines than another.
     """
     return [SEED.join(answers) for answers in zip(*runs, strict=True)]
 
@@ -94,11 +94,11 @@ def bootstrap(
     """Compare every system with a baseline, one of them.
 
     Args:
-        metrics: sacreBLEU's, by names of ours.
+        metrics: sacreBLEU's metrics, by names of ours.
 
     Returns:
-        outcomes: system -> metric -> outcome.
-        signatures: of the metrics, with seed and samples.
+        Outcomes, by system and metric; signatures of the metrics, with seed and
+        samples.
     """
     order = [baseline, *(name for name in systems if name != baseline)]
     named = [(name, systems[name]) for name in order]
@@ -122,12 +122,13 @@ def bootstrap(
 
 
 class Apart:
-    """What sacreBLEU's resampling takes for a metric: how much better one text is than
-    another, by one draw of sentences, whatever the seed of the draws is.
+    """Difference of two texts' scores, which sacreBLEU's resampling takes for a metric.
+
+    Both texts are scored on the same draw of sentences, whatever its seed is.
 
     Args:
-        metric: of both.
-        width: of one text's statistics, before the other's.
+        metric: scores either text.
+        width: number of the first text's statistics, before those of the second.
     """
 
     def __init__(self, metric: Metric, width: int) -> None:
@@ -145,8 +146,11 @@ class Apart:
 def interval(
     texts: Texts, baseline: Texts, references: list[Texts], metric: Metric
 ) -> tuple[float, float]:
-    """The middle 95 % of how much better than a baseline, by the samples of
-    :func:`bootstrap`: sacreBLEU says that of each system, not of their difference."""
+    """Return the middle 95 % of the difference from a baseline.
+
+    The samples are those of :func:`bootstrap`; sacreBLEU has intervals of each system,
+    not of their difference.
+    """
     ours, theirs = (
         metric._extract_corpus_statistics(lines, references)
         for lines in (texts, baseline)

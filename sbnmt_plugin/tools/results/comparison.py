@@ -1,144 +1,153 @@
-"""Which rows are better than others, and whether that is more than chance."""
+"""Comparison of rows: their differences, and the paired bootstrap."""
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sacrebleu.metrics import BLEU
-from sacrebleu.metrics.base import Metric
+from sbnmt_plugin.tools.recipes.rows import RESCORED, Row
+from sbnmt_plugin.tools.recipes.systems import OPPONENTS
+from sbnmt_plugin.tools.results.bootstrap import bootstrap, interval, seeds_together
+from sbnmt_plugin.tools.results.hypotheses import Runs, WorkRuns
+from sbnmt_plugin.tools.results.table import TableRow, without_seed
 
-from sbnmt_plugin.tools.phonemes import WordErrorRate
-from sbnmt_plugin.tools.recipes.row_names import (
-    RIVALS,
-    split_name,
-    with_seed,
-    without_seed,
+# the rows without interaction
+TWINS = ("sb-lambda0", "sb-noise-lambda0")
+# the rows that several seeds of a row are compared with, together
+RIVALS = (
+    "transformer-pl",
+    "transformer-pr",
+    *(name + end for name in TWINS for end in ("", RESCORED)),
 )
-from sbnmt_plugin.tools.recipes.settings import references
-from sbnmt_plugin.tools.recipes.systems import OPPONENTS, SYSTEMS
-from sbnmt_plugin.tools.results.bootstrap import bootstrap, of_all_seeds, seeds_together
-from sbnmt_plugin.tools.results.table import Row
-from sbnmt_plugin.tools.text import read_lines
 
 
-class Judge(NamedTuple):
-    """By what a recipe's rows are compared.
-
-    Attributes:
-        metric: sacreBLEU's, or of its kind.
-        key: its name in a row.
-        suffix: of the files that hold answers.
-        stem: of those that hold references.
-        best: of scores: max or min.
-    """
-
-    metric: Metric
-    key: str
-    suffix: str
-    stem: str
-    best: Callable[..., Any]
-
-    def answers(self, work: Path, name: str) -> list[str]:
-        """Of a row, a line a sentence."""
-        return read_lines(work / "results" / f"{name}.{self.suffix}")
-
-
-def judge(settings: dict[str, Any]) -> Judge:
-    """BLEU of text, or of tokens where nothing is detokenised; for words WER."""
-    lowercase = settings["score"]["lowercase"]
-    if settings["score"]["phonemes"]:
-        return Judge(WordErrorRate(), "WER", "tok", "test", min)
-    if settings["detokenise"]:
-        return Judge(BLEU(lowercase=lowercase), "BLEU", "txt", "test.ref", max)
-    metric = BLEU(tokenize="none", force=True, lowercase=lowercase)
-    return Judge(metric, "tokenised BLEU", "tok", "test", max)
-
-
-def compare(work: Path, settings: dict[str, Any], rows: list[Row]) -> str | None:
+def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str | None:
     """Give every row its p against the best Transformer with the same pseudo data.
 
     Returns:
-        That opponent's name, or None if it is not there.
+        The name of that baseline, or None where no such row is there.
     """
-    opponents = [row for row in rows if split_name(row["name"])[0] in OPPONENTS]
-    if not opponents:
+    baselines = [row for row in rows if Row.parse(row["name"]).base in OPPONENTS]
+    if not baselines:
         return None
-    by = judge(settings)
-    best = by.best(opponents, key=lambda row: row[by.key])
-    given = references(work / "text", settings).read(by.stem)
-    outputs = {
-        row["name"]: by.answers(work, row["name"])
-        for row in rows
-        if not SYSTEMS[split_name(row["name"])[0]].back  # of another text
-    }
-    if len(outputs) > 1:
-        found, _ = bootstrap(outputs, given, best["name"], {by.key: by.metric})
+    runs = WorkRuns(work, settings)
+    best = runs.best(baselines, key=lambda row: row[runs.key])
+    names = [row["name"] for row in rows]
+    names = [name for name in names if not Row.parse(name).system.back]
+    if len(names) > 1:
+        outputs = {name: runs.lines(name) for name in names}
+        found, _ = bootstrap(outputs, runs.given, best["name"], {runs.key: runs.metric})
         for row in rows:
             if row is not best and row["name"] in found:
-                row["p"] = found[row["name"]][by.key].p
+                row["p"] = found[row["name"]][runs.key].p
     return str(best["name"])
 
 
 def of_several_seeds(
-    work: Path, settings: dict[str, Any], rows: list[Row]
-) -> list[Row]:
-    """What the seeds of a row say together, for rows of which there are several.
+    work: Path, settings: dict[str, Any], rows: list[TableRow]
+) -> list[TableRow]:
+    """Summarise the seeds of each row that has several.
 
     Returns:
-        for each its name, title, seeds, the mean and standard deviation of its score,
-        and p against each of the rivals there are: the paired bootstrap of the seeds
-        that both have, two at least, where a sentence is drawn with all its answers.
+        For each such row its name, title, seeds, the mean and standard deviation of its
+        score, and p against each of the rivals there are: the paired bootstrap of the
+        seeds that both have, two at least, where a sentence is drawn with all its
+        hypotheses.
     """
-    runs: dict[str, dict[int, Row]] = defaultdict(dict)
+    by_name: dict[str, dict[int, TableRow]] = defaultdict(dict)
     for row in rows:
-        runs[without_seed(row)[0]][row["seed"]] = row
-    several = {name: seeds for name, seeds in runs.items() if len(seeds) > 1}
-    by = judge(settings)
+        by_name[without_seed(row)[0]][row["seed"]] = row
+    several = {name: seeds for name, seeds in by_name.items() if len(seeds) > 1}
+    if not several:
+        return []
+    runs = WorkRuns(work, settings)
     found = []
     for name, seeds in several.items():
-        scores = [row[by.key] for row in seeds.values()]
-        _, title = without_seed(seeds[min(seeds)])
-        summary: Row = {"name": name, "title": title, "seeds": sorted(seeds)}
-        summary["score"] = by.key
-        summary["mean"] = round(statistics.mean(scores), 2)
-        summary["deviation"] = round(statistics.stdev(scores), 2)
-        summary["p"] = {
-            rival: p
+        scores = [row[runs.key] for row in seeds.values()]
+        shared = {
+            rival: sorted(seeds.keys() & several[rival].keys())
             for rival in RIVALS
-            if rival in several and rival != name
-            for p in [_pooled_p(work, settings, rival, name, several)]
-            if p is not None
+            if rival in several and rival != name and not Row.parse(name).system.back
         }
-        found.append(summary)
+        found.append(
+            {
+                "name": name,
+                "title": without_seed(seeds[min(seeds)])[1],
+                "seeds": sorted(seeds),
+                "score": runs.key,
+                "mean": round(statistics.mean(scores), 2),
+                "deviation": round(statistics.stdev(scores), 2),
+                "p": {
+                    rival: p_of(runs, *(pooled(runs, x, both) for x in (name, rival)))
+                    for rival, both in shared.items()
+                    if len(both) > 1
+                },
+            }
+        )
     return found
 
 
-def _pooled_p(
-    work: Path,
-    settings: dict[str, Any],
-    rival: str,
-    name: str,
-    runs: dict[str, dict[int, Row]],
-) -> float | None:
-    """Of the seeds that both have; None for fewer than two, or for another text."""
-    both = sorted(set(runs[rival]) & set(runs[name]))
-    if len(both) < 2 or SYSTEMS[split_name(name)[0]].back:
-        return None
-    by = judge(settings)
+def pooled(runs: Runs, name: str, seeds: list[int]) -> list[str]:
+    """Return a line a sentence: the hypotheses of these seeds."""
+    return seeds_together([runs.answers(name, seed) for seed in seeds])
 
-    def together(which: str) -> list[str]:
-        return seeds_together(
-            [by.answers(work, with_seed(which, seed)) for seed in both]
+
+def p_of(runs: Runs, texts: list[str], theirs: list[str]) -> float:
+    """Return p of pooled hypotheses against those of a rival."""
+    named = {"rival": theirs, "row": texts}
+    found, _ = bootstrap(named, runs.given, "rival", {runs.key: runs.metric})
+    p = found["row"][runs.key].p
+    assert p is not None  # which it is for the rival alone
+    return p
+
+
+class Difference(NamedTuple):
+    """Distance of a row from a rival.
+
+    Attributes:
+        rival: its name.
+        seeds: those that both have.
+        scores, rivals: scores of the row and of the rival, one a seed.
+        interval: 95 % of the difference by the paired bootstrap.  A sentence is drawn
+            with its hypotheses of all these seeds, so it speaks of other sentences.
+        p: by the same bootstrap.
+    """
+
+    rival: str
+    seeds: list[int]
+    scores: list[float]
+    rivals: list[float]
+    interval: tuple[float, float]
+    p: float
+
+
+def difference(runs: Runs, name: str, others: Runs, rival: str) -> Difference:
+    """Compare a row with a rival, both named without a seed.
+
+    Args:
+        others: where the rival is, perhaps ``runs`` themselves.
+
+    Raises:
+        ValueError: they are one row, or have no seed in common; a name is unknown.
+        FileNotFoundError: a row has no hypotheses.
+    """
+    if name == rival and runs is others:
+        raise ValueError(f"{rival} must not be compared with itself: give another row")
+    of_row, of_rival = runs.seeds(name), others.seeds(rival)
+    seeds = sorted(of_row & of_rival)
+    if not seeds:
+        raise ValueError(
+            f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
+            f"{sorted(of_rival)}: run either with another seed"
         )
-
-    found, _ = bootstrap(
-        {which: together(which) for which in (rival, name)},
-        references(work / "text", settings).read(by.stem),
+    texts, theirs = pooled(runs, name, seeds), pooled(others, rival, seeds)
+    return Difference(
         rival,
-        {by.key: of_all_seeds(by.metric)},
+        seeds,
+        [runs.score(name, seed) for seed in seeds],
+        [others.score(rival, seed) for seed in seeds],
+        interval(texts, theirs, runs.given, runs.metric),
+        p_of(runs, texts, theirs),
     )
-    return found[name][by.key].p

@@ -1,4 +1,4 @@
-"""What rows score, and what their whole chains cost: the points of a plot."""
+"""Scores of rows, and costs of their whole chains: the points of a plot."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections import Counter, defaultdict
 from statistics import mean
 from typing import Any, NamedTuple
 
-from sbnmt_plugin.tools.recipes.row_names import without_seed
-from sbnmt_plugin.tools.results.table import processors
+from sbnmt_plugin.tools.results.table import processors, without_seed
 
 PRICES = ("minutes", "tokens")
 Named = tuple[str, str]  # a table's label, and a system's name without its seed
 
 
 def prices(rows: list[dict[str, Any]], against: str) -> tuple[str, list[float]]:
-    """What the rows' chains cost: the unit, and each row's price."""
+    """Return the unit, and what each row's chain costs."""
     if against == "tokens":
         return "million labels", [row["total tokens"] / 1e6 for row in rows]
     told = [seconds for row in rows for seconds in [processors(row)] if seconds]
@@ -26,11 +25,11 @@ def prices(rows: list[dict[str, Any]], against: str) -> tuple[str, list[float]]:
 def points_of(
     rows: dict[Named, list[dict[str, Any]]], spent: list[float], metric: str
 ) -> dict[str, tuple[float, float]]:
-    """Price and score of a system, means where it has several seeds.
+    """Return price and score of each system, means where it has several seeds.
 
     Args:
         rows: a table's label and a system's name -> its seeds.
-        spent: by the rows, in that order.
+        spent: what the rows cost, in that order.
     """
     prices = iter(spent)
     titles = {each: without_seed(seeds[0])[1] for each, seeds in rows.items()}
@@ -51,12 +50,14 @@ class Chains(NamedTuple):
     Attributes:
         points: title -> price and score, means where there are several seeds.
         unit: of the price.
-        metric: name of the score, ``WER`` where the tables have one.
+        metric: name of the score, an error rate where the tables have one.
+        less_is_better: whether it is one.
     """
 
     points: dict[str, tuple[float, float]]
     unit: str
     metric: str
+    less_is_better: bool
 
 
 def chains(
@@ -64,7 +65,7 @@ def chains(
     against: str | None = None,
     only: list[str] | None = None,
 ) -> Chains:
-    """What the systems of tables cost, and what they score.
+    """Return costs and scores of the systems of tables.
 
     Args:
         tables: each with its label, or "".
@@ -72,9 +73,8 @@ def chains(
         only: names of rows, seeds left out; all, if none is given.
 
     Raises:
-        ValueError: tables without costs: of a run without the driver, tables that
-            measure different things or, with one label, have a row in common, or a row
-            not there.
+        ValueError: tables without costs, tables that measure different things or,
+            with one label, have a row in common, or a row that is not there.
     """
     against = against or PRICES[0]
     signatures = [table["signatures"] for _, table in tables]
@@ -118,4 +118,5 @@ def chains(
             f"{', '.join(sorted(missing))}"
         )
     unit, spent = prices([row for seeds in rows.values() for row in seeds], against)
-    return Chains(points_of(rows, spent, metric), unit, metric)
+    points = points_of(rows, spent, metric)
+    return Chains(points, unit, "WER, %" if rates else metric, rates)

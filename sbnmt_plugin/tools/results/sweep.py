@@ -1,4 +1,4 @@
-"""A sweep over settings of the search: what is decoded, what was best, as a table."""
+"""Results of a sweep over settings of the search: the best of each, and a table."""
 
 from __future__ import annotations
 
@@ -10,24 +10,28 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
-from sbnmt_plugin.tools.recipes.row_names import system_and_seed
 from sbnmt_plugin.tools.results.table import NONE, aligned, number
 from sbnmt_plugin.tools.text import as_written
 
-FOLDER = re.compile(r"\d+-beam-(?P<beam>\d+)(?:-lenpen-(?P<lenpen>[^-]+))?")
-Runs = dict[int, dict[str, Any]]  # of one system with one setting, by seed
+Runs = dict[int, dict[str, Any]]  # seed -> run, for one system with one setting
+
+
+def system_and_seed(name: str) -> tuple[str, int]:
+    """Split a name of a sweep, any name: only @NUMBER at its end is a seed."""
+    found = re.fullmatch("(.+)@([0-9]+)", name)
+    return (found[1], int(found[2])) if found else (name, 1)
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is one, and finite."""
+    """Tell whether a value is a finite number."""
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 class Setting(NamedTuple):
-    """How a system searches.
+    """Setting of a search.
 
     Attributes:
-        beam: hypotheses of all its directions.
+        beam: number of hypotheses, over all directions.
         lenpen: fairseq's length penalty; None where the sweep leaves it alone.
     """
 
@@ -36,7 +40,7 @@ class Setting(NamedTuple):
 
     @classmethod
     def of_run(cls, run: dict[str, Any]) -> Setting:
-        """As it is in a file.
+        """Read the setting of a run in a file.
 
         Raises:
             ValueError: numbers that no search can have.
@@ -48,52 +52,38 @@ class Setting(NamedTuple):
             raise ValueError(f"a length penalty of {lenpen!r}")
         return cls(beam, lenpen)
 
-    @classmethod
-    def of_folder(cls, name: str) -> Setting:
-        """As :meth:`folder` has named it.
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Part of a run's JSON: what is set."""
+        return {k: value for k, value in self._asdict().items() if value is not None}
 
-        Raises:
-            ValueError: it has not.
-        """
-        found = FOLDER.fullmatch(name)
-        if found is None:
-            raise ValueError(f"{name} is no folder of a sweep's run")
-        lenpen = found["lenpen"]
-        return cls(int(found["beam"]), None if lenpen is None else float(lenpen))
-
-    def folder(self, place: int) -> str:
-        """Name of the folder of a run of the system of that number."""
-        end = "" if self.lenpen is None else f"-lenpen-{self.lenpen:g}"
-        return f"{place}-beam-{self.beam}{end}"
+    def folder(self, place: int | str) -> str:
+        """Name the folder of a run of the system of that number, or ``*``."""
+        words = [f"{name}-{value:g}" for name, value in self.as_json.items()]
+        return "-".join([str(place), *words])
 
     @property
     def label(self) -> str:
-        """As a column of a table, and to ``sbnmt compare``: ``4`` or ``4/1.5``."""
-        return f"{self.beam}" + ("" if self.lenpen is None else f"/{self.lenpen:g}")
+        """Name of a column, and to ``sbnmt compare``: ``4`` or ``4/1.5``."""
+        return "/".join(f"{value:g}" for value in self.as_json.values())
 
     @property
     def words(self) -> list[str]:
-        """Of fairseq-generate."""
-        words = ["--beam", str(self.beam)]
-        return words + ([] if self.lenpen is None else ["--lenpen", f"{self.lenpen:g}"])
-
-    @property
-    def as_json(self) -> dict[str, Any]:
-        """As part of a run."""
-        own = {} if self.lenpen is None else {"lenpen": self.lenpen}
-        return {"beam": self.beam, **own}
+        """Options of fairseq-generate."""
+        pairs = ((f"--{name}", f"{value:g}") for name, value in self.as_json.items())
+        return [word for pair in pairs for word in pair]
 
 
 class Sweep:
-    """What ``sbnmt sweep-beam`` has found.
+    """Results of ``sbnmt sweep-beam``.
 
     Attributes:
         score: by which runs are compared: ``WER`` where all have one, else ``BLEU``.
         runs: system, without its seed -> setting -> its runs.
         seeds: system -> all of its seeds.
-        signatures: of BLEU.
-        missing: how many runs were asked for and are not there.
-        options: of fairseq-generate, for all systems; None where the file is older.
+        signatures: those of BLEU.
+        missing: number of runs that were asked for and are not there.
+        options: fairseq-generate's for all systems; None where the file is older.
 
     Raises:
         ValueError: there is no run, or one twice, or values that no run has.
@@ -126,7 +116,7 @@ class Sweep:
 
     @classmethod
     def of_file(cls, path: Path) -> Sweep:
-        """As it was written.
+        """Read the file that ``sbnmt sweep-beam`` has written.
 
         Raises:
             FileNotFoundError, ValueError: it is not there, or is something else.
@@ -139,13 +129,13 @@ class Sweep:
             return cls(json.loads(path.read_text(encoding="utf-8")))
 
     def scores(self, name: str, setting: Setting) -> list[float]:
-        """Of all seeds of the system, or none, where one was not decoded so."""
+        """Return the scores of all seeds, or none, where one was not decoded so."""
         found = self.runs[name].get(setting, {})
         scores = [found[seed][self.score] for seed in sorted(found)]
         return scores if len(scores) == len(self.seeds[name]) else []
 
     def best(self, name: str) -> Setting:
-        """The setting whose scores have the best mean, of equal ones the first.
+        """Return the setting whose scores have the best mean, of equal ones the first.
 
         Raises:
             ValueError: the system was not decoded, or not with all of its seeds.
@@ -167,18 +157,18 @@ class Sweep:
 
 
 def ratio(runs: Iterable[dict[str, Any]]) -> str:
-    """How long the answers are, in brackets, by the length of the references."""
+    """Return hypothesis length over reference length, in brackets."""
     found = [run["length ratio"] for run in runs if "length ratio" in run]
     return f" ({number(mean(found))})" if found else ""
 
 
 def render_sweep(sweep: dict[str, Any]) -> str:
-    """What ``sbnmt sweep-beam`` has found: a line a system, its seeds together.
+    """Render a sweep as a Markdown table: a line a system, its seeds together.
 
-    WER where there is one, else tokenised BLEU; where length penalties were swept with
-    the answers' length in brackets, as a share of the references'.  A cell is empty
-    where a seed that the system has elsewhere was not decoded so.  Where every system
-    has one setting, of its own, the line says which.
+    A cell has WER where there is one, else tokenised BLEU; where length penalties were
+    swept, also the length ratio in brackets.  It is empty where a seed that the system
+    has elsewhere was not decoded so.  Where every system has one setting of its own,
+    the line says which.
 
     Raises:
         ValueError: no runs, or one twice.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -15,7 +14,7 @@ from tqdm import tqdm
 from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.results.sweep import Setting
+from sbnmt_plugin.tools.results.sweep_plan import Plan, without
 from sbnmt_plugin.tools.scoring import length_ratio, tokenised_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generate_log, read_generated
@@ -51,102 +50,84 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
 
 
 def one_run(
-    folder: Path, words: list[str], args: argparse.Namespace, given: list[list[str]]
+    folder: Path, words: list[str], plan: Plan, given: list[list[str]]
 ) -> dict[str, Any]:
     """Decode and score.
 
     Args:
-        words: of fairseq-generate.
-        args: how it is scored.
+        words: options of fairseq-generate.
         given: lines of each reference.
 
     Raises:
-        ValueError: outputs and references differ in number.
+        ValueError: hypotheses and references differ in number.
     """
     speed = decode(folder, [*words, "--results-path", str(folder)])
-    found = read_generated(folder / f"generate-{args.gen_subset}.txt")
+    found = read_generated(folder / f"generate-{plan.subset}.txt")
     tokens = [remove_bpe(text) for _, text in sorted(found.items())]
     for text in given:
         if len(text) != len(tokens):
             raise ValueError(
-                f"--reference must have as many lines as {args.gen_subset} has "
+                f"--reference must have as many lines as {plan.subset} has "
                 f"sentences ({len(tokens)}), but has {len(text)}"
             )
-    scored = tokenised_bleu(tokens, given, args.lowercase)
-    rates = error_rates(tokens, given) if args.phonemes else {}
+    scored = tokenised_bleu(tokens, given, plan.lowercase)
+    rates = error_rates(tokens, given) if plan.phonemes else {}
     return {
         "BLEU": scored["score"],
         "signature": scored["signature"],
         **{name: rate["score"] for name, rate in rates.items()},
-        "length ratio": length_ratio(tokens, given, args.lowercase),
+        "length ratio": length_ratio(tokens, given, plan.lowercase),
         "mean length": sum(len(line.split()) for line in tokens) / len(tokens),
         "sentences/s": speed["sentences/s"],
     }
 
 
-def decoded(
-    args: argparse.Namespace,
-    systems: dict[str, list[str]],
-    runs: list[tuple[str, Setting]],
-    others: list[str],
-) -> dict[str, Any]:
+def decoded(plan: Plan) -> dict[str, Any]:
     """Do all runs, or take those that are there.
 
-    Args:
-        runs: of the systems.
-        others: options of fairseq-generate for all of them.
-
     Returns:
-        What is in ``--output``, too, from the first run on.
+        The content of the plan's output, which is written from the first run on.
 
     Raises:
         ValueError: one that is there was done with something else.
     """
-    references = [read_lines(path) for path in args.reference]
-    common = [args.data, "--user-dir", str(PLUGIN), "--task", "sb_translation"]
-    common += ["--gen-subset", args.gen_subset, *others]
-    flags = [flag for flag in ("phonemes", "lowercase") if getattr(args, flag)]
+    references = [read_lines(path) for path in plan.references]
+    common = [plan.data, "--user-dir", str(PLUGIN), "--task", "sb_translation"]
+    common += ["--gen-subset", plan.subset, *plan.options]
+    flags = [flag for flag in ("phonemes", "lowercase") if getattr(plan, flag)]
     jobs = []
-    for name, setting in runs:
-        words = [*common, *systems[name], *setting.words]
+    for name, setting in plan.runs:
+        words = [*common, *plan.systems[name], *setting.words]
         job = {
             "name": name,
             "options": words,
-            "references": args.reference,
+            "references": plan.references,
             "reference sha256": origin.sha256_of(*references),
             **dict.fromkeys(flags, True),
             origin.MODELS: origin.stamps_of(words),
         }
-        place = list(systems).index(name)
-        jobs.append((Path(f"{args.output}.runs") / setting.folder(place), job))
+        place = list(plan.systems).index(name)
+        jobs.append((Path(f"{plan.output}.runs") / setting.folder(place), job))
     found = [kept(folder, job) for folder, job in jobs]
-    sweep: dict[str, Any] = {"planned": len(runs), "options": others, "runs": []}
+    sweep: dict[str, Any] = {"planned": len(jobs), "options": plan.options, "runs": []}
     for place, (folder, job) in enumerate(tqdm(jobs, desc="decoding", unit="run")):
-        done = found[place]
-        if done is None:
-            done = one_run(folder, job["options"], args, references)
+        if found[place] is None:
+            done = one_run(folder, job["options"], plan, references)
             with new_file(folder / "result.json") as file:
                 json.dump({"job": job, **done}, file, indent=1)
             found[place] = done
         sweep["runs"] = [
             {"system": name, **setting.as_json, **each}
-            for (name, setting), each in zip(runs, found)
+            for (name, setting), each in zip(plan.runs, found)
             if each is not None
         ]
-        with new_file(args.output) as file:
+        with new_file(plan.output) as file:
             json.dump(sweep, file, ensure_ascii=False, indent=1)
     return sweep
 
 
-def without_plugin(words: list[str]) -> list[str]:
-    """Options of fairseq-generate that say what is decoded, not where the plugin is: a
-    sweep goes on from another clone, too."""
-    place = words.index("--user-dir")
-    return words[:place] + words[place + 2 :]
-
-
 def kept(folder: Path, job: dict[str, Any]) -> dict[str, Any] | None:
-    """What a run has found before, or None.
+    """Return the result of a run that was done before, or None.
 
     Raises:
         ValueError: another run did, or its file is damaged.
@@ -156,9 +137,11 @@ def kept(folder: Path, job: dict[str, Any]) -> dict[str, Any] | None:
         return None
     with as_written(result, "remove it to decode anew"):
         done: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-        before = done.pop("job")
-        before["options"] = without_plugin(before["options"])
-        now = {**job, "options": without_plugin(job["options"])}
+        # a sweep goes on from another clone, too
+        before, now = (
+            {**each, "options": without(each["options"], "--user-dir")}
+            for each in (done.pop("job"), job)
+        )
         other = origin.differences(before, now)
         if not {"BLEU", "signature"} <= set(done):
             raise ValueError("no score")

@@ -1,11 +1,12 @@
-"""The results table of a recipe's run in Markdown."""
+"""Results table of a recipe's run, in Markdown."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
-from sbnmt_plugin.tools.recipes.row_names import is_rescored
+from sbnmt_plugin.tools.recipes.rows import RESCORED
 from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 
@@ -13,11 +14,17 @@ SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
 HEADINGS = {"WER": "WER, %", "PER": "PER, %", "tokenised BLEU": "tok. BLEU"}
 PROBES = ("as trained", "λ = 0", "partners shuffled")
 NONE = ""
-Row = dict[str, Any]
+TableRow = dict[str, Any]
+
+
+def without_seed(row: TableRow) -> tuple[str, str]:
+    """Return the name and title that a row shares with its other seeds."""
+    name, _, seed = row["name"].partition("@")
+    return name, row["title"].removesuffix(f", seed {seed}")
 
 
 def aligned(header: list[str], rows: list[list[str]]) -> list[str]:
-    """A Markdown table that is a table in a terminal too; numbers to the right."""
+    """Render a Markdown table that is readable in a terminal; numbers to the right."""
     # Markdown takes no : alone for a ruler
     widths = [max(2, *map(len, column)) for column in zip(header, *rows)]
     ruler = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
@@ -28,6 +35,11 @@ def aligned(header: list[str], rows: list[list[str]]) -> list[str]:
         return "| " + " | ".join(padded) + " |"
 
     return [line(header), line(ruler), *map(line, rows)]
+
+
+def below(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Render a further table below an empty line; nothing where it has no rows."""
+    return ["", *aligned(header, rows)] if rows else []
 
 
 def number(value: Any, digits: int = 2) -> str:
@@ -42,87 +54,81 @@ def millions(count: float | None) -> str:
     return NONE if count is None else number(count / 1e6)
 
 
-def memory(row: Row) -> float | None:
-    """Peak memory of the training: of the GPU, or of the processes without one."""
+def memory(row: TableRow) -> float | None:
+    """Return peak memory of the training: the GPU's, or without one the processes'."""
     found: float | None = row.get("peak GPU memory (GiB)", row.get("peak memory (GiB)"))
     return found
 
 
-def processors(row: Row) -> float | None:
-    """Processor seconds of a row's whole chain; of a GPU's they would say nothing."""
+def processors(row: TableRow) -> float | None:
+    """Return processor seconds of a row's chain, which say nothing of a GPU."""
     return None if "gpu" in row else row.get("total processor seconds")
 
 
-def p_value(row: Row, opponent: str | None) -> str:
-    if row["name"] == opponent:
-        return "–"
-    return NONE if row.get("p") is None else f"{row['p']:.3f}"
+def p_value(row: TableRow, baseline: str | None) -> str:
+    return "–" if row["name"] == baseline else number(row.get("p"), 3)
 
 
 def main_table(table: dict[str, Any]) -> list[str]:
-    """Scores and costs of every system; columns that nothing fills are left out."""
-    columns: dict[str, list[str]] = {
-        "system": [row["title"] for row in table["rows"]],
-        "updates": [number(row.get("updates"), 0) for row in table["rows"]],
-        "batches left out": [number(row.get(LEFT_OUT), 0) for row in table["rows"]],
-        "tokens, M": [millions(row.get("tokens")) for row in table["rows"]],
-        "in all, M": [millions(row.get("total tokens")) for row in table["rows"]],
-        "train, min": [minutes(row.get("seconds")) for row in table["rows"]],
-        "in all, min": [minutes(row.get("total seconds")) for row in table["rows"]],
-        "processors, min": [minutes(processors(row)) for row in table["rows"]],
-        "GiB": [number(memory(row), 1) for row in table["rows"]],
-        **{
-            HEADINGS.get(score, score): [number(r.get(score)) for r in table["rows"]]
-            for score in SCORES
-        },
-        "AER, %": [number(row.get("AER")) for row in table["rows"]],
-        "p": [p_value(row, table.get("opponent")) for row in table["rows"]],
-        "L2R wins, %": [number(row.get("L2R wins"), 1) for row in table["rows"]],
+    """Render scores and costs of every system, without columns that nothing fills."""
+
+    def score(key: str) -> Callable[[TableRow], str]:
+        return lambda row: number(row.get(key))
+
+    columns: dict[str, Callable[[TableRow], str]] = {
+        "system": lambda row: row["title"],
+        "updates": lambda row: number(row.get("updates"), 0),
+        "batches left out": lambda row: number(row.get(LEFT_OUT), 0),
+        "tokens, M": lambda row: millions(row.get("tokens")),
+        "in all, M": lambda row: millions(row.get("total tokens")),
+        "train, min": lambda row: minutes(row.get("seconds")),
+        "in all, min": lambda row: minutes(row.get("total seconds")),
+        "processors, min": lambda row: minutes(processors(row)),
+        "GiB": lambda row: number(memory(row), 1),
+        **{HEADINGS.get(key, key): score(key) for key in SCORES},
+        "AER, %": score("AER"),
+        "p": lambda row: p_value(row, table.get("opponent")),
+        "L2R wins, %": lambda row: number(row.get("L2R wins"), 1),
     }
-    filled = {name: cells for name, cells in columns.items() if any(cells)}
-    return aligned(list(filled), [list(cells) for cells in zip(*filled.values())])
+    cells = {
+        name: [show(row) for row in table["rows"]] for name, show in columns.items()
+    }
+    filled = {name: column for name, column in cells.items() if any(column)}
+    return aligned(list(filled), [list(row) for row in zip(*filled.values())])
 
 
-def probe_table(
-    table: dict[str, Any], probe: str, title: str, digits: int
-) -> list[str]:
-    """The same checkpoints as they are, and without the interaction."""
-    rows = [row for row in table["rows"] if probe in row]
-    if not rows:
-        return []
-    cells = [
-        [row["title"], *(number(row[probe][setting], digits) for setting in PROBES)]
-        for row in rows
-    ]
-    return ["", *aligned([title, *PROBES], cells)]
-
-
-def interaction_table(table: dict[str, Any]) -> list[str]:
-    """What the interaction is worth in the search (sbnmt probe-interaction)."""
+def probe_tables(table: dict[str, Any]) -> list[str]:
+    """Render probes of one checkpoint: as trained, and without the interaction."""
     pooled = any("sets" in row for row in table["rows"])
     score = "WER, %," if "WER" in table["signatures"] else "tok. BLEU"
-    title = f"{score} of one checkpoint" + ", all sets together" * pooled
-    return probe_table(table, "interaction", title, 2)
-
-
-def reading_table(table: dict[str, Any]) -> list[str]:
-    """What is read across of text that gives itself away (sbnmt probe-reading)."""
-    title = "bits a token, 2nd half, given away"
-    return probe_table(table, "reading", title, 3)
+    lines = []
+    for probe, title, digits in (
+        (
+            "interaction",
+            f"{score} of one checkpoint" + ", all sets together" * pooled,
+            2,
+        ),
+        ("reading", "bits a token, 2nd half, given away", 3),
+    ):
+        cells = [
+            [row["title"], *(number(row[probe][setting], digits) for setting in PROBES)]
+            for row in table["rows"]
+            if probe in row
+        ]
+        lines += below([title, *PROBES], cells)
+    return lines
 
 
 def set_lines(table: dict[str, Any]) -> list[str]:
-    """Tokenised BLEU on each of several test sets."""
+    """Render tokenised BLEU on each of several test sets."""
     rows = [row for row in table["rows"] if row.get("sets")]
-    if not rows:
-        return []
-    names = list(rows[0]["sets"])
+    names = list(rows[0]["sets"]) if rows else []
     cells = [[r["title"], *(number(r["sets"][name]) for name in names)] for r in rows]
-    return ["", *aligned(["tok. BLEU by set", *names], cells)]
+    return below(["tok. BLEU by set", *names], cells)
 
 
 def stage_table(table: dict[str, Any]) -> list[str]:
-    """What each stage of a training cost."""
+    """Render the cost of each stage of a training."""
     cells = [
         [
             f"{row['title']}, stage {place}",
@@ -132,50 +138,40 @@ def stage_table(table: dict[str, Any]) -> list[str]:
             minutes(stage.get("seconds")),
         ]
         for row in table["rows"]
-        if not is_rescored(row["name"])  # the same training once more
+        if RESCORED not in row["name"]  # the same training once more
         for place, stage in enumerate(row.get("stages", []), start=1)
     ]
-    if not cells:
-        return []
-    return [
-        "",
-        *aligned(["stage", "data", "updates", "tokens, M", "train, min"], cells),
-    ]
+    return below(["stage", "data", "updates", "tokens, M", "train, min"], cells)
 
 
 def seeds_table(table: dict[str, Any]) -> list[str]:
-    """What several seeds of a row say together."""
+    """Render mean and deviation of each row that has several seeds."""
     rows = table.get("seeds") or []
-    if not rows:
-        return []
     titles = {row["name"]: row["title"] for row in rows}
     rivals = [name for name in titles if any(name in row["p"] for row in rows)]
-    score = HEADINGS.get(rows[0]["score"], rows[0]["score"])
-    head = ["seeds together", "seeds", score, *(f"p: {titles[r]}" for r in rivals)]
+    scores = [HEADINGS.get(row["score"], row["score"]) for row in rows]
     cells = [
         [
             row["title"],
             ", ".join(map(str, row["seeds"])),
             f"{number(row['mean'])} ± {number(row['deviation'])}",
-            *(
-                NONE if row["p"].get(r) is None else number(row["p"][r], 3)
-                for r in rivals
-            ),
+            *(number(row["p"].get(rival), 3) for rival in rivals),
         ]
         for row in rows
     ]
-    return ["", *aligned(head, cells)]
+    tests = [f"p: {titles[rival]}" for rival in rivals]
+    return below(["seeds together", "seeds", *scores[:1], *tests], cells)
 
 
 def notes(table: dict[str, Any]) -> list[str]:
-    """What the numbers mean and where they come from."""
+    """Explain the numbers, and tell where they come from."""
     lines = [f"{name}: `{text}`" for name, text in table["signatures"].items()]
-    opponent = [r["title"] for r in table["rows"] if r["name"] == table.get("opponent")]
-    if opponent:
+    baseline = [r["title"] for r in table["rows"] if r["name"] == table.get("opponent")]
+    if baseline:
         score = "WER" if "WER" in table["signatures"] else "BLEU"
         lines.append(
             f"p: paired bootstrap ({SAMPLES:,} samples) of {score} against "
-            + opponent[0]
+            + baseline[0]
             + ", all sets together" * any("sets" in row for row in table["rows"])
         )
     if any(row["p"] for row in table.get("seeds") or []):
@@ -199,14 +195,13 @@ def notes(table: dict[str, Any]) -> list[str]:
 
 
 def render(table: dict[str, Any]) -> str:
-    """The whole, as text."""
-    probes = interaction_table, reading_table
-    parts = main_table, seeds_table, set_lines, stage_table, *probes, notes
+    """Render the whole table."""
+    parts = main_table, seeds_table, set_lines, stage_table, probe_tables, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"
 
 
 def beside_the_paper(tables: dict[str, dict[str, Any]]) -> str:
-    """Tokenised BLEU of the paper's systems, in the paper and in our tables."""
+    """Render tokenised BLEU of the paper's systems, in the paper and in our tables."""
     columns: dict[str, dict[str, float | None]] = {
         f"paper, {name}": {row: scores[i] for row, scores in PAPER_BLEU.items()}
         for i, name in enumerate(PAPER_SETS)

@@ -1,4 +1,4 @@
-"""What the examples' scripts have in common that measure a run: check.py, speed.py."""
+"""Parser, table and verdict of the examples' scripts that measure a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sbnmt_plugin.tools.results.table import aligned
 
 
 def measuring_parser(doc: str | None) -> argparse.ArgumentParser:
-    """The folder of a run, and a file for the numbers."""
+    """Return a parser of the folder of a run, and of a file for the numbers."""
     parser = parser_of(doc)
     parser.add_argument("--work", required=True, help="folder of the run", type=Path)
     parser.add_argument("--json", help="file to write the numbers to", type=Path)
@@ -25,12 +25,12 @@ def table_text(
     numbers: object,
     path: Path | None,
 ) -> str:
-    """The table of what was measured; its numbers are written where it is asked for.
+    """Return a table; write its numbers where that is asked for.
 
     Args:
         heads, cells: the table.
-        numbers: what JSON can hold.
-        path: of ``--json``.
+        numbers: anything that JSON can hold.
+        path: value of ``--json``.
     """
     if path:
         path.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
@@ -38,6 +38,6 @@ def table_text(
 
 
 def conclusion(verdicts: Sequence[tuple[str, bool]]) -> tuple[str, int]:
-    """What is expected and whether it holds, and the status that says so, too."""
+    """Return what is expected and whether it holds, and an exit status of the same."""
     lines = [f"{'ok  ' if holds else 'FAIL'}  {words}" for words, holds in verdicts]
     return "\n".join(lines), int(not all(holds for _, holds in verdicts))

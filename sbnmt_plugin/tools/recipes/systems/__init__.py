@@ -46,6 +46,8 @@ SYSTEMS: dict[str, System] = {
 }
 # the baselines: one stream, trained with the same pseudo data
 OPPONENTS = ("transformer-pl", "transformer-pl-pr", "transformer-pr")
+# the first of these that a work folder has stands for SB-NMT
+OURS = ("sb", "sb-shift")
 GROUPS = {
     "paper": list(PAPER),
     "histories": list(HISTORIES),

@@ -32,15 +32,15 @@ class System:
             direction is of seed 1; any other row is of this row's seed.
         stages: training sets one after the other, the last being ``data``, where a
             recipe does not say otherwise; none: ``data`` alone.
-        back: whether the target is translated into the source.
+        back: the target is translated into the source.
         decodes: the row whose model this one decodes with, where it trains none.
         joins: the rows whose models decode together, each of this row's seed, where it
             trains none.
         decode: words of decoding, over the recipe's.
-        led: whether the L2R teacher chooses among the translations.
+        led: the L2R teacher chooses among the translations.
         table: the phrase table that is looked up: "phrases", "words", or "" for none.
             A row with a table and no model is that table's own translation.
-        links: whether the attention of its model aligns L2R text word by word.
+        links: the attention of its model aligns L2R text word by word.
         user_dir: the package that registers its model, for ``--user-dir``.
         remedy: the row to ask for instead, of a row that is no longer trained.
     """

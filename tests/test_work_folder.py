@@ -1,37 +1,53 @@
-"""Books of a work folder: how its models were trained, and what a row cost."""
+"""Records of a work folder: how its models were trained, and the cost of a row."""
 
 import json
 import shutil
+from dataclasses import replace
 from unittest import mock
 
 import in_process
 import pytest
 import yaml
 from commands import ROOT
-from recipe_drivers import recipe_in
+from recipe_drivers import noted, steps_in
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import ancestry, runner, work_folder
-from sbnmt_plugin.tools.recipes.ancestry import check_row, own_books
+from sbnmt_plugin.tools.recipes import row_steps, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.records import DONE, ModelRecord, TeacherRecord
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.runner import Runner
-from sbnmt_plugin.tools.recipes.settings import Stage, trainings
-from sbnmt_plugin.tools.recipes.work_folder import (
-    DONE,
-    books,
-    note_teacher,
-    same_options,
-    same_teacher,
+from sbnmt_plugin.tools.recipes.stages import (
+    Stage,
+    records,
+    row_records,
+    training_stages,
+    trainings,
 )
+from sbnmt_plugin.tools.recipes.step import Step
+from sbnmt_plugin.tools.recipes.work_folder import take_over
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)
 
 
 def begin(folder, options):
-    folder.mkdir(exist_ok=True)
-    return same_options(folder, options)
+    folder.mkdir(parents=True, exist_ok=True)
+    return ModelRecord(folder, options).begin(print)
+
+
+def begin_row(work, settings, name):
+    """Begin the folders of a row's stages."""
+    row = Row.parse(name)
+    stages = training_stages(settings, row)
+    for stage, options in zip(stages, row_records(settings, row)):
+        begin(work / stage.name, options)
+
+
+def check_row(work, settings, name):
+    row_steps.check_row(work, settings, Row.parse(name))
 
 
 @pytest.mark.parametrize("more", [{"--sb-future-shift": None}, {"--lr": 0.1}])
@@ -70,11 +86,21 @@ def test_a_finished_model_may_be_searched_elsewhere(tmp_path):
     before = {"stages before": [gpu]}, {"stages before": [cpu]}
     assert begin(tmp_path / "b", before[0])
     assert not begin(tmp_path / "b", before[1])
-    texts = tmp_path / "l2r.tsv"
-    assert note_teacher(texts, gpu)
-    same_teacher(texts, cpu)
+    texts, source = tmp_path / "l2r.tsv", put(tmp_path / "train.src", "a")
+    assert TeacherRecord(texts, gpu, source).begin(print)
+    TeacherRecord(texts, cpu, source).check()
     with pytest.raises(ValueError, match=r"teacher of other options \(--lr\)"):
-        same_teacher(texts, {**cpu, "--lr": 0.3})
+        TeacherRecord(texts, {**cpu, "--lr": 0.3}, source).check()
+
+
+def test_a_reader_of_0_2_0_is_that_of_today(tmp_path):
+    """It had a second option, which is now a part of the first."""
+    assert begin(tmp_path / "a", {"--sb-reader": None, "--sb-freeze-writer": None})
+    assert not begin(tmp_path / "a", {"--sb-reader": None})
+    assert begin(tmp_path / "b", {"starts from": {"--sb-freeze-writer": None}})
+    assert not begin(tmp_path / "b", {"starts from": {}})
+    with pytest.raises(ValueError, match=r"other options \(--sb-reader\)"):
+        begin(tmp_path / "a", {})
 
 
 def stage(name, data, continues=False, **options):
@@ -93,9 +119,8 @@ OTHERS = {
 
 
 def begin_all(folder, stages, start=None):
-    for each, kept in zip(stages, books(stages, start)):
-        (folder / each.name).mkdir(parents=True, exist_ok=True)
-        same_options(folder / each.name, kept)
+    for each, kept in zip(stages, records(stages, start)):
+        begin(folder / each.name, kept)
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
@@ -121,29 +146,34 @@ def test_how_batches_were_made_before_may_change(tmp_path):
     with pytest.raises(ValueError, match=r"\(starts from\)"):
         begin_all(tmp_path, twice(lr=1), start={"--lr": 4, "--num-workers": 4})
     first = [stage(STAGES[0].name, "gold", lr=2), stage("row", "two", lr=1)]
-    kept = books(first, {"--lr": 3})[1]
+    kept = records(first, {"--lr": 3})[1]
     with pytest.raises(ValueError, match=r"\(stages before\)"):
-        same_options(tmp_path / "row", kept)
+        begin(tmp_path / "row", kept)
 
 
 def test_what_an_older_version_did_not_keep_is_not_missed(tmp_path):
     (tmp_path / "options.json").write_text('{"--max-epoch": 3}')
-    assert not same_options(tmp_path, books(STAGES)[1])
+    assert not begin(tmp_path, records(STAGES)[1])
 
 
 def test_a_training_that_begins_anew_has_a_log_of_its_own(tmp_path):
-    bench = Runner(tmp_path, {})
-    log, folder = tmp_path / "logs" / "train-sb.log", tmp_path / "sb"
-    for path in log.parent, folder:
-        path.mkdir()
-    assert bench.begin(folder, {"--lr": 1})
-    log.write_text("one training")
-    assert bench.begin(folder, {"--lr": 1})
-    assert log.read_text() == "one training"  # which goes on
+    folder = tmp_path / "sb"
+    other = put(tmp_path / "logs" / "train-sb-six.log", "another")
+
+    def step(**options):
+        record = ModelRecord(folder, options)
+        return Step("train/sb", "", [], folder / "last", record=record)
+
+    runner = Runner(tmp_path, {})
+    runner.begin(step(lr=1))
+    log = put(tmp_path / "logs" / "train-sb.log", "one training")
+    runner.begin(step(lr=1))
+    assert log.read_text() == "one training\n"  # which goes on
     (folder / "options.json").unlink()
-    assert bench.begin(folder, {"--lr": 2})
+    runner.begin(step(lr=2))
     assert not log.exists()
-    assert log.with_suffix(".earlier").read_text() == "one training"
+    assert log.with_suffix(".earlier").read_text() == "one training\n"
+    assert other.exists()
 
 
 def test_a_row_with_results_is_not_relabelled(tmp_path):
@@ -152,9 +182,9 @@ def test_a_row_with_results_is_not_relabelled(tmp_path):
     score = {"score": 30.0, "signature": "s"}
     result = dict.fromkeys(("tokenised BLEU", "BLEU", "chrF"), score)
     (tmp_path / "results" / "sb.json").write_text(json.dumps(result))
-    (row,) = trainings(SETTINGS, "sb")
-    (tmp_path / row).mkdir()
-    options = tmp_path / row / "options.json"
+    (row,) = trainings(SETTINGS, Row("sb"))
+    (tmp_path / row.name).mkdir()
+    options = tmp_path / row.name / "options.json"
     options.write_text(json.dumps({"--lr": 7}))
     other = pytest.raises(
         ValueError, match=r"sb was begun with other .*: remove it, its"
@@ -164,7 +194,7 @@ def test_a_row_with_results_is_not_relabelled(tmp_path):
     with other:
         check_row(tmp_path, SETTINGS, "sb+rescored")
     options.unlink()  # a run by hand keeps none
-    assert results.build_row(tmp_path, SETTINGS, "sb")["BLEU"] == 30.0
+    assert results.build_row(tmp_path, SETTINGS, Row("sb"))["BLEU"] == 30.0
 
 
 def with_option(row, **options):
@@ -176,9 +206,8 @@ def with_option(row, **options):
 
 def test_a_row_knows_from_whose_weights_it_starts(tmp_path):
     """Of a writer that was trained anew the reader beside the old one is none."""
-    (tmp_path / "sb-reader-two").mkdir()
-    (kept,) = own_books(SETTINGS, "sb-reader-two")
-    same_options(tmp_path / "sb-reader-two", kept)
+    (kept,) = row_records(SETTINGS, Row("sb-reader-two"))
+    begin(tmp_path / "sb-reader-two", kept)
     check_row(tmp_path, SETTINGS, "sb-reader-two+rescored")
     check_row(tmp_path, with_option("sb-noise-lambda0", lr=7), "sb-reader-two")
     changed = with_option("sb-lambda0", lr=7)
@@ -189,16 +218,14 @@ def test_a_row_knows_from_whose_weights_it_starts(tmp_path):
     old = {key: value for key, value in kept.items() if key != "starts from"}
     path.write_text(json.dumps(old))
     check_row(tmp_path, changed, "sb-reader-two")
-    (tmp_path / "sb-lambda0").mkdir()  # but its writer is, if it is there
-    same_options(tmp_path / "sb-lambda0", *own_books(SETTINGS, "sb-lambda0"))
+    begin_row(tmp_path, SETTINGS, "sb-lambda0")  # but its writer is, if it is there
     with pytest.raises(ValueError, match=r"sb-lambda0 was begun .*\(--lr\)"):
         check_row(tmp_path, changed, "sb-reader-two")
 
 
 @pytest.mark.parametrize("row", ["teacher-l2r", "teacher-r2l"])
 def test_answers_of_one_teacher_belong_to_it(tmp_path, row):
-    (tmp_path / "teacher-both").mkdir()
-    same_options(tmp_path / "teacher-both", *own_books(SETTINGS, "teacher-both"))
+    begin_row(tmp_path, SETTINGS, "teacher-both")
     changed = with_option("teacher-both", lr=7)
     check_row(tmp_path, changed, row)  # which has a model of its own
     check_row(tmp_path, {**SETTINGS, "teachers": "one"}, row)
@@ -214,18 +241,23 @@ def test_what_is_no_rows_result_is_named(tmp_path):
 
 
 def test_abandoned_pseudo_targets_cost_the_next_ones_nothing(tmp_path):
-    bench, texts = Runner(tmp_path, {}), tmp_path / "pseudo" / "l2r.tsv"
-    (tmp_path / "logs").mkdir()
-    logs = [tmp_path / "logs" / f"pseudo-{name}.log" for name in ("l2r-1", "r2l")]
-    for log in logs:
-        log.write_text("an hour")
-    bench.note_teacher(texts, {"--lr": 1})
+    runner, texts = Runner(tmp_path, {}), tmp_path / "pseudo" / "l2r.tsv"
+    source = put(tmp_path / "bpe" / "train.src", "a")
+    names = [f"pseudo-{name}.log" for name in ("l2r-1", "r2l")]
+    logs = [put(tmp_path / "logs" / name, "an hour") for name in names]
+
+    def step(rate):
+        record = TeacherRecord(texts, {"--lr": rate}, source)
+        return Step("pseudo/l2r", "", [], texts, record=record)
+
+    runner.begin(step(1))
     assert [log.exists() for log in logs] == [False, True]
-    logs[0].write_text("another")
-    bench.note_teacher(texts, {"--lr": 1})  # which goes on
-    assert logs[0].read_text() == "another"
+    assert (tmp_path / "pseudo" / "train.src").read_text() == "a\n"
+    put(logs[0], "another")
+    runner.begin(step(1))  # which goes on
+    assert logs[0].read_text() == "another\n"
     with pytest.raises(ValueError, match=r"by a teacher of other options \(--lr\)"):
-        bench.note_teacher(texts, {"--lr": 2})
+        runner.begin(step(2))
 
 
 def log_of(tokens):
@@ -239,7 +271,7 @@ def costs(tmp_path, settings, name, **tokens):
     tmp_path.mkdir(exist_ok=True)
     for step, number in tokens.items():
         (tmp_path / f"{step.replace('_', '-')}.log").write_text(log_of(number))
-    return results.total_costs(tmp_path, settings, name)
+    return results.total_costs(tmp_path, settings, Row.parse(name))
 
 
 def test_a_row_that_decodes_with_anothers_model_costs_as_much(tmp_path):
@@ -260,25 +292,30 @@ def test_all_stages_of_a_teacher_are_counted(tmp_path):
 
 
 def test_trainings_of_rows():
-    assert trainings(SETTINGS, "rerank@2") == ["teacher-l2r@2", "teacher-r2l@2"]
-    assert trainings(SETTINGS, "sb-lambda0+rescored") == ["sb-lambda0"]
-    assert trainings(SETTINGS, "enat-phrase-9") == ["enat-phrase"]
-    assert trainings(SETTINGS, "lookup") == []
+    def names(name):
+        return [row.name for row in trainings(SETTINGS, Row.parse(name))]
+
+    assert names("rerank@2") == ["teacher-l2r@2", "teacher-r2l@2"]
+    assert names("sb-lambda0+rescored") == ["sb-lambda0"]
+    assert names("enat-phrase-9") == ["enat-phrase"]
+    assert names("lookup") == []
 
 
 def test_a_work_folder_keeps_to_its_recipe(tmp_path):
-    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work")
     (tmp_path / "work").mkdir()
-    work_folder.same_recipe(tmp_path / "work", recipe.settings)
-    work_folder.same_recipe(tmp_path / "work", {**recipe.settings, "jobs": 3})
-    changed = {**recipe.settings, "average": 7, "decode": []}
+    work_folder.same_recipe(tmp_path / "work", steps.settings)
+    work_folder.same_recipe(tmp_path / "work", {**steps.settings, "jobs": 3})
+    changed = {**steps.settings, "average": 7, "decode": []}
     with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
         work_folder.same_recipe(tmp_path / "work", changed)
-    recipe.training_data = lambda kind: tmp_path
-    recipe.model("teacher-l2r")
-    recipe.settings["train"]["--lr"] = 1
+    model = steps.training.model(Row("teacher-l2r"))
+    noted(steps, model, made=[steps.texts.gold()])
+    changed = {**steps.settings, "train": {**steps.settings["train"], "--lr": 1}}
+    (tmp_path / "work" / "teacher-l2r" / "done").unlink()
+    model = RowSteps(replace(steps.run, settings=changed)).training.model
     with pytest.raises(ValueError, match=r"begun with other options \(--lr\): rem"):
-        recipe.model("teacher-l2r")
+        noted(steps, model(Row("teacher-l2r")), made=[])
 
 
 TEACHERS = {"two": ("teacher-l2r", "sb"), "one": ("teacher-both", "sb-lambda0")}
@@ -287,50 +324,69 @@ TEACHERS = {"two": ("teacher-l2r", "sb"), "one": ("teacher-both", "sb-lambda0")}
 @pytest.mark.parametrize("teachers", TEACHERS)
 def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
     """Whose folder was removed, and whose options have changed; and not a student's."""
-    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work", teachers=teachers)
-    recipe.bench.keep = lambda *_: None
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work", teachers=teachers)
     teacher, student = TEACHERS[teachers]
-    own = recipe.settings["systems"].setdefault
-    texts = recipe.pseudo("l2r")
-    names = [name for name, _ in recipe.bench.begun]
-    assert f"train/{teacher}" in names
-    assert names[-1] == "pseudo/l2r"
-    put(texts, "0\t0\tA")
-    own(student, {})["--lr"] = 7
-    recipe.check(["transformer-pl"])
-    own(teacher, {})["--lr"] = 7
+
+    def changed(*rows):
+        systems = {**steps.settings["systems"], **{row: {"--lr": 7} for row in rows}}
+        settings = {**steps.settings, "systems": systems}
+        return RowSteps(replace(steps.run, settings=settings))
+
+    put(tmp_path / "work" / "bpe" / "train.src", "a")
+    pseudo = steps.training.pseudo("l2r")
+    ran = noted(steps, pseudo, made=[*steps.texts.bpe(), steps.texts.gold()])
+    assert ran.names == [f"train/{teacher}", f"average/{teacher}", "pseudo/l2r"]
+    put(pseudo.makes, "0\t0\tA")
+    check_row(steps.work, changed(student).settings, "transformer-pl")
     shutil.rmtree(tmp_path / "work" / teacher)
     refused = pytest.raises(ValueError, match=r"by a teacher of other options \(--lr\)")
+    other = changed(student, teacher)
     with refused:
-        recipe.check(["transformer-pl"])
-    recipe.check(["teacher-r2l", "transformer-pr"])  # of R2L ones nothing is noted
+        check_row(steps.work, other.settings, "transformer-pl")
+    check_row(steps.work, other.settings, "teacher-r2l")  # of R2L ones nothing is noted
+    check_row(steps.work, other.settings, "transformer-pr")
     put(tmp_path / "work" / "results" / "transformer-pl.json", "{}")
     with refused:
-        results.build_table(tmp_path / "work", recipe.settings, "")
-    with refused:  # also what only the table shows
-        recipe.check(["teacher-r2l"])
-    texts.unlink()
+        results.build_table(tmp_path / "work", other.settings, "")
+    pseudo.makes.unlink()
     with refused:  # shards of the other teacher may be there
-        recipe.pseudo("l2r")
+        noted(other, other.training.pseudo("l2r"), made=other.texts.bpe())
     for name in "l2r.tsv", "r2l.tsv", "train.src":
         put(tmp_path / "other" / name, "0\t0\tB")
-    put(recipe.bpe() / "train.src", "0\t0\tB")
-    recipe.start_from(tmp_path / "other")  # where another may have written them
-    recipe.check(["transformer-pl"])
+    source = put(tmp_path / "work" / "bpe" / "train.src", "0\t0\tB")
+    (tmp_path / "work" / "pseudo" / "train.src").unlink()
+    # where another may have written them
+    take_over(tmp_path / "other", tmp_path / "work", source)
+    check_row(steps.work, other.settings, "transformer-pl")
 
 
-def test_a_run_that_is_refused_leaves_the_recipe_as_it_was(tmp_path, monkeypatch):
-    """By which `compare` and others read the folder."""
-    monkeypatch.setattr(runner.Runner, "run", mock.Mock(side_effect=AssertionError))
+@pytest.mark.parametrize("rows", [["sb"], ["teacher-r2l"]])
+def test_a_run_that_is_refused_leaves_the_recipe_as_it_was(tmp_path, monkeypatch, rows):
+    """By which `compare` and others read the folder.
+
+    Also refused is another row, where the table would show the changed one.
+    """
+    monkeypatch.setattr(Runner, "run", mock.Mock(side_effect=AssertionError))
     folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
     settings = load_recipe(folder, small=False)
-    (work / "sb").mkdir(parents=True)
+    begin_row(work, settings, "sb")
+    put(work / "results" / "sb.json", "{}")
     work_folder.same_recipe(work, settings)
-    work_folder.same_options(work / "sb", *ancestry.own_books(settings, "sb"))
     before = (work / "recipe.json").read_text()
     changed = yaml.safe_load((folder / "recipe.yaml").read_text())
     changed["sb_train"]["--lr"] = 7
     (folder / "recipe.yaml").write_text(yaml.safe_dump(changed))
     with pytest.raises(ValueError, match=r"sb was begun with other options \(--lr\)"):
-        call(run_recipe, folder, "--work", work, "--rows", "sb")
+        call(run_recipe, folder, "--work", work, "--rows", *rows)
     assert (work / "recipe.json").read_text() == before
+
+
+def test_a_step_that_would_be_refused_is_so_before_any_other_runs(tmp_path):
+    """A teacher that no row asked for shows, on whose answers it is to be trained."""
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work")
+    begin_row(tmp_path / "work", steps.settings, "teacher-l2r")
+    path = tmp_path / "work" / "teacher-l2r" / "options.json"
+    Runner(steps.work, {}).check(steps.targets([Row("sb")]))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"--lr": 7}))
+    with pytest.raises(ValueError, match=r"teacher-l2r was begun .* \(--lr\)"):
+        Runner(steps.work, {}).check(steps.targets([Row("sb")]))

@@ -1,4 +1,4 @@
-"""The recipe driver when a step fails or it is killed, and how it continues."""
+"""Steps that are run: failures, interrupts, kills, and how a run goes on."""
 
 import contextlib
 import errno
@@ -16,13 +16,14 @@ import in_process
 import pytest
 import torch
 import yaml
-from recipe_drivers import recipe_in
+from recipe_drivers import noted, steps_in
 from steps import call, put
 
 from sbnmt_plugin.tools import in_use
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import costs, driver, runner
+from sbnmt_plugin.tools.recipes import costs, runner
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.step import Step
 
 
@@ -70,31 +71,32 @@ def test_an_interrupted_driver_ends_its_steps(tmp_path):
         recipe.run(sleep)
 
 
-def rows_that(tmp_path, does):
-    """A driver whose rows do what they are told, and what each has done."""
-    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
-    recipe.gold_data = recipe.probe = recipe.reading = lambda *_: None
-    recipe.pseudo = lambda direction: None
-    done = []
+def steps_that(tmp_path, **does):
+    """Return a runner whose steps do what they are told, the steps, and those done."""
+    made, done = runner.Runner(tmp_path, {}), []
 
-    def result(name):
-        does[name]()
-        done.append(name)
+    def run(step):
+        does[step.name]()
+        done.append(step.name)
 
-    recipe.result = result
-    return recipe, done
+    made.run = run
+    return made, [Step(name, "", [], tmp_path / name) for name in does], done
 
 
 def fails():
     raise ValueError("no disk left")
 
 
-def test_after_a_failure_nothing_begins_and_what_runs_ends(tmp_path, capsys):
+def test_after_a_failure_nothing_begins_and_steps_that_run_end(tmp_path, capsys):
     told = threading.Event()
-    rows = ["teacher-l2r", "teacher-r2l", "sb", "sb-lambda0"]
-    does = {row: lambda: None for row in rows}
-    does |= {"teacher-l2r": lambda: told.wait(30), "teacher-r2l": fails}
-    recipe, done = rows_that(tmp_path, does)
+    never = mock.Mock()
+    made, (slow, failing, *others), done = steps_that(
+        tmp_path, before=lambda: told.wait(30), fails=fails, a=never, b=never
+    )
+    # which goes on to its own end, not only to that of the step that runs
+    row = Step("row", "", [], tmp_path / "row", inputs=(slow,))
+    ran = made.run
+    made.run = lambda step: done.append("row") if step is row else ran(step)
 
     def listen():
         for _ in range(1000):
@@ -106,21 +108,21 @@ def test_after_a_failure_nothing_begins_and_what_runs_ends(tmp_path, capsys):
     with ThreadPoolExecutor(1) as pool:
         heard = pool.submit(listen)
         with pytest.raises(ValueError, match="no disk left"):
-            recipe.run(rows, jobs=2)
+            made.make_all([row, failing, *others], jobs=2)
         heard.result()
     assert told.is_set()
-    assert done == ["teacher-l2r"]
+    assert done == ["before", "row"]
+    assert not never.called
 
 
-def test_an_interrupt_after_a_failure_ends_what_runs(tmp_path):
+def test_an_interrupt_after_a_failure_ends_the_steps_that_run(tmp_path):
     ended = threading.Event()
-    does = {"teacher-l2r": lambda: ended.wait(20), "teacher-r2l": fails}
-    recipe, _ = rows_that(tmp_path, does)
-    recipe.bench.stop = ended.set
+    made, steps, _ = steps_that(tmp_path, a=lambda: ended.wait(20), b=fails)
+    made.stop = ended.set
     waiting = mock.Mock(side_effect=KeyboardInterrupt)
-    interrupted = mock.patch.object(driver, "as_completed", waiting)
+    interrupted = mock.patch.object(runner, "as_completed", waiting)
     with interrupted, pytest.raises(KeyboardInterrupt):
-        recipe.run(["teacher-l2r", "teacher-r2l"], jobs=2)
+        made.make_all(steps, jobs=2)
     assert ended.is_set()
 
 
@@ -150,11 +152,9 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path, monkeypatch):
     settings["train"] |= {"--max-epoch": 12}
     (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
     work = tmp_path / "work"
-    with monkeypatch.context() as patch:  # what comes before, at once
-        patch.setattr(driver.Recipe, "model", mock.Mock(side_effect=KeyboardInterrupt))
+    with monkeypatch.context() as patch:  # the steps before, at once
         patch.setattr(runner.Runner, "run", in_process.run)
-        with pytest.raises(KeyboardInterrupt):
-            call(run_recipe, folder, "--work", work)
+        call(run_recipe, folder, "--work", work, "--prepare")
     command = step_command("recipe", folder, "--work", work)
     process = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.DEVNULL
@@ -179,8 +179,8 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path, monkeypatch):
 @pytest.mark.parametrize("others", [["checkpoint1.pt", "checkpoint2.pt"], []])
 def test_a_training_killed_while_it_saved_goes_on(tmp_path, others):
     """fairseq was copying checkpoint2.pt to checkpoint_last.pt."""
-    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
-    recipe.training_data = lambda kind: tmp_path
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work")
+    model = steps.training.model(Row("teacher-l2r"))
     folder = tmp_path / "work" / "teacher-l2r"
     folder.mkdir(parents=True)
     last = folder / "checkpoint_last.pt"
@@ -189,16 +189,16 @@ def test_a_training_killed_while_it_saved_goes_on(tmp_path, others):
         os.utime(folder / name, (age, age))
     whole = last.read_bytes()
     last.write_bytes(whole[:-9])  # the end of a zip file's list
-    recipe.model("teacher-l2r")
+    data = steps.texts.gold()
+    assert noted(steps, model, made=[data]).names[0] == "train/teacher-l2r"
     if others:
         assert torch.load(last) == {"number": 1}
     else:
         assert not last.exists()
-    assert recipe.bench.begun[0][0] == "train/teacher-l2r"
     # one that is whole is left alone
     last.write_bytes(whole)
     (folder / "done").unlink()
-    recipe.model("teacher-l2r")
+    noted(steps, model, made=[data])
     assert last.read_bytes() == whole
 
 

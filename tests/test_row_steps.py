@@ -1,22 +1,27 @@
-"""The recipe driver: the rows and steps that it runs, from the text to the table."""
+"""The steps of a recipe's rows, from the text to the table."""
 
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from unittest import mock
 
 import in_process
 import pytest
-from recipe_drivers import recipe_in
+from commands import ROOT
+from recipe_drivers import Noted, noted, steps_in
 from steps import call, put
 
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.recipes import runner, systems
-from sbnmt_plugin.tools.recipes import slurm as cluster
+from sbnmt_plugin.tools.recipes import runner, slurm, systems
+from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps, costed_steps
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
+from sbnmt_plugin.tools.recipes.step import in_order
 from sbnmt_plugin.tools.results import table
-from sbnmt_plugin.tools.results import work_folder_rows as results
 
 
 def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypatch):
@@ -143,38 +148,36 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
         with pytest.raises(ValueError, match=r"--teachers otherwise \(teachers differ"):
             call(tool, *words, "--work", work)
     settings = load_recipe(folder, small=False, teachers="one")
-    needed = results.needs(settings, "sb-finetuned")
-    assert needed == ["train-teacher-both", "pseudo-l2r", "pseudo-r2l"]
+    needed = {step.name for step in costed_steps(settings, Row("sb-finetuned"))}
+    trained = {"train/teacher-both", "train/sb-finetuned"}
+    assert needed == trained | {"pseudo/l2r", "pseudo/r2l"}
     assert load_recipe(folder, small=False)["teachers"] == "two"
 
 
 def test_rows_that_share_a_model_wait_for_it(tmp_path):
     """As sb and its place in the grid, side by side."""
-    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
-    recipe.training_data = lambda kind: tmp_path
-    begun = []
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work")
+    runner = Noted(tmp_path / "work")
+    runner.made.add(steps.training.data("two"))
 
     def slowly(step):
-        begun.append(step.name)
+        runner.begun.append(step)
         time.sleep(0.2)
 
-    recipe.bench.run = slowly
+    runner.run = slowly
+    rows = [Row("sb"), Row("sb-tanh-1.0")]
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(recipe.model, ["sb", "sb-tanh-1.0"]))
-    assert begun == ["train/sb", "average/sb"]
+        list(pool.map(runner.make, map(steps.training.model, rows)))
+    assert runner.names == ["train/sb", "average/sb"]
 
 
 def test_a_row_starts_from_the_model_of_its_own_seed(tmp_path):
     """A teacher is of the first; what the model before has cost, the row has too."""
-    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
-    recipe.training_data = lambda kind: tmp_path
-    steps = []
-    recipe.bench.run = steps.append
-    for name in ("sb-reader@2", "sb-reader-two@2", "sb-finetuned@2"):
-        recipe.model(name)
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work")
+    rows = [Row(name, 2) for name in ("sb-reader", "sb-reader-two", "sb-finetuned")]
     starts = {
         step.name: str(step.words[step.words.index("--finetune-from-model") + 1])
-        for step in steps
+        for step in in_order(map(steps.training.model, rows))
         if "--finetune-from-model" in step.words
     }
     expected = {
@@ -186,54 +189,89 @@ def test_a_row_starts_from_the_model_of_its_own_seed(tmp_path):
         step: str(tmp_path / "work" / row / "model.pt")
         for step, row in expected.items()
     }
-    settings = load_recipe(tmp_path / "recipe", small=False)
-    teachers = ["train-teacher-l2r", "train-teacher-r2l", "pseudo-l2r", "pseudo-r2l"]
-    found = results.needs(settings, "sb-reader+rescored@2")
-    assert found == [*teachers, "train-sb-noise-lambda0@2"]
-    assert results.needs(settings, "sb-finetuned@2") == teachers
-    assert results.needs(settings, "sb-reader-two@2") == [
-        *teachers,
-        "train-sb-lambda0@2",
-    ]
+
+
+TAUGHT = ["train/teacher-l2r", "train/teacher-r2l", "pseudo/l2r", "pseudo/r2l"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "sb-reader+rescored@2",
+            [*TAUGHT, "train/sb-noise-lambda0@2", "train/sb-reader@2"],
+        ),
+        ("sb-reader-two@2", [*TAUGHT, "train/sb-lambda0@2", "train/sb-reader-two@2"]),
+        ("sb-finetuned@2", [*TAUGHT, "train/sb-finetuned@2"]),
+        ("sb-tanh-1.0", [*TAUGHT, "train/sb"]),
+        ("enat-phrase-9", ["train/teacher-l2r", "pseudo/l2r", "train/enat-phrase"]),
+        ("rerank@2", ["train/teacher-l2r@2", "train/teacher-r2l@2"]),
+        ("lookup", []),
+    ],
+)
+def test_costs_are_those_of_all_models_and_pseudo_targets_before(name, expected):
+    settings = load_recipe(ROOT / "examples" / "toy", small=False)
+    found = [step.name for step in costed_steps(settings, Row.parse(name))]
+    assert sorted(found) == sorted(expected)
 
 
 def test_triples_without_their_last_file_are_not_whole(tmp_path):
-    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
-    recipe.bpe, recipe.pseudo = lambda: tmp_path, lambda direction: tmp_path
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work")
+    examples = steps.training.examples("two")
     for suffix in ("src", "tgt"):
         put(tmp_path / "work" / "examples" / "two" / f"train.{suffix}", "a")
-    recipe.examples("two")
-    assert [step for step, _ in recipe.bench.begun] == ["examples/two"]
+    assert noted(steps, examples, made=examples.inputs).names == ["examples/two"]
     put(tmp_path / "work" / "examples" / "two" / "train.r2l", "a")
-    recipe.examples("two")
-    assert len(recipe.bench.begun) == 1
+    assert noted(steps, examples, made=examples.inputs).names == []
+
+
+def test_building_the_steps_reads_and_writes_nothing(tmp_path):
+    folder = in_process.write_recipe(tmp_path / "recipe")
+    settings = load_recipe(folder, small=False)
+    rows = asked_rows(["paper", "histories", "both-ways", "parallel", "reading"])
+    refused = mock.Mock(side_effect=AssertionError)
+    with mock.patch("builtins.open", refused), mock.patch("os.stat", refused):
+        steps = RowSteps(Run(settings, tmp_path / "work", folder))
+        found = in_order([*steps.targets(rows), steps.table([])])
+    names = [step.name for step in found]
+    assert len(set(names)) == len(names) > 100
+    places = {step: place for place, step in enumerate(found)}
+    for step in found:
+        assert all(places[needed] < places[step] for needed in step.inputs)
 
 
 def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
-    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work")
-    recipe.processes, recipe.settings["train"]["--cpu"] = 2, False
-    steps = [recipe.share("l2r", worker, []) for worker in (0, 1)]
-    assert [(s.name, s.gpus, s.place) for s in steps] == [
-        ("pseudo/l2r/0", 1, 0),
-        ("pseudo/l2r/1", 1, 1),
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work", train={})
+
+    def workers(**changes):
+        run = replace(steps.run, processes=2, **changes)
+        return runner.workers_of(RowSteps(run).training.pseudo("l2r"))
+
+    parts = workers()
+    assert [(s.name, s.gpus, s.workers) for s in parts] == [
+        ("pseudo/l2r/0", 1, 2),
+        ("pseudo/l2r/1", 1, 2),
+    ]
+    assert [part.words[-4:] for part in parts] == [
+        ["--of", "2", "--worker", str(worker)] for worker in (0, 1)
     ]
     bench = runner.Runner(tmp_path / "work", {})
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
-    asked = [bench.prepared(step).variables for step in steps]
+    asked = [bench.prepared(part, i).variables for i, part in enumerate(parts)]
     assert asked == [{"CUDA_VISIBLE_DEVICES": name} for name in "45"]
-    bench.cluster = cluster.Cluster("local")  # which has GPUs of its own to give
-    assert not bench.prepared(steps[0]).variables
+    bench.cluster = slurm.Cluster("local")  # which has GPUs of its own to give
+    assert not bench.prepared(parts[0]).variables
     bench.cluster = None
-    recipe.settings["train"]["--cpu"] = None
-    assert not bench.prepared(recipe.share("l2r", 1, [])).variables
+    on_cpu = workers(settings={**steps.settings, "train": {"--cpu": None}})
+    assert not bench.prepared(on_cpu[1], 1).variables
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")
     with pytest.raises(ValueError, match="--processes must be ≤ 1"):
-        bench.prepared(steps[1])
+        bench.prepared(parts[1], 1)
 
 
-def test_what_one_teacher_cannot_give_is_refused_at_once(tmp_path):
-    recipe = recipe_in(tmp_path / "recipe", tmp_path / "work", teachers="one")
-    for row in "rerank", "teacher-r2l@2":
-        with pytest.raises(ValueError, match=f"row {row} needs `teachers: two`"):
-            recipe.check(["teacher-l2r", row])
-    recipe.check(["teacher-l2r", "teacher-r2l", "sb@2"])
+def test_a_row_that_one_teacher_cannot_give_is_refused_at_once(tmp_path):
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work", teachers="one")
+    for name in "rerank", "teacher-r2l@2":
+        with pytest.raises(ValueError, match=f"row {name} needs `teachers: two`"):
+            steps.targets([Row("teacher-l2r"), Row.parse(name)])
+    steps.targets([Row("teacher-l2r"), Row("teacher-r2l"), Row("sb", 2)])

@@ -18,6 +18,7 @@ from steps import call, environment, put
 from sbnmt_plugin.tools.commands import recipe, translate
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.recipes import slurm as cluster
+from sbnmt_plugin.tools.recipes.jobs import alive, jobs_to_follow
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.slurm import Cluster
 from sbnmt_plugin.tools.recipes.step import Step
@@ -184,8 +185,8 @@ def test_what_has_ended_unseen_is_not_done_again(tmp_path):
     put(jobs / "0.status", "0")
     books = {"executor": "local", "jobs": ["4194305"], "commands": ["patient"]}
     put(jobs / "jobs.json", json.dumps(books))
-    assert cluster.names_of(jobs, ["patient"]) == ["4194305"]
-    assert not cluster.names_of(jobs, ["others"])
+    assert jobs_to_follow(jobs, ["patient"]) == ["4194305"]
+    assert not jobs_to_follow(jobs, ["others"])
     told = []
     found = Cluster("local").run(jobs, [command(name)], 0, lambda _, x: told.append(x))
     assert found == [0]
@@ -193,9 +194,9 @@ def test_what_has_ended_unseen_is_not_done_again(tmp_path):
     assert not begun(name)
     put(jobs / "jobs.json", json.dumps(books))
     (jobs / "0.status").unlink()
-    assert not cluster.names_of(jobs, ["patient"])  # it has left no status
+    assert not jobs_to_follow(jobs, ["patient"])  # it has left no status
     put(jobs / "0.status", "1")
-    assert not cluster.names_of(jobs, ["patient"])  # it has failed: once more
+    assert not jobs_to_follow(jobs, ["patient"])  # it has failed: once more
 
 
 @pytest.mark.usefixtures("interrupts")
@@ -267,13 +268,13 @@ def test_slurms_answers_are_understood(tmp_path, monkeypatch):
     monkeypatch.setenv("ANSWER", str(tmp_path / "answer"))
     monkeypatch.setenv("STATUS", "0")
     put(tmp_path / "answer.out", "7_0", "7_2")
-    assert cluster.alive("slurm", ["7_0", "7_1", "7_2"]) == {"7_0", "7_2"}
+    assert alive("slurm", ["7_0", "7_1", "7_2"]) == {"7_0", "7_2"}
     put(tmp_path / "answer.out")
-    assert not cluster.alive("slurm", ["7"])
+    assert not alive("slurm", ["7"])
     monkeypatch.setenv("STATUS", "1")  # no answer: nobody can tell
-    assert cluster.alive("slurm", ["7"]) == {"7"}
+    assert alive("slurm", ["7"]) == {"7"}
     put(squeue, "#!/bin/sh", "echo 'error: Invalid job id specified' >&2", "exit 1")
-    assert not cluster.alive("slurm", ["7"])
+    assert not alive("slurm", ["7"])
 
 
 def test_an_array_of_jobs_translates_as_one_command_does(data, teacher, tmp_path):

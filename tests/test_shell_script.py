@@ -12,8 +12,8 @@ from commands import ROOT, captured
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import arrays, runner, script
-from sbnmt_plugin.tools.recipes.recorder import WORK
+from sbnmt_plugin.tools.recipes import runner, shared_options, shell_script
+from sbnmt_plugin.tools.recipes.shell_script import WORK
 from sbnmt_plugin.tools.recipes.step import Step, words_of
 
 COMMITTED = ("toy", "wmt14_en_de", "wmt18_ru_en", "nist_zh_en")
@@ -88,15 +88,15 @@ def test_the_scripts_pass_shellcheck(scripts, tmp_path, capsys):
 def test_lines_are_as_long_as_lines_may_be(scripts):
     for path in scripts.values():
         for line in path.read_text(encoding="utf-8").splitlines():
-            assert len(line) <= script.WIDTH, f"{path}: {line}"
+            assert len(line) <= shell_script.WIDTH, f"{path}: {line}"
 
 
 @pytest.mark.parametrize(
     "value", ["1", "", "a b", 'a:b\\:$c`d"', ":".join(["some.name=1234"] * 20)]
 )
 def test_a_variable_is_what_the_recipe_says_and_the_users_own_wins(value):
-    lines = script.exported("OF_RECIPE", value)
-    assert all(len(line) <= script.WIDTH for line in lines)
+    lines = shell_script.exported("OF_RECIPE", value)
+    assert all(len(line) <= shell_script.WIDTH for line in lines)
     text = "\n".join([*lines, 'printf %s "$OF_RECIPE"'])
     for own, expected in (None, value), ("mine", "mine"):
         environment = {} if own is None else {"OF_RECIPE": own}
@@ -246,11 +246,12 @@ def test_shared_options_are_written_once():
         step("fairseq-train", WORK / "data", "--seed", 1, "--arch", "b.c", "--x"),
         step("fairseq-train", WORK / "data", "--seed", 1, "--arch", "b.c", "--x"),
     ]
-    train, arch = arrays.arrays(steps)
+    found = shared_options.arrays(steps)
+    train, arch = shared_options.in_definition_order(found)
     assert (train.name, train.units) == ("train", (("--seed", "1"),))
-    assert (arch.name, arch.parent) == ("b_c", "train")
+    assert (arch.name, arch.parent) == ("b_c", train)
     assert arch.units == (("--arch", "b.c"), ("--x",))
-    shown = [script.show_step(each, [train, arch], clone=False) for each in steps]
+    shown = [shell_script.show_step(each, found[each], clone=False) for each in steps]
     assert shown[0] == ['fairseq-train "$work/data" "${train[@]}" --arch a --lr 2']
     assert shown[1] == shown[2] == ['fairseq-train "$work/data" "${b_c[@]}"']
 
@@ -260,19 +261,19 @@ def test_of_an_option_that_comes_twice_the_last_stays_the_last():
     twice = step("sbnmt", "rerank", "--beam", 4, "--x", 1, "--beam", 10)
     late = step("sbnmt", "translate", "--beam", 10, "--x", 1)
     first = step("sbnmt", "translate", "--beam", 4, "--x", 1)
-    (array,) = arrays.arrays([twice, first])
+    array = shared_options.arrays([twice, first])[twice]
     assert array.units == (("--beam", "4"), ("--x", "1"))
-    (line,) = script.show_step(twice, [array], clone=False)
+    (line,) = shell_script.show_step(twice, array, clone=False)
     assert line == 'sbnmt rerank "${search[@]}" --beam 10'
-    (array,) = arrays.arrays([twice, late])
+    array = shared_options.arrays([twice, late])[late]
     assert array.units == (("--x", "1"),)  # the first --beam of rerank is not 10
 
 
 def test_words_reach_bash_as_they_are(tmp_path, capsys):
     words = ["it's", 'a "b" $c `d` \\e', "", "*", "{'x': 1}"]
     steps = [step("sbnmt", *words, WORK / 'f $x "y"')]
-    heading = script.Heading(recipe=tmp_path, options=[], rows=["sb"])
-    path = put(tmp_path / "x.sh", script.render(steps, heading).rstrip("\n"))
+    heading = shell_script.Heading(recipe=tmp_path, options=[], rows=["sb"])
+    path = put(tmp_path / "x.sh", shell_script.render(steps, heading).rstrip("\n"))
     (found,) = bash_stubs.noted(path, tmp_path / "stubs", tmp_path / "my work")
     assert found == ["sbnmt", *words, str(tmp_path / "my work" / 'f $x "y"')]
 

@@ -1,4 +1,4 @@
-"""Noted steps as a bash script that one can read from top to bottom."""
+"""Steps as a bash script that one can read from top to bottom."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sbnmt_plugin.tools.command_names import HOME
-from sbnmt_plugin.tools.recipes.arrays import (
+from sbnmt_plugin.tools.recipes.shared_options import (
     Array,
-    Unit,
-    array_of,
     arrays,
-    covered,
+    in_definition_order,
     split,
 )
-from sbnmt_plugin.tools.recipes.recorder import DATA, WORK
 from sbnmt_plugin.tools.recipes.step import Step, Word
 
+# stand for the folders that the user of a script gives it
+WORK, DATA = Path("$work"), Path("$data")
 WIDTH = 88
 INDENT = "  "
 EXAMPLES = HOME / "examples"  # in a clone
@@ -27,14 +26,14 @@ EXAMPLES = HOME / "examples"  # in a clone
 
 @dataclass(frozen=True)
 class Heading:
-    """What the head of a script says.
+    """The contents of a script's head.
 
     Attributes:
         recipe: folder.
         options: of the command that prints it, beside --print.
         rows: of the table.
         suffix: of its name and its work folder's: ``-small`` or nothing.
-        data: what the user's raw files are; "" if the recipe wants none.
+        data: description of the user's raw files; "" if the recipe wants none.
         environment: variables.
     """
 
@@ -47,18 +46,20 @@ class Heading:
 
 
 def in_clone(folder: Path) -> bool:
-    """Whether a recipe is one of a clone's, which runs in the clone's root."""
+    """Check whether a recipe is one of a clone's, which runs in the clone's root."""
     return folder.parent == EXAMPLES
 
 
 def quoted(text: str) -> str:
-    """Text between double quotes."""
+    """Escape text for double quotes."""
     return re.sub(r'([\\"$`])', r"\\\1", text)
 
 
 def exported(variable: str, value: str) -> list[str]:
-    """Set a variable that the user has not set; a list, as of paths, may take several
-    lines, which bash joins again within double quotes."""
+    """Set a variable that the user has not set.
+
+    A list, as of paths, may take several lines, which bash joins within double quotes.
+    """
     first, *rest = re.split("(?<=:)", quoted(value))
     lines = [f'export {variable}="${{{variable}:-{first}']
     for part in [*rest, '}"']:
@@ -71,7 +72,7 @@ def exported(variable: str, value: str) -> list[str]:
 
 
 def shown(word: Word, clone: bool) -> str:
-    """A word of a command line as bash reads it."""
+    """Write a word of a command line as bash reads it."""
     if not isinstance(word, Path):
         return shlex.quote(word)
     for place in WORK, DATA:
@@ -84,10 +85,10 @@ def shown(word: Word, clone: bool) -> str:
 
 
 def fill(first: str, units: list[list[str]], end: str) -> list[str]:
-    """Lines of at most WIDTH, broken between options where that is possible.
+    """Fill lines of at most WIDTH, broken between options where that is possible.
 
     Args:
-        first: what the first line begins with.
+        first: beginning of the first line.
         units: options, each of one or several words.
         end: of every line but the last.
     """
@@ -103,18 +104,18 @@ def fill(first: str, units: list[list[str]], end: str) -> list[str]:
 
 
 def pieces(unit: list[str], end: int) -> list[str]:
-    """An option in one piece, or word by word where no line holds it."""
+    """Return an option in one piece, or word by word where no line holds it."""
     whole = " ".join(unit)
     return [whole] if len(INDENT + whole) + end <= WIDTH else unit
 
 
-def taken(array: Array | str) -> str:
-    """An array's words, in a command."""
-    return f'"${{{array if isinstance(array, str) else array.name}[@]}}"'
+def taken(array: Array) -> str:
+    """Write an array's words, in a command."""
+    return f'"${{{array.name}[@]}}"'
 
 
 def show_array(array: Array, clone: bool) -> list[str]:
-    """The definition of an array, an option's lines filled."""
+    """Write the definition of an array, an option's lines filled."""
     units = [[shown(word, clone) for word in unit] for unit in array.units]
     if array.parent:
         units.insert(0, [taken(array.parent)])
@@ -122,30 +123,22 @@ def show_array(array: Array, clone: bool) -> list[str]:
     line = f"{array.name}=({' '.join(word for unit in units for word in unit)})"
     if len(line) <= WIDTH:
         return [*about, line]
-    body = fill(INDENT[1:], units, "")
-    return [*about, f"{array.name}=(", *body, ")"]
+    return [*about, f"{array.name}=(", *fill(INDENT[1:], units, ""), ")"]
 
 
-def show_step(step: Step, known: list[Array], clone: bool) -> list[str]:
-    """A command, its shared options replaced by their array."""
-    array = array_of(step, known)
+def show_step(step: Step, array: Array | None, clone: bool) -> list[str]:
+    """Write a command, its shared options replaced by their array."""
     head, units = split(step.words)
-    hidden = covered(array, known)
-    left: list[Unit] = []
-    for unit in units:
-        if unit in hidden:
-            hidden.remove(unit)  # once: a repeated option stays
-        else:
-            left.append(unit)
     parts = [[shown(word, clone)] for word in head[1:]]
-    if array is not None:
-        parts.append([taken(array)])
-    parts += [[shown(word, clone) for word in unit] for unit in left]
+    for unit in array.all_units if array else ():
+        units.remove(unit)  # once: a repeated option stays
+    parts += [[taken(array)]] if array else []
+    parts += [[shown(word, clone) for word in unit] for unit in units]
     return fill(shown(head[0], clone), parts, " \\")
 
 
 def comment(text: str, indent: str = "") -> list[str]:
-    """Text as comment lines."""
+    """Wrap text as comment lines."""
     start = f"# {indent}"
     return textwrap.wrap(
         text,
@@ -158,7 +151,7 @@ def comment(text: str, indent: str = "") -> list[str]:
 
 
 def show_head(heading: Heading) -> list[str]:
-    """What the script is, and its variables."""
+    """Write the script's purpose, its usage and its variables."""
     clone = in_clone(heading.recipe)
     recipe = shown(heading.recipe, clone)
     name = f"{heading.recipe.name}{heading.suffix}"
@@ -196,9 +189,10 @@ def show_head(heading: Heading) -> list[str]:
 
 
 def render(steps: list[Step], heading: Heading) -> str:
-    """The whole script."""
+    """Write the whole script."""
     clone, known = in_clone(heading.recipe), arrays(steps)
-    blocks = [show_head(heading), *(show_array(array, clone) for array in known)]
+    blocks = [show_head(heading)]
+    blocks += [show_array(array, clone) for array in in_definition_order(known)]
     blocks.append(
         comment("A new folder: nothing of another run shall be taken for this one's")
     )
@@ -208,5 +202,5 @@ def render(steps: list[Step], heading: Heading) -> str:
         if step.purpose != purpose:
             blocks.append(comment(step.purpose))
             purpose = step.purpose
-        blocks[-1] += show_step(step, known, clone)
+        blocks[-1] += show_step(step, known.get(step), clone)
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"

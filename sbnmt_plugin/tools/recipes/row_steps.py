@@ -1,0 +1,234 @@
+"""Steps of the rows of the table: they are decoded, scored and measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.tools.recipes.data_steps import DataSteps, Run
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.settings import (
+    device,
+    references,
+    scoring_options,
+    search_options,
+    searching,
+)
+from sbnmt_plugin.tools.recipes.stages import Settings, direction_taught, needs_pseudo
+from sbnmt_plugin.tools.recipes.step import (
+    Step,
+    check_records,
+    in_order,
+    once,
+)
+from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.systems.system import BOTH, DIRECTIONS, TEACHER
+from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
+from sbnmt_plugin.tools.recipes.training_steps import TrainingSteps
+
+TWO_TEACHERS = "`teachers: two` in recipe.yaml, or --teachers two"
+
+
+class RowSteps:
+    """Steps of a recipe's run, from raw text to results.
+
+    Args:
+        run: see :class:`Run`.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.work, self.settings = run, run.work, run.settings
+        self.texts = DataSteps(run)
+        self.training = TrainingSteps(self.texts)
+        self.made: dict[Any, Step] = {}
+
+    def targets(self, rows: list[Row]) -> list[Step]:
+        """Return the last steps of all that some rows need, in the order of a run.
+
+        The gold text comes first, then pseudo targets, then rows, last of them those
+        that would wait for another row's model, then what measures the rows.
+        """
+        found = [self.texts.gold()]
+        found += map(self.training.pseudo, needs_pseudo(self.settings, rows))
+        found += map(self.result, sorted(rows, key=lambda row: row.borrows))
+        for row in rows:
+            if row.interacts and not row.rescored:
+                found += [self.probe(row)]
+                found += [self.reading(row)] if row.side_by_side else []
+        if self.settings["links"]:
+            found += [self.alignment(row) for row in rows if row.has_links]
+        return found
+
+    @once
+    def result(self, row: Row) -> Step:
+        """A row's scores on the test set.
+
+        Raises:
+            ValueError: one teacher of both directions cannot give the row.
+        """
+        another = row.base.removeprefix(TEACHER) in DIRECTIONS and row.seed > 1
+        if self.settings["teachers"] == "one" and (row.system.joins or another):
+            raise ValueError(f"row {row.name} needs {TWO_TEACHERS}")
+        output = self.work / "results" / f"{row.name}.json"
+        if row.system.joins:
+            decoded = self.rerank(row, output)
+        elif row.system.table and not (row.system.data or row.system.decodes):
+            decoded = self.lookup(row, output)
+        else:
+            decoded = self.generate(row, output)
+        words = ["sbnmt", "evaluate", decoded, "--text", self.work / "text"]
+        words += scoring_options(self.settings, row)
+        if row.side_by_side:
+            words += ["--records", output.with_suffix(".jsonl")]
+        words += ["--output", output]
+        return Step.of(f"evaluate/{row.name}", f"Score {row.name}", words, output)
+
+    def searched(self, row: Row) -> tuple[Step, list[str]]:
+        """Return a row's model, and the options by which it writes in its direction."""
+        if direction := direction_taught(row):
+            return self.training.teacher(direction)
+        model, direction = self.training.model(row), row.system.direction
+        return model, [] if direction == BOTH else ["--sb-direction", direction]
+
+    def decoding(
+        self,
+        row: Row,
+        purpose: str,
+        words: list[Any],
+        result: Path,
+        end: str,
+        **more: Any,
+    ) -> Step:
+        """Return a step that decodes a row, and is done when the row is scored."""
+        name, output = f"generate/{row.name}", result.with_suffix(end)
+        more = {"gpus": self.run.gpus(), "done": result, **more}
+        return Step.of(name, purpose, words, output, **more)
+
+    def generate(self, row: Row, result: Path) -> Step:
+        """Return the step that decodes the test set by fairseq-generate."""
+        records, output = (result.with_suffix(x) for x in (".jsonl", ".generate"))
+        model, asks = self.searched(row)
+        words = ["fairseq-generate", self.test_data(row), "--path", model, *asks]
+        if row.system.back and self.trained_on(row) != MULTILINGUAL:
+            source, target = self.texts.languages
+            words += ["--source-lang", target, "--target-lang", source]
+        words += ["--gen-subset", "test", *search_options(self.settings)]
+        words += [*row.system.decode, *self.training.reads(row)]
+        if row.system.led:
+            words += ["--nat-teacher", self.training.model(Row("teacher-l2r"))]
+        if row.rescored:
+            words += ["--sb-rescore", self.settings["rescore"]]
+        words += ["--user-dir", row.system.user_dir, "--task", "sb_translation"]
+        words += ["--sb-records", records, "--results-path", output]
+        purpose = f"Translate the test set with {row.name}"
+        return self.decoding(row, purpose, words, result, ".generate", clears=records)
+
+    def trained_on(self, row: Row) -> str:
+        """Return the training set of the model by which a row is decoded."""
+        return SYSTEMS[row.system.decodes or row.base].data
+
+    def test_data(self, row: Row) -> Step:
+        """Return the folder of a row's test set."""
+        if self.trained_on(row) != MULTILINGUAL:
+            return self.texts.gold()
+        back = row.system.back
+        return self.training.way_back() if back else self.training.data(MULTILINGUAL)
+
+    def lookup(self, row: Row, result: Path) -> Step:
+        """Return the step that looks the test set up in the phrase table."""
+        words = ["sbnmt", "lookup", "--table", self.training.phrases("phrases")]
+        words += ["--output", result.with_suffix(".bpe")]
+        words += ["--input", self.texts.sides("test")[0]]
+        purpose = "Look the test set up in the phrase table"
+        return self.decoding(row, purpose, words, result, ".bpe", gpus=None)
+
+    def rerank(self, row: Row, result: Path) -> Step:
+        """Return the step by which both teachers of the row's seed decode together."""
+        words = ["sbnmt", "rerank", self.texts.gold(), *self.settings["decode"]]
+        words += searching(self.settings)
+        for direction, teacher in zip(DIRECTIONS, row.system.joins):
+            words += [f"--{direction}", self.searched(row.beside(teacher))[0]]
+        words += [*self.settings["generate"], *self.settings["rerank"]]
+        words += ["--input", self.texts.sides("test")[0]]
+        words += ["--output", result.with_suffix(".tsv")]
+        purpose = "Translate the test set with both teachers together"
+        return self.decoding(row, purpose, words, result, ".tsv")
+
+    def measuring(
+        self, kind: str, row: Row, purpose: str, step: str, *words: Any, more: Any = ()
+    ) -> Step:
+        """Return a step that measures a row's model.
+
+        Args:
+            kind: of measure, a folder of the results.
+            step: of ``sbnmt`` that takes it.
+            words: options before the one of its output.
+            more: options behind it.
+        """
+        output = self.work / "results" / kind / f"{row.name}.json"
+        command = ["sbnmt", step, self.texts.gold(), "--path", self.searched(row)[0]]
+        command += [*words, "--json", output, *more]
+        gpus = self.run.gpus()
+        return Step.of(f"{kind}/{row.name}", purpose, command, output, gpus=gpus)
+
+    @once
+    def probe(self, row: Row) -> Step:
+        """A row decoded with the future removed, and with partners shuffled."""
+        words: list[Any] = ["--input", self.texts.sides("test")[0]]
+        for path in references(self.work / "text", self.settings).files():
+            words += ["--reference", path]
+        words += search_options(self.settings)
+        score = self.settings["score"]
+        more = [f"--{key}" for key in ("lowercase", "phonemes") if score[key]]
+        purpose = f"What the interaction is worth to {row.name} in the search"
+        step = "probe-interaction"
+        return self.measuring("interaction", row, purpose, step, *words, more=more)
+
+    @once
+    def reading(self, row: Row) -> Step:
+        """The score of gold text, which gives itself away to a model that reads it."""
+        words = [*self.settings["generate"], *device(self.settings)]
+        purpose = f"How much the streams of {row.name} read of each other"
+        return self.measuring("reading", row, purpose, "probe-reading", *words)
+
+    @once
+    def alignment(self, row: Row) -> Step:
+        """A row's attention, compared with the links that are known."""
+        links = self.work / "results" / "aer" / f"{row.name}.links"
+        source, target = self.texts.sides("test")
+        words = [*self.searched(row)[1], *self.settings["generate"]]
+        words += [*searching(self.settings), "--input", source, "--reference", target]
+        words += ["--gold", self.work / "text" / "test.links"]
+        words += ["--output", links]
+        purpose = f"Compare the attention of {row.name} with the links that are known"
+        return self.measuring("aer", row, purpose, "aer", *words)
+
+    def table(self, options: list[str]) -> Step:
+        """Return the step of the table of all rows, which a run makes by itself.
+
+        Args:
+            options: that say how the recipe is taken.
+        """
+        words = ["sbnmt", "table", "--recipe", self.run.folder, *options]
+        words += ["--work", self.work]
+        return Step.of("table", "The table", words, self.work / "table.json")
+
+
+def check_row(work: Path, settings: Settings, row: Row) -> None:
+    """Check that a work folder's files of a row belong to the recipe.
+
+    Checked are the models with which it decodes, those that they start from, and the
+    pseudo targets that these have learned from.
+
+    Raises:
+        ValueError: one was made with other options.
+    """
+    if not row.system.remedy:  # its options are not known any more
+        result = RowSteps(Run(settings, work)).result(row)
+        check_records(in_order([result], is_leaf=Step.tells_all))
+
+
+def costed_steps(settings: Settings, row: Row) -> list[Step]:
+    """Return the trainings and the translations of pseudo targets that a row needs."""
+    steps = in_order([RowSteps(Run(settings, Path())).result(row)])
+    return [step for step in steps if step.name.startswith(("train/", "pseudo/"))]

@@ -1,0 +1,195 @@
+"""Trainings of a row: their options, one stage after the other, and their origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.systems import PAPER
+from sbnmt_plugin.tools.recipes.systems.system import (
+    BOTH,
+    DIRECTIONS,
+    TEACHER,
+    Options,
+)
+from sbnmt_plugin.tools.recipes.training_sets import TRAINING_SETS
+
+Settings = dict[str, Any]  # a recipe.yaml's
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One training of a row.
+
+    Attributes:
+        name: of its step and, below the work folder, of its folder.
+        data: training set.
+        options: of fairseq-train, paths left out.
+        continues: whether optimiser and schedule go on from the stage before, or start
+            anew from its weights.
+    """
+
+    name: str
+    data: str
+    options: Options
+    continues: bool = False
+
+    @property
+    def log(self) -> str:
+        """Name of its log, without the ending."""
+        return f"train-{self.name.replace('/', '-')}"
+
+
+def training_options(recipe: Settings, row: Row) -> Options:
+    """Return the options of fairseq-train for a row, paths left out."""
+    system = row.system
+    both = system.direction == BOTH
+    arch = recipe["sb_arch" if both and not system.family else "teacher_arch"]
+    options: Options = {
+        "--task": "sb_translation",
+        "--criterion": "sb_label_smoothed_cross_entropy",
+        "--arch": system.family + arch,
+        "--log-format": "simple",
+        "--seed": row.seed,
+    }
+    if both:
+        options |= {"--sb-fusion": "tanh", "--sb-lambda": 0.1}
+    else:
+        options |= {"--sb-direction": system.direction}
+    if system.back:
+        options |= {"--source-lang": recipe["target"]}
+        options |= {"--target-lang": recipe["source"]}
+    options |= recipe["train"]
+    if "--arch" not in system.options:
+        options |= recipe["model"]
+    options |= recipe["sb_train" if both else "teacher_train"]
+    options |= system.options
+    options |= recipe["systems"].get(row.base, {})
+    return set_options(options)
+
+
+def set_options(options: Options) -> Options:
+    """Leave out the options that are set to false."""
+    return {key: value for key, value in options.items() if value is not False}
+
+
+def ends_with_an_epoch(options: Options) -> bool:
+    """Check whether a training ends with one, as its last checkpoint then says."""
+    others = ("--max-update", "--stop-time-hours")
+    return bool(options.get("--max-epoch")) and not any(map(options.get, others))
+
+
+def training_stages(recipe: Settings, row: Row) -> list[Stage]:
+    """Return the trainings of a row in order; the last bears the row's name.
+
+    Raises:
+        ValueError: a stage cannot continue the one before.
+    """
+    row = row.plain
+    system, options = row.system, training_options(recipe, row)
+    default = [{"data": kind} for kind in system.stages or (system.data,)]
+    asked = recipe["stages"].get(row.base, default)
+    found = []
+    for number, changes in enumerate(asked, start=1):
+        changes = dict(changes)
+        data = changes.pop("data", system.data)
+        continues = bool(changes.pop("continue", False))
+        place = row.name if number == len(asked) else f"{row.name}/stage-{number}"
+        found.append(Stage(place, data, set_options({**options, **changes}), continues))
+    for before, stage in pairwise(found):
+        if stage.continues and not ends_with_an_epoch(before.options):
+            raise ValueError(
+                f"recipe.yaml: stages.{row.base}: a stage that another continues must "
+                "end with an epoch, or the next data would begin in the middle: limit "
+                "it by --max-epoch alone (--max-update: false)"
+            )
+    return found
+
+
+def needs_pseudo(recipe: Settings, rows: Iterable[Row]) -> list[str]:
+    """Return the directions whose pseudo targets any of the rows is trained on."""
+    trained = [row for row in rows if row.system.data]
+    stages = [stage for row in trained for stage in training_stages(recipe, row)]
+    return sorted({way for s in stages for way in TRAINING_SETS[s.data].teachers})
+
+
+def teacher_row(recipe: Settings, direction: str) -> Row:
+    """Return the row whose model writes the pseudo targets of a direction."""
+    return Row(TEACHER + ("both" if recipe["teachers"] == "one" else direction))
+
+
+def direction_taught(row: Row) -> str:
+    """Return the direction of a row that teaches, "" of any other; its seed is 1."""
+    direction = row.base.removeprefix(TEACHER)
+    return direction if direction in DIRECTIONS and row.seed == 1 else ""
+
+
+def same_training(recipe: Settings, row: Row) -> Row:
+    """Return the row of the paper's comparison that is trained in just this way.
+
+    Returns:
+        The row itself, without rescoring, if there is none.
+    """
+    row = row.plain
+    if row.system.remedy:  # its options are not known any more
+        return row
+
+    def essence(row: Row) -> list[Any]:
+        stages = training_stages(recipe, row)
+        return [(s.data, s.options, s.continues) for s in stages]
+
+    for base, other in PAPER.items():
+        same_start = other.starts_from == row.system.starts_from
+        twin = row.beside(base)
+        if other.data and same_start and essence(twin) == essence(row):
+            return twin
+    return row
+
+
+def starting_row(recipe: Settings, row: Row) -> Row | None:
+    """Return the row that a row takes its first weights from, if any."""
+    name = row.system.starts_from
+    if not name:
+        return None
+    direction = direction_taught(Row(name))
+    start = teacher_row(recipe, direction) if direction else row.beside(name)
+    return same_training(recipe, start)
+
+
+def trainings(recipe: Settings, row: Row) -> list[Row]:
+    """Return the rows with whose models a row is decoded, itself among them."""
+    if row.system.joins:
+        return [row.beside(base) for base in row.system.joins]
+    if direction := direction_taught(row):
+        row = teacher_row(recipe, direction)
+    if row.system.decodes:
+        row = row.beside(row.system.decodes)
+    return [same_training(recipe, row)] if row.system.data else []
+
+
+def records(stages: list[Stage], before: Options | None = None) -> list[Options]:
+    """Return the record of each stage, which tells another training from the same.
+
+    It is the stage's options and, by names that are no flags, its data, whether it
+    continues, and the records of the stages before it.
+
+    Args:
+        before: last record of the row from whose weights the first stage starts.
+    """
+    found: list[Options] = []
+    for stage in stages:
+        own = {**stage.options, "data": stage.data, "continues": stage.continues}
+        if before:
+            own["starts from"] = before
+        found.append({**own, "stages before": found.copy()} if found else own)
+    return found
+
+
+def row_records(recipe: Settings, row: Row) -> list[Options]:
+    """Return the records of a row's stages."""
+    start = starting_row(recipe, row)
+    before = row_records(recipe, start)[-1] if start else None
+    return records(training_stages(recipe, row), before)

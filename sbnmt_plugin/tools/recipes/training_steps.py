@@ -1,0 +1,201 @@
+"""Steps to models: teachers, pseudo targets, training sets, trainings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbnmt_plugin.tools.command_names import PLUGIN
+from sbnmt_plugin.tools.launch import alone
+from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
+from sbnmt_plugin.tools.recipes.records import DONE, ModelRecord, TeacherRecord
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.settings import flags, searching
+from sbnmt_plugin.tools.recipes.stages import (
+    Stage,
+    row_records,
+    same_training,
+    starting_row,
+    teacher_row,
+    training_stages,
+)
+from sbnmt_plugin.tools.recipes.step import Step, once
+from sbnmt_plugin.tools.recipes.systems.system import Options
+from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
+from sbnmt_plugin.tools.recipes.training_sets import TRAINING_SETS
+from sbnmt_plugin.tools.recipes.work_folder import pseudo_targets
+
+
+class TrainingSteps:
+    """Steps of a run that come before a row can be decoded.
+
+    Args:
+        texts: of the same run.
+    """
+
+    def __init__(self, texts: DataSteps) -> None:
+        self.texts, self.run = texts, texts.run
+        self.work, self.settings = self.run.work, self.run.settings
+        self.made: dict[Any, Any] = {}
+
+    @once
+    def data(self, kind: str) -> Step:
+        """A training set, binarised."""
+        gold, (source, target) = self.texts.gold(), self.texts.languages
+        if kind == "gold":
+            return gold
+        if kind == MULTILINGUAL:
+            text = self.both_ways()
+            texts = {split: text.makes / split for split in SPLITS}
+            purpose = "Binarise them, with one dictionary, which has the tags"
+            options = ["--joined-dictionary"]
+        else:
+            text = self.examples(kind)
+            texts = {split: self.texts.pieces / split for split in SPLITS}
+            texts["train"] = text.makes.with_name("train")
+            purpose = "Binarise them, with the gold text's dictionaries"
+            options = ["--srcdict", gold.makes / f"dict.{source}.txt"]
+            joined = "--joined-dictionary" in self.settings["preprocess"]
+            alone = ["--tgtdict", gold.makes / f"dict.{target}.txt"]
+            options += ["--joined-dictionary"] if joined else alone
+        name = f"data-{kind}"
+        return self.texts.binarise(name, purpose, texts, options, gold, text)
+
+    @once
+    def examples(self, kind: str) -> Step:
+        """Gold text joined with pseudo targets."""
+        known = TRAINING_SETS[kind]
+        output = self.work / "examples" / kind / "train"
+        source, target = self.texts.sides("train")
+        words: list[Any] = ["sbnmt", "triples", "--source", source, "--target", target]
+        for direction in known.teachers:
+            words += [f"--pseudo-{direction}", self.pseudo(direction)]
+        words += ["--output", output, "--triples" if known.triples else "--pairs", kind]
+        words += self.settings["make_triples"] if known.triples else []
+        purpose = f"Join gold text and pseudo targets: {known.holds}"
+        end = "r2l" if known.triples else self.texts.languages[1]
+        last = output.with_suffix(f".{end}")  # written last
+        return Step.of(f"examples/{kind}", purpose, words, last, *self.texts.bpe())
+
+    @once
+    def both_ways(self) -> Step:
+        """The gold text in both translation directions, tagged."""
+        folder = self.work / "examples" / MULTILINGUAL
+        source, target = self.texts.languages
+        words = ["sbnmt", "both-ways", "--text", self.texts.pieces]
+        words += ["-s", source, "-t", target, "--output", folder]
+        purpose = "Write every pair both ways, a tag before the source"
+        name = f"examples/{MULTILINGUAL}"
+        return Step.of(name, purpose, words, folder, *self.texts.bpe())
+
+    @once
+    def way_back(self) -> Step:
+        """The test set the other way round, for a model of :meth:`both_ways`."""
+        data, text = self.data(MULTILINGUAL), self.both_ways()
+        known = data.makes / f"dict.{self.texts.languages[0]}.txt"
+        purpose = "Binarise the test set the other way round, by its dictionary"
+        options, texts = (
+            ["--srcdict", known, "--joined-dictionary"],
+            text.makes / "back",
+        )
+        name = f"data-{MULTILINGUAL}-back"
+        return self.texts.binarise(name, purpose, {"test": texts}, options, data, text)
+
+    @once
+    def phrases(self, name: str) -> Step:
+        """The table of the gold text's phrases, or of its words."""
+        output = self.work / "phrases" / name
+        words: list[Any] = ["sbnmt", "phrase-table", "--output", output]
+        train, valid = self.texts.sides("train"), self.texts.sides("valid")
+        for side, text, held_out in zip(("source", "target"), train, valid):
+            words += [f"--{side}", text, f"--held-out-{side}", held_out]
+        words += ["--keep-alignments", output.with_suffix(".links")]
+        words += ["--words"] if name == "words" else self.settings["phrase_table"]
+        purpose = f"The table of {name} that the gold text has"
+        return Step.of(f"phrases/{name}", purpose, words, output, *self.texts.bpe())
+
+    def reads(self, row: Row) -> list[Any]:
+        """Return the option by which a row's batches hold phrases, if they do."""
+        table = row.system.table
+        return ["--enat-table", self.phrases(table)] if table else []
+
+    def model(self, row: Row) -> Step:
+        """Return the step that ends with the model by which a row is decoded."""
+        row = row.beside(row.system.decodes) if row.system.decodes else row
+        return self.trained(same_training(self.settings, row))
+
+    @once
+    def trained(self, row: Row) -> Step:
+        """The model of a row that has one, all stages trained."""
+        start = starting_row(self.settings, row)
+        before = self.trained(start) if start else None
+        stages = training_stages(self.settings, row)
+        for stage, record in zip(stages, row_records(self.settings, row)):
+            before = self.train(row, stage, record, before)
+        folder, count = self.work / row.name, self.settings["average"]
+        output = folder / "model.pt"
+        words = ["ln", "-sf", "checkpoint_best.pt", output]
+        purpose = "Its best checkpoint is the model"
+        if count:
+            words = ["sbnmt", "average", "--output", output, "--last", count]
+            words += ["--or-fewer", folder]
+            purpose = f"The average of its last {count} checkpoints is the model"
+        assert before
+        done, name = folder / DONE, f"average/{row.name}"
+        return Step.of(name, purpose, words, output, before, done=done, marks=True)
+
+    def train(
+        self, row: Row, stage: Stage, record: Options, before: Step | None
+    ) -> Step:
+        """Return a stage's training, by torchrun if several processes are wanted.
+
+        Args:
+            record: see :func:`stages.records`.
+            before: the step that makes the weights it starts from, if any.
+        """
+        own, part = self.work / stage.name, stage.name.partition("/")[2]
+        words = [self.data(stage.data), "--user-dir", row.system.user_dir]
+        words += ["--save-dir", own]
+        if before:
+            flag = "--continue-once" if stage.continues else "--finetune-from-model"
+            words += [flag, before]
+        words += [*self.reads(row), *flags(stage.options)]
+        if trainer := self.run.trainer():
+            words = [*trainer, "-m", PLUGIN.name, "train", *words]
+        else:
+            words = ["fairseq-train", *alone(words)]
+        purpose = f"Train {row.name}: {row.title(stage.options)}"
+        purpose += f"; {part.replace('-', ' ')}, {stage.data}" if part else ""
+        return Step.of(
+            *(f"train/{stage.name}", purpose, words, own / "checkpoint_last.pt"),
+            *([before] if before else []),
+            gpus=self.run.gpus(self.run.processes),
+            done=own / DONE,
+            marks=bool(part),  # the last stage is done when its model is
+            record=ModelRecord(own, record),
+        )
+
+    def teacher(self, direction: str) -> tuple[Step, list[str]]:
+        """Return a teacher's model, and the options by which it takes a direction."""
+        asks = "--sb-answer" if self.settings["teachers"] == "one" else "--sb-direction"
+        return self.model(teacher_row(self.settings, direction)), [asks, direction]
+
+    @once
+    def pseudo(self, direction: str) -> Step:
+        """A teacher's translation of the training source."""
+        output = pseudo_targets(self.work, direction)
+        source, _ = self.texts.sides("train")
+        model, asks = self.teacher(direction)
+        words = ["sbnmt", "translate", self.texts.gold(), "--path", model, *asks]
+        words += searching(self.settings)
+        words += [*self.settings["decode"], *self.settings["pseudo"]]
+        words += ["--input", source, "--output", output]
+        row = same_training(self.settings, teacher_row(self.settings, direction))
+        record = row_records(self.settings, row)[-1]
+        return Step.of(
+            f"pseudo/{direction}",
+            f"Pseudo targets: the {direction.upper()} teacher's translations",
+            *(words, output, *self.texts.bpe(), model),
+            gpus=self.run.gpus(),
+            workers=self.run.processes,
+            record=TeacherRecord(output, record, source),
+        )

@@ -1,0 +1,258 @@
+"""Hypotheses of rows and of their seeds, in a recipe's run or in a sweep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.base import Metric
+
+from sbnmt_plugin.tools import origin
+from sbnmt_plugin.tools.phonemes import WordErrorRate
+from sbnmt_plugin.tools.recipes.row_steps import check_row
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.settings import references
+from sbnmt_plugin.tools.recipes.work_folder import read_recipe
+from sbnmt_plugin.tools.results.bootstrap import of_all_seeds
+from sbnmt_plugin.tools.results.sweep import Sweep, system_and_seed
+from sbnmt_plugin.tools.results.table import TableRow
+from sbnmt_plugin.tools.scoring import slices, token_bleu
+from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
+from sbnmt_plugin.tools.translations import read_generated
+
+
+class Runs(Protocol):
+    """Hypotheses of several rows, each with its seeds, for the same sentences.
+
+    Attributes:
+        metric: a metric of sacreBLEU, or of its kind, which takes all seeds together.
+        key: its name.
+        given: the references, each a line a sentence.
+    """
+
+    metric: Metric
+    key: str
+    given: list[list[str]]
+
+    def seeds(self, name: str) -> set[int]:
+        """Return the seeds of a row.
+
+        Raises:
+            FileNotFoundError, ValueError: there is none.
+        """
+
+    def answers(self, name: str, seed: int) -> list[str]:
+        """Return the hypotheses, a line a sentence."""
+
+    def score(self, name: str, seed: int) -> float:
+        """Return the score as it was evaluated; of some sets, of their sentences."""
+
+
+class WorkRuns:
+    """Hypotheses of a recipe's run for its test set.
+
+    They are compared by BLEU of text, by BLEU of tokens where nothing is detokenised,
+    and by WER where lines are words.
+
+    Args:
+        work: the folder of the run.
+        settings: its recipe.
+        sets: test sets whose sentences are compared, all together; none: all
+            sentences, where a row's score is the one in its table.
+        flag: the flag that names the folder.
+
+    Attributes:
+        best: picks the best score: max or min.
+
+    Raises:
+        ValueError: the run does not have one of the sets.
+    """
+
+    def __init__(
+        self,
+        work: Path,
+        settings: dict[str, Any],
+        sets: Sequence[str] = (),
+        flag: str = "--work",
+    ) -> None:
+        self.work, self.settings, self.sets = work, settings, sets
+        lowercase = settings["score"]["lowercase"]
+        self.best: Callable[..., Any] = max
+        self.key, self.suffix, stem = "tokenised BLEU", "tok", "test"
+        metric: Metric = token_bleu(lowercase)
+        if settings["score"]["phonemes"]:
+            self.key, self.best, metric = "WER", min, WordErrorRate()
+        elif settings["detokenise"]:
+            self.key, self.suffix, stem = "BLEU", "txt", "test.ref"
+            metric = BLEU(lowercase=lowercase)
+        self.metric = of_all_seeds(metric)
+        right = references(work / "text", settings)
+        whole = right.read(stem)
+        self.lengths = right.sets(len(whole[0]))
+        unknown = [name for name in sets if name not in self.lengths]
+        if unknown:
+            raise ValueError(
+                f"--sets must be some of {', '.join(self.lengths)}, the test sets of "
+                f"{flag} {work}, but has {unknown[0]!r}: leave that out"
+            )
+        self.given = [self.chosen(text) for text in whole]
+
+    @classmethod
+    def of_folder(
+        cls, work: Path, sets: Sequence[str] = (), flag: str = "--work"
+    ) -> WorkRuns:
+        """Read the recipe that the folder keeps.
+
+        Raises:
+            FileNotFoundError: no recipe has run there.
+        """
+        path = work / "recipe.json"
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{flag} {work} must be the folder of a recipe's run, but has no "
+                "recipe.json: give the --work of sbnmt recipe"
+            )
+        return cls(work, read_recipe(path, "run sbnmt recipe once more"), sets, flag)
+
+    def chosen(self, lines: list[str]) -> list[str]:
+        """Return the lines of the sets that are compared; all, if none is chosen."""
+        found = slices(self.lengths, [lines])
+        kept = [name for name in self.lengths if not self.sets or name in self.sets]
+        return [line for name in kept for line in found[name][0]]
+
+    def rival(self, work: Path) -> WorkRuns:
+        """Open another run, whose rows are compared with those of this one.
+
+        Raises:
+            FileNotFoundError: no recipe has run there.
+            ValueError: it has other references, or is scored in another way.
+        """
+        other = WorkRuns.of_folder(work, self.sets, "--rival-work")
+        scoring, others = self.settings["score"], other.settings["score"]
+        if others != scoring:
+            raise ValueError(
+                f"--rival-work {work} must be scored as --work is, {scoring}, but "
+                f"is by {others}: give two runs of one recipe"
+            )
+        if other.given != self.given:
+            raise ValueError(
+                f"--rival-work {work} must have the references of --work, but is of "
+                "another test set: give two runs of one recipe, or compare the sets "
+                "that both have, by --sets"
+            )
+        return other
+
+    def seeds(self, name: str) -> set[int]:
+        row = Row.parse(name)
+        if "@" in name:
+            raise ValueError(
+                f"{name} must be a row without a seed, all of its seeds are compared: "
+                f"leave out @{name.partition('@')[2]}"
+            )
+        if row.system.back:
+            raise ValueError(
+                f"{name} must translate into the target, as its rivals do, but "
+                "translates back: give another row"
+            )
+        results = self.work / "results"
+        found = {Row.parse(path.stem).seed for path in results.glob(f"{name}@*.json")}
+        if (results / f"{name}.json").exists():
+            found.add(1)
+        if not found:
+            raise FileNotFoundError(
+                f"{results}/{name}.json must hold the results of a row, but does not "
+                f"exist: run sbnmt recipe with --rows {name}"
+            )
+        for seed in found:  # all of one training
+            check_row(self.work, self.settings, replace(row, seed=seed))
+        return found
+
+    def lines(self, row: str) -> list[str]:
+        """Return all hypotheses of a row, which is named with its seed.
+
+        Raises:
+            ValueError: there are more or fewer than sentences.
+        """
+        path, count = f"results/{row}.{self.suffix}", sum(self.lengths.values())
+        found = read_lines(self.work / path)
+        if len(found) != count:
+            raise ValueError(
+                f"{self.work}/{path} must have {count} lines, as the test set has, but "
+                f"has {len(found)}: decode and evaluate that row anew"
+            )
+        return found
+
+    def answers(self, name: str, seed: int) -> list[str]:
+        return self.chosen(self.lines(replace(Row.parse(name), seed=seed).name))
+
+    def score(self, name: str, seed: int) -> float:
+        if self.sets:
+            found = self.metric.corpus_score(self.answers(name, seed), self.given)
+            return float(found.score)
+        row = replace(Row.parse(name), seed=seed)
+        path = self.work / "results" / f"{row.name}.json"
+        with as_written(path, "evaluate anew"):
+            return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
+
+
+class SweepRuns:
+    """Hypotheses of a ``sbnmt sweep-beam``: a row is NAME/BEAM, or NAME/BEAM/LENPEN.
+
+    Runs that another command has left in the same folder are left out.
+
+    Args:
+        sweep: the file that it has written.
+
+    Raises:
+        FileNotFoundError: nothing is there.
+        ValueError: a reference has changed since.
+    """
+
+    def __init__(self, sweep: Path) -> None:
+        self.runs: dict[tuple[str, int], tuple[Path, TableRow, TableRow]] = {}
+        for name, settings in Sweep.of_file(sweep).runs.items():
+            for setting, told in settings.items():
+                pattern = f"{setting.folder('*')}/result.json"
+                for path in sorted(Path(f"{sweep}.runs").glob(pattern)):
+                    with as_written(path, "remove its folder and repeat the sweep"):
+                        found = json.loads(path.read_text("utf-8"))
+                        job = found.pop("job")
+                        system, seed = system_and_seed(job["name"])
+                    own = found.items() <= told.get(seed, {}).items()
+                    if system == name and own:
+                        self.runs[f"{name}/{setting.label}", seed] = path, job, found
+        if not self.runs:
+            raise FileNotFoundError(
+                f"--sweep {sweep} must be a sweep's --output, but {sweep}.runs has "
+                "nothing that is decoded: give the file of sbnmt sweep-beam"
+            )
+        _, job, _ = next(iter(self.runs.values()))
+        words = job["options"]
+        self.subset = words[words.index("--gen-subset") + 1]
+        self.key = "WER" if job.get("phonemes") else "BLEU"
+        tokens = token_bleu(job.get("lowercase", False))
+        self.metric = of_all_seeds(WordErrorRate() if self.key == "WER" else tokens)
+        self.given = [read_lines(path) for path in job["references"]]
+        if origin.sha256_of(*self.given) != job["reference sha256"]:
+            raise ValueError(
+                f"--sweep {sweep} was scored by {', '.join(job['references'])}, which "
+                f"is another text by now: remove {sweep}.runs and repeat the sweep"
+            )
+
+    def seeds(self, name: str) -> set[int]:
+        found = {seed for row, seed in self.runs if row == name}
+        if not found:
+            there = ", ".join(sorted({row for row, _ in self.runs}))
+            raise ValueError(f"a row of the sweep must be one of {there}, not {name}")
+        return found
+
+    def answers(self, name: str, seed: int) -> list[str]:
+        path = self.runs[name, seed][0].with_name(f"generate-{self.subset}.txt")
+        return [remove_bpe(text) for _, text in sorted(read_generated(path).items())]
+
+    def score(self, name: str, seed: int) -> float:
+        return float(self.runs[name, seed][2][self.key])

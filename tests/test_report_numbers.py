@@ -1,0 +1,307 @@
+"""The report's numbers, by hand and against sacreBLEU."""
+
+import pytest
+import sacrebleu
+import torch
+from report_texts import GOLDS, LOG, OUTPUTS
+from sacrebleu.metrics import BLEU
+
+from sbnmt_plugin.tools.results.bootstrap import bootstrap
+
+pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
+
+from sbnmt_plugin.tools.report import (
+    accuracy,
+    alignment,
+    inputs,
+    lengths,
+    logs,
+    records,
+    scores,
+    sentences,
+    speeds,
+    winners,
+)
+from sbnmt_plugin.tools.translations import read_generate_log
+
+# ------------------------------------------- each check, and one that must fail it
+
+
+def words(*lines):
+    return [line.split() for line in lines]
+
+
+def check_accuracy(measure):
+    outputs, gold = words("a b c d e", "x", ""), words("a c b d e", "x y", "z")
+    # first 2: a = a, b ≠ c; x = x, – ≠ y; – ≠ z: 2 of 2 + 2 + 1
+    assert measure(outputs, [gold], 2) == pytest.approx(100 * 2 / 5)
+    # last 2: e = e, d = d; x ≠ y, – ≠ x; – ≠ z
+    assert measure(outputs, [gold], 2, last=True) == pytest.approx(100 * 2 / 5)
+    # first 3 in any order: a b c all there, x, nothing
+    assert measure(outputs, [gold], 3, in_place=False) == pytest.approx(100 * 4 / 6)
+    # a superfluous token counts as wrong
+    assert measure(words("x y"), [words("x")], 4) == pytest.approx(50)
+    # the reference that fits best, sentence by sentence
+    both = [words("a b", "p q"), words("a a", "r s")]
+    assert measure(words("a a", "p q"), both, 2) == pytest.approx(100)
+
+
+def check_buckets(group):
+    found = group([1, 5, 6, 10, 11, 40], [5, 10])
+    assert [(b.name, b.places) for b in found] == [
+        ("1–5", (0, 1)),
+        ("6–10", (2, 3)),
+        ("≥ 11", (4, 5)),
+    ]
+
+
+def check_grow_diag(join):
+    # both have 0-0 and 2-2; 1-1 is a neighbour of one with two words alone; 3-0 is not
+    # a neighbour of any, 2-1 would link two words that are linked by then
+    forward, reverse = {(0, 0), (2, 2), (1, 1), (3, 0)}, {(0, 0), (2, 2), (2, 1)}
+    assert join(forward, reverse) == {(0, 0), (1, 1), (2, 2)}
+
+
+def check_under(count):
+    assert count({(0, 0)}, {(0, 0), (1, 1), (1, 2)}) == {1}
+    assert count({(0, 0), (1, 0)}, {(1, 1)}) == set()
+
+
+def check_over(count):
+    output, gold = ["the", "the", "Cat", "cat"], ["the", "cat", "cat"]
+    links = {(0, 0), (0, 1), (1, 2), (1, 3)}
+    # "the" is there twice for once; "cat" as often as in the reference
+    assert count(links, {(0, 0), (1, 1), (1, 2)}, output, gold) == {0}
+
+
+def races():
+    def one(winner, left, right, a=-1.0, b=-2.0):
+        text = {"l2r": left, "r2l": right}
+        score = {"l2r": a, "r2l": None if right is None else b}
+        return records.Race(winner, text, score)
+
+    return [
+        one("l2r", "the cat sat down", "a dog ran up"),
+        one("r2l", "he ran home now", "he walked home now", -3.0, -1.5),
+        one("l2r", "yes", "yes", -0.5, -0.75),
+        one("l2r", "only one", None),
+    ]
+
+
+GOLD = ["the cat sat down", "he walked home now", "yes", "only one"]
+
+
+def check_choices(choose):
+    found = choose(races(), [GOLD], tokenize="none")
+    assert found["the search's choice"] == GOLD
+    assert found["always L2R"][1] == "he ran home now"
+    assert found["always R2L"][0] == "a dog ran up"
+    assert found["always R2L"][3] == "only one"  # R2L never finished
+    assert found["the better one (oracle)"] == GOLD
+
+
+def check_margins(group):
+    found = group(races(), 2)
+    assert found == [(0.25, 0.25, [2]), (1.0, 1.5, [0, 1])]
+
+
+def check_parameters(count):
+    weight = torch.ones(5, 3)
+    state = {
+        "encoder.version": torch.ones(1),
+        "encoder.embed_tokens.weight": weight,
+        "decoder.embed_tokens.weight": weight.clone(),
+        "decoder.output_projection.weight": weight + 1,
+        "decoder.layer.bias": torch.ones(4),
+        "decoder.layer.bias2": torch.ones(4),
+    }
+    assert count(state) == 15 + 15 + 4 + 4
+
+
+def check_train_log(read):
+    log = read(LOG.splitlines())
+    assert log.series("train_inner", "nll_loss_l2r") == (
+        [100, 200, 300],
+        [8.5, 7.5, 6],  # continued from an earlier checkpoint: the later value
+    )
+    assert log.series("valid", "bleu") == ([300], [12.34])
+    assert log.speed("ups") == 4
+
+
+def check_generate_log(read):
+    line = "INFO:x:Translated 1,000 sentences (11,443 tokens) in 5.6s ({} sentences/s, "
+    found = read([(line + "2 tokens/s)").format(x) for x in ("1.5", "177.34")])
+    assert found["sentences/s"] == 177.34 and found["tokens"] == 11443
+    assert read(["nothing"]) is None
+
+
+CHECKS = [
+    (
+        check_accuracy,
+        accuracy.accuracy,
+        lambda o, r, n, last=False, in_place=True: accuracy.accuracy(o, r[:1], n),
+    ),
+    (check_buckets, lengths.buckets, lambda n, u: lengths.buckets(n, [4, 10])),
+    (check_grow_diag, alignment.grow_diag, lambda a, b: a | b),
+    (check_under, alignment.under_translated, lambda a, b: set()),
+    (
+        check_over,
+        alignment.over_translated,
+        lambda o, g, a, b: alignment.over_translated(o, set(), a, b),
+    ),
+    (
+        check_choices,
+        winners.choices,
+        lambda r, g, tokenize: winners.choices(r, [g[0][::-1]], tokenize=tokenize),
+    ),
+    (check_margins, winners.margin_groups, lambda r, n: winners.margin_groups(r, 3)),
+    (
+        check_parameters,
+        speeds.count_parameters,
+        lambda state: sum(x.numel() for x in state.values()),
+    ),
+    (check_train_log, logs.read_train_log, lambda x: logs.read_train_log(x[:3])),
+    (check_generate_log, read_generate_log, lambda x: {"sentences/s": 1.5}),
+]
+NAMES = [check.__name__ for check, _, _ in CHECKS]
+
+
+@pytest.mark.parametrize("check, function, broken", CHECKS, ids=NAMES)
+def test_the_numbers_are_those_worked_out_by_hand(check, function, broken):
+    check(function)
+
+
+@pytest.mark.parametrize("check, function, broken", CHECKS, ids=NAMES)
+def test_the_checks_by_hand_can_fail(check, function, broken):
+    with pytest.raises(AssertionError):
+        check(broken)
+
+
+def test_what_is_no_number_is_not_drawn():
+    line = "| train_inner | epoch 001:    4 / 7 loss=2, gnorm={}, num_updates=4"
+    for value, drawn in ("0.5", ([4], [0.5])), ("inf", ([], [])), ("nan", ([], [])):
+        log = logs.read_train_log([line.format(value)])
+        assert log.series("train_inner", "gnorm") == drawn
+        assert log.series("train_inner", "loss") == ([4], [2])
+
+
+def test_shares_and_agreement_are_counted():
+    assert winners.share(races()) == 75
+    assert winners.agreement(races()) == pytest.approx(100 / 3)
+
+
+def test_length_groups_are_few_and_not_tiny():
+    counts = [3, 4, *range(6, 26)] * 20
+    uppers = lengths.edges(counts)
+    groups = lengths.buckets(counts, uppers)
+    assert len(groups) <= lengths.MOST_BUCKETS
+    assert min(len(group.places) for group in groups) >= lengths.FEWEST
+    assert lengths.edges([7]) and lengths.buckets([0, 0], lengths.edges([0, 0]))
+
+
+# ------------------------------------------------------------ against sacreBLEU
+
+
+def assert_scores(made, lowercase):
+    for name, text in OUTPUTS.items():
+        bleu = sacrebleu.corpus_bleu(text, GOLDS, lowercase=lowercase).score
+        chrf = sacrebleu.metrics.CHRF(lowercase=lowercase).corpus_score(text, GOLDS)
+        ter = sacrebleu.metrics.TER(case_sensitive=not lowercase)
+        assert made[name]["BLEU"] == pytest.approx(bleu)
+        assert made[name]["chrF"] == pytest.approx(chrf.score)
+        assert made[name]["TER"] == pytest.approx(ter.corpus_score(text, GOLDS).score)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_scores_are_sacrebleus(lowercase):
+    made, signatures = scores.scored(OUTPUTS, GOLDS, scores.metrics(lowercase, "13a"))
+    assert_scores(made, lowercase)
+    assert f"case:{'lc' if lowercase else 'mixed'}" in signatures["BLEU"]
+
+
+@pytest.mark.parametrize("chosen", [["one"], ["one", "two"]])
+def test_the_table_scores_every_text_once(chosen, monkeypatch):
+    """TER above all takes its time; the paired test gives the scores, too."""
+    texts, seen = {name: OUTPUTS[name] for name in chosen}, []
+    extract = sacrebleu.metrics.TER._extract_corpus_statistics
+
+    def noted(self, hypotheses, references):
+        seen.append(hypotheses)
+        return extract(self, hypotheses, references)
+
+    monkeypatch.setattr(sacrebleu.metrics.TER, "_extract_corpus_statistics", noted)
+    given = inputs.Inputs(GOLDS[0], GOLDS, texts)
+    found, *tests = scores.tables(given, chosen[-1], 20)
+    assert seen == list(reversed(texts.values()))  # the baseline first
+    expected, signatures = scores.scored(texts, GOLDS, scores.metrics(False, "13a"))
+    assert found.rows == [[name, *expected[name].values()] for name in chosen]
+    assert found.notes == [f"{key}: {value}" for key, value in signatures.items()]
+    assert len(tests) == len(chosen) - 1
+    for table in tests:
+        assert [row[0] for row in table.rows] == ["one", "two (baseline)"]
+
+
+def test_the_comparison_with_sacrebleu_can_fail():
+    made, _ = scores.scored(OUTPUTS, GOLDS[:1], scores.metrics(False, "13a"))
+    with pytest.raises(AssertionError):
+        assert_scores(made, False)
+
+
+def test_chinese_is_scored_by_characters():
+    texts, gold = {"a": ["我爱中国菜"]}, [["我吃中国菜"]]
+    made, signatures = scores.scored(texts, gold, scores.metrics(False, "zh"))
+    assert made["a"]["TER"] == pytest.approx(20)  # one of five
+    assert "tok:zh" in signatures["BLEU"] and "asian:yes" in signatures["TER"]
+    plain, _ = scores.scored(texts, gold, scores.metrics(False, "13a"))
+    assert plain["a"]["TER"] == pytest.approx(100)  # the check can fail
+
+
+def test_tokenised_bleu_is_given_with_and_without_case():
+    made, _ = scores.tokenised_table(OUTPUTS, GOLDS, False)
+    lower = [text.lower() for text in OUTPUTS["one"]]
+    plain = sacrebleu.corpus_bleu(lower, GOLDS, tokenize="none", force=True).score
+    assert made["one"]["tokenised BLEU, lower case"] == pytest.approx(plain)
+    assert made["one"]["tokenised BLEU"] < plain
+    small = {"one": lower}
+    assert list(scores.tokenised_table(small, GOLDS, False)[1]) == ["tokenised BLEU"]
+
+
+def test_the_bootstrap_is_sacrebleus_and_finds_what_is_clear():
+    good, bad = GOLDS[0] * 8, [f"bad {i}" for i in range(32)]
+    systems = {"good": good, "same": list(good), "bad": bad}
+    gold = [GOLDS[0] * 8]
+    found, signatures = bootstrap(
+        systems, gold, "good", scores.metrics(False, "13a"), 50
+    )
+    assert found["good"]["BLEU"].p is None
+    assert found["bad"]["BLEU"].p < 0.05 < found["same"]["BLEU"].p
+    for name, text in systems.items():
+        corpus = sacrebleu.corpus_bleu(text, gold).score
+        assert found[name]["BLEU"].score == pytest.approx(corpus)
+    assert "bs:50|seed:12345" in signatures[0]
+
+
+def test_sentence_scores_are_sacrebleus():
+    found = sentences.sentence_scores(OUTPUTS["two"], GOLDS)
+    metric = sacrebleu.metrics.CHRF()
+    for value, text, *golds in zip(found, OUTPUTS["two"], *GOLDS):
+        assert value == pytest.approx(metric.sentence_score(text, golds).score, abs=0.1)
+
+
+def test_the_oracle_is_never_worse_by_sentence():
+    metric = BLEU(effective_order=True, tokenize="none")
+    found = winners.choices(races(), [GOLD[::-1]], tokenize="none")
+    for rule, texts in found.items():
+        for a, b, gold in zip(texts, found["the better one (oracle)"], GOLD[::-1]):
+            values = [metric.sentence_score(x, [gold]).score for x in (a, b)]
+            assert values[0] <= values[1], rule
+
+
+def test_the_aligner_finds_what_was_dropped():
+    pytest.importorskip("eflomal", reason="eflomal is not installed")
+    source = words(*[f"a{i} b{i % 7} c{i % 5}" for i in range(60)])
+    gold = [[w.upper() for w in line] for line in source]
+    short = [line[:-1] for line in gold]
+    found, plain = alignment.estimate(source, gold, {"all": gold, "short": short})
+    under = {name: max(run[1] for run in runs) for name, runs in found.items()}
+    assert under["all"] < 1 and under["short"] > 15 and len(plain) == 2
