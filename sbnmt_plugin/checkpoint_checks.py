@@ -10,11 +10,11 @@ import zlib
 from collections.abc import Collection
 from typing import Any
 
-from sbnmt_plugin.checkpoints import OPTIONS, read_checkpoint, settings_of
+from sbnmt_plugin.checkpoints import OPTIONS, Checkpoint, look_into
 from sbnmt_plugin.symbols import TAGS
 
 
-def check_interface(path: str, given: Collection[str]) -> None:
+def check_interface(checkpoint: Checkpoint, given: Collection[str]) -> None:
     """Refuse, for Python's interface, a checkpoint that itself chooses what is read.
 
     fairseq takes task, tokeniser and subwords from the checkpoint there.
@@ -25,7 +25,7 @@ def check_interface(path: str, given: Collection[str]) -> None:
     Raises:
         ValueError: another task, or a file for tokeniser or subwords.
     """
-    settings = read_checkpoint(path).get("cfg") or {}
+    path, settings = checkpoint.path, checkpoint.cfg
     name = (settings.get("task") or {}).get("_name", "sb_translation")
     if name != "sb_translation":
         raise ValueError(
@@ -43,26 +43,25 @@ def check_interface(path: str, given: Collection[str]) -> None:
                 )
 
 
-def check_checkpoints(paths: list[str], options: str = OPTIONS) -> None:
-    """Refuse files that are no checkpoints, or no ensemble.
+def check_checkpoints(paths: list[str], options: str = OPTIONS) -> list[Checkpoint]:
+    """Read files, each once, and refuse those that are no checkpoints, or no ensemble.
 
     Args:
         options: that may have named them, for the messages.
 
     Raises:
-        FileNotFoundError, ValueError: see :func:`read_checkpoint`; their models write
-            in different directions.
+        FileNotFoundError, ValueError: see :func:`checkpoints.read_checkpoint`; their
+            models write in different directions.
     """
-    directions = {
-        path: settings_of(read_checkpoint(path, options)).get("sb_direction")
-        for path in paths
-    }
+    found = [look_into(path, options) for path in paths]
+    directions = {each.path: each.settings.get("sb_direction") for each in found}
     if len(set(directions.values())) > 1:
         listed = ", ".join(f"{path}: {value}" for path, value in directions.items())
         raise ValueError(
             "the models of an ensemble must have been trained with one --sb-direction, "
             f"but were not ({listed}): translate with those of one direction"
         )
+    return found
 
 
 def check_direction(saved: Any, wanted: str, from_checkpoint: bool) -> None:
@@ -172,7 +171,9 @@ def exchanged_languages(saved: list[str], source: str, target: str) -> bool:
     )
 
 
-def check_start(path: str, words: tuple[Any, Any], languages: tuple[str, str]) -> None:
+def check_start(
+    checkpoint: Checkpoint, words: tuple[Any, Any], languages: tuple[str, str]
+) -> None:
     """Check that training may start from a checkpoint: same dictionaries.
 
     One of fairseq's own, without fingerprints, must have as many rows as the
@@ -187,8 +188,7 @@ def check_start(path: str, words: tuple[Any, Any], languages: tuple[str, str]) -
             languages, or of these the other way round.
     """
     source, target = words
-    checkpoint = read_checkpoint(path)
-    settings = settings_of(checkpoint)
+    path, settings = checkpoint.path, checkpoint.settings
     trained = tuple(settings.get("two_way_languages") or languages)
     if trained != languages:
         raise ValueError(
@@ -201,11 +201,11 @@ def check_start(path: str, words: tuple[Any, Any], languages: tuple[str, str]) -
         check_dictionaries(saved, source, target, path)
         return
     for name, dictionary in (("encoder", source), ("decoder", target)):
-        rows = checkpoint["model"].get(f"{name}.embed_tokens.weight")
-        if rows is not None and rows.size(0) != len(dictionary) - len(TAGS):
+        shape = checkpoint.shapes.get(f"{name}.embed_tokens.weight")
+        if shape is not None and shape[0] != len(dictionary) - len(TAGS):
             raise ValueError(
                 f"{name}.embed_tokens.weight of {path} must have "
                 f"{len(dictionary) - len(TAGS)} rows, one for each word of the "
-                f"dictionary without tags, but has {rows.size(0)}: initialise from a "
+                f"dictionary without tags, but has {shape[0]}: initialise from a "
                 "model trained with the same dict.*.txt"
             )

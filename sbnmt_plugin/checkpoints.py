@@ -1,4 +1,4 @@
-"""What a checkpoint may contain, with torch's ``weights_only`` safety left on.
+"""Safe reading of checkpoints, with torch's ``weights_only`` left on.
 
 torch refuses to unpickle any global that is not allow-listed, so that loading a
 file runs no code.  Allow-listed here is what checkpoints of this plugin hold, and
@@ -17,6 +17,7 @@ import typing
 import zipfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -62,13 +63,16 @@ def allow_checkpoint_contents() -> None:
 
 
 def resumed_file(cfg: Any) -> str:
-    """Where a repeated training finds its own checkpoint, fairseq's default."""
+    """Return the file in which a repeated training finds its own checkpoint."""
     return os.path.join(cfg.sb_save_dir, "checkpoint_last.pt")
 
 
 def checkpoint_files(cfg: Any) -> list[str]:
-    """The checkpoints which the command is going to read: those that exist, and what a
-    training is told to begin with, for which fairseq would not miss it."""
+    """List the checkpoints which the command is going to read.
+
+    Those that exist, and what a training is told to begin with, which fairseq would not
+    miss.
+    """
     if cfg.sb_path is not None:
         return [path for path in utils.split_paths(cfg.sb_path) if os.path.isfile(path)]
     own, restore = resumed_file(cfg), cfg.sb_restore_file
@@ -79,8 +83,41 @@ def checkpoint_files(cfg: Any) -> list[str]:
     return [path] if path != own or os.path.isfile(own) else []
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint without its tensors: all that a command asks of it beforehand.
+
+    Attributes:
+        path: its file.
+        cfg: settings of its training, by group; none where an old fairseq has saved
+            them in another form.
+        settings: the model's.
+        shapes: of its weights, by name.
+    """
+
+    path: str
+    cfg: Any
+    settings: dict[str, Any]
+    shapes: dict[str, torch.Size]
+
+
+def look_into(path: str, options: str = OPTIONS) -> Checkpoint:
+    """Read what a checkpoint says of itself: the file is checked, and closed again.
+
+    Args:
+        path, options: see :func:`read_checkpoint`.
+
+    Raises:
+        FileNotFoundError, ValueError: see :func:`read_checkpoint`.
+    """
+    checkpoint = read_checkpoint(path, options)
+    shapes = {name: value.shape for name, value in checkpoint["model"].items()}
+    cfg = checkpoint.get("cfg") or {}
+    return Checkpoint(path, cfg, settings_of(checkpoint), shapes)
+
+
 def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
-    """A checkpoint of fairseq's, its tensors not read from the disk before use.
+    """Read a checkpoint of fairseq's; its tensors are read from the disk at their use.
 
     Args:
         path: file.
@@ -150,13 +187,13 @@ def check_archive(path: str, options: str) -> None:
 
 
 def too_much(checkpoint: dict[str, Any], size: int) -> str | None:
-    """What of a checkpoint would take memory, or look up things, that it does not hold.
+    """Find what of a checkpoint would take memory or look up things it does not hold.
 
     Args:
         size: of its file, in bytes.
 
     Returns:
-        What is wrong, to stand after the file's name.
+        The fault, to stand after the file's name; None where there is none.
     """
     model, settings = checkpoint["model"], settings_of(checkpoint)
     if not isinstance(model, dict) or not all(map(torch.is_tensor, model.values())):
@@ -189,7 +226,7 @@ def too_much(checkpoint: dict[str, Any], size: int) -> str | None:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """All texts in nested settings."""
+    """Yield all texts in nested settings."""
     if isinstance(value, argparse.Namespace):
         value = vars(value)
     if isinstance(value, (DictConfig, ListConfig)):
@@ -205,7 +242,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def settings_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a checkpoint's model."""
+    """Return the settings of a checkpoint's model."""
     newer = (checkpoint.get("cfg") or {}).get("model")
     settings = newer or checkpoint.get("args") or {}
     return dict(settings if hasattr(settings, "keys") else vars(settings))

@@ -11,7 +11,6 @@ from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.arguments import ANSWERS
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
-from sbnmt_plugin.training.input_noise import PARTNERS
 
 DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
 
@@ -63,26 +62,11 @@ class SBTranslationConfig(TranslationConfig):
             "the search's score alone"
         },
     )
-    sb_partner: ChoiceEnum(PARTNERS) = field(  # type: ignore[valid-type]
-        default="text",
-        metadata={
-            "help": "what a stream reads in training where both hold the same text: "
-            "that text, or words that the model itself would have written (own)"
-        },
-    )
     sb_partner_noise: Optional[float] = field(
         default=None,
         metadata={
             "help": "R: where both streams hold the same text, corrupt the inputs of "
-            "each in training at a rate from U(0, R); default: 0, and 1 with "
-            "--sb-partner own"
-        },
-    )
-    sb_same_text: float = field(
-        default=0.0,
-        metadata={
-            "help": "share of the training triples whose streams both hold the same "
-            "one of their two texts, so that reading the other is rewarded"
+            "each in training at a rate from U(0, R); default: 0"
         },
     )
     sb_probe: int = field(

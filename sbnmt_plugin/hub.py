@@ -161,9 +161,8 @@ def load(
     if os.path.isdir(model_name_or_path):
         files = checkpoint_file.split(os.pathsep)
         paths = [os.path.join(model_name_or_path, x) for x in files]
-        check_checkpoints(paths)
-        for path in paths:
-            check_interface(path, kwargs)
+        for checkpoint in check_checkpoints(paths):
+            check_interface(checkpoint, kwargs)
     loaded = hub_utils.from_pretrained(
         model_name_or_path, checkpoint_file, data_name_or_path, **kwargs
     )

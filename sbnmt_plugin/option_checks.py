@@ -3,17 +3,56 @@
 Each is refused by its name, before anything is read or trained.
 """
 
-from typing import Any
+import argparse
+from typing import Any, NoReturn
 
-from sbnmt_plugin.checkpoints import checkpoint_files, read_checkpoint, settings_of
+from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.config import SBTranslationConfig
-from sbnmt_plugin.families.sb.initialisation import check_reader
+from sbnmt_plugin.families.sb.initialisation import check_reader, freezes_writer
 from sbnmt_plugin.search.registry import DEFAULT
 
 REFUSED = {
     "num_batch_buckets": "its padding would stand inside the streams",
     "load_alignments": "alignment losses know one target stream",
 }
+# flags of 0.2.0 that are gone, and the remedy.  Checkpoints that were trained with
+# them are read as ever: what stands in their settings asks for nothing any more.
+RETIRED = {
+    "--sb-same-text": "train on three triples with --sb-partner-noise instead",
+    "--sb-partner": "leave it out (text), or use --sb-partner-noise (own)",
+    "--sb-partner-dropout": "leave it out",
+    "--sb-freeze-writer": "leave it out: --sb-reader freezes the writer",
+}
+
+
+class RetiredFlag(argparse.Action):
+    """A flag that is known to the parser for its refusal alone."""
+
+    def __call__(
+        self, parser: Any, args: Any, value: Any, flag: Any = None
+    ) -> NoReturn:
+        """Refuse it.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(f"{flag} is no option any more: {RETIRED[flag]}")
+
+
+def add_retired(parser: argparse.ArgumentParser) -> None:
+    """Let a parser refuse the flags that are gone by their names.
+
+    It would take ``--sb-partner`` for the beginning of another flag where it allows
+    abbreviations, and call the others unknown.
+    """
+    for flag in RETIRED:
+        parser.add_argument(
+            flag,
+            action=RetiredFlag,
+            nargs="?",
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS,
+        )
 
 
 def refuse_options(cfg: SBTranslationConfig) -> None:
@@ -108,7 +147,7 @@ def check_autocast(cfg: SBTranslationConfig) -> None:
 
 
 def check_partners(cfg: SBTranslationConfig) -> None:
-    """Refuse values of the options by which training may change partners.
+    """Refuse wrong values of the options by which partners are changed and probed.
 
     Raises:
         ValueError: with the flag.
@@ -116,10 +155,6 @@ def check_partners(cfg: SBTranslationConfig) -> None:
     rate = cfg.sb_partner_noise
     if rate is not None and not 0 <= rate <= 1:
         raise ValueError(f"--sb-partner-noise must be in [0, 1], but is {rate} instead")
-    if not 0 <= cfg.sb_same_text <= 1:
-        raise ValueError(
-            f"--sb-same-text must be in [0, 1], but is {cfg.sb_same_text} instead"
-        )
     if cfg.sb_probe < 0:
         raise ValueError(f"--sb-probe must be ≥ 0, but is {cfg.sb_probe} instead")
     if cfg.sb_probe and cfg.sb_disable_validation is True:
@@ -127,13 +162,7 @@ def check_partners(cfg: SBTranslationConfig) -> None:
             "--sb-probe reads validation text, of which --disable-validation loads "
             "none: leave one of the two out"
         )
-    asked = {
-        "--sb-partner own": str(cfg.sb_partner) == "own",
-        "--sb-partner-noise": bool(rate),
-        "--sb-same-text": bool(cfg.sb_same_text),
-        "--sb-probe": bool(cfg.sb_probe),
-    }
-    for flag, given in asked.items():
+    for flag, given in ("--sb-partner-noise", rate), ("--sb-probe", cfg.sb_probe):
         if given and str(cfg.sb_direction) != "both":
             raise ValueError(
                 f"{flag} needs --sb-direction both: a model of one direction has no "
@@ -162,16 +191,11 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         raise ValueError(
             f"--sb-direction {wanted} needs {needed} --arch, but it is {name}"
         )
-    asked = {
-        "--sb-partner own": str(cfg.sb_partner) == "own",
-        "--sb-probe": bool(cfg.sb_probe),
-    }
-    for flag, given in asked.items():
-        if given and getattr(model, "searched_by", DEFAULT) != DEFAULT:
-            raise ValueError(
-                f"{flag} needs two streams that read each other, as those of an "
-                "sb_transformer do: leave it out"
-            )
+    if cfg.sb_probe and getattr(model, "searched_by", DEFAULT) != DEFAULT:
+        raise ValueError(
+            "--sb-probe needs two streams that read each other, as those of an "
+            "sb_transformer do: leave it out"
+        )
     if getattr(model, "reads_lookup", False) and cfg.enat_table is None:
         raise ValueError(
             "--enat-input phrase reads what a phrase table gives, but there is none: "
@@ -179,41 +203,41 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         )
 
 
-def check_frozen(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
+def check_frozen(
+    cfg: SBTranslationConfig, model: Any, settings: Any, starts: list[Checkpoint]
+) -> None:
     """Refuse to train beside weights that nobody has trained, to go on with other ones
     than an optimiser knows, and to lose a reader.
 
     Args:
         settings: the model's.
+        starts: the checkpoints that the training may start from.
 
     Raises:
-        ValueError: most of a model is frozen, and no checkpoint is given; one that a
-            training goes on from has another ``--sb-freeze-writer``; it has a reader,
-            and the model reads without one.
+        ValueError: the model's writer is frozen, and no checkpoint is given; that of
+            one that a training goes on from was not, or the other way round; it has a
+            reader, and the model reads without one.
     """
-    starts = [] if cfg.sb_path is not None else checkpoint_files(cfg)
-    frozen = getattr(settings, "sb_freeze_writer", False)
+    frozen = freezes_writer(settings)
     if frozen and not starts:
         raise ValueError(
-            "--sb-freeze-writer keeps the weights that a training starts from, but "
-            "nothing is given to start from: add --finetune-from-model MODEL"
+            "--sb-reader keeps the weights that a training starts from, but nothing is "
+            "given to start from: add --finetune-from-model MODEL"
         )
-    for path in starts:
-        checkpoint = read_checkpoint(path)
+    for checkpoint in starts:
+        path = checkpoint.path
         anew = path == cfg.sb_finetune_from_model or bool(cfg.sb_reset_optimizer)
-        if (
-            not anew
-            and settings_of(checkpoint).get("sb_freeze_writer", False) != frozen
-        ):
-            known, add = ("all", "leave out") if frozen else ("the reader's", "add")
+        saved = argparse.Namespace(**checkpoint.settings)
+        if not anew and freezes_writer(saved) != frozen:
+            known = "all" if frozen else "the reader's"
             raise ValueError(
-                f"{path} has an optimiser of {known} weights: {add} --sb-freeze-writer "
-                f"to go on from it, or start anew, with --finetune-from-model {path} "
-                "and another --save-dir"
+                f"{path} has an optimiser of {known} weights, with which a training "
+                f"{'with' if frozen else 'without'} --sb-reader cannot go on: start "
+                f"anew, with --finetune-from-model {path} and another --save-dir"
             )
         if hasattr(model.decoder, "interacts"):
             fresh = model.state_dict()
-            check_reader(checkpoint["model"], fresh, model.decoder.interacts)
+            check_reader(checkpoint.shapes, fresh, model.decoder.interacts)
 
 
 def check_parallel(

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
 from fairseq.tasks import FairseqTask, register_task
@@ -22,17 +21,13 @@ from sbnmt_plugin.checkpoint_checks import (
     fingerprint,
     forget_files,
 )
-from sbnmt_plugin.checkpoints import (
-    checkpoint_files,
-    read_checkpoint,
-    resumed_file,
-    settings_of,
-)
+from sbnmt_plugin.checkpoints import Checkpoint, checkpoint_files, resumed_file
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.network.cpu_products import for_decoding, for_processor
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.option_checks import (
+    add_retired,
     check_average,
     check_frozen,
     check_model,
@@ -51,10 +46,13 @@ from sbnmt_plugin.training.dataset import (
     with_lookup,
     with_stream_labels,
 )
-from sbnmt_plugin.training.gradients import nan_is_named
-from sbnmt_plugin.training.input_noise import own_words
 from sbnmt_plugin.training.read_bits import log_reading
-from sbnmt_plugin.training.train_step import bare, in_bfloat16, step_of
+from sbnmt_plugin.training.train_step import (
+    bare,
+    in_bfloat16,
+    nan_is_named,
+    step_of,
+)
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
@@ -71,6 +69,13 @@ class SBTranslationTask(StreamData):
         self._teacher: Teacher | None = None
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
+        self._starts: list[Checkpoint] = []  # that a training may start from
+
+    @classmethod
+    def add_args(cls, parser: Any) -> None:
+        """Add the task's options, and refuse those that are gone."""
+        super().add_args(parser)
+        add_retired(parser)
 
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
@@ -79,9 +84,11 @@ class SBTranslationTask(StreamData):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
         refuse_options(cfg)
         leave_cudnn_out()
+        given = []
         if not kwargs.get("from_checkpoint"):
-            check_checkpoints(checkpoint_files(cfg))
+            given = check_checkpoints(checkpoint_files(cfg))
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
+        task._starts = given if cfg.sb_path is None else []
         return task
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -109,11 +116,11 @@ class SBTranslationTask(StreamData):
                     "tell whether those of this command are the same"
                 )
             forget_files(cfg)
-        elif self.cfg.sb_path is None:
-            for path in checkpoint_files(self.cfg):
-                check_start(path, words, languages)
-                if path == resumed_file(self.cfg):
-                    saved = settings_of(read_checkpoint(path)).get("sb_direction")
+        else:
+            for start in self._starts:
+                check_start(start, words, languages)
+                if start.path == resumed_file(self.cfg):
+                    saved = start.settings.get("sb_direction")
                     check_direction(saved, wanted, from_checkpoint)
         with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
             cfg.sb_direction = wanted
@@ -123,7 +130,7 @@ class SBTranslationTask(StreamData):
         if from_checkpoint:
             model.requires_grad_(True)  # what is frozen is frozen for its training
         else:
-            check_frozen(self.cfg, model, cfg)
+            check_frozen(self.cfg, model, cfg, self._starts)
         if not from_checkpoint:
             check_parallel(self.cfg, [model], training=True)
             check_average(self.cfg, model)
@@ -219,8 +226,7 @@ class SBTranslationTask(StreamData):
         update_num: int,
         ignore_grad: bool = False,
     ) -> Any:
-        """fairseq's, on the labels of streams; ``--sb-partner`` and ``--sb-probe``."""
-        inner = bare(model)
+        """fairseq's, on the labels of streams; before it ``--sb-probe``."""
         every = self.cfg.sb_probe
         # before this update, whose line has it; a model that knows nothing reads noise
         due = every and (update_num + 1) % every == 0
@@ -228,17 +234,7 @@ class SBTranslationTask(StreamData):
             self._probed = update_num
             names = [name for name in self.datasets if name != self.cfg.train_subset]
             gold = self._with_streams(self.datasets[names[0]].pairs)
-            log_reading(inner, gold, sample["live"].device)
-        if str(self.cfg.sb_partner) == "own":
-            rate = self.cfg.sb_partner_noise
-            key = [self.cfg.sb_seed, update_num, int(sample["id"][0])]
-            sample = own_words(
-                inner,
-                sample,
-                (*self._never, self.tgt_dict.eos()),
-                1.0 if rate is None else rate,
-                np.random.default_rng(key),
-            )
+            log_reading(bare(model), gold, sample["live"].device)
         narrow = self.cfg.sb_autocast
         with in_bfloat16(criterion, sample["live"].device, narrow) as its:
             return super().train_step(

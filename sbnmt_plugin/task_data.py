@@ -26,7 +26,7 @@ from sbnmt_plugin.training.data_files import (
     warn_of_gold,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
-from sbnmt_plugin.training.input_noise import what_partners_hold
+from sbnmt_plugin.training.input_noise import PartnerNoise
 from sbnmt_plugin.training.phrase_table import PhraseTable
 
 
@@ -127,11 +127,11 @@ class StreamData(TranslationTask):
     def _with_streams(
         self, pairs: Any, opposite: Any = None, trained: bool = False
     ) -> SBLanguagePairDataset:
-        changes: tuple[Any, Any] = (None, None)
-        if trained:
-            changes = what_partners_hold(self.cfg, two_texts=opposite is not None)
+        noise = None
+        if trained and self.cfg.sb_partner_noise:
+            noise = PartnerNoise(self.cfg.sb_partner_noise, self.cfg.sb_seed)
         return SBLanguagePairDataset(
-            pairs, opposite, self.starts, self.directions, self._table, *changes
+            pairs, opposite, self.starts, self.directions, self._table, noise
         )
 
     @functools.cached_property

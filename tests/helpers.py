@@ -18,7 +18,7 @@ from sbnmt_plugin.families.enat.model import ENATModel
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.layout import Layout, live_places
-from sbnmt_plugin.network.packed_batch import PackedBatch
+from sbnmt_plugin.network.grid import PackedBatch
 from sbnmt_plugin.symbols import TAGS
 
 B, K, T, S, C, H = 3, 4, 5, 7, 8, 2

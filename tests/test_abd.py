@@ -27,8 +27,7 @@ from sbnmt_plugin.families.abd import model as abd
 from sbnmt_plugin.families.abd.decoder import ReverseAttention
 from sbnmt_plugin.families.abd.model import ALONE, ABDTransformerModel
 from sbnmt_plugin.layout import L2R, R2L
-from sbnmt_plugin.network.grid import AttentionGrid
-from sbnmt_plugin.network.packed_batch import PackedBatch
+from sbnmt_plugin.network.grid import AttentionGrid, PackedBatch
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 VARIANTS = [

@@ -10,8 +10,8 @@ from commands import ABD, SB, load, run_generate, run_train
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from torch.overrides import TorchFunctionMode
 
-from sbnmt_plugin.network import attention
 from sbnmt_plugin.network import dot_product as products
+from sbnmt_plugin.network import encoder
 from sbnmt_plugin.network.cpu_products import bfloat16_products, widen_attention
 from sbnmt_plugin.training import train_step as updates
 from sbnmt_plugin.training.criterion import smoothed_loss
@@ -76,7 +76,7 @@ def test_products_are_bfloat16_and_weights_and_attention_float32(kind):
 
 def test_the_check_of_attention_can_fail(monkeypatch):
     monkeypatch.setattr(products, "OPEN", nullcontext())
-    for module in attention, products:
+    for module in encoder, products:
         monkeypatch.setattr(module, "narrow_products", lambda x: False)
     with pytest.raises(AssertionError):
         assert_only_products_are_narrow("sb")

@@ -535,19 +535,13 @@ def test_validation_options_must_be_json(data, tmp_path, value):
         ([*SB, "--sb-fusion", "gate", "--sb-lambda", "0.1"], "gate has no λ"),
         ([*SB, "--sb-lambda", "nan"], "--sb-lambda must be finite"),
         ([*SB, "--sb-future-dropout", "1"], "--sb-future-dropout must be in"),
-        ([*SB, "--sb-partner-dropout", "1"], "--sb-partner-dropout must be in"),
-        (
-            [*SB, "--sb-lambda", "0", "--sb-partner-dropout", "0.5"],
-            "--sb-partner-dropout leaves partners out, but",
-        ),
         (
             [*SB, "--sb-lambda", "0", "--sb-future-shift"],
             "--sb-future-shift shifts what is read, but",
         ),
         ([*SB, "--sb-lambda", "0", "--sb-reader"], "--sb-reader reads, but"),
-        ([*SB, "--sb-freeze-writer"], "trains what --sb-reader adds, which is not"),
         (
-            [*SB, "--sb-reader", "--sb-freeze-writer", "--sb-fusion", "gate"],
+            [*SB, "--sb-reader", "--sb-fusion", "gate"],
             "keeps what a stream writes alone, which --sb-fusion gate would change",
         ),
         ([*SB, "--cross-self-attention"], "does not support --cross-self-attention"),
@@ -556,7 +550,6 @@ def test_validation_options_must_be_json(data, tmp_path, value):
         ([*SB, "--left-pad-target"], "--left-pad-target is not supported"),
         ([*ABD, "--sb-direction", "l2r"], "needs a one-directional --arch"),
         ([*ABD, "--no-cross-attention"], "abd_transformer does not support --no-cros"),
-        ([*ABD, "--sb-partner", "own"], "--sb-partner own needs two streams that"),
         ([*ABD, "--sb-probe", 5], "--sb-probe needs two streams that read each other"),
     ],
     ids=str,

@@ -18,8 +18,8 @@ from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
 from sbnmt_plugin.network import dot_product as products
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.onedirectional import adopt
 from sbnmt_plugin.numerics import additive
 from sbnmt_plugin.search import backpointers as history
 from sbnmt_plugin.search import generator as generator_module
@@ -373,10 +373,11 @@ def partners_met(monkeypatch, model):
     """Per attention call, whether each sentence's future was its own partner's."""
     met, original = [], attention.attend_both_ways
 
-    def watched(query, key, value, layout, *rest):
-        found = original(query, key, value, layout, *rest)
-        own = original(query, key, value, replace(layout, pairing=RANK), *rest)
-        same = [f.unflatten(0, (-1, 2)).flatten(1) for f in (found[1], own[1])]
+    def watched(own, across, layout, *rest):
+        found = original(own, across, layout, *rest)
+        paired = original(own, across, replace(layout, pairing=RANK), *rest)
+        both = found.future, paired.future
+        same = [f.unflatten(0, (-1, 2)).flatten(1) for f in both]
         met.append((same[0] == same[1]).all(1))
         return found
 

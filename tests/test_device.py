@@ -15,7 +15,7 @@ from searching import make_generator
 
 from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import BEST, L2R, R2L, Layout
-from sbnmt_plugin.network import packed_batch
+from sbnmt_plugin.network import grid
 from sbnmt_plugin.search import top_k
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
@@ -227,9 +227,9 @@ def test_an_update_in_parts_is_the_same(monkeypatch):
 
 def test_the_check_of_an_update_can_fail(monkeypatch):
     """A mask that is made on the CPU, wherever the batch lies."""
-    causal = packed_batch.causal
+    causal = grid.causal
     monkeypatch.setattr(
-        packed_batch, "causal", lambda padding, *rest: causal(padding.cpu(), *rest)
+        grid, "causal", lambda padding, *rest: causal(padding.cpu(), *rest)
     )
     with pytest.raises(RuntimeError, match="on the same device"):
         assert_same_update("tanh")

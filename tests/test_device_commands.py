@@ -31,7 +31,6 @@ from sbnmt_plugin.task_data import Words
 from sbnmt_plugin.tools import reranking
 from sbnmt_plugin.tools.commands import recipe
 from sbnmt_plugin.tools.recipes import runner
-from sbnmt_plugin.training import input_noise as partners
 
 pytestmark = pytest.mark.skipif(
     not pretended.AVAILABLE, reason="this torch has no devices written in Python"
@@ -43,13 +42,11 @@ BLEU = ["--eval-bleu", "--eval-bleu-args", '{"beam": 4}']
 TRAININGS = {
     "sb": [*SB, "--sb-lambda", 1, "--sb-probe", 2, *BLEU],
     "noise": [*SB, "--sb-partner-noise", 0.5, "--sb-future-shift"],
-    "same": [*SB, "--sb-same-text", 0.4],
-    "own": [*SB, "--sb-partner", "own"],
     "abd": ABD,
     "ba": BA,
     "two-way": TWO_WAY,
 }
-GOLD = ("noise", "own", "ba", "two-way")  # of no triples
+GOLD = ("noise", "ba", "two-way")  # of no triples
 NARROW = ("--fp16", "--amp", "--memory-efficient-fp16")
 
 
@@ -75,20 +72,6 @@ def assert_trains_the_same(name, data, folder):
 @pytest.mark.parametrize("name", TRAININGS)
 def test_a_training_there_gives_the_same_model(name, data, gold_data, tmp_path):
     assert_trains_the_same(name, gold_data if name in GOLD else data, tmp_path)
-
-
-def test_words_left_on_the_cpu_are_noticed(gold_data, tmp_path, monkeypatch):
-    right = partners.own_words
-
-    def elsewhere(*given):
-        sample = right(*given)
-        net = sample["net_input"]
-        prev = net["prev_output_tokens"].cpu()
-        return {**sample, "net_input": {**net, "prev_output_tokens": prev}}
-
-    monkeypatch.setattr("sbnmt_plugin.task.own_words", elsewhere)
-    with pytest.raises(RuntimeError, match="on the same device"):
-        assert_trains_the_same("own", gold_data, tmp_path)
 
 
 def assert_amp_unscales_once(data, folder):

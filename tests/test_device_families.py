@@ -8,7 +8,6 @@ import copy
 
 import abd_searching as asynchronous
 import enat_nets as enat
-import numpy as np
 import pretended
 import pytest
 import torch
@@ -21,7 +20,6 @@ from searching import generate, texts
 
 from sbnmt_plugin.families.enat import soft_copy
 from sbnmt_plugin.layout import L2R
-from sbnmt_plugin.training import input_noise as partners
 from sbnmt_plugin.training import read_bits as reading
 from sbnmt_plugin.training.dataset import with_stream_labels
 
@@ -56,7 +54,6 @@ FAMILIES = {
 WAYS = {
     "shifted": {"sb_future_shift": True},
     "a reader": {"sb_reader": True, "sb_future_shift": True},
-    "partners dropped": {"sb_partner_dropout": 0.5},
     "all dropped": {
         "dropout": 0.1,
         "attention_dropout": 0.1,
@@ -159,27 +156,6 @@ def test_an_update_may_drop_and_shift(way):
     with Device() as device:
         found = update(move(model), moved(sample), make_criterion())
     assert all(x.isfinite().all() for x in found.values())
-    assert len(device.waits) <= UPDATE
-
-
-def own_words_of(model, there=False):
-    sample = {**make_sample(model), "same_text": torch.tensor([True, True, False])}
-    words = model.decoder.dictionary
-    never = (words.pad(), words.eos(), words.index("<l2r>"), words.index("<r2l>"))
-    if there:
-        model, sample = move(copy.deepcopy(model)), moved(sample)
-    random = np.random.default_rng(0)
-    found = partners.own_words(model, sample, never, 1.0, random)
-    return on_cpu(found["net_input"]["prev_output_tokens"])
-
-
-def test_own_words_are_the_same_there():
-    model = sb_model(sb_lambda=0.7)
-    before = make_sample(model)["net_input"]["prev_output_tokens"]
-    expected = own_words_of(model)
-    assert not expected.equal(before)
-    with Device() as device:
-        assert own_words_of(model, there=True).equal(expected)
     assert len(device.waits) <= UPDATE
 
 

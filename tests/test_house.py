@@ -54,7 +54,7 @@ TORCH_ONLY = {
         f"network.{name}"
         for name in (
             *("__init__", "dot_product", "fusion", "grid", "kv_cache"),
-            *("next_tokens", "packed_batch", "protocol"),
+            *("next_tokens", "protocol"),
         )
     ),
     *(

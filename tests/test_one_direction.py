@@ -149,7 +149,6 @@ def test_what_one_direction_cannot_do_is_refused(data, model, options, message):
     ("options", "message"),
     [
         (["--sb-direction", "both"], "--sb-direction both needs an sb_transformer"),
-        (["--sb-partner", "own"], "--sb-partner"),
         (["--sb-probe", 5], "--sb-probe"),
     ],
     ids=str,

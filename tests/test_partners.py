@@ -1,4 +1,4 @@
-"""Partners in training: noise, the model's own words, and how much is read."""
+"""Partners in training: noise in what is read, and how much is read."""
 
 import re
 from itertools import pairwise
@@ -10,11 +10,9 @@ from batches import make_sample
 from commands import SB, assert_equal_models, noisy_epochs, run_generate, run_train
 from helpers import sb_model
 
-from sbnmt_plugin.layout import L2R, R2L, Layout
-from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.task import SBTranslationTask
-from sbnmt_plugin.training import input_noise as partners
-from sbnmt_plugin.training.input_noise import PartnerNoise, own_words
+from sbnmt_plugin.training.input_noise import EDITS, PartnerNoise
 from sbnmt_plugin.training.read_bits import read_bits
 
 WORDS = torch.arange(100, 130)
@@ -104,15 +102,13 @@ def test_the_mean_rate_is_half_of_r():
 
 
 NOISE = ["--sb-partner-noise", "0.5"]
-OWN = ["--sb-partner", "own"]
 
 
-@pytest.mark.parametrize("words", [NOISE, OWN], ids=["noise", "own"])
-def test_resuming_meets_the_same_partners(gold_data, tmp_path, words):
+def test_resuming_meets_the_same_noise(gold_data, tmp_path):
     """2 + 1 epochs equal 3 to the bit."""
-    whole = noisy_epochs(gold_data, tmp_path / "whole", *words, "--max-epoch", 3)
-    noisy_epochs(gold_data, tmp_path / "parts", *words, "--max-epoch", 2)
-    parts = noisy_epochs(gold_data, tmp_path / "parts", *words, "--max-epoch", 3)
+    whole = noisy_epochs(gold_data, tmp_path / "whole", *NOISE, "--max-epoch", 3)
+    noisy_epochs(gold_data, tmp_path / "parts", *NOISE, "--max-epoch", 2)
+    parts = noisy_epochs(gold_data, tmp_path / "parts", *NOISE, "--max-epoch", 3)
     assert_equal_models(whole, parts)
     plain = noisy_epochs(gold_data, tmp_path / "plain", "--max-epoch", 3)
     with pytest.raises(AssertionError):
@@ -160,98 +156,6 @@ def test_texts_that_differ_are_left_alone(data, tmp_path, monkeypatch):
     different = [index for index in set(met) if index % 3 == 0]
     assert len(set(met)) > 190
     assert len(different) < 20  # those whose text ended in W0 anyway
-
-
-def own(model, rate, same=(True, True, False), seed=0):
-    sample = {**make_sample(model), "same_text": torch.tensor(same)}
-    words = model.decoder.dictionary
-    never = (words.pad(), words.eos(), words.index("<l2r>"), words.index("<r2l>"))
-    random = np.random.default_rng(seed)
-    changed = own_words(model, sample, never, rate, random)
-    return sample, changed
-
-
-def assert_best_after_the_clean_prefix():
-    """With R = 1 and a drawn rate of (almost) 1, against the model at λ = 0."""
-    model, twin = sb_model(sb_lambda=0.9), sb_model(sb_lambda=0.0)
-
-    class Always:
-        def uniform(self, low, high, shape):
-            return np.ones(shape)
-
-        def random(self, shape):
-            return np.zeros(shape)
-
-    sample = {**make_sample(model), "same_text": torch.tensor([True, True, False])}
-    words = model.decoder.dictionary
-    never = (words.pad(), words.eos(), words.index("<l2r>"), words.index("<r2l>"))
-    changed = own_words(model, sample, never, 1.0, Always())
-    before = sample["net_input"]["prev_output_tokens"]
-    after = changed["net_input"]["prev_output_tokens"]
-    scores, _ = twin(**sample["net_input"])
-    scores[..., list(never)] = -torch.inf
-    best = scores.argmax(-1)
-    for row in range(6):
-        length = int(before[row].ne(words.pad()).sum())
-        expected = before[row].clone()
-        if row < 4:
-            expected[1:length] = best[row, : length - 1]
-        assert after[row].equal(expected)
-
-
-def test_own_words_are_the_best_ones_after_the_clean_prefix():
-    assert_best_after_the_clean_prefix()
-
-
-def second_best(decoder, inputs, live, layout, encoder_out, never):
-    parts = decoder._logits_in_parts(inputs, live, layout, encoder_out)
-    logits = torch.cat(list(parts))
-    logits[:, list(never)] = -torch.inf
-    return logits.topk(2).indices[:, 1]
-
-
-def steps(decoder, inputs, live, *words):
-    """The best words (T, N), 0 at padding."""
-    grid = torch.zeros_like(inputs.t().flatten())
-    found = BEST(decoder, inputs, live, *words)
-    return grid.index_copy(0, live, found).view(inputs.t().shape)
-
-
-def after_own_words(decoder, inputs, live, *words):
-    """The prefix is what a first pass would have written."""
-    written = steps(decoder, inputs, live, *words).t()[:, :-1]
-    return BEST(decoder, torch.cat([inputs[:, :1], written], 1), live, *words)
-
-
-def a_word_early(decoder, inputs, live, *words):
-    """What is best after one word more: its own label has been read."""
-    written = steps(decoder, inputs, live, *words).roll(-1, 0)
-    return written.flatten().index_select(0, live)
-
-
-def with_interaction(decoder, inputs, live, layout, *words):
-    return BEST(decoder, inputs, live, Layout(), *words)
-
-
-BEST = SBTransformerDecoder.best_words
-WRONG_WORDS = [second_best, after_own_words, a_word_early, with_interaction]
-
-
-@pytest.mark.parametrize("wrong", WRONG_WORDS, ids=lambda x: x.__name__)
-def test_the_check_of_own_words_can_fail(monkeypatch, wrong):
-    monkeypatch.setattr(SBTransformerDecoder, "best_words", wrong)
-    with pytest.raises(AssertionError):
-        assert_best_after_the_clean_prefix()
-
-
-def test_labels_stay_clean_and_rate_zero_changes_nothing():
-    model = sb_model()
-    sample, changed = own(model, 0.9)
-    assert changed["stream_target"] is sample["stream_target"]
-    prev = sample["net_input"]["prev_output_tokens"]
-    assert not changed["net_input"]["prev_output_tokens"].equal(prev)
-    _, unchanged = own(model, 0.0)
-    assert unchanged["net_input"]["prev_output_tokens"].equal(prev)
 
 
 def test_a_training_logs_what_is_read(gold_data, tmp_path, caplog):
@@ -319,18 +223,18 @@ def test_wrong_values_are_refused(gold_data, tmp_path, words, message):
         run_train(gold_data, tmp_path, *SB, *words)
 
 
-@pytest.mark.parametrize("words", [NOISE, OWN, ["--sb-probe", "5"]], ids=str)
+@pytest.mark.parametrize("words", [NOISE, ["--sb-probe", "5"]], ids=str)
 def test_a_teacher_has_no_partner(gold_data, tmp_path, words):
     teacher = ["--arch", "transformer_tiny", "--sb-direction", "l2r"]
     with pytest.raises(ValueError, match="has no partner"):
         run_train(gold_data, tmp_path, *teacher, *words)
 
 
-@pytest.mark.parametrize("words", [NOISE, OWN, ["--sb-probe", "5"]], ids=str)
+@pytest.mark.parametrize("words", [NOISE, ["--sb-probe", "5"]], ids=str)
 def test_decoding_has_no_use_for_them(gold_data, trained, words):
     with pytest.raises(ValueError, match="is for training, not for decoding"):
         run_generate(gold_data, trained, *words)
 
 
 def test_every_edit_is_one_of_those_named():
-    assert set(partners.EDITS) == {"insert", "delete", "swap"}
+    assert set(EDITS) == {"insert", "delete", "swap"}

@@ -17,8 +17,8 @@ from searching import generate
 from sbnmt_plugin import numerics
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.layout import L2R
-from sbnmt_plugin.network import attention
 from sbnmt_plugin.network import cpu_products as precision
+from sbnmt_plugin.network import encoder
 from sbnmt_plugin.network.cpu_products import (
     Int8Linear,
     PackedLinear,
@@ -542,11 +542,11 @@ def test_the_encoders_attention_is_fairseqs(monkeypatch):
     model = transformer(encoder_layers=2)
     expected = model.encoder(**source(model))["encoder_out"][0]
     for layer in model.encoder.layers:
-        layer.self_attn.__class__ = attention.EncoderSelfAttention
+        layer.self_attn.__class__ = encoder.EncoderSelfAttention
     exact = {"rtol": 0, "atol": 1e-6}  # fairseq's softmax is float32
     found = model.encoder(**source(model))["encoder_out"][0]
     torch.testing.assert_close(found, expected, **exact)
     model.float()
-    monkeypatch.setattr(attention, "attention_dtype", lambda _: torch.float64)
+    monkeypatch.setattr(encoder, "attention_dtype", lambda _: torch.float64)
     found = model.encoder(**source(model))["encoder_out"][0]
     torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-4)

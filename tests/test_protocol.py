@@ -1,5 +1,5 @@
 """fairseq's own decoders in the search, against a beam search on lists: the Transformer
-as :mod:`onedirectional` sees it, an LSTM as it is; and our own of one direction."""
+as :mod:`fairseq_decoder` sees it, an LSTM as it is; and our own of one direction."""
 
 from argparse import Namespace
 

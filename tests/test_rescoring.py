@@ -12,6 +12,7 @@ from searching import generate
 from sbnmt_plugin.search import rescoring
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.tools.probes import without_future
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = (7, 4, 6, 2)
@@ -206,3 +207,19 @@ def test_a_teacher_has_nothing_to_rescore_with(data, teacher):
     words = ["--sb-direction", "r2l", "--sb-rescore", "1"]
     with pytest.raises(ValueError, match="--sb-rescore needs --sb-direction both"):
         run_generate(data, teacher, *words)
+
+
+@pytest.mark.parametrize("fusion", ["tanh", "gate"])
+def test_a_probe_without_a_future_may_rescore(fusion):
+    """Rescoring gives the fusion no future of which the probe could take anything."""
+    model = sb_model(sb_fusion=fusion)
+    with without_future([model]):
+        found = generate([model], source(model, LENGTHS), rescore=1.0, **OPTIONS)
+    if fusion == "tanh":
+        twin = sb_model(sb_lambda=0.0)
+        expected = generate([twin], source(twin, LENGTHS), rescore=1.0, **OPTIONS)
+        for one, other in zip(found, expected):
+            assert [h["tokens"].tolist() for h in one] == (
+                [h["tokens"].tolist() for h in other]
+            )
+    assert all(float(h["l2r"]) < 0 for own in found for h in own)

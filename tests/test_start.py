@@ -18,8 +18,11 @@ from fairseq.checkpoint_utils import load_model_ensemble
 from fairseq_cli.train import should_stop_early
 from helpers import sb_model
 
-from sbnmt_plugin.network.attention import EncoderSelfAttention
+from sbnmt_plugin import checkpoints, task
+from sbnmt_plugin.families.sb import model
 from sbnmt_plugin.network.cpu_products import widen_attention
+from sbnmt_plugin.network.encoder import EncoderSelfAttention
+from sbnmt_plugin.option_checks import RETIRED
 
 TEACHER = ["--arch", "transformer_tiny", "--sb-direction"]
 ONE = ["--max-epoch", 1, "--no-epoch-checkpoints"]
@@ -127,15 +130,15 @@ def test_layers_that_are_left_out_by_chance_are_layers():
     """None of either is, for some of the seeds."""
     for seed in range(20):
         torch.manual_seed(seed)
-        model = sb_model(
+        made = sb_model(
             encoder_layers=3,
             encoder_layerdrop=0.7,
             decoder_layerdrop=0.9,
             sb_future_shift=True,
         )
-        model.train()
-        widen_attention(model)
-        layers = model.encoder.layers._modules.values()
+        made.train()
+        widen_attention(made)
+        layers = made.encoder.layers._modules.values()
         assert all(type(x.self_attn) is EncoderSelfAttention for x in layers)
 
 
@@ -145,8 +148,54 @@ def test_what_decoding_writes_is_for_decoding(data, tmp_path, option):
         run_train(data, tmp_path, *SB, *ONE, option, tmp_path / "file")
 
 
+def reads(monkeypatch, data, folder):
+    """How often a training that goes on checks its checkpoint's file."""
+    run_train(data, folder, *SB, *ONE)
+    checked = []
+    original = checkpoints.check_archive
+
+    def counted(path, options):
+        checked.append(path)
+        original(path, options)
+
+    monkeypatch.setattr(checkpoints, "check_archive", counted)
+    run_train(data, folder, *SB, "--max-epoch", 2, "--no-epoch-checkpoints")
+    return len(checked)
+
+
+def test_a_training_that_goes_on_reads_its_checkpoint_once(data, tmp_path, monkeypatch):
+    """Beside fairseq's own loading: every byte of it goes into a checksum."""
+    assert reads(monkeypatch, data, tmp_path) == 1
+
+
+def test_a_second_reading_would_be_counted(data, tmp_path, monkeypatch):
+    def anew(start, *others):
+        return original(checkpoints.look_into(start.path), *others)
+
+    original = task.check_start
+    monkeypatch.setattr(task, "check_start", anew)
+    assert reads(monkeypatch, data, tmp_path) == 2
+
+
+def test_what_is_kept_of_a_checkpoint_holds_no_tensor(trained):
+    kept = checkpoints.look_into(str(trained))
+    assert not tensors_in(vars(kept))
+    assert tensors_in(load(trained)["model"])
+    assert kept.shapes["decoder.sb_version"] == (1,)
+
+
+def tensors_in(value):
+    """All tensors of nested dicts and lists."""
+    if torch.is_tensor(value):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    items = value if isinstance(value, (list, tuple)) else []
+    return [found for item in items for found in tensors_in(item)]
+
+
 READS = ["--sb-lambda", 1, "--sb-future-dropout", 0, "--sb-future-shift"]
-READER = [*READS, "--sb-reader", "--sb-freeze-writer"]
+READER = [*READS, "--sb-reader"]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +208,9 @@ READER = [*READS, "--sb-reader", "--sb-freeze-writer"]
     ],
     ids=str,
 )
-def test_a_reader_is_trained_beside_a_writer_that_stays(data, tmp_path, more):
+def test_a_reader_is_trained_beside_a_writer_that_stays(
+    data, tmp_path, monkeypatch, more
+):
     writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
     words = [*SB, *READER, *more, *ONE, "--finetune-from-model", writer]
     reader = run_train(data, tmp_path / "reader", *words)
@@ -170,8 +221,8 @@ def test_a_reader_is_trained_beside_a_writer_that_stays(data, tmp_path, more):
     outputs = [value for name, value in after.items() if "reader.out_proj" in name]
     assert sum(value.abs().sum() for value in outputs) > 0
     # the twin: with the writer it is another model
-    free = [word for word in words if word != "--sb-freeze-writer"]
-    moved = load(run_train(data, tmp_path / "free", *free))["model"]
+    monkeypatch.setattr(model, "freezes_writer", lambda settings: False)
+    moved = load(run_train(data, tmp_path / "free", *words))["model"]
     assert not all(torch.equal(moved[name], value) for name, value in before.items())
 
 
@@ -180,30 +231,56 @@ def test_a_frozen_writer_is_one_that_was_trained(data, tmp_path):
         run_train(data, tmp_path, *SB, *READER, *ONE)
 
 
+def with_free_writer(path):
+    """Turn a checkpoint into one of 0.2.0, of a reader without --sb-freeze-writer."""
+    checkpoint = load(path)
+    checkpoint["cfg"]["model"].sb_freeze_writer = False
+    torch.save(checkpoint, path)
+
+
 @pytest.mark.parametrize("option", ["--save-dir", "--restore-file", "--continue-once"])
-@pytest.mark.parametrize("frozen", [False, True])
-def test_what_is_frozen_stays_so_as_a_training_goes_on(data, tmp_path, option, frozen):
+@pytest.mark.parametrize("before", ["no reader", "reader", "free writer"])
+def test_what_is_frozen_stays_so_as_a_training_goes_on(data, tmp_path, option, before):
     """The optimiser knows the weights that it trains."""
     writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
-    free, fixed = READER[:-1], READER
-    before, after = (fixed, free) if frozen else (free, fixed)
     own = tmp_path / "own"
-    words = [*SB, *before, *ONE, "--finetune-from-model", writer]
-    first = run_train(data, own, *words)
+    words = READS if before == "no reader" else READER
+    first = run_train(data, own, *SB, *words, *ONE, "--finetune-from-model", writer)
+    if before == "free writer":
+        with_free_writer(first)
     saved = first.read_bytes()
     start = [] if option == "--save-dir" else [option, first]
     folder = tmp_path / "other" if start else own
-    words = [*SB, *after, "--max-epoch", 2, "--no-epoch-checkpoints", *start]
-    asked = "add" if frozen else "leave out"
-    with pytest.raises(ValueError, match=f"an optimiser of .*: {asked} --sb-freeze-wr"):
+    words = ["--sb-lambda", 0] if before == "reader" else READER
+    words = [*SB, *words, "--max-epoch", 2, "--no-epoch-checkpoints", *start]
+    asked = "without" if before == "reader" else "with"
+    with pytest.raises(ValueError, match=f"an optimiser of .* {asked} --sb-reader"):
         run_train(data, folder, *words)
     assert first.read_bytes() == saved
     # with its own optimiser anew it may
     assert trained_epochs(run_train(data, folder, *words, "--reset-optimizer")) == 2
 
 
+@pytest.mark.parametrize("flag", RETIRED)
+@pytest.mark.parametrize("value", [[], ["own"]], ids=str)
+def test_a_flag_that_is_gone_says_so(data, trained, tmp_path, flag, value):
+    with pytest.raises(ValueError, match=f"^{flag} is no option any more: "):
+        run_train(data, tmp_path, *SB, flag, *value)
+    with pytest.raises(ValueError, match=f"^{flag} is no option any more: "):
+        run_generate(data, trained, flag, *value)
+
+
+def test_an_unknown_flag_is_another_matter(data, tmp_path, monkeypatch):
+    """Without its refusal a flag that is gone ends in argparse's own message."""
+    monkeypatch.setattr(task, "add_retired", lambda parser: None)
+    with pytest.raises(SystemExit):
+        run_train(data, tmp_path, *SB, "--sb-freeze-writer")
+
+
 def test_a_reader_is_not_lost_unnoticed(data, tmp_path):
-    first = run_train(data, tmp_path / "first", *SB, *READS, "--sb-reader", *ONE)
+    writer = run_train(data, tmp_path / "writer", *SB, "--sb-lambda", 0, *ONE)
+    words = [*SB, *READER, *ONE, "--finetune-from-model", writer]
+    first = run_train(data, tmp_path / "first", *words)
     words = [*SB, *READS, *ONE, "--finetune-from-model", first]
     with pytest.raises(ValueError, match=r"^the checkpoint has a reader, .*add it, or"):
         run_train(data, tmp_path / "then", *words)
@@ -219,7 +296,7 @@ def test_without_its_reader_a_model_is_the_writer(data, tmp_path, learned):
     words += ["--sb-learn-lambda"] * learned
     words += ["--no-epoch-checkpoints", "--finetune-from-model", writer]
     reader = run_train(data, tmp_path / "reader", *words)
-    names = ["sb_reader", "sb_freeze_writer", "sb_future_shift", "sb_learn_lambda"]
+    names = ["sb_reader", "sb_future_shift", "sb_learn_lambda"]
     without = {"sb_lambda": 0, **dict.fromkeys(names, False)}
     (loaded,), _ = load_model_ensemble([str(reader)], {"data": str(data)})
     assert all(weight.requires_grad for weight in loaded.parameters())

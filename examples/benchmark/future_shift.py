@@ -28,12 +28,12 @@ from sbnmt_plugin.tools.results.table import aligned
 SENTENCES, WORDS, STEPS, VOCABULARY = 100, 17, 20, 6000
 LAYOUT = Layout(2, 2)
 SHIFT = {"sb_future_shift": True}
-READER = {**SHIFT, "sb_reader": True}
+FREE = {**SHIFT, "sb_reader": True, "sb_freeze_writer": False}
 WAYS: dict[str, dict[str, Any]] = {
     "as in the paper": {},
     "shifted": SHIFT,
-    "and a reader": READER,
-    "and a frozen writer": {**READER, "sb_freeze_writer": True},
+    "and a reader": FREE,
+    "and a frozen writer": {**SHIFT, "sb_reader": True},
 }
 
 

@@ -8,42 +8,80 @@ same code trains, scores and decodes; what differs is how rows are put on a grid
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
-from sbnmt_plugin.network.dot_product import attend, attend_at_once, attend_both_ways
+from sbnmt_plugin.network.dot_product import Heads, attend, attend_both_ways
 from sbnmt_plugin.network.grid import AttentionGrid
-from sbnmt_plugin.network.reader import Reader
-from sbnmt_plugin.numerics import (
-    additive,
-    attention_dtype,
-    by_onednn,
-    narrow_products,
-    wide,
-)
+from sbnmt_plugin.numerics import attention_dtype, wide
+
+
+class Reader(nn.Module):
+    """Projections with which a stream reads the other, beside those of its own past.
+
+    What it finds is nothing at first, for ``out_proj``, which takes what attention has
+    found, starts at 0; without biases, so that it is nothing wherever there is nothing
+    to read.  Not in the paper.
+
+    Args:
+        channels: C.
+        wrap: what is done to each projection (fairseq's quantisation noise).
+    """
+
+    def __init__(self, channels: int, wrap: Callable[[nn.Linear], Any]) -> None:
+        super().__init__()
+
+        def projection() -> Any:
+            made = nn.Linear(channels, channels, bias=False)
+            nn.init.xavier_uniform_(made.weight, gain=2**-0.5)  # as fairseq's three
+            return wrap(made)
+
+        self.q_proj, self.k_proj, self.v_proj = (projection() for _ in range(3))
+        self.out_proj = projection()
+        nn.init.zeros_(self.out_proj.weight)
+
+    def forward(
+        self, rows: Tensor, grid: AttentionGrid, shift: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of rows (1, n, C).
+
+        Args:
+            grid: that the rows are put on.
+            shift: whether a key has the value of the step before.
+
+        Returns:
+            (Q, BD, C) and twice (T', BD, C).
+        """
+        queries = grid.queries(self.q_proj(rows))
+        if shift:
+            (keys,) = grid.past(self, self.k_proj(rows))
+            return queries, keys, grid.past_before(self, self.v_proj(rows))
+        keys, values = grid.past(self, self.k_proj(rows), self.v_proj(rows))
+        return queries, keys, values
 
 
 class SBSelfAttention(MultiheadAttention):
     """Synchronous bidirectional multi-head attention (paper, equations 8-10).
 
     Args:
-        fusion: gives what history and future contribute, per head; their sum, or with
-            a reader the first alone, is what the output projection takes.
+        fusion: contributions of history and future, per head; the output projection
+            takes their sum, or with a reader that of the history.
         shift: whether the future finds at key j the value of j - 1: where the other
             stream has written my last word, the word that it wrote before it, which is
             my next one.  Not in the paper, whose future finds j's own value; then it
             takes two layers to read on (one that moves each value by a place).
-        reader: what the directions read each other with, where they do not do it as
-            each reads itself; its ``out_proj`` then adds the future to what the output
-            projection makes of the history.  Not in the paper.
+        reader: projections with which the directions read each other, where they do
+            not do it as each reads itself.  Not in the paper.
         others: as fairseq's ``MultiheadAttention``.
 
     Attributes:
-        watcher: where set, called with what :func:`attend_both_ways` takes and gives:
-            the queries and keys of reading across, mask, history and future.
+        watcher: where set, called with queries and keys of reading across, the mask,
+            history and future; not while streams are written alone, as in rescoring.
     """
 
     watcher: Any = None
@@ -87,106 +125,49 @@ class SBSelfAttention(MultiheadAttention):
         assert incremental_state is not None, "rows without a grid"
         grid = incremental_state
         dtype = attention_dtype(query)
-        q = grid.queries(self.q_proj(query))  # (Q, BD, C)
-        value = self.v_proj(query)
-        k, v = grid.past(self, self.k_proj(query), value)
-        q, k, v = (self._heads(x.to(dtype)) for x in (q, k, v))
+        queries, value = grid.queries(self.q_proj(query)), self.v_proj(query)
+        own = self._heads(dtype, queries, *grid.past(self, self.k_proj(query), value))
         across = None
         if grid.layout.directions == 2:
-            across = self._across(query, q, k, value, grid)
+            across = self._across(query, own, value, grid)
         dropout = self.dropout_module.p if self.training else 0.0
         mask = grid.mask(dtype, self.num_heads)
-        parts = attend_both_ways(q, k, v, grid.layout, mask, dropout, across)
-        if self.watcher is not None and len(parts) == 2:  # rescoring has no opposite
-            asked, keys, *_ = across or (q, k)
-            self.watcher(asked, keys, mask, *parts)
-        if grid.alone is not None:
-            history, future = parts
-            parts = history, future.masked_fill(grid.alone, 0)
-        kept, *added = self.fusion(*parts)  # (BD, H, Q, C/H)
-        if added and self.reader is None:
-            kept = kept + added.pop()
-        found = self.out_proj(self._joined(kept, grid, query.dtype))
-        if added and self.reader is not None:
-            read = self._joined(added.pop(), grid, query.dtype)
-            found = found + self.reader.out_proj(read)
+        parts = attend_both_ways(own, across, grid.layout, mask, dropout)
+        if self.watcher is not None and across is not None:
+            self.watcher(across.query, across.key, mask, *parts)
+        history, future = self.fusion(*parts)
+        reader = self.reader
+        if future is not None and reader is None:
+            history = history + future
+        found = self.out_proj(self._joined(history, grid, query.dtype))
+        if future is not None and reader is not None:
+            found = found + reader.out_proj(self._joined(future, grid, query.dtype))
         return found, None
 
     def _across(
-        self, rows: Tensor, q: Tensor, k: Tensor, value: Tensor, grid: AttentionGrid
-    ) -> tuple[Tensor, Tensor, Tensor] | None:
-        """What the directions read each other with, if not with what is their own."""
+        self, rows: Tensor, own: Heads, value: Tensor, grid: AttentionGrid
+    ) -> Heads:
+        """Heads with which the directions read each other."""
+        dtype = own.key.dtype
         if self.reader is not None:
-            found = self.reader(rows, grid, self.shift)
-            asked, keys, values = (self._heads(x.to(k.dtype)) for x in found)
-            return asked, keys, values
+            return self._heads(dtype, *self.reader(rows, grid, self.shift))
         if self.shift:
-            return q, k, self._heads(grid.past_before(self, value).to(k.dtype))
-        return None
+            before = grid.past_before(self, value)
+            return own._replace(value=self._split(dtype, before))
+        return own
 
     def _joined(self, x: Tensor, grid: AttentionGrid, dtype: torch.dtype) -> Tensor:
         """(BD, H, Q, C/H) -> rows (1, n, C)."""
         return grid.joined(x.unflatten(0, (-1, grid.layout.directions))).to(dtype)
 
-    def _heads(self, x: Tensor) -> Tensor:
+    def _heads(self, dtype: torch.dtype, *grids: Tensor) -> Heads:
+        """Queries, keys and values, (Q, BD, C) and twice (T', BD, C), as heads."""
+        return Heads(*map(partial(self._split, dtype), grids))
+
+    def _split(self, dtype: torch.dtype, grid: Tensor) -> Tensor:
         """(Q, BD, C) -> (BD, H, Q, C/H)."""
+        x = grid.to(dtype)
         return x.view(*x.shape[:2], self.num_heads, -1).permute(1, 2, 0, 3)
-
-
-class EncoderSelfAttention(MultiheadAttention):
-    """fairseq's attention of an encoder, in the numbers in which attention is computed.
-
-    It differs from fairseq's where these are not the products'.  fairseq would round to
-    bfloat16 between its steps there, with kernels that a batch of one and a larger
-    one do not share: most values would depend on a sentence's company.  And it calls
-    its projections, where fairseq reads their weights, so that they may be oneDNN's.
-    """
-
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
-        key_padding_mask: Tensor | None = None,
-        need_weights: bool = True,
-        attn_mask: Tensor | None = None,
-        **others: Any,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Attend to the source.
-
-        Args:
-            query, key, value: rows (S, B, C), the same.
-            key_padding_mask: (B, S) True at padding.
-            need_weights, attn_mask, others: for fairseq's, which is taken where they
-                ask for more than an encoder does.
-
-        Returns:
-            (S, B, C); and None, or what fairseq's gives.
-        """
-        dtype = attention_dtype(query)
-        own = dtype == query.dtype and not narrow_products(query)
-        if (own and not by_onednn(query)) or need_weights or attn_mask is not None:
-            found: tuple[Tensor, Tensor | None] = super().forward(
-                query,
-                key,
-                value,
-                key_padding_mask=key_padding_mask,
-                need_weights=need_weights,
-                attn_mask=attn_mask,
-                **others,
-            )
-            return found
-        q, k, v = (
-            x.to(dtype).unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
-            for x in (self.q_proj(query), self.k_proj(query), self.v_proj(query))
-        )  # (B, H, S, C/H)
-        mask = None
-        if key_padding_mask is not None:
-            mask = additive(key_padding_mask[:, None, None], dtype)
-        dropout = self.dropout_module.p if self.training else 0.0
-        out = attend_at_once(q, k, v, mask, dropout)  # one way, of whatever lengths
-        out = out.permute(2, 0, 1, 3).flatten(2)
-        return self.out_proj(out.to(query.dtype)), None
 
 
 class GroupedCrossAttention(MultiheadAttention):

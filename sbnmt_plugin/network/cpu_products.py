@@ -11,7 +11,7 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from sbnmt_plugin.network.attention import EncoderSelfAttention
+from sbnmt_plugin.network.encoder import EncoderSelfAttention
 from sbnmt_plugin.numerics import NARROW, by_onednn, narrow_products
 
 LARGE = 2**22  # numbers of a float32 weight from which packing it pays, and

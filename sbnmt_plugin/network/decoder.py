@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -13,11 +12,10 @@ from torch import Tensor, nn
 
 from sbnmt_plugin.layout import TRAINING, Layout, live_places
 from sbnmt_plugin.network.decoder_layer import SBDecoderLayer, wrapped
-from sbnmt_plugin.network.grid import AttentionGrid
+from sbnmt_plugin.network.grid import AttentionGrid, PackedBatch
 from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.packed_batch import PackedBatch
-from sbnmt_plugin.numerics import DEAD, LOGITS_AT_A_TIME, wide
+from sbnmt_plugin.numerics import LOGITS_AT_A_TIME, wide
 
 WRONG_TASK = (
     "this --arch reads two target streams, but got {rows} decoder rows for "
@@ -34,11 +32,9 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
     Attributes:
         layer_class: of its layers.
-        partner_dropout: share of the sentences whose streams are alone in training.
     """
 
     layer_class: type[nn.Module] = SBDecoderLayer
-    partner_dropout: float = 0.0
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any, **kwargs: Any):
         super().__init__(cfg, dictionary, embed_tokens, **kwargs)
@@ -94,48 +90,16 @@ class SBTransformerDecoder(TransformerDecoderBase):
         Returns:
             (n,) of the labels, step by step and there stream by stream.
         """
-        parts = self._logits_in_parts(inputs, live, layout, encoder_out)
-        chosen = labels.t().flatten().index_select(0, live)
-        found, first = [], 0
-        for logits in parts:
-            label = chosen[first : first + len(logits)]
-            first += len(logits)
-            own = torch.arange(len(label), device=label.device)
-            following = NextTokens.of_logits(logits, temperature)
-            found.append(following.lprob(own, label))
-        return torch.cat(found)
-
-    def best_words(
-        self,
-        inputs: Tensor,
-        live: Tensor,
-        layout: Layout,
-        encoder_out: Any,
-        never: tuple[int, ...],
-    ) -> Tensor:
-        """The best next word after every prefix of given streams.
-
-        Args:
-            inputs, live, layout, encoder_out: as for :meth:`log_probabilities`.
-            never: ids that are left out.
-
-        Returns:
-            (n,) token ids.
-        """
-        found = []
-        for logits in self._logits_in_parts(inputs, live, layout, encoder_out):
-            logits[:, list(never)] = DEAD
-            found.append(logits.argmax(-1))
-        return torch.cat(found)
-
-    def _logits_in_parts(
-        self, inputs: Tensor, live: Tensor, layout: Layout, encoder_out: Any
-    ) -> Iterator[Tensor]:
-        """Logits of the live positions, some at a time: (n', V) each, of n in all."""
         packed = self.packed(inputs, layout, live)
         rows, _ = self.live_rows(inputs, encoder_out, packed)
+        chosen = labels.t().flatten().index_select(0, live)
         size = max(1, LOGITS_AT_A_TIME // self.output_projection.out_features)
-        return map(self.output_layer, rows[0].split(size))
+        found = []
+        for part, label in zip(rows[0].split(size), chosen.split(size)):
+            own = torch.arange(len(label), device=label.device)
+            following = NextTokens.of_logits(self.output_layer(part), temperature)
+            found.append(following.lprob(own, label))
+        return torch.cat(found)
 
     def forward(
         self,
@@ -151,7 +115,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
         Args:
             live: (n,) the places that are no padding: see
-                :class:`packed_batch.PackedBatch`.  Where given, logits of these alone,
+                :class:`grid.PackedBatch`.  Where given, logits of these alone,
                 (n, V), step by step and there stream by stream.
             layout: who reads whom, without an ``incremental_state``.
         """
@@ -177,12 +141,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         if live is None:
             live = live_places(tokens.ne(self.padding_idx))
         streams, steps = tokens.shape
-        batch = PackedBatch(live, (steps, streams), layout)
-        if self.training and self.partner_dropout and layout.directions == 2:
-            chance = torch.rand(streams // 2, device=tokens.device)
-            alone = (chance < self.partner_dropout).repeat_interleave(2)
-            batch.alone = alone[:, None, None, None]
-        return batch
+        return PackedBatch(live, (steps, streams), layout)
 
     def extract_features(
         self,

@@ -10,9 +10,12 @@ from fairseq.modules.quant_noise import quant_noise
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import nn
 
-from sbnmt_plugin.network.attention import GroupedCrossAttention, SBSelfAttention
+from sbnmt_plugin.network.attention import (
+    GroupedCrossAttention,
+    Reader,
+    SBSelfAttention,
+)
 from sbnmt_plugin.network.fusion import build_fusion
-from sbnmt_plugin.network.reader import Reader
 
 
 def wrapped(layer: nn.Module, cfg: Any) -> nn.Module:

@@ -1,8 +1,9 @@
-"""What queries find at keys: a stream's own, and both streams' (paper, eq. 3 and 7)."""
+"""Dot-product attention to a stream's own keys, and to both streams' (eq. 3 and 7)."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +17,24 @@ OPEN = nullcontext()
 LEAST_HEADS = 64  # of all sentences, that are many
 
 
+class Heads(NamedTuple):
+    """Queries (BD, H, Q, C/H), keys and values (BD, H, T', C/H) of all streams."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+
+
+class Parts(NamedTuple):
+    """A stream's history and its future: both (BD, H, Q, C/H).
+
+    The future is None where streams are written alone, which is λ = 0.
+    """
+
+    history: Tensor
+    future: Tensor | None
+
+
 def attend(
     query: Tensor,
     key: Tensor,
@@ -23,7 +42,7 @@ def attend(
     mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """Attention in the numbers of what it is given: (R, H, Q, C/H) of as many queries.
+    """Attention of queries (R, H, Q, C/H) in their own dtype.
 
     torch's own is made for many queries; where a search has few of each of many heads
     two products are mostly faster on a CPU (examples/benchmark/few_queries.py).
@@ -77,14 +96,12 @@ def attend_at_once(
 
 
 def attend_both_ways(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    own: Heads,
+    across: Heads | None,
     layout: Layout = TRAINING,
     mask: Tensor | None = None,
     dropout: float = 0.0,
-    across: tuple[Tensor, Tensor, Tensor] | None = None,
-) -> tuple[Tensor, ...]:
+) -> Parts:
     """History and future attention (paper, equations 3 and 7), two softmaxes.
 
     ``future[s] = attention(query[s], key[opposite(s)], value[opposite(s)])`` for every
@@ -95,29 +112,24 @@ def attend_both_ways(
         keys l: queries l, r  ->  history of l, future of r
         keys r: queries r, l  ->  history of r, future of l
 
-    With one direction there is no future.
-
     Args:
-        query: (BD, H, Q, C/H).
-        key, value: (BD, H, T', C/H).
+        own: heads with which streams read themselves.
+        across: heads with which they read each other: ``own`` again in the paper, where
+            both take one product; None where there is one direction.
         layout: who reads whom.
         mask: (BD or 1, H or 1, D · Q, T'), added to the logits of the queries that
             read *this stream's* keys, its own first.
         dropout: rate on the attention weights.
-        across: (BD, H, Q, C/H) and twice (BD, H, T', C/H): query, key and value with
-            which the directions read each other, where they are not those with which
-            they read themselves; ``mask`` is for the same places.
-
-    Returns:
-        history, and with two directions future: (BD, H, Q, C/H) each.
     """
-    if across is None or layout.directions == 1:
-        asking = [query, layout.read_by(query)] if layout.directions == 2 else [query]
-        answers = attend(torch.cat(asking, dim=2), key, value, mask, dropout)
-        history, *future = answers.split(query.size(2), dim=2)
+    if across is None:
+        return Parts(attend(*own, mask, dropout), None)
+    readers = layout.read_by(across.query)
+    if across is own:
+        queries = torch.cat([own.query, readers], dim=2)
+        answers = attend(queries, own.key, own.value, mask, dropout)
+        history, future = answers.chunk(2, dim=2)
     else:
-        own, others = (None, None) if mask is None else mask.chunk(2, dim=2)
-        history = attend(query, key, value, own, dropout)
-        asked, keys, found = across
-        future = [attend(layout.read_by(asked), keys, found, others, dropout)]
-    return history, *(layout.reads(x) for x in future)
+        first, second = (None, None) if mask is None else mask.chunk(2, dim=2)
+        history = attend(*own, first, dropout)
+        future = attend(readers, across.key, across.value, second, dropout)
+    return Parts(history, layout.reads(future))

@@ -6,10 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sbnmt_plugin.network.dot_product import Parts
+
 FUSIONS = ("tanh", "linear", "relu", "gate")
 ACTIVATIONS = {"linear": nn.Identity, "tanh": nn.Tanh, "relu": nn.ReLU}
 DEFAULT_LAMBDA = 0.1
-Parts = tuple[Tensor, ...]
 
 
 class Interpolation(nn.Module):
@@ -45,21 +46,13 @@ class Interpolation(nn.Module):
         return isinstance(self.weight, Tensor) or self.weight != 0
 
     def forward(self, history: Tensor, future: Tensor | None = None) -> Parts:
-        """What history and what future contribute, per head; their sum is the fusion.
-
-        Args:
-            history, future: (BD, H, Q, C/H); no future where streams are alone,
-                which is λ = 0.
-
-        Returns:
-            (BD, H, Q, C/H) of the history and, where there is one, of the future.
-        """
+        """Return the contributions of both, per head, whose sum is the fusion."""
         if future is None:
-            return (history,)
+            return Parts(history, None)
         addition: Tensor = self.activation(self.dropout(future))
         if isinstance(self.weight, Tensor):  # C -> (H, 1, C/H)
-            return history, self.weight.view(history.size(1), 1, -1) * addition
-        return history, self.weight * addition
+            return Parts(history, self.weight.view(history.size(1), 1, -1) * addition)
+        return Parts(history, self.weight * addition)
 
 
 class Gate(nn.Module):
@@ -81,25 +74,26 @@ class Gate(nn.Module):
         nn.init.xavier_uniform_(self.projection.weight)
 
     def forward(self, history: Tensor, future: Tensor | None = None) -> Parts:
-        """As :meth:`Interpolation.forward`; alone, with a future of zeros."""
+        """As :meth:`Interpolation.forward`; no future is one of zeros."""
         if future is None:
-            return self.forward(history, torch.zeros_like(history))[:1]
+            kept, _ = self.forward(history, torch.zeros_like(history))
+            return Parts(kept, None)
         future = self.dropout(future)
         joined = torch.cat([history, future], dim=-1)
         weight = self.projection.weight.to(joined.dtype)  # attention's may be wider
         gates = F.linear(joined, weight).sigmoid()
         keep, take = gates.chunk(2, dim=-1)
-        return keep * history, take * future
+        return Parts(keep * history, take * future)
 
 
 class HistoryAlone(nn.Module):
-    """In place of a fusion where there is one direction."""
+    """The fusion of a model of one direction, which has no future."""
 
     adds = False
 
-    def forward(self, history: Tensor) -> Parts:
-        """(B, H, Q, C/H), as it is."""
-        return (history,)
+    def forward(self, history: Tensor, future: None = None) -> Parts:
+        """Return the history (B, H, Q, C/H) as it is."""
+        return Parts(history, None)
 
 
 def build_fusion(

@@ -2,8 +2,8 @@
 
 The search knows nothing of layers.  It asks a :class:`Decoder` for the next tokens of N
 hypotheses, says which of them live on, and asks again.  A decoder of a new family needs
-these methods and no base class; fairseq's own are given them by :mod:`onedirectional`
-and :mod:`fairseq_decoder`.  What it keeps from step to step is its state: for ours a
+these methods and no base class; fairseq's own are given them by
+:mod:`fairseq_decoder`.  What it keeps from step to step is its state: for ours a
 :class:`kv_cache.KVCache`, for a recurrent one perhaps a matrix.
 """
 

@@ -80,8 +80,8 @@ def load_teacher(path: str, task: Any) -> Teacher:
         FileNotFoundError, ValueError: a damaged file; a model of another task,
             direction, family or dictionary.
     """
-    check_checkpoints([path], f"({FLAG})")
-    check_interface(path, ("tokenizer", "bpe"))  # neither is used
+    (checkpoint,) = check_checkpoints([path], f"({FLAG})")
+    check_interface(checkpoint, ("tokenizer", "bpe"))  # neither is used
     cfg = task.cfg
     settings = {
         "data": cfg.data,

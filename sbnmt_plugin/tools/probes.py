@@ -24,7 +24,6 @@ from sbnmt_plugin.families.abd.decoder import ReverseAttention
 from sbnmt_plugin.families.ba.attention import HistoryAttention
 from sbnmt_plugin.layout import RANK, Layout
 from sbnmt_plugin.network.attention import SBSelfAttention
-from sbnmt_plugin.network.fusion import HistoryAlone
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.training.read_bits import bits, halves
 
@@ -52,8 +51,8 @@ class Prober(Translator):
 
 @contextlib.contextmanager
 def without_future(models: list[Any]) -> Iterator[None]:
-    """Fuse with a future of zeros, λ = 0 for linear, tanh and relu; of an ABD-NMT
-    model, add nothing of what is read."""
+    """Fuse without a future, λ = 0 for linear, tanh and relu; of an ABD-NMT model, add
+    nothing of what is read."""
     hooks: list[Any] = []
     for module in (module for model in models for module in model.modules()):
         if isinstance(module, ReverseAttention):
@@ -62,13 +61,9 @@ def without_future(models: list[Any]) -> Iterator[None]:
                     lambda _, given, found: (torch.zeros_like(found[0]), None)
                 )
             )
-        elif isinstance(module, SBSelfAttention) and not isinstance(
-            module.fusion, HistoryAlone
-        ):
+        elif isinstance(module, SBSelfAttention):
             hooks.append(
-                module.fusion.register_forward_pre_hook(
-                    lambda _, pair: (pair[0], torch.zeros_like(pair[1]))
-                )
+                module.fusion.register_forward_pre_hook(lambda _, pair: (pair[0], None))
             )
     try:
         yield

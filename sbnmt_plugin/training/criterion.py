@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from sbnmt_plugin.layout import NAMES
-from sbnmt_plugin.network.onedirectional import DECODERS
+from sbnmt_plugin.network.fairseq_decoder import DECODERS
 from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time
 
 Values = tuple[Tensor, Tensor, Tensor]  # loss, -log p, whether the best token is right

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from sbnmt_plugin.layout import L2R, R2L, live_places, reverse_tokens
-from sbnmt_plugin.training.input_noise import PartnerNoise, SameText
+from sbnmt_plugin.training.input_noise import PartnerNoise
 from sbnmt_plugin.training.phrase_table import PhraseTable
 
 
@@ -25,7 +25,6 @@ class SBLanguagePairDataset(FairseqDataset):
     * ``live`` (n,): the places, in the time-major grid (T, BD), of all that is no
       padding, by which model and loss tell labels from padding,
     * ``stream_lengths``: BD numbers, labels of each stream,
-    * ``same_text`` (B,): whether both streams hold the same text,
 
     where row ``b * D + d`` is direction d of sentence b.  ``</s>`` follows the last
     token of its own stream and padding comes after it, so that both streams learn
@@ -39,7 +38,6 @@ class SBLanguagePairDataset(FairseqDataset):
         directions: which streams a batch holds: (L2R, R2L), or a teacher's one.
         table: looks up the sources: see :func:`with_lookup`.
         noise: corrupts the inputs of sentences whose streams hold the same text.
-        same: gives some sentences one text for both streams.
     """
 
     def __init__(
@@ -50,11 +48,9 @@ class SBLanguagePairDataset(FairseqDataset):
         directions: tuple[int, ...] = (L2R, R2L),
         table: PhraseTable[int, int] | None = None,
         noise: PartnerNoise | None = None,
-        same: SameText | None = None,
     ) -> None:
         super().__init__()
         self.noise = noise
-        self.same = same
         self.table = table
         self.epoch = 1
         self.pairs = pairs
@@ -107,20 +103,17 @@ class SBLanguagePairDataset(FairseqDataset):
         if batch.get("target") is None:
             return batch
         by_id = {int(sample["id"]): sample for sample in samples}
-        inputs, labels, same = [], [], []
+        inputs, labels = [], []
         for index in batch["id"].tolist():  # fairseq has sorted them by length
             sample = by_id[index]
-            if self.same is not None:
-                sample = self.same(sample, self.epoch, index)
-            same.append(torch.equal(sample["target"], sample["opposite"]))
+            same = torch.equal(sample["target"], sample["opposite"])
             for direction, start in zip(self.directions, self.starts):
                 stream = self._stream(sample, direction)
                 labels.append(stream)
                 words = stream[:-1]
-                if self.noise is not None and same[-1]:
+                if self.noise is not None and same:
                     words = self.noise(words, self.tgt, self.epoch, index, direction)
                 inputs.append(torch.cat([stream.new_tensor([start]), words]))
-        batch["same_text"] = torch.tensor(same)
         batch["net_input"]["prev_output_tokens"] = self._pad(inputs, widest)
         batch["stream_target"] = self._pad(labels, widest)
         width = batch["stream_target"].size(1)

@@ -1,4 +1,4 @@
-"""What surrounds fairseq's training step: wrappers, autocast, AMP's scale."""
+"""Corrections to fairseq's training step: wrappers, autocast, AMP's scale, NaN."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sbnmt_plugin.network.cpu_products import bfloat16_products
 
 
 def bare(model: Any) -> Any:
-    """The model without its wrappers of distributed training, however many."""
+    """Return the model without its wrappers of distributed training."""
     while "module" in getattr(model, "_modules", {}):
         model = model.module
     return model
@@ -23,7 +23,7 @@ def bare(model: Any) -> Any:
 def in_bfloat16(
     criterion: Callable[..., Any], device: torch.device, wanted: bool
 ) -> Iterator[Callable[..., Any]]:
-    """A criterion within whose step products are bfloat16's (``--sb-autocast``).
+    """Yield a criterion whose products are bfloat16's (``--sb-autocast``).
 
     fairseq's step switches a GPU's autocast off around the criterion of whoever has not
     asked for ``--amp``, so it is entered once more inside.  What a backward pass
@@ -42,8 +42,28 @@ def in_bfloat16(
         yield narrowed if wanted else criterion
 
 
+@contextmanager
+def nan_is_named() -> Iterator[None]:
+    """Name a NaN or infinity among gradients as the cause where fairseq cannot.
+
+    fairseq looks for the module that gave it, by hooks that torch breaks off
+    (StopIteration) where a module, as every encoder does, gives a dict without tensors.
+
+    Raises:
+        FloatingPointError: in place of that.
+    """
+    try:
+        yield
+    except StopIteration as error:
+        raise FloatingPointError(
+            "the gradients of a batch must be finite, but some are NaN or infinite: "
+            "lower --lr or --clip-norm, or look for the batch; nothing was written but "
+            "crash.pt, which is to be looked at"
+        ) from error
+
+
 def step_of(optimizer: FairseqOptimizer) -> Callable[[], None]:
-    """An optimiser's step.
+    """Return the function that takes an optimiser's step.
 
     fairseq's of ``--amp`` divides gradients by the scale twice: it clips under one name
     of the optimiser and steps under another, which torch's GradScaler takes for two.

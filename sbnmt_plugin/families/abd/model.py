@@ -78,7 +78,7 @@ class ABDTransformerModel(BidirectionalTransformer):
         Args:
             prev_output_tokens: (2B, T), row 2b + d the input of direction d.
             live: (n,) the places that are no padding: see
-                :class:`packed_batch.PackedBatch`.  Where given, logits of these alone,
+                :class:`grid.PackedBatch`.  Where given, logits of these alone,
                 (n, V), step by step and there stream by stream.
 
         Returns:

@@ -14,8 +14,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from sbnmt_plugin.families.ba.attention import HISTORIES, HistoryAttention, Memory
 from sbnmt_plugin.layout import Layout
+from sbnmt_plugin.network.encoder import POSITIONS, UnlimitedEncoder
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.unlimited import POSITIONS, UnlimitedEncoder
 
 
 class RNNEncoder(UnlimitedEncoder):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
+from typing import Any
 
 from torch import Tensor
 
@@ -61,14 +63,27 @@ def adopt_transformer(
     logger.info("initialised from a Transformer; tags start as the </s> row")
 
 
+def freezes_writer(settings: Any) -> bool:
+    """Tell whether a training of these settings trains a reader and nothing else.
+
+    Version 0.2.0 had an option for it, ``--sb-freeze-writer``, which its checkpoints
+    name.
+
+    Args:
+        settings: a model's.
+    """
+    reads = getattr(settings, "sb_reader", False)
+    return bool(reads and getattr(settings, "sb_freeze_writer", True))
+
+
 def check_reader(
-    weights: dict[str, Tensor], fresh: dict[str, Tensor], interacts: bool
+    weights: Collection[str], fresh: Collection[str], interacts: bool
 ) -> None:
     """Refuse to read without the reader that weights have.
 
     Args:
-        weights: of any model.
-        fresh: of the newly built one.
+        weights: names of any model's.
+        fresh: names of the newly built one's.
         interacts: whether that reads.
 
     Raises:

@@ -21,6 +21,7 @@ from sbnmt_plugin.families.sb.initialisation import (
     READING,
     adopt_transformer,
     adopt_writer,
+    freezes_writer,
 )
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
@@ -62,22 +63,9 @@ class SBTransformerConfig(TransformerConfig):
     sb_reader: bool = field(
         default=False,
         metadata={
-            "help": "streams read each other with projections of their own, beside "
-            "those with which each reads itself: writing alone has its own parameters"
-        },
-    )
-    sb_freeze_writer: bool = field(
-        default=False,
-        metadata={
-            "help": "train what --sb-reader adds and nothing else: with λ = 0 the "
-            "model stays what --finetune-from-model has given"
-        },
-    )
-    sb_partner_dropout: float = field(
-        default=0.0,
-        metadata={
-            "help": "share of the training sentences whose streams read nothing of "
-            "each other, as with λ = 0"
+            "help": "add projections with which streams read each other to the model "
+            "of --finetune-from-model, and train them and nothing else: with λ = 0 "
+            "the model stays what it was"
         },
     )
 
@@ -99,16 +87,20 @@ class SBTransformerModel(BidirectionalTransformer):
         """Build from a namespace, on which resolved values are left to be saved.
 
         Raises:
-            ValueError: see :meth:`transformer.FamilyTransformer.build_model` and
-                :func:`refuse_to_freeze`.
+            ValueError: see :meth:`transformer.FamilyTransformer.build_model`; a
+                reader beside a gate, which would change what a stream writes alone.
         """
         sb_architecture(args)
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
             if args.sb_fusion != "gate" and args.sb_lambda is None:
                 args.sb_lambda = DEFAULT_LAMBDA
         model: SBTransformerModel = super().build_model(args, task)
-        if args.sb_freeze_writer:
-            refuse_to_freeze(args)
+        if freezes_writer(args):
+            if args.sb_fusion == "gate":
+                raise ValueError(
+                    "--sb-reader keeps what a stream writes alone, which --sb-fusion "
+                    "gate would change: take tanh, linear or relu"
+                )
             for name, parameter in model.named_parameters():
                 parameter.requires_grad_(any(part in name for part in READING))
         return model
@@ -116,14 +108,7 @@ class SBTransformerModel(BidirectionalTransformer):
     @classmethod
     def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> Any:
         decoder = SBTransformerDecoder(args, tgt_dict, embed_tokens)
-        decoder.partner_dropout = args.sb_partner_dropout
-        if not 0 <= decoder.partner_dropout < 1:
-            raise ValueError(
-                "--sb-partner-dropout must be in [0, 1), but is "
-                f"{decoder.partner_dropout} instead"
-            )
         given = {
-            "--sb-partner-dropout leaves partners out": decoder.partner_dropout,
             "--sb-future-shift shifts what is read": args.sb_future_shift,
             "--sb-reader reads": args.sb_reader,
         }
@@ -166,22 +151,6 @@ class SBTransformerModel(BidirectionalTransformer):
         adopt_writer(state_dict, self.state_dict(), self.decoder.interacts)
 
 
-def refuse_to_freeze(args: Any) -> None:
-    """Raise ValueError where ``--sb-freeze-writer`` would leave nothing to train, or
-    would not keep what a stream writes alone."""
-    if not args.sb_reader:
-        raise ValueError(
-            "--sb-freeze-writer trains what --sb-reader adds, which is not given: give "
-            "it, or leave --sb-freeze-writer out (of a checkpoint, --model-overrides "
-            "can set both)"
-        )
-    if args.sb_fusion == "gate":
-        raise ValueError(
-            "--sb-freeze-writer keeps what a stream writes alone, which --sb-fusion "
-            "gate would change: take tanh, linear or relu"
-        )
-
-
 @register_model_architecture("sb_transformer", "sb_transformer")
 def sb_architecture(args: Any) -> None:
     """fairseq's ``transformer``."""
@@ -191,8 +160,6 @@ def sb_architecture(args: Any) -> None:
     args.sb_future_dropout = getattr(args, "sb_future_dropout", DEFAULT_FUTURE_DROPOUT)
     args.sb_future_shift = getattr(args, "sb_future_shift", False)
     args.sb_reader = getattr(args, "sb_reader", False)
-    args.sb_freeze_writer = getattr(args, "sb_freeze_writer", False)
-    args.sb_partner_dropout = getattr(args, "sb_partner_dropout", 0.0)
     base_architecture(args)
 
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from sbnmt_plugin.families.two_way.lstm_2d import TwoDimensionalLSTM, masked_maximum
 from sbnmt_plugin.families.two_way.options import OPTIONS
 from sbnmt_plugin.layout import Layout, live_places
+from sbnmt_plugin.network.encoder import POSITIONS, UnlimitedEncoder
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.unlimited import POSITIONS, UnlimitedEncoder
 
 TABLE = 1024  # positions that are made at the start; being sinusoidal they have no end
 

@@ -1,0 +1,355 @@
+"""What 0.2.0 has made is of use: checkpoints, work folders, and what users name.
+
+data/0.2.0 holds checkpoints of all families, and of options that later versions may do
+without, with what each translates (make.py there); names of options, architectures,
+weights and Python (names.py); two finished work folders (make_work.py).
+"""
+
+import copy
+import importlib
+import json
+import shutil
+import subprocess
+import sys
+from unittest import mock
+
+import in_process
+import pytest
+from commands import ROOT, load
+from fairseq.models import ARCH_MODEL_REGISTRY
+
+from sbnmt_plugin import option_checks
+from sbnmt_plugin.model import SBTransformerModel
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.commands import table as show_table
+from sbnmt_plugin.tools.recipes import runner
+
+HERE = ROOT / "tests" / "data" / "0.2.0"
+DATA = HERE / "data"
+TEXT = (HERE / "input.en").read_text()
+EXPECTED = json.loads((HERE / "expected.json").read_text())
+NAMES = json.loads((HERE / "names.json").read_text())
+make, names = (in_process.load(HERE / f"{name}.py") for name in ("make", "names"))
+
+CHECKPOINTS = list(EXPECTED["trained"])
+# what users cannot name any more: registered names and flags; rows of a recipe
+RETIRED = set(option_checks.RETIRED)
+RETIRED_ROWS: set[str] = set()
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+def assert_decodes_as_before(name, path=None):
+    case = EXPECTED["decoded"][name]
+    path = path or HERE / f"{case['checkpoint']}.pt"
+    found = make.decode(DATA, path, TEXT, make.found(case["options"], HERE))
+    assert found.keys() == case["hypotheses"].keys()
+    for index, before in case["hypotheses"].items():
+        assert [text for _, text in found[index]] == [text for _, text in before]
+        scores, known = ([float(s) for s, _ in rows] for rows in (found[index], before))
+        assert scores == pytest.approx(known, abs=2e-4)
+
+
+@pytest.mark.parametrize("name", EXPECTED["decoded"])
+def test_a_checkpoint_translates_as_it_did(name):
+    assert len(EXPECTED["decoded"][name]["hypotheses"]) == len(TEXT.splitlines())
+    assert_decodes_as_before(name)
+
+
+FAMILIES = ["sb", "abd", "ba", "two-way", "enat-phrase", "enat-map", "teacher-r2l"]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_check_of_translations_can_fail(name, tmp_path):
+    state = load(HERE / f"{name}.pt")
+    for key, value in state["model"].items():
+        if key.endswith(("embed_tokens.weight", "output_projection.weight")):
+            state["model"][key] = -value
+    make.torch.save(state, tmp_path / "model.pt")
+    with pytest.raises(AssertionError):
+        assert_decodes_as_before(name, tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_checkpoint_has_the_python_interface(name):
+    architecture = load(HERE / f"{name}.pt")["cfg"]["model"].arch
+    model = ARCH_MODEL_REGISTRY[architecture]
+    if not model.__module__.startswith("sbnmt_plugin"):
+        model = SBTransformerModel  # a teacher
+    table = {"enat_table": str(HERE / "table")} if name == "enat-phrase" else {}
+    hub = model.from_pretrained(
+        *(str(HERE), f"{name}.pt", str(DATA)),
+        source_lang="en",
+        target_lang="de",
+        num_workers=0,
+        **table,
+    )
+    weights = hub.models[0].state_dict()
+    shapes = {key: list(value.shape) for key, value in weights.items()}
+    assert shapes == NAMES["weights"][name]
+    texts = [line for line in TEXT.splitlines() if line]
+    answers = EXPECTED["decoded"][name]["hypotheses"]
+    known = [answers[str(i)][0][1] for i, line in enumerate(TEXT.splitlines()) if line]
+    assert hub.translate(texts, beam=4, lenpen=0.6) == known
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "options"),
+    [
+        ("sb-reader", "model", {"sb_reader": True, "sb_freeze_writer": True}),
+        ("sb-reader-free", "model", {"sb_reader": True, "sb_freeze_writer": False}),
+        ("sb-dropped", "model", {"sb_partner_dropout": 0.5}),
+        ("sb-same", "task", {"sb_same_text": 0.5}),
+        ("sb-own", "task", {"sb_partner": "own", "sb_partner_noise": 0.5}),
+    ],
+)
+def test_a_witness_of_an_option_has_it(name, group, options):
+    settings = load(HERE / f"{name}.pt")["cfg"][group]
+    settings = settings if isinstance(settings, dict) else vars(settings)
+    assert {key: settings[key] for key in options} == options
+
+
+# ---------------------------------------------------------------- trainings
+
+
+def words_of(name):
+    """The words of a witness's training that are options still."""
+    words = make.found(EXPECTED["trained"][name], HERE)
+    for flag in RETIRED & set(words):
+        place = words.index(flag)
+        valued = words[place + 1 : place + 2] and not words[place + 1].startswith("--")
+        del words[place : place + 1 + bool(valued)]
+    return words
+
+
+def go_on(name, folder, *more):
+    """The norms of all weights after one more update."""
+    folder.mkdir()
+    shutil.copy(HERE / f"{name}.pt", folder / "checkpoint_last.pt")
+    words = words_of(name)
+    updates = EXPECTED["resumed"][name]["updates"]
+    last = make.train(DATA, folder, [*make.go_on(words, updates), *more])
+    assert load(last)["optimizer_history"][-1]["num_updates"] == updates + 1
+    return make.norms(last)
+
+
+def known_norms(name):
+    """As they were; about so where an option that is gone has changed the batches."""
+    tolerance = 0.03 if name == "sb-same" else 1e-3
+    return pytest.approx(EXPECTED["resumed"][name]["norms"], abs=tolerance)
+
+
+@pytest.mark.parametrize("name", EXPECTED["resumed"])
+def test_a_training_goes_on(name, tmp_path):
+    assert go_on(name, tmp_path / "last") == known_norms(name)
+
+
+@pytest.mark.parametrize("name", sorted({*EXPECTED["resumed"]} - {"sb-same"}))
+def test_an_optimiser_that_has_forgotten_would_be_noticed(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(make.torch.optim.Optimizer, "load_state_dict", lambda *_: None)
+    monkeypatch.setattr(
+        "fairseq.optim.FairseqOptimizer.load_state_dict", lambda *_, **__: None
+    )
+    assert go_on(name, tmp_path / "last") != known_norms(name)
+
+
+def started(name, folder, *more):
+    """The weights after an update that changes nothing."""
+    words = words_of(name)
+    words += ["--lr", "0", "--max-update", "1", "--disable-validation", *more]
+    return load(make.train(DATA, folder, words))["model"]
+
+
+def assert_starts_from(name, folder, *more):
+    weights = load(HERE / f"{name}.pt")["model"]
+    found = started(name, folder, *more)
+    assert found.keys() == weights.keys()
+    assert all(found[key].equal(value) for key, value in weights.items())
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKPOINTS if name[:2] == "sb"])
+def test_a_training_starts_from_it(name, tmp_path):
+    path = HERE / f"{name}.pt"
+    assert_starts_from(name, tmp_path / "save", "--finetune-from-model", str(path))
+
+
+def test_a_start_from_nothing_would_be_noticed(tmp_path):
+    with pytest.raises(AssertionError):
+        assert_starts_from("sb", tmp_path / "save")
+
+
+def test_a_training_starts_from_a_teacher(tmp_path):
+    path = HERE / "teacher-l2r.pt"
+    words = ["--decoder-layers", "1", "--finetune-from-model", str(path)]
+    found = started("sb", tmp_path / "save", *words)
+    for key, value in load(path)["model"].items():
+        if key.startswith("encoder.layers."):
+            assert found[key].equal(value)
+
+
+# ---------------------------------------------------------------- names
+
+
+def flag_of(setting):
+    return "--" + setting.replace("_", "-")
+
+
+def missing(found):
+    """Names of 0.2.0 that are registered no more, or stand for something else."""
+    for kind in "task", "model", "criterion", "search", "architecture":
+        yield from set(NAMES[kind]) - set(found[kind])
+    for architecture, settings in NAMES["architecture"].items():
+        now = found["architecture"].get(architecture, settings)
+        for name, value in settings.items():
+            if now.get(name) != value:
+                yield flag_of(name)
+    for owner, flags in NAMES["options"].items():
+        now = found["options"].get(owner, flags)
+        for flag, choices in flags.items():
+            if flag not in now or set(choices or ()) - set(now[flag] or ()):
+                yield flag
+
+
+def test_what_was_registered_still_is():
+    assert set(missing(names.registered())) == RETIRED
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (("search", "parallel"), "parallel"),
+        (("architecture", "ba_nmt"), "ba_nmt"),
+        (("architecture", "two_way_tiny", "two_way_units"), "--two-way-units"),
+        (("options", "task sb_translation", "--sb-answer"), "--sb-answer"),
+        (("options", "model rnnsearch", "--ba-history-size"), "--ba-history-size"),
+    ],
+)
+def test_a_name_that_is_gone_would_be_noticed(path, name):
+    found = copy.deepcopy(names.registered())
+    *way, last = path
+    place = found
+    for step in way:
+        place = place[step]
+    place.remove(last) if isinstance(place, list) else place.pop(last)
+    assert name in set(missing(found)) - RETIRED
+
+
+def imported(module, name):
+    """Whether ``from module import name`` finds something."""
+    try:
+        found = importlib.import_module(module)
+        return hasattr(found, name) or bool(importlib.import_module(f"{module}.{name}"))
+    except ModuleNotFoundError:
+        return False
+
+
+def test_what_scripts_import_is_there():
+    """The interface, and what recipes import to prepare a user's texts."""
+    pairs = [
+        (entry["module"], entry["name"])
+        for entry in NAMES["python"]
+        if any(path.endswith("prepare.py") for path in entry["used by"])
+    ]
+    for module, name in [*names.INTERFACE.items(), *pairs]:
+        assert imported(module, name), f"{module}.{name}"
+
+
+def test_an_import_that_fails_would_be_noticed():
+    assert not imported("sbnmt_plugin.tools.command", "run_away")
+    assert not imported("sbnmt_plugin.tools.no_command", "run")
+
+
+BEFORE = "import sbnmt_plugin\nfrom fairseq import models, tasks\n"
+AFTER = (
+    "from argparse import Namespace\nfrom fairseq import models, tasks, utils\n"
+    f"utils.import_user_module(Namespace(user_dir={str(ROOT / 'sbnmt_plugin')!r}))\n"
+)
+
+
+@pytest.mark.parametrize("begin", [BEFORE, AFTER], ids=["before", "after"])
+def test_it_registers_before_and_after_fairseq(begin):
+    names = "sorted(models.ARCH_MODEL_REGISTRY), sorted(tasks.TASK_REGISTRY)"
+    script = f"{begin}import json\nprint(json.dumps([{names}]))\n"
+    made = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, cwd=ROOT
+    )
+    architectures, tasks = json.loads(made.stdout)
+    assert set(NAMES["architecture"]) - RETIRED <= set(architectures)
+    assert "sb_translation" in tasks
+
+
+# ---------------------------------------------------------------- work folders
+
+
+def call(module, *words):
+    with mock.patch.object(sys, "argv", [module.__name__, *map(str, words)]):
+        module.main()
+
+
+@pytest.fixture(params=["work", "work-rows"])
+def old(request):
+    return HERE / request.param
+
+
+@pytest.fixture
+def work(old, tmp_path):
+    """The folder as it was, large files empty."""
+    folder = tmp_path / "work"
+    for name in (old / "files.txt").read_text().splitlines():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if (old / name).exists():
+            shutil.copy(old / name, path)
+        else:
+            path.touch()
+    return folder
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """The steps that the driver takes; none is run."""
+    found = []
+    monkeypatch.setattr(runner.Runner, "run", lambda self, step: found.append(step))
+    return found
+
+
+def rows(path):
+    return json.loads(path.read_text())["rows"]
+
+
+def test_a_finished_work_folder_is_done_and_only_printed(old, work, begun, capsys):
+    known = [x for x in rows(old / "table.json") if x["name"] not in RETIRED_ROWS]
+    call(run_recipe, old, "--work", work, "--rows", *(row["name"] for row in known))
+    assert begun == []
+    assert rows(work / "table.json") == known
+    capsys.readouterr()
+    call(show_table, "--recipe", old, "--work", work)
+    printed = capsys.readouterr().out
+    assert all(row["title"] in printed for row in known)
+
+
+@pytest.mark.parametrize("old", [HERE / "work"], ids=["work"])
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("results/sb-shift.json", "evaluate/sb-shift"),
+        ("results/sb-shift+rescored.json", "evaluate/sb-shift+rescored"),
+        ("results/interaction/sb-shift.json", "interaction/sb-shift"),
+    ],
+)
+def test_a_file_that_is_missing_would_have_been_seen(work, old, begun, name, step):
+    (work / name).unlink()
+    call(run_recipe, old, "--work", work)
+    assert step in [taken.name for taken in begun]
+
+
+@pytest.mark.parametrize("old", [HERE / "work-rows"], ids=["work-rows"])
+def test_another_start_of_a_reader_would_have_been_seen(work, old, begun):
+    """A row's book says from what it has started."""
+    path = work / "sb-reader-two" / "options.json"
+    book = json.loads(path.read_text())
+    book["starts from"]["--lr"] = 0.5
+    path.write_text(json.dumps(book))
+    with pytest.raises(ValueError, match=r"begun with other options .*starts from"):
+        call(run_recipe, old, "--work", work, "--rows", "sb-reader-two")
