@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+import slow
 from commands import ROOT
 
 from sbnmt_plugin.tools.command_names import RETIRED, STEPS
@@ -432,6 +433,29 @@ def test_the_check_of_test_files_can_fail(tmp_path):
     (tmp_path / "tests" / "test_two.py").write_text("")
     with pytest.raises(AssertionError, match=r"no module: \['test_two.py'\]"):
         assert_tests_are_a_map(tmp_path)
+
+
+def assert_defined(names, folder):
+    """Every name is that of a function in a folder of tests."""
+    files = sorted(folder.rglob("*.py"))
+    found = {
+        node.name
+        for path in files
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert not names - found, f"tests/slow.py names what is gone: {names - found}"
+
+
+def test_every_slow_test_exists():
+    assert_defined(slow.TESTS | slow.FIXTURES, ROOT / "tests")
+
+
+def test_the_check_of_slow_tests_can_fail(tmp_path):
+    (tmp_path / "test_x.py").write_text("def test_x():\n    pass\n")
+    assert_defined({"test_x"}, tmp_path)
+    with pytest.raises(AssertionError, match=r"what is gone: {'test_y'}"):
+        assert_defined({"test_x", "test_y"}, tmp_path)
 
 
 # names in docstrings
