@@ -48,8 +48,7 @@ create() {
   local uv=(venv --python "${versions[0]}" --seed "$venv")  # --seed installs pip
   if command -v uv >/dev/null; then
     say "Creating $venv with Python ${versions[0]}, which uv provides"
-    uv "${uv[@]}"
-    return
+    uv "${uv[@]}" && return
   fi
   die "none of ${candidates[*]} is one of Python ${versions[*]}.  Choose one command:
   Debian, Ubuntu:  sudo apt-get install pipx && pipx run uv ${uv[*]} && scripts/setup.sh

@@ -147,7 +147,9 @@ def test_what_torch_is_for_is_said(machine):
     assert [x for x in machine.notes if "+cpu" in x]
 
 
-@pytest.mark.parametrize("there", [{}, {"python3": "3.13"}, {"python3.12": None}])
+@pytest.mark.parametrize(
+    "there", [{}, {"python3": "3.13"}, {"python3.12": None}, {"uv": None}], ids=str
+)
 def test_without_any_the_commands_that_help_are_told(machine, there):
     for name, version in there.items():
         if version:
