@@ -4,7 +4,7 @@ A name counts wherever its test stands, so that files can be moved and split.
 """
 
 # Fixtures that run a whole chain: every test that uses one of them is slow.
-FIXTURES = {"accidents", "environment", "killed", "made", "two_runs"}
+FIXTURES = {"accidents", "environment", "killed", "kinds", "made", "two_runs"}
 # Tests that take more than 1.5 seconds of a processor, or wait for 12; with parameters
 # more than 4 seconds together.
 TESTS = {
@@ -32,6 +32,7 @@ TESTS = {
     "test_batch_size_does_not_matter",
     "test_changed_data_are_refused_where_they_are_read",
     "test_decoding_in_narrow_numbers_changes_little",
+    "test_each_teacher_proposes_all_of_its_beam",
     "test_every_case_is_timed",
     "test_every_row_is_scored_against_the_language_that_it_writes",
     "test_every_step_says_what_it_does",
@@ -51,10 +52,12 @@ TESTS = {
     "test_processes_that_work_together_do_not_wait_for_one_that_failed",
     "test_progress_bars_are_not_interrupted",
     "test_python_interactive_and_generate_translate_alike",
+    "test_records_say_who_won",
     "test_recurrent_teachers_rerank_each_other",
-    "test_resuming_meets_the_same_noise",
     "test_reranking_does_not_wait_for_a_sentence",
     "test_reranking_equals_the_slow_reference",
+    "test_resuming_meets_the_same_noise",
+    "test_rows_that_go_back_train_nothing_or_the_other_way_round",
     "test_strange_text_is_binarised_and_read_back",
     "test_the_check_of_light_steps_can_fail",
     "test_the_check_of_scaling_can_fail",
