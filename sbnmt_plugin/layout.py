@@ -1,4 +1,4 @@
-"""The two writing directions: their tags, how rows are laid out, who looks at whom.
+"""Layout of rows by writing direction, and pairing of the directions.
 
 Shape letters, used in every docstring of the package:
 
@@ -32,7 +32,7 @@ DEFAULT_BEAM = 4  # k, over both directions; fairseq's 5 is odd
 
 @dataclass(frozen=True)
 class Pairing:
-    """Whom a hypothesis attends to on the other side.
+    """Choice of the hypothesis of the other side that a hypothesis attends to.
 
     The partner of hypothesis k of sentence b is the one of rank :meth:`rank` (k) of the
     other direction of sentence b - :attr:`shift`, counted round the batch.
@@ -49,12 +49,11 @@ class Pairing:
     shift: int = 0
 
     def rank(self, rank: int) -> int:
-        """Rank of the partner of the hypothesis of this rank."""
+        """Return the rank of the partner of the hypothesis of this rank."""
         return 0 if self.best else rank
 
     def partners(self, values: Tensor, dim: int) -> Tensor:
-        """What the hypotheses hold along ``dim`` (K entries), given to those whose
-        partners they are."""
+        """Give hypotheses what their partners hold along ``dim`` (K entries)."""
         return values.narrow(dim, 0, 1).expand_as(values) if self.best else values
 
 
@@ -65,7 +64,7 @@ PAIRINGS = {pairing.name: pairing for pairing in (RANK, BEST)}  # a user's choic
 
 @dataclass(frozen=True)
 class Layout:
-    """How the N rows of a batch split into sentences, directions and hypotheses.
+    """Split of the N rows of a batch into sentences, directions and hypotheses.
 
     Args:
         directions: D, 2 for SB-NMT and 1 for a one-directional model.
@@ -79,7 +78,7 @@ class Layout:
 
     @property
     def group(self) -> int:
-        """G, rows of one sentence."""
+        """Rows of one sentence, G."""
         return self.directions * self.beam
 
     def split(self, rows: Tensor) -> Tensor:
@@ -95,8 +94,10 @@ class Layout:
         return moved(opposite(streams), -2 * self.pairing.shift)
 
     def reads(self, streams: Tensor) -> Tensor:
-        """Give stream (b, d) what the stream holds that it reads across; the inverse of
-        :meth:`read_by`."""
+        """Give stream (b, d) what the stream holds that it reads across.
+
+        This is the inverse of :meth:`read_by`.
+        """
         return opposite(moved(streams, 2 * self.pairing.shift))
 
     def partners(self, rows: Tensor) -> Tensor:
@@ -109,7 +110,7 @@ class Layout:
         return self.pairing.partners(self.reads(streams), 1).flatten(0, 1)
 
     def rows_of(self, sentences: Tensor) -> Tensor:
-        """Row numbers (B' * G,) that belong to ``sentences`` (B',)."""
+        """Return the row numbers (B' * G,) that belong to ``sentences`` (B',)."""
         offsets = torch.arange(self.group, device=sentences.device)
         return (sentences[:, None] * self.group + offsets).flatten()
 
@@ -131,12 +132,12 @@ def opposite(rows: Tensor, beam: int = 1, dim: int = 0) -> Tensor:
 
 
 def moved(streams: Tensor, by: int) -> Tensor:
-    """Every stream ``by`` places further on, round the batch."""
+    """Move every stream ``by`` places further on, round the batch."""
     return streams.roll(by, 0) if by else streams
 
 
 def live_places(real: Tensor) -> Tensor:
-    """The places at which streams have a token, in the order of a packed batch.
+    """Find the places at which streams have a token, in the order of a packed batch.
 
     Args:
         real: (BD, T) True where a stream has a token.

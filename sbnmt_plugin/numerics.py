@@ -1,6 +1,6 @@
-"""Numbers: in which type, how many at a time, and sums of exponentials.
+"""Dtypes, sizes of parts, and sums of exponentials.
 
-Every rule that depends on the device or on the type of numbers stands here.
+Every rule that depends on device or dtype stands here.
 """
 
 from __future__ import annotations
@@ -17,39 +17,44 @@ LOGITS_AT_A_TIME = 2**23  # of a matrix that is made in parts: 32 MiB in float32
 # logits whose exponentials are held at a time: in a CPU's cache; 256 MiB of a GPU
 AT_A_TIME, AT_A_TIME_ON_GPU = 2**18, 2**26
 NARROW = (
-    "--sb-bf16, --sb-int8 and --fp16 (half() in Python) each say in what numbers to "
-    "decode, and only one of them can be given: leave the others out"
+    "--sb-bf16, --sb-int8 and --fp16 (half() in Python) each set the dtype of "
+    "decoding, and only one of them can be given: leave the others out"
 )
 
 
 @cache
 def wide(dtype: torch.dtype) -> torch.dtype:
-    """The type for sums, softmax and scores: float32 at least."""
+    """Return the dtype of sums, softmax and scores: float32 at least."""
     return torch.promote_types(dtype, torch.float32)
 
 
 def rows_at_a_time(logits: Tensor) -> int:
-    """How many rows of (n, V) logits to work on at a time."""
+    """Return the number of rows of (n, V) logits to work on at a time."""
     most = AT_A_TIME if logits.is_cpu else AT_A_TIME_ON_GPU
     return max(1, most // logits.size(1))
 
 
 def log_sum_exp(logits: Tensor) -> Tensor:
-    """(n, V) -> (n,) log Σ exp, in float32 at least; not finite where a logit is +inf
-    or no number, or where all are -inf."""
+    """Compute log Σ exp of (n, V), (n,), in float32 at least.
+
+    It is not finite where a logit is +inf or NaN, or where all are -inf.
+    """
     return logits.to(wide(logits.dtype)).logsumexp(-1)
 
 
 def attention_dtype(x: Tensor) -> torch.dtype:
-    """In what numbers attention is computed and cached: float32 for bfloat16 on a CPU,
-    which is faster there for few queries, and more exact; else as they are."""
+    """Return the dtype in which attention is computed and cached.
+
+    It is float32 for bfloat16 on a CPU, which is faster there for few queries, and more
+    exact; else that of ``x``.
+    """
     narrow = x.is_cpu and x.dtype == torch.bfloat16
     return torch.float32 if narrow else x.dtype
 
 
 @cache
 def mkl_lags() -> bool:
-    """Whether oneDNN's float32 products are faster on this CPU than torch's own.
+    """Tell whether oneDNN's float32 products are faster on this CPU than torch's own.
 
     torch multiplies by MKL, which takes 256 bits at a time on processors of other
     makers that have 512; oneDNN, which torch has as well, takes them all.
@@ -60,7 +65,7 @@ def mkl_lags() -> bool:
 
 
 def maker() -> str:
-    """Of the processor, as it says itself."""
+    """Return the name that the processor gives its maker."""
     said = Path("/proc/cpuinfo")
     lines = said.read_text().splitlines() if said.exists() else []
     found = [line for line in lines if line.startswith("vendor_id")]
@@ -68,12 +73,12 @@ def maker() -> str:
 
 
 def by_onednn(x: Tensor) -> bool:
-    """Whether large products of ``x`` are oneDNN's: float32 on such a CPU."""
+    """Tell whether large products of ``x`` are oneDNN's: float32 on such a CPU."""
     return x.is_cpu and x.dtype == torch.float32 and mkl_lags()
 
 
 def narrow_products(x: Tensor) -> bool:
-    """Whether torch.autocast computes linear layers on a CPU, where ``x`` is."""
+    """Tell whether torch.autocast computes linear layers on a CPU, where ``x`` is."""
     return x.is_cpu and torch.is_autocast_enabled("cpu")
 
 
@@ -84,13 +89,13 @@ def leave_cudnn_out() -> None:
     for every shape that they have not met: 0.44 s forward and 0.55 s backward of a
     model larger than ours in modelscope/FunASR#3704.  Here hardly two batches or steps
     of a search have the same shape.  And of some lengths, with a mask and logits that
-    are all far below 0, their gradients are no numbers (pytorch#196678).  Of the whole
-    process; not measured here, where no GPU was.
+    are all far below 0, their gradients are NaN (pytorch#196678).  This holds for the
+    whole process.
     """
     torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def additive(hidden: Tensor, dtype: torch.dtype) -> Tensor:
-    """-inf where hidden, else 0: to be added to attention logits."""
+    """Return -inf where hidden, else 0: to be added to attention logits."""
     zeros = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
     return zeros.masked_fill_(hidden, DEAD)

@@ -1,4 +1,4 @@
-"""What fairseq, torch and the search are told of the plugin."""
+"""Registration of the plugin with fairseq, torch and the search."""
 
 from __future__ import annotations
 

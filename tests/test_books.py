@@ -49,7 +49,7 @@ def test_an_option_more_or_less_is_noticed(tmp_path, more):
 
 
 def test_how_batches_are_made_may_change(tmp_path):
-    """What is trained stays the same to the bit (test_partners.py)."""
+    """What is trained stays the same to the bit (test_input_noise.py)."""
     assert begin(tmp_path / "a", {"--lr": 0.2})
     assert not begin(tmp_path / "a", {"--lr": 0.2, "--num-workers": 0})
     assert not begin(tmp_path / "a", {"--lr": 0.2, "--num-workers": 4})

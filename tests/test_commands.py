@@ -537,9 +537,9 @@ def test_validation_options_must_be_json(data, tmp_path, value):
         ([*SB, "--sb-future-dropout", "1"], "--sb-future-dropout must be in"),
         (
             [*SB, "--sb-lambda", "0", "--sb-future-shift"],
-            "--sb-future-shift shifts what is read, but",
+            "--sb-future-shift must not be given with --sb-lambda 0",
         ),
-        ([*SB, "--sb-lambda", "0", "--sb-reader"], "--sb-reader reads, but"),
+        ([*SB, "--sb-lambda", "0", "--sb-reader"], "--sb-reader must not be given"),
         (
             [*SB, "--sb-reader", "--sb-fusion", "gate"],
             "keeps what a stream writes alone, which --sb-fusion gate would change",

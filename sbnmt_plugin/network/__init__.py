@@ -1,1 +1,1 @@
-"""The model: what it computes, and what a decoder must give the search."""
+"""Neural networks of the decoders, and the protocol between decoder and search."""

@@ -2,21 +2,25 @@
 
 Both modules subclass fairseq's ``MultiheadAttention``: they have its parameters
 under its names and replace only the product of queries, keys and values.  The
-same code trains, scores and decodes; what differs is how rows are put on a grid, which
-:mod:`grid` knows.
+same code trains, scores and decodes; the only difference is the grid on which rows are
+put, see :mod:`grid`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
-from sbnmt_plugin.network.dot_product import Heads, attend, attend_both_ways
+from sbnmt_plugin.network.dot_product import (
+    Heads,
+    attend,
+    attend_both_ways,
+    split_heads,
+)
 from sbnmt_plugin.network.grid import AttentionGrid
 from sbnmt_plugin.numerics import attention_dtype, wide
 
@@ -24,13 +28,12 @@ from sbnmt_plugin.numerics import attention_dtype, wide
 class Reader(nn.Module):
     """Projections with which a stream reads the other, beside those of its own past.
 
-    What it finds is nothing at first, for ``out_proj``, which takes what attention has
-    found, starts at 0; without biases, so that it is nothing wherever there is nothing
-    to read.  Not in the paper.
+    Its output is 0 at first, since ``out_proj`` starts at 0, and wherever there is
+    nothing to read, since no projection has a bias.  Not in the paper.
 
     Args:
         channels: C.
-        wrap: what is done to each projection (fairseq's quantisation noise).
+        wrap: applied to each projection (fairseq's quantisation noise).
     """
 
     def __init__(self, channels: int, wrap: Callable[[nn.Linear], Any]) -> None:
@@ -48,10 +51,10 @@ class Reader(nn.Module):
     def forward(
         self, rows: Tensor, grid: AttentionGrid, shift: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of rows (1, n, C).
+        """Compute queries, keys and values of rows (1, n, C).
 
         Args:
-            grid: that the rows are put on.
+            grid: places of the rows.
             shift: whether a key has the value of the step before.
 
         Returns:
@@ -117,7 +120,7 @@ class SBSelfAttention(MultiheadAttention):
             query: rows (1, n, C).
             key, value: the query (fairseq's call passes them).
             key_padding_mask, attn_mask: None; the grid knows them.
-            incremental_state: the grid that the rows are put on.
+            incremental_state: the grid on which the rows are put.
 
         Returns:
             rows (1, n, C), and None where fairseq returns weights.
@@ -147,37 +150,32 @@ class SBSelfAttention(MultiheadAttention):
     def _across(
         self, rows: Tensor, own: Heads, value: Tensor, grid: AttentionGrid
     ) -> Heads:
-        """Heads with which the directions read each other."""
+        """Return the heads with which the directions read each other."""
         dtype = own.key.dtype
         if self.reader is not None:
             return self._heads(dtype, *self.reader(rows, grid, self.shift))
         if self.shift:
             before = grid.past_before(self, value)
-            return own._replace(value=self._split(dtype, before))
+            return own._replace(value=split_heads(before, self.num_heads, dtype))
         return own
 
     def _joined(self, x: Tensor, grid: AttentionGrid, dtype: torch.dtype) -> Tensor:
-        """(BD, H, Q, C/H) -> rows (1, n, C)."""
+        """Turn heads (BD, H, Q, C/H) into rows (1, n, C)."""
         return grid.joined(x.unflatten(0, (-1, grid.layout.directions))).to(dtype)
 
     def _heads(self, dtype: torch.dtype, *grids: Tensor) -> Heads:
-        """Queries, keys and values, (Q, BD, C) and twice (T', BD, C), as heads."""
-        return Heads(*map(partial(self._split, dtype), grids))
-
-    def _split(self, dtype: torch.dtype, grid: Tensor) -> Tensor:
-        """(Q, BD, C) -> (BD, H, Q, C/H)."""
-        x = grid.to(dtype)
-        return x.view(*x.shape[:2], self.num_heads, -1).permute(1, 2, 0, 3)
+        """Split queries, keys and values: (Q, BD, C) and twice (T', BD, C)."""
+        return Heads(*(split_heads(x, self.num_heads, dtype) for x in grids))
 
 
 class GroupedCrossAttention(MultiheadAttention):
     """Cross-attention of all rows of a sentence to one copy of its encoder output.
 
-    The queries of all rows of a sentence are grouped on its keys;
-    fairseq copies the encoder output to every row instead.
+    The queries of all rows of a sentence are grouped on its keys; fairseq copies the
+    encoder output to every row instead.
 
     Attributes:
-        memory: name of what is read: see :meth:`grid.AttentionGrid.memory_mask`.
+        memory: name of the output: see :meth:`grid.AttentionGrid.memory_mask`.
     """
 
     memory = "source"
@@ -200,7 +198,7 @@ class GroupedCrossAttention(MultiheadAttention):
             query: rows (1, n, C).
             key: encoder output (S, B, C').
             key_padding_mask: (B, S) True at padding.
-            incremental_state: the grid that the rows are put on.
+            incremental_state: the grid on which the rows are put.
 
         Returns:
             rows (1, n, C); and the weights where asked for: (H, N, T, S), in search
@@ -212,7 +210,7 @@ class GroupedCrossAttention(MultiheadAttention):
 
         def keys_and_values() -> tuple[Tensor, Tensor]:
             k, v = (
-                x.to(dtype).unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
+                split_heads(x, self.num_heads, dtype)
                 for x in (self.k_proj(key), self.v_proj(key))
             )
             return k, v  # (B, H, S, C/H)

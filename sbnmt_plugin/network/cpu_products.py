@@ -1,4 +1,4 @@
-"""Products on a CPU: in bfloat16 or 8 bits, by weights that are packed for decoding."""
+"""Matrix products on a CPU: in bfloat16 or 8 bits, by weights packed for decoding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from sbnmt_plugin.network.encoder import EncoderSelfAttention
 from sbnmt_plugin.numerics import NARROW, by_onednn, narrow_products
 
-LARGE = 2**22  # numbers of a float32 weight from which packing it pays, and
+LARGE = 2**22  # elements of a float32 weight from which packing it pays, and
 FEW_ROWS = 64  # for how many rows
 # multiplications of a product from which oneDNN's pays where MKL lags: it makes a
 # kernel for every new shape, which takes as long as MKL takes for these
@@ -22,7 +22,7 @@ MUCH = 2**24
 
 
 def for_decoding(model: Any, bf16: bool = False, int8: bool = False) -> Any:
-    """A model as ``--sb-bf16`` or ``--sb-int8`` ask for it, or as it is; in place.
+    """Convert a model, in place, as ``--sb-bf16`` or ``--sb-int8`` ask for it.
 
     Raises:
         ValueError: both of them, and as :func:`to_bfloat16`, :func:`to_int8`.
@@ -42,7 +42,7 @@ def to_bfloat16(model: Any) -> Any:
     the model may be moved to another device at any time.
 
     Raises:
-        ValueError: a model of float16 or 8 bits, which somebody has asked for too.
+        ValueError: a model of float16 or 8 bits, which was asked for too.
     """
     if has_8_bits(model) or torch.float16 in types_of(model):
         raise ValueError(NARROW)
@@ -59,9 +59,9 @@ def to_int8(model: Any) -> Any:
     is run once a sentence.  Calling it again changes nothing and costs nothing.
 
     Raises:
-        ValueError: a model of other numbers than float32, which somebody has asked for
-            too; one that is not on a CPU; weights that are not finite, which 8 bits
-            would hide; a torch without such products.
+        ValueError: a model of another dtype than float32, which was asked for too; one
+            that is not on a CPU; weights that are not finite, which 8 bits would hide;
+            a torch without such products.
     """
     if types_of(model) != {torch.float32}:
         raise ValueError(NARROW)
@@ -93,26 +93,26 @@ def to_int8(model: Any) -> Any:
 
 
 def has_8_bits(model: Any) -> bool:
-    """Whether :func:`to_int8` has seen it."""
+    """Tell whether :func:`to_int8` has converted a model."""
     return any(isinstance(module, Int8Linear) for module in model.modules())
 
 
 def types_of(model: Any) -> set[torch.dtype]:
-    """Of a model's weights."""
+    """Return the dtypes of a model's weights."""
     return {p.dtype for p in model.parameters()}
 
 
 def for_processor(model: Any) -> Any:
-    """A model as it is, in place, with the products that are fastest here.
+    """Choose a model's fastest products here, in place: see :class:`PackedLinear`.
 
-    For training as for decoding; see :class:`PackedLinear`.
+    For training as for decoding.
     """
     widen_attention(model)
     return pack(model)
 
 
 def pack(model: Any) -> Any:
-    """Let a model's linear layers be such that multiply as is fastest, in place."""
+    """Turn linear layers for which it may pay into :class:`PackedLinear`, in place."""
     for module in model.modules():
         if type(module) is nn.Linear and suits_onednn(module.weight):
             module.__class__ = PackedLinear
@@ -128,7 +128,7 @@ def widen_attention(model: Any) -> None:
 
 
 def bfloat16_products(device: torch.device, wanted: bool = True) -> torch.autocast:
-    """Within, models compute linear layers in bfloat16, on copies of their weights.
+    """Return a context in which linear layers compute in bfloat16, on copied weights.
 
     For training (``--sb-autocast``).  Weights, their gradients, norms, residual sums,
     softmax and loss stay float32, and so does attention on a CPU where it is ours or
@@ -140,7 +140,7 @@ def bfloat16_products(device: torch.device, wanted: bool = True) -> torch.autoca
 
 @cache
 def can_pack(dtype: torch.dtype) -> bool:
-    """Whether this torch and this processor multiply packed weights of a type.
+    """Tell whether this torch and this processor multiply packed weights of a dtype.
 
     The two operators are those of torch's own compiler; where a version has none,
     products are torch's ``linear``: slower, and otherwise the same.
@@ -158,17 +158,17 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 
 def suits_onednn(weight: Tensor) -> bool:
-    """Whether oneDNN multiplies a weight faster for some number of rows."""
+    """Tell whether oneDNN multiplies a weight faster for some number of rows."""
     return gets_copy(weight) or by_onednn(weight)
 
 
 def gets_copy(weight: Tensor) -> bool:
-    """Whether a weight is large enough for a copy in oneDNN's own order to pay."""
+    """Tell whether a copy of a weight in oneDNN's own order pays."""
     return weight.dtype == torch.bfloat16 or weight.numel() >= LARGE
 
 
 def may_pay(weight: Tensor) -> bool:
-    """The same, here: with this device, processor and torch."""
+    """Tell :func:`suits_onednn` of this device, processor and torch."""
     return weight.is_cpu and suits_onednn(weight) and can_pack(weight.dtype)
 
 
@@ -177,14 +177,14 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """(n, inputs), (outputs, inputs) and (outputs,) -> (n, outputs)."""
+        """Multiply (n, inputs) by (outputs, inputs), add (outputs,): (n, outputs)."""
         ctx.save_for_backward(x, weight)
         return multiplied(x, weight, bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Of what :meth:`forward` took."""
+        """Return the gradients of the arguments of :meth:`forward`."""
         x, weight = ctx.saved_tensors
         of_x, of_weight, of_bias = ctx.needs_input_grad
         gradient = gradient.contiguous()  # oneDNN is very slow where it is expanded
@@ -197,7 +197,7 @@ class Product(torch.autograd.Function):
 
 
 def multiplied(x: Tensor, weight: Any, bias: Tensor | None = None) -> Tensor:
-    """torch's ``linear`` by oneDNN; the weight in its own order or as it is."""
+    """Compute torch's ``linear`` by oneDNN; the weight may be in oneDNN's order."""
     result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return result
 
@@ -221,7 +221,7 @@ class PackedLinear(nn.Linear):
     _packed: tuple[Tensor, int, Any] | None = None  # weight, its version, the copy
 
     def forward(self, x: Tensor) -> Tensor:
-        """(…, inputs) -> (…, outputs)."""
+        """Turn (…, inputs) into (…, outputs)."""
         weight = self.weight
         pays = may_pay(weight) and not narrow_products(x)
         copied = pays and gets_copy(weight) and not torch.is_grad_enabled()
@@ -239,7 +239,7 @@ class PackedLinear(nn.Linear):
         return super().forward(x)
 
     def _copy_of(self, weight: Tensor) -> Any:
-        """The copy of this weight as it is now."""
+        """Return the copy of this weight as it is now."""
         now = 0 if weight.is_inference() else weight._version  # such ones have none
         if self._packed is not None:
             known, version, copy = self._packed
@@ -252,17 +252,17 @@ class PackedLinear(nn.Linear):
         return made
 
     def _made_of(self, weight: Tensor) -> Any:
-        """Its copy."""
+        """Make a weight's copy."""
         return torch.ops.mkldnn._reorder_linear_weight(weight)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the copy, which only oneDNN can read."""
+        """Leave out the copy, which only oneDNN can read."""
         return {**vars(self), "_packed": None}
 
 
 @cache
 def short_sums() -> bool:
-    """Whether the processor, as far as torch says, adds up products in 16 bits."""
+    """Tell whether the processor adds up products in 16 bits, as far as torch says."""
     if torch.backends.quantized.engine == "qnnpack":  # ARM's has sums of 32
         return False
     asked = getattr(torch.cpu, "_is_vnni_supported", None)
@@ -270,15 +270,15 @@ def short_sums() -> bool:
 
 
 class Int8Linear(PackedLinear):
-    """A linear layer that multiplies numbers of 8 bits, and adds them up in 32.
+    """A linear layer that multiplies in 8 bits, and adds up in 32.
 
     Weights are rounded once, with a scale for each output; inputs at every call, with
-    one scale and offset for all rows, so that a result depends a little on its company.
+    one scale and offset for all rows, so that a result depends a little on other rows.
     Where two products are added up in 16 bits, for want of VNNI, inputs have 7 bits.
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """(…, inputs) -> (…, outputs)."""
+        """Turn (…, inputs) into (…, outputs)."""
         weight = self.weight
         own = weight.is_cpu and weight.dtype == x.dtype == torch.float32
         if torch.is_grad_enabled() or not own:

@@ -1,4 +1,4 @@
-"""fairseq's Transformer decoder, writing both directions at once."""
+"""fairseq's Transformer decoder for both directions at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WRONG_TASK = (
 
 
 class SBTransformerDecoder(TransformerDecoderBase):
-    """Writes both directions at once: N = 2BK rows for B encoded sentences.
+    """Decoder of both directions at once: N = 2BK rows for B encoded sentences.
 
     ``prev_output_tokens`` is (N, T), laid out as in :mod:`layout`; the encoder
     output keeps one copy a sentence.
@@ -42,24 +42,24 @@ class SBTransformerDecoder(TransformerDecoderBase):
         self.register_buffer("sb_version", torch.tensor([1]))
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
-        """As the parent's, which names its layer class."""
+        """Build a layer of :attr:`layer_class`; the parent names another."""
         return wrapped(self.layer_class(cfg, no_encoder_attn), cfg)
 
     @property
     def interacts(self) -> bool:
-        """Whether any layer adds of the future what is not nothing."""
+        """Tell whether any layer adds anything of the future."""
         # all of them: in training --decoder-layerdrop leaves some out by chance
         layers: Any = self.layers._modules.values()
         return any(layer.self_attn.fusion.adds for layer in layers)
 
     def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> KVCache:
-        """An empty cache: see :meth:`protocol.Decoder.start`."""
+        """Return an empty cache: see :meth:`protocol.Decoder.start`."""
         return KVCache(layout, encoder_out, weights)
 
     def step(
         self, tokens: Tensor, state: KVCache, temperature: float = 1.0
     ) -> tuple[NextTokens, Tensor | None]:
-        """See :meth:`protocol.Decoder.step`."""
+        """Score the next tokens: see :meth:`protocol.Decoder.step`."""
         last = self.num_layers - 1 if state.wants_weights else None
         rows, extra = self.live_rows(tokens, state.encoder_out, state, last)
         logits = self.output_layer(rows[0])  # (N, V)
@@ -78,17 +78,9 @@ class SBTransformerDecoder(TransformerDecoderBase):
         encoder_out: Any,
         temperature: float = 1.0,
     ) -> Tensor:
-        """Log-probabilities of given streams, teacher-forced.
+        """Score given streams, each alone, as with λ = 0, and teacher-forced.
 
-        Args:
-            inputs, labels: (N, T).
-            live: (n,) the places that are no padding.
-            layout: D = 1 and K streams a sentence: each alone, as with λ = 0.
-            encoder_out: fairseq's, of the B sentences.
-            temperature: by which logits are divided.
-
-        Returns:
-            (n,) of the labels, step by step and there stream by stream.
+        Args and result: see :meth:`protocol.Forced.log_probabilities`.
         """
         packed = self.packed(inputs, layout, live)
         rows, _ = self.live_rows(inputs, encoder_out, packed)
@@ -111,13 +103,14 @@ class SBTransformerDecoder(TransformerDecoderBase):
         layout: Layout = TRAINING,
         **others: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """As the parent's: (N, T, V) logits, or (N, T, C) features, in search T = 1.
+        """Compute (N, T, V) logits, or (N, T, C) features; in search T = 1.
 
         Args:
             live: (n,) the places that are no padding: see
                 :class:`grid.PackedBatch`.  Where given, logits of these alone,
                 (n, V), step by step and there stream by stream.
             layout: who reads whom, without an ``incremental_state``.
+            others: the parent's.
         """
         if live is not None:
             packed = self.packed(prev_output_tokens, layout, live)
@@ -137,7 +130,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
     def packed(
         self, tokens: Tensor, layout: Layout = TRAINING, live: Tensor | None = None
     ) -> PackedBatch:
-        """The rows of streams (N, T), also of those that no collater has made."""
+        """Pack the rows of streams (N, T), also of those that no collater has made."""
         if live is None:
             live = live_places(tokens.ne(self.padding_idx))
         streams, steps = tokens.shape
@@ -152,7 +145,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """As the parent's; attention weights only where alignments are wanted.
+        """Compute features; attention weights only where alignments are wanted.
 
         Raises:
             ValueError: the rows are not two streams a sentence, or the cache is
@@ -180,11 +173,12 @@ class SBTransformerDecoder(TransformerDecoderBase):
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """All layers on live rows: the parent's ``extract_features`` without padding.
+        """Apply all layers to live rows: ``extract_features`` without padding.
 
         Args:
             tokens: (N, T).
-            alignment_layer: whose attention to the source is given; None: nobody's.
+            alignment_layer: number of the layer whose attention to the source is
+                returned; None: no attention is.
 
         Returns:
             rows (1, n, C), and fairseq's dictionary: ``attn`` holds None or the mean
@@ -195,8 +189,8 @@ class SBTransformerDecoder(TransformerDecoderBase):
         memories = self.memories(encoder_out)
         x = grid.take(self._embed(tokens, grid))
         if self.training and torch.is_grad_enabled() and not x.requires_grad:
-            # below, all is frozen; checkpointed layers and those that
-            # --decoder-layerdrop leaves out would have no gradient to hand on
+            # all below is frozen: checkpointed layers, and those that
+            # --decoder-layerdrop leaves out, would have no gradient to hand on
             x.requires_grad_()
         found = None
         for number, layer in enumerate(self.layers):
@@ -217,12 +211,12 @@ class SBTransformerDecoder(TransformerDecoderBase):
         return x, {"attn": [found], "inner_states": []}
 
     def memories(self, encoder_out: Any) -> dict[str, Tensor | None]:
-        """What the layers read across, by the names of their arguments."""
+        """Return the outputs that the layers attend to, by the names of arguments."""
         names = ("encoder_out", "encoder_padding_mask")
         return {name: ((encoder_out or {}).get(name) or [None])[0] for name in names}
 
     def _embed(self, tokens: Tensor, grid: AttentionGrid) -> Tensor:
-        """Input of the first layer, (N, T, C), in search of the last step alone."""
+        """Embed the first layer's input, (N, T, C); in search the last step alone."""
         positions = None
         if self.embed_positions is not None and isinstance(grid, KVCache):
             positions = grid.position(partial(self._first_positions, tokens))
@@ -240,9 +234,9 @@ class SBTransformerDecoder(TransformerDecoderBase):
         return self.dropout_module(x)
 
     def _first_positions(self, tokens: Tensor, count: int) -> Tensor:
-        """(1, T, C) of the first ``count`` positions, or of as many as there are.
+        """Embed the first ``count`` positions, or as many as there are: (1, T, C).
 
-        fairseq's modules would work out a step's position from all tokens, anew at
+        fairseq's modules would compute a step's position from all tokens, anew at
         every step.
         """
         assert self.embed_positions is not None
@@ -261,16 +255,10 @@ class SBTransformerDecoder(TransformerDecoderBase):
                     WRONG_TASK.format(rows=len(tokens), sentences=sentences)
                 )
 
-    def reorder_incremental_state_scripting(
-        self, incremental_state: KVCache, new_order: Tensor
-    ) -> None:
-        """fairseq's name for :meth:`kv_cache.KVCache.select`."""
-        incremental_state.select(new_order)
-
     def get_normalized_probs(
         self, net_output: Any, log_probs: bool, sample: Any = None
     ) -> Tensor:
-        """Softmax in float32 at least (the parent's casts float64 down as well)."""
+        """Normalise in float32 at least (the parent casts float64 down as well)."""
         logits = net_output[0]
         normalise = F.log_softmax if log_probs else F.softmax
         return normalise(logits, dim=-1, dtype=wide(logits.dtype))

@@ -19,7 +19,7 @@ from sbnmt_plugin.network.fusion import build_fusion
 
 
 def wrapped(layer: nn.Module, cfg: Any) -> nn.Module:
-    """A layer as fairseq's decoders keep it: for ``--checkpoint-activations``, FSDP."""
+    """Wrap a layer as fairseq's decoders do: ``--checkpoint-activations``, FSDP."""
     if cfg.checkpoint_activations:
         layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
     least = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
@@ -57,7 +57,7 @@ class SBDecoderLayer(TransformerDecoderLayerBase):
         )
 
     def build_fusion(self, embed_dim: int, cfg: Any) -> nn.Module:
-        """What joins history and future, or stands in its place."""
+        """Build the fusion of history and future, or its substitute."""
         return build_fusion(
             cfg.sb_fusion,
             cfg.sb_lambda,
@@ -68,7 +68,7 @@ class SBDecoderLayer(TransformerDecoderLayerBase):
         )
 
     def build_reader(self, embed_dim: int, cfg: Any) -> Reader | None:
-        """What streams read each other with, where that has parameters of its own."""
+        """Build the reader where the options ask for one."""
         if not getattr(cfg, "sb_reader", False):
             return None
         noise = self.quant_noise, self.quant_noise_block_size
@@ -87,4 +87,4 @@ class SBDecoderLayer(TransformerDecoderLayerBase):
         )
 
     def make_generation_fast_(self, need_attn: bool = False, **kwargs: Any) -> None:
-        """Nothing to do: the decoder asks for weights where it wants them."""
+        """Do nothing: the decoder asks for weights where it wants them."""

@@ -14,7 +14,7 @@ from sbnmt_plugin.network.grid import MOST_QUERIES
 from sbnmt_plugin.numerics import narrow_products, wide
 
 OPEN = nullcontext()
-LEAST_HEADS = 64  # of all sentences, that are many
+LEAST_HEADS = 64  # of all sentences together, from which two products are faster
 
 
 class Heads(NamedTuple):
@@ -35,6 +35,12 @@ class Parts(NamedTuple):
     future: Tensor | None
 
 
+def split_heads(x: Tensor, heads: int, dtype: torch.dtype) -> Tensor:
+    """Turn (L, R, C) into (R, H, L, C/H) of this dtype."""
+    x = x.to(dtype)
+    return x.view(*x.shape[:2], heads, -1).permute(1, 2, 0, 3)
+
+
 def attend(
     query: Tensor,
     key: Tensor,
@@ -42,7 +48,7 @@ def attend(
     mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """Attention of queries (R, H, Q, C/H) in their own dtype.
+    """Compute attention of queries (R, H, Q, C/H) in their own dtype.
 
     torch's own is made for many queries; where a search has few of each of many heads
     two products are mostly faster on a CPU (examples/benchmark/few_queries.py).
@@ -53,7 +59,7 @@ def attend(
 
 
 def few_queries(query: Tensor) -> bool:
-    """Whether (R, H, Q, C/H) has few queries of each of many heads, on a CPU."""
+    """Tell whether (R, H, Q, C/H) has few queries of each of many heads, on a CPU."""
     return (
         query.is_cpu
         and query.dtype == wide(query.dtype)
@@ -67,7 +73,7 @@ def few_queries(query: Tensor) -> bool:
 def attend_by_products(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> Tensor:
-    """As :func:`attend_at_once`, by one small product of each head, twice."""
+    """Compute :func:`attend_at_once` by two small products of each head."""
     heads = query.shape[:2]
     queries, keys, values = (x.flatten(0, 1) for x in (query, key, value))
     if mask is None:
@@ -86,7 +92,7 @@ def attend_at_once(
     mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """torch's fused attention.
+    """Compute attention by torch's fused operator.
 
     torch.autocast on a CPU would round to bfloat16, in which the backward pass
     over many small products takes twice the time of float32's.
@@ -102,7 +108,7 @@ def attend_both_ways(
     mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Parts:
-    """History and future attention (paper, equations 3 and 7), two softmaxes.
+    """Compute history and future attention (paper, eq. 3 and 7), two softmaxes.
 
     ``future[s] = attention(query[s], key[opposite(s)], value[opposite(s)])`` for every
     stream s is computed without moving a key: a stream's keys answer its own queries

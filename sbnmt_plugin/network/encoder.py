@@ -8,7 +8,7 @@ from fairseq.models import FairseqEncoder
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
-from sbnmt_plugin.network.dot_product import attend_at_once
+from sbnmt_plugin.network.dot_product import attend_at_once, split_heads
 from sbnmt_plugin.numerics import (
     additive,
     attention_dtype,
@@ -20,12 +20,12 @@ POSITIONS = 100_000  # as many as fairseq's LSTM takes
 
 
 class EncoderSelfAttention(MultiheadAttention):
-    """fairseq's attention of an encoder, in the numbers in which attention is computed.
+    """fairseq's attention of an encoder, in the dtype of our decoders' attention.
 
-    It differs from fairseq's where these are not the products'.  fairseq would round to
-    bfloat16 between its steps there, with kernels that a batch of one and a larger
-    one do not share: most values would depend on a sentence's company.  And it calls
-    its projections, where fairseq reads their weights, so that they may be oneDNN's.
+    It differs from fairseq's where the linear layers have another dtype.  fairseq would
+    round to bfloat16 between its steps there, with kernels that depend on the size of
+    the batch: most values would depend on the other sentences.  And it calls its
+    projections, where fairseq reads their weights, so that oneDNN may compute them.
     """
 
     def forward(
@@ -43,11 +43,11 @@ class EncoderSelfAttention(MultiheadAttention):
         Args:
             query, key, value: rows (S, B, C), the same.
             key_padding_mask: (B, S) True at padding.
-            need_weights, attn_mask, others: for fairseq's, which is taken where they
-                ask for more than an encoder does.
+            need_weights, attn_mask, others: for fairseq's attention, which computes
+                the answer where they ask for more than an encoder does.
 
         Returns:
-            (S, B, C); and None, or what fairseq's gives.
+            (S, B, C); and None, or fairseq's weights.
         """
         dtype = attention_dtype(query)
         own = dtype == query.dtype and not narrow_products(query)
@@ -63,7 +63,7 @@ class EncoderSelfAttention(MultiheadAttention):
             )
             return found
         q, k, v = (
-            x.to(dtype).unflatten(-1, (self.num_heads, -1)).permute(1, 2, 0, 3)
+            split_heads(x, self.num_heads, dtype)
             for x in (self.q_proj(query), self.k_proj(query), self.v_proj(query))
         )  # (B, H, S, C/H)
         mask = None
@@ -79,10 +79,13 @@ class UnlimitedEncoder(FairseqEncoder):
     """An encoder whose ``encoder_out`` is time-major, and all else sentence-major."""
 
     def words_first(self, src_tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Where there is padding, and the columns that put it behind the words, (B, S).
+        """Find padding, and the order of columns that puts it behind the words.
 
         Args:
             src_tokens: (B, S), padded on either side.
+
+        Returns:
+            (B, S) True at padding, and (B, S) columns.
         """
         padding = src_tokens.eq(self.dictionary.pad())
         return padding, padding.byte().sort(dim=1, stable=True).indices
@@ -90,12 +93,12 @@ class UnlimitedEncoder(FairseqEncoder):
     def reorder_encoder_out(
         self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
     ) -> dict[str, list[Tensor]]:
-        """fairseq's; sentences may be copied."""
+        """Select sentences, which may be copied: see fairseq's."""
         return {
             name: [x.index_select(int(name == "encoder_out"), new_order) for x in found]
             for name, found in encoder_out.items()
         }
 
     def max_positions(self) -> int:
-        """Of the source."""
+        """Return the length of the longest source."""
         return POSITIONS

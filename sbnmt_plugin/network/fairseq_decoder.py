@@ -33,7 +33,7 @@ LAYERS = (TransformerDecoderLayer, TransformerDecoderLayerBase)
 
 
 def searchable(model: Any) -> Decoder[Any]:
-    """The decoder of a model as the search wants it.
+    """Return the decoder of a model in the form that the search wants.
 
     Decoders of ours, and fairseq's Transformer as :func:`adopt` shows it, read one
     encoder output a sentence.  For any other it is copied to every row, as in fairseq's
@@ -44,7 +44,7 @@ def searchable(model: Any) -> Decoder[Any]:
 
 
 def adopt(decoder: Any) -> Any:
-    """A view on fairseq's Transformer decoder that the search can group.
+    """View fairseq's Transformer decoder as one that the search can group.
 
     Parameters are shared, not copied, and the decoder itself stays as it is.  Anything
     that is not exactly fairseq's Transformer, layers and attention included, is
@@ -80,7 +80,7 @@ def adopt(decoder: Any) -> Any:
 
 
 def understood(layer: Any) -> bool:
-    """Whether a layer and its attention are fairseq's own, with nothing wrapped."""
+    """Tell whether a layer and its attention are fairseq's own, nothing wrapped."""
     if type(layer) not in LAYERS:
         return False
     modules = layer, layer.self_attn, layer.encoder_attn
@@ -93,8 +93,12 @@ def understood(layer: Any) -> bool:
 
 
 def view(module: nn.Module, kind: type[nn.Module], **parts: nn.Module | None) -> Any:
-    """The module with the methods of another class and some submodules replaced, or
-    left out (None)."""
+    """View a module with another class's methods and some submodules replaced.
+
+    Args:
+        kind: the other class.
+        parts: submodules by name; None leaves one out.
+    """
     made = kind.__new__(kind)
     vars(made).update(vars(module))
     vars(made)["_modules"] = {**module._modules, **parts}
@@ -130,7 +134,7 @@ class CopiedSource:
         )
 
     def select(self, rows: Tensor) -> None:
-        """See :class:`protocol.DecoderState`."""
+        """Go on with these rows: see :class:`protocol.DecoderState`."""
         self.model.decoder.reorder_incremental_state_scripting(self.incremental, rows)
         if rows.numel() != self.rows:
             self.rows = rows.numel()
@@ -138,10 +142,10 @@ class CopiedSource:
 
 
 class FairseqDecoder:
-    """See :class:`protocol.Decoder`.
+    """A decoder that keeps fairseq's ways: see :class:`protocol.Decoder`.
 
     Args:
-        model: fairseq's, whose ``get_normalized_probs`` decides what a probability is.
+        model: fairseq's, whose ``get_normalized_probs`` gives the probabilities.
     """
 
     def __init__(self, model: Any) -> None:
@@ -150,13 +154,13 @@ class FairseqDecoder:
     def start(
         self, encoder_out: Any, layout: Layout, weights: bool = False
     ) -> CopiedSource:
-        """See :meth:`protocol.Decoder.start`; fairseq's decides on weights itself."""
+        """Start: see :meth:`protocol.Decoder.start`; weights are fairseq's choice."""
         return CopiedSource(self.model, encoder_out, layout)
 
     def step(
         self, tokens: Tensor, state: CopiedSource, temperature: float = 1.0
     ) -> tuple[NextTokens, Tensor | None]:
-        """See :meth:`protocol.Decoder.step`."""
+        """Score the next tokens: see :meth:`protocol.Decoder.step`."""
         state.copy(tokens)
         logits, extra = self.model.decoder(
             tokens, encoder_out=state.encoder_out, incremental_state=state.incremental

@@ -42,7 +42,7 @@ class Interpolation(nn.Module):
 
     @property
     def adds(self) -> bool:
-        """Whether anything is added of the future: not with a fixed λ of 0."""
+        """Tell whether anything is added of the future: not with a fixed λ of 0."""
         return isinstance(self.weight, Tensor) or self.weight != 0
 
     def forward(self, history: Tensor, future: Tensor | None = None) -> Parts:
@@ -74,7 +74,7 @@ class Gate(nn.Module):
         nn.init.xavier_uniform_(self.projection.weight)
 
     def forward(self, history: Tensor, future: Tensor | None = None) -> Parts:
-        """As :meth:`Interpolation.forward`; no future is one of zeros."""
+        """Return the contributions of both; no future counts as one of zeros."""
         if future is None:
             kept, _ = self.forward(history, torch.zeros_like(history))
             return Parts(kept, None)
@@ -104,7 +104,7 @@ def build_fusion(
     channels: int,
     heads: int,
 ) -> nn.Module:
-    """The fusion that ``--sb-fusion``, ``--sb-lambda`` and their like ask for.
+    """Build the fusion of ``--sb-fusion``, ``--sb-lambda`` and their like.
 
     Raises:
         ValueError: an unknown kind, a λ for the gate or one that is not

@@ -1,8 +1,8 @@
-"""How rows are put on a grid for attention: in training, and in search.
+"""The grid on which rows are put for attention, and the packed batch of training.
 
 Every layer but attention works on rows alone, (1, n, C).  A row is a position of a
 stream that is no padding in training, the last step of a hypothesis in search.  For
-attention they are put on a grid, one column a stream, that knows what may be seen:
+attention rows are put on a grid with one column a stream, which has the mask:
 
                   rows               queries of a stream  its keys        mask
     packed batch  labels of a batch  Q = T steps          T' = T steps    causal, pad
@@ -28,10 +28,9 @@ MOST_QUERIES = 16  # of a head, that are few: see :func:`dot_product.few_queries
 
 
 class AttentionGrid(dict[str, Any]):
-    """What packed batch and KV cache share.
+    """Base of packed batch and KV cache.
 
-    A dict, since fairseq looks for entries of its own in an incremental state; ours are
-    attributes.
+    It is a dict, since fairseq looks for entries of its own in an incremental state.
 
     Attributes:
         layout: how rows split into sentences, directions and hypotheses.
@@ -51,42 +50,45 @@ class AttentionGrid(dict[str, Any]):
         """
 
     def take(self, x: Tensor) -> Tensor:
-        """Decoder input (N, T, C), in search its last step, -> rows (1, n, C)."""
+        """Turn decoder input (N, T, C), in search its last step, into rows."""
         raise NotImplementedError
 
     def give(self, x: Tensor) -> Tensor:
-        """Rows (1, n, C) -> decoder output (N, T, C), in search (N, 1, C)."""
+        """Turn rows into decoder output (N, T, C), in search (N, 1, C)."""
         raise NotImplementedError
 
     def queries(self, x: Tensor) -> Tensor:
-        """Rows (1, n, C) -> grid (Q, BD, C) of the queries of each stream."""
+        """Put the queries of all rows on a grid (Q, BD, C)."""
         raise NotImplementedError
 
     def rows(self, grid: Tensor) -> Tensor:
-        """Grid (Q, BD, C) -> rows (1, n, C)."""
+        """Take rows from a grid (Q, BD, C)."""
         raise NotImplementedError
 
     def joined(self, heads: Tensor) -> Tensor:
-        """What heads have found, (B, D, H, Q, C/H) -> rows (1, n, C)."""
+        """Join the outputs of heads, (B, D, H, Q, C/H), to rows."""
         grid = heads.permute(3, 0, 1, 2, 4).flatten(3)  # (Q, B, D, C)
         return self.rows(grid.flatten(1, 2))
 
     def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
-        """Keys or values of ``owner``, rows (1, n, C), -> grid (T', BD, C) of all that
-        a stream may be asked for."""
+        """Put rows of keys or values on a grid (T', BD, C), beside those of the past.
+
+        Args:
+            owner: the attention that reads them.
+            new: rows of this step.
+        """
         raise NotImplementedError
 
     def past_before(self, owner: Any, new: Tensor) -> Tensor:
-        """As :meth:`past`, at each key what the step before it had; zeros at the first
-        key."""
+        """Return :meth:`past` moved by a step: zeros at the first key."""
         raise NotImplementedError
 
     def weights(self, weights: Tensor) -> Tensor:
-        """Cross-attention (H, BD, Q, S) -> (H, N, T, S), in search (H, N, 1, S)."""
+        """Turn cross-attention (H, BD, Q, S) into (H, N, T, S); in search T = 1."""
         raise NotImplementedError
 
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor | None:
-        """-inf where a query may not see a key, else 0, made once for all layers.
+        """Return -inf where a query may not see a key, else 0; once for all layers.
 
         Args:
             dtype, heads: of the layers' attention, the same in all of them.
@@ -100,11 +102,14 @@ class AttentionGrid(dict[str, Any]):
     def memory_mask(
         self, memory: str, padding: Tensor | None, dtype: torch.dtype, heads: int
     ) -> Tensor | None:
-        """Padding (B, S) of what is read across, as (B, H, 1, S), made once for all
-        layers, and in search for all steps of the same sentences.
+        """Return the mask (B, H, 1, S) of an encoder's output.
+
+        It is made once for all layers, and in search for all steps of the same
+        sentences.
 
         Args:
-            memory: its name, for a decoder may read several.
+            memory: name of the output, for a decoder may read several.
+            padding: (B, S) True at its padding.
             dtype, heads: of the attention that reads it.
         """
         if padding is None:
@@ -118,12 +123,12 @@ class AttentionGrid(dict[str, Any]):
     def encoder(
         self, owner: Any, compute: Callable[[], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, H, S, C/H) of what ``owner`` reads across."""
+        """Return keys and values (B, H, S, C/H) of cross-attention ``owner``."""
         return compute()
 
 
 class PackedBatch(AttentionGrid):
-    """The rows of a training batch: what is no padding in BD streams of T steps.
+    """Grid of training: rows are the places of BD streams of T steps without padding.
 
     Rows are time-major.  With the streams ``a b c`` and ``d e`` they are a d b e c.
 
@@ -145,7 +150,7 @@ class PackedBatch(AttentionGrid):
 
     @property
     def padding(self) -> Tensor:
-        """(BD, T) True at padding."""
+        """Mask (BD, T), True at padding."""
         steps, streams = self.shape
         size = steps * streams
         padding = torch.ones(size, dtype=torch.bool, device=self.places.device)
@@ -155,11 +160,11 @@ class PackedBatch(AttentionGrid):
         return self.rows(x.transpose(0, 1))
 
     def give(self, x: Tensor) -> Tensor:
-        """Zero at padding."""
+        """Turn rows into decoder output, zero at padding."""
         return self.queries(x).transpose(0, 1)
 
     def queries(self, x: Tensor) -> Tensor:
-        """Zero at padding."""
+        """Put queries on the grid, zero at padding."""
         if self.live is None:
             return x[0].reshape(*self.shape, -1)
         grid = x.new_zeros(self.shape[0] * self.shape[1], x.size(-1))
@@ -170,7 +175,7 @@ class PackedBatch(AttentionGrid):
         return (flat if self.live is None else flat.index_select(0, self.live))[None]
 
     def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
-        """The same steps as the queries."""
+        """Put keys or values where the queries of the same steps are."""
         return [self.queries(x) for x in new]
 
     def past_before(self, owner: Any, new: Tensor) -> Tensor:
@@ -186,10 +191,10 @@ class PackedBatch(AttentionGrid):
 
 
 def causal(padding: Tensor, directions: int = 2) -> Tensor:
-    """M_hist and M_fut: query i may not see key j if j > i or j is padding.
+    """Make M_hist and M_fut: query i may not see key j if j > i or j is padding.
 
-    Padding is that of the row whose keys are read, so both masks are the same, and
-    follow each other.  The tag at j = 0 is never padding, so no query sees nothing.
+    Padding is that of the stream whose keys are read, so both masks are the same, one
+    after the other.  The tag at j = 0 is never padding, so no query sees nothing.
 
     Args:
         padding: (BD, T) True at padding of each row's own stream.

@@ -1,4 +1,4 @@
-"""The cache of keys and values of a step-by-step search."""
+"""Cache of keys and values in a step-by-step search."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class KVCache(AttentionGrid):
     and slot 2 of step 0 has no descendants.  Cached steps stay as computed with the
     partner of their time, also after re-pairing (algorithm, section 6).
 
-    Numbers are kept by attention module: buffers (capacity · K, BD, C) for
+    Tensors are kept by attention module: buffers (capacity · K, BD, C) for
     self-attention, which grow by doubling, and the encoder's keys and values
-    (B, H, S, C/H), one copy a sentence, for cross-attention.  Of a future that is
-    shifted also the last step's values, (1, N, C), which move with the hypotheses, and
-    a buffer of what each slot's step before had.
+    (B, H, S, C/H), one copy a sentence, for cross-attention.  A shifted future also
+    keeps the last step's values, (1, N, C), which move with the hypotheses, and a
+    buffer of the values of each slot's step before.
 
     Args:
-        layout: what the rows are.
+        layout: of the rows.
         encoder_out: fairseq's, of the B sentences.
         weights: whether attention to the source is wanted.
 
     Attributes:
         encoder_out: of the sentences that are left.
         length: t, steps begun.
-        hides: (N, tK) what each row adds to its logits: 0 for the slots that are its
-            own past, one a step, else -inf; None until a mask is asked for, which is
-            at no step or at every one.
+        hides: (N, tK) added to each row's logits: 0 for the slots that are its own
+            past, one a step, else -inf; None until a mask is asked for, which is at no
+            step or at every one.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class KVCache(AttentionGrid):
         self._mask = None
 
     def position(self, first: Callable[[int], Tensor]) -> Tensor:
-        """(1, 1, C) what is added to the input of the step that has begun.
+        """Return the embedding (1, 1, C) of the position of the step that has begun.
 
         Args:
-            first: gives it for that many positions, (1, T, C).
+            first: embeds as many positions as it is told, (1, T, C).
         """
         if self._positions is None or self._positions.size(1) < self.length:
             known = 0 if self._positions is None else self._positions.size(1)
@@ -86,7 +86,7 @@ class KVCache(AttentionGrid):
         return x.transpose(0, 1)
 
     def queries(self, x: Tensor) -> Tensor:
-        """The K hypotheses of each direction."""
+        """Put the K hypotheses of each direction in its column."""
         columns = x.view(-1, self.layout.beam, x.size(2))  # (BD, K, C)
         return columns.transpose(0, 1)
 
@@ -101,7 +101,7 @@ class KVCache(AttentionGrid):
         return joined[None]
 
     def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
-        """Write this step's rows, (1, N, C); the slots of all steps, (tK, BD, C)."""
+        """Write this step's rows; return the slots of all steps, (tK, BD, C)."""
         beam = self.layout.beam
         new = tuple(x[0] for x in new)
         buffers = self._steps.get(owner)
@@ -118,15 +118,17 @@ class KVCache(AttentionGrid):
         return [buffer[:end] for buffer in buffers]
 
     def past_before(self, owner: Any, new: Tensor) -> Tensor:
-        """A hypothesis's step before is its parent's, whatever slot that had."""
+        """Return :meth:`past` moved by a step, that of a hypothesis's parent."""
         before = self._last.get(owner, torch.zeros_like(new))
         self._last[owner] = new
         return self.past((owner, "before"), before)[0]
 
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor | None:
-        """Row (d, k) sees its past; the opposite's row k sees what (d, k) sees, or
-        with ``best`` pairing what (d, 0) sees.  With one hypothesis a direction nothing
-        is hidden.  Few queries share a copy for each head, which all layers read.
+        """Return the mask: row (d, k) sees its past.
+
+        The opposite's row k sees what (d, k) sees, or with ``best`` pairing what (d, 0)
+        sees.  With one hypothesis a direction nothing is hidden.  Few queries share a
+        copy for each head, which all layers read.
         """
         layout, beam = self.layout, self.layout.beam
         if beam == 1:
@@ -143,7 +145,7 @@ class KVCache(AttentionGrid):
         return self._mask
 
     def _new_slots(self, dtype: torch.dtype) -> Tensor:
-        """(N, K) what a row sees of the K slots of this step: its own."""
+        """Make the mask (N, K) of this step's slots: a row sees its own."""
         if self._new is None:
             device, beam = self._device, self.layout.beam
             others = ~torch.eye(beam, dtype=torch.bool, device=device)
@@ -153,7 +155,7 @@ class KVCache(AttentionGrid):
     def encoder(
         self, owner: Any, compute: Callable[[], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
-        """Computed at the first step."""
+        """Compute keys and values at the first step, and keep them."""
         if owner not in self._encoder:
             self._encoder[owner] = compute()
         return self._encoder[owner]
@@ -187,7 +189,7 @@ class KVCache(AttentionGrid):
 
 
 def select_sentences(encoder_out: Any, sentences: Tensor) -> dict[str, list[Tensor]]:
-    """What our decoders read of fairseq's encoder output, of these sentences alone."""
+    """Select the parts of fairseq's encoder output that our decoders read."""
     dims = {"encoder_out": 1, "encoder_padding_mask": 0}  # (S, B, C) and (B, S)
     return {
         name: [x.index_select(dim, sentences) for x in encoder_out.get(name) or []]

@@ -1,7 +1,7 @@
 """Scores of the next tokens, as a decoder hands them to the search.
 
-The vocabulary is what a step is made of, so nothing here writes a second matrix of its
-size.  Scores are natural log-probabilities; -inf marks what cannot be.
+The vocabulary takes most of a step's time, so nothing here writes a second matrix of
+its size.  Scores are natural log-probabilities; -inf marks what cannot be.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NextTokens:
     Attributes:
         logits: (N, V); -inf for a token that may not come.
         norm: (N,) log Σ exp of all logits, in float32 at least; not finite where the
-            model has given what is not a number.
+            model has given a NaN.
     """
 
     logits: Tensor
@@ -32,7 +32,7 @@ class NextTokens:
 
     @classmethod
     def of_logits(cls, logits: Tensor, temperature: float = 1.0) -> NextTokens:
-        """Normalised by their own sum, that is a softmax, in float32 at least.
+        """Normalise by their own sum, that is a softmax, in float32 at least.
 
         Args:
             logits: (N, V).
@@ -47,14 +47,14 @@ class NextTokens:
 
     @classmethod
     def of_lprobs(cls, lprobs: Tensor) -> NextTokens:
-        """(N, V) log-probabilities as they are; a row with a NaN has no norm either."""
+        """Take (N, V) log-probabilities; a row with a NaN has a norm of NaN."""
         norm = torch.zeros(len(lprobs), dtype=wide(lprobs.dtype), device=lprobs.device)
         return cls(lprobs, norm.masked_fill_(lprobs.isnan().any(-1), math.nan))
 
     def lprobs(self) -> Tensor:
-        """(N, V) log-probabilities."""
+        """Return log-probabilities (N, V)."""
         return self.logits - self.norm[:, None]
 
     def lprob(self, rows: Tensor, tokens: Tensor | int) -> Tensor:
-        """Log-probability of ``tokens`` (or one of them) in ``rows``, (rows,)."""
+        """Return log-probabilities (rows,) of ``tokens``, or of one, in ``rows``."""
         return self.logits[rows, tokens] - self.norm[rows]

@@ -1,9 +1,9 @@
-"""What a decoder must give the search, and what a model says of itself.
+"""Protocol between decoder and search, and attributes of a model.
 
 The search knows nothing of layers.  It asks a :class:`Decoder` for the next tokens of N
 hypotheses, says which of them live on, and asks again.  A decoder of a new family needs
-these methods and no base class; fairseq's own are given them by
-:mod:`fairseq_decoder`.  What it keeps from step to step is its state: for ours a
+these methods and no base class; fairseq's own get them from
+:mod:`fairseq_decoder`.  From step to step it keeps a state: ours a
 :class:`kv_cache.KVCache`, for a recurrent one perhaps a matrix.
 """
 
@@ -18,7 +18,7 @@ from sbnmt_plugin.network.next_tokens import NextTokens
 
 
 class DecoderState(Protocol):
-    """What a decoder keeps from one step to the next: its cache, and its source."""
+    """State of a decoder from one step to the next: its cache, and its source."""
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows: row i becomes what row ``rows[i]`` was.
@@ -37,17 +37,17 @@ State = TypeVar("State", bound=DecoderState)
 
 @runtime_checkable
 class Decoder(Protocol[State]):
-    """Writes N hypotheses of B sentences side by side, token by token.
+    """Decoder that writes N hypotheses of B sentences token by token.
 
     Rows are laid out as :mod:`layout` says: all G hypotheses of a sentence are
     neighbours.
     """
 
     def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> State:
-        """The state before the first token.
+        """Return the state before the first token.
 
         Args:
-            encoder_out: what the model's encoder gave, one entry a sentence.
+            encoder_out: of the model's encoder, one entry a sentence.
             layout: D, K, and who is whose partner.
             weights: whether :meth:`step` is to give attention to the source.
         """
@@ -55,7 +55,7 @@ class Decoder(Protocol[State]):
     def step(
         self, tokens: Tensor, state: State, temperature: float = 1.0
     ) -> tuple[NextTokens, Tensor | None]:
-        """Score what may come next.
+        """Score the next tokens.
 
         Args:
             tokens: (N, t + 1) the hypotheses so far, their start symbols first.  All
@@ -72,10 +72,10 @@ class Decoder(Protocol[State]):
 
 @runtime_checkable
 class Forced(Protocol):
-    """A decoder of both directions that scores given texts, too: for rescoring.
+    """A decoder of both directions that also scores given texts, for rescoring.
 
     Attributes:
-        interacts: whether what a stream may write next depends on the other stream.
+        interacts: whether the scores of a stream depend on the other stream.
     """
 
     interacts: bool
@@ -89,7 +89,7 @@ class Forced(Protocol):
         encoder_out: Any,
         temperature: float = 1.0,
     ) -> Tensor:
-        """Log-probabilities of given streams, each alone.
+        """Score given streams, each alone.
 
         Args:
             inputs, labels: (N, T).
@@ -104,7 +104,7 @@ class Forced(Protocol):
 
 
 class Searchable(Protocol):
-    """What a model may say of itself, as class attributes.
+    """Class attributes by which a model describes itself.
 
     The search asks a model for its ``decoder``, and for what every encoder-decoder of
     fairseq has: ``encoder.forward_torchscript(net_input)``, whose result goes to
@@ -112,8 +112,8 @@ class Searchable(Protocol):
     ``eval()``.
 
     Attributes:
-        searched_by: name of the search that it wants (see :mod:`registry`); without
-            it, the synchronous beam search.
+        searched_by: name of its search (see :mod:`registry`); without it, the
+            synchronous beam search.
         bidirectional: whether it writes both directions at once.
     """
 

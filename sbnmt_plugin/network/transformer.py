@@ -1,4 +1,4 @@
-"""What the families that are fairseq's Transformers have in common."""
+"""Base of the families that are fairseq's Transformers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class FamilyTransformer(hub.Pretrained, TransformerModel):
     Attributes:
         family: name of its architecture, for messages.
         config: its options.
-        own: what its checkpoints have, and no other's; "": it starts from others, too.
+        own: name of a weight that no other family's checkpoints have; "" where it also
+            starts from those of others.
     """
 
     family: str
@@ -44,7 +45,7 @@ class FamilyTransformer(hub.Pretrained, TransformerModel):
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
-        """Options without defaults: the architecture functions set those."""
+        """Add options without defaults, which the architecture functions set."""
         gen_parser_from_dataclass(
             parser, cls.config(), delete_default=True, with_prefix=""
         )
@@ -71,7 +72,7 @@ class FamilyTransformer(hub.Pretrained, TransformerModel):
         """Refuse the weights of other models.
 
         Raises:
-            ValueError: they lack what the family's have.
+            ValueError: they lack the weight of :attr:`own`.
         """
         super().upgrade_state_dict_named(state_dict, name)
         if self.own and self.own not in state_dict:
@@ -82,13 +83,13 @@ class FamilyTransformer(hub.Pretrained, TransformerModel):
 
 
 class BidirectionalTransformer(FamilyTransformer):
-    """Of both directions."""
+    """A Transformer of both directions."""
 
     bidirectional = True
 
 
 def tag_indices(dictionary: Any, family: str) -> list[int]:
-    """Ids of ``<l2r>`` and ``<r2l>``.
+    """Return the ids of ``<l2r>`` and ``<r2l>``.
 
     Raises:
         ValueError: the dictionary has no tags, so another task has loaded it.
@@ -103,7 +104,7 @@ def tag_indices(dictionary: Any, family: str) -> list[int]:
 
 
 def refuse_options(args: Any, family: str) -> None:
-    """Refuse by name what these architectures cannot honour.
+    """Refuse by name the options that these architectures cannot honour.
 
     Raises:
         ValueError: see :data:`REFUSED`.

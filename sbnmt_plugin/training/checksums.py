@@ -1,6 +1,6 @@
-"""SHA256SUMS beside the files of a data folder: a changed byte is an error.
+"""Checksums beside the files of a data folder: a changed byte is an error.
 
-The form is that of sha256sum, so ``sha256sum -c SHA256SUMS`` checks a folder, too.
+SHA256SUMS has the form of sha256sum: ``sha256sum -c SHA256SUMS`` checks a folder, too.
 Folders without it, as fairseq-preprocess writes them, are taken as they are.
 """
 
@@ -17,7 +17,7 @@ BLOCK = 2**20
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
-    """Of a file's bytes, in hexadecimal digits."""
+    """Return the SHA-256 of a file in hexadecimal digits."""
     made = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(BLOCK):
@@ -26,17 +26,17 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
 
 
 def write_sums(folder: Path) -> None:
-    """Note the checksums of all files of a folder but logs."""
+    """Write the checksums of all files of a folder but logs."""
     paths = sorted(p for p in folder.iterdir() if p.is_file() and p.suffix != ".log")
     lines = [f"{sha256_of(path)}  {path.name}\n" for path in paths]
     (folder / NAME).write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
 def check_sums(*paths: str) -> None:
-    """Compare files with the checksums noted in their folder, where there are any.
+    """Compare files with the checksums in their folder, where there are any.
 
     Raises:
-        ValueError: one differs or is missing; a line of the checksums is none.
+        ValueError: one differs or is missing; see :func:`noted_sums`.
     """
     for path in paths:
         folder, name = os.path.split(path)
@@ -53,7 +53,7 @@ def check_sums(*paths: str) -> None:
 
 
 def noted_sums(path: str) -> dict[str, str]:
-    """Checksums by the names of their files; none where the file is missing.
+    """Read checksums by the names of their files; none where SHA256SUMS is missing.
 
     Raises:
         ValueError: a line of another form.

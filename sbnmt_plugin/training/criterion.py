@@ -41,8 +41,8 @@ class SmoothedLoss(torch.autograd.Function):
 
     whose gradient is p - ε' - (1 - ε - ε') · [v = y].  Log-probabilities are never
     written down, and the gradient takes the place of the logits, so that they are the
-    only matrix of their size: torch refuses a second backward pass.  Logits that a
-    caller has made, and nothing computed, are left alone.
+    only matrix of their size: torch refuses a second backward pass.  Logits that are a
+    leaf of the graph keep their values.
     """
 
     @staticmethod
@@ -83,7 +83,7 @@ class SmoothedLoss(torch.autograd.Function):
 def smoothed_loss(
     logits: Tensor, labels: Tensor, epsilon: float
 ) -> tuple[Tensor, Tensor]:
-    """Label-smoothed loss and -log p of each row's label, (n,), in float32 at least.
+    """Compute loss and -log p of each row's label, (n,), in float32 at least.
 
     Args:
         logits: (n, V).
@@ -98,20 +98,22 @@ def smoothed_loss(
 def projects_rows(model: Any) -> bool:
     """Tell whether a model's logits are one linear layer on its decoder's features.
 
-    A decoder of ours says so itself, by ``projects_rows``.
+    A family's decoder says so by its attribute ``projects_rows``; of fairseq's own only
+    the Transformer is known to be such.
     """
     decoder: Any = getattr(model, "decoder", None)
-    known = type(decoder) in DECODERS or getattr(decoder, "projects_rows", False)
-    return known and decoder.adaptive_softmax is None
+    if type(decoder) in DECODERS:
+        return decoder.adaptive_softmax is None
+    return bool(getattr(decoder, "projects_rows", False))
 
 
 @contextmanager
 def live_rows_alone(model: Any, live: Tensor) -> Iterator[None]:
-    """Make a model give logits (n, V) of live positions, which gives (B, T, V) else.
+    """Make a model compute logits of live positions alone, (n, V), not (B, T, V).
 
-    The last layer's input is what is picked from, inside of the model's own forward, so
-    that every wrapper of distributed training sees its parameters used where it
-    expects them, and padding costs no logits.
+    A hook selects rows of the last layer's input within the model's own forward:
+    every wrapper of distributed training sees its parameters used where it expects
+    them, and padding costs no logits.
 
     Args:
         live: (n,) places in the time-major grid (T, B).
@@ -168,13 +170,13 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             )
 
     def streams_of(self, task: Any) -> tuple[str, ...]:
-        """Names of what a sentence of this task is predicted as."""
+        """Name the streams of a sentence of this task."""
         return tuple(NAMES[d] for d in getattr(task, "directions", ()))
 
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """Loss of a batch.
+        """Compute the loss of a batch.
 
         Args:
             sample: fairseq's batch, whose ``target`` is (BD, T) here: the task
@@ -197,7 +199,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             **beside,
         }
         values = {"loss": loss.data, "nll_loss": nll}
-        # counts of labels come from the collater: reading them from the device waits
+        # counts of labels come from the collater: no host-device synchronisation
         skipped, streams = self.ignore_prefix_size, len(self.names)
         labels = [max(0, length - skipped) for length in sample["stream_lengths"]]
         if self.report_accuracy:
@@ -213,15 +215,15 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
     def _by_label(
         self, model: Any, sample: dict[str, Any]
     ) -> tuple[Values, dict[str, Any]]:
-        """Loss, -log p and whether the best token is right.
+        """Compute loss and -log p, and whether the best token is right.
 
-        An SB-NMT model gives logits of live positions alone, and so do fairseq's own
-        Transformer and RNNsearch (see :func:`live_rows_alone`); what any other gives is
-        taken from its log-probabilities, whose softmax they are themselves.
+        Models of both directions compute logits of live positions alone, and so do
+        those that project rows (see :func:`projects_rows`).  Any other computes
+        log-probabilities everywhere, which are logits of themselves.
 
         Returns:
             (BD, T) each, 0 where no label counts: at padding, and in
-            ``--ignore-prefix-size``; what else is to be logged, as sums.
+            ``--ignore-prefix-size``; and other values to be logged, as sums.
         """
         live = sample["live"]
         if getattr(model, "bidirectional", False):
@@ -236,15 +238,12 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
         return self.placed(scores, sample["target"], live), {}
 
     def placed(self, scores: Tensor, labels: Tensor, live: Tensor) -> Values:
-        """Loss, -log p and whether the best token is right, each at its label's place.
+        """Compute :data:`Values`, each at its label's place: see :meth:`_by_label`.
 
         Args:
             scores: (n, V).
             labels: (BD, T).
             live: (n,) places of the scores, in the time-major grid (T, BD).
-
-        Returns:
-            As :data:`Values`: see :meth:`_by_label`.
         """
         target = labels.t()  # (T, BD), as rows are
         labels = target.flatten().index_select(0, live)

@@ -1,4 +1,4 @@
-"""The files of a data folder: whole, and all there; R2L texts read beside the pairs."""
+"""Checks of the files of a data folder; R2L texts, which lie beside the pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 MAGIC = b"MMIDIDX\x00\x00"
 HEADER = len(MAGIC) + 17
 BLOCK = 2**20  # lines of an index that are looked at together
-OLDER = (b"TNTIDX", b"HUFFIDX")  # formats that are not looked into
+OLDER = (b"TNTIDX", b"HUFFIDX")  # formats that are not checked
 ANEW = "binarise all texts of the split together again (sbnmt binarise)"
 
 
@@ -50,7 +50,7 @@ def check_split(
 
 
 def check_stream(prefix: str, impl: Any) -> bool:
-    """Whether a stream is there; if it is, it must be whole.
+    """Tell whether a stream is there; refuse one that is not whole.
 
     Raises:
         ValueError: half of its two files, files of another ``--dataset-impl``, or
@@ -76,7 +76,7 @@ def check_stream(prefix: str, impl: Any) -> bool:
 
 
 def _is_whole(prefix: str) -> bool:
-    """Whether index and data are as fairseq's mmap format promises.
+    """Tell whether index and data are as fairseq's mmap format promises.
 
     The lines stand one after the other: each starts where the one before it ends.
     """
@@ -106,7 +106,7 @@ def _is_whole(prefix: str) -> bool:
 
 
 def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
-    """The R2L texts of a split, or None.
+    """Load the R2L texts of a split; None where it has none.
 
     Args:
         prefix: folder and name of the split.
@@ -146,7 +146,7 @@ def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
 
 
 def warn_of_gold(missing: str) -> None:
-    """Say what it means to train without R2L texts.
+    """Warn of a training without R2L texts.
 
     Args:
         missing: the files that would hold them.
@@ -155,9 +155,8 @@ def warn_of_gold(missing: str) -> None:
         "there are no R2L texts (%s): both streams are the same gold text, so each "
         "sees through the other what it has to predict. Good for toy runs and for "
         "validation by generation (--eval-bleu), not for training: build triples with "
-        "%s",
-        missing,
         "sbnmt triples",
+        missing,
     )
 
 

@@ -16,15 +16,15 @@ from sbnmt_plugin.training.phrase_table import PhraseTable
 
 
 class SBLanguagePairDataset(FairseqDataset):
-    """Wraps fairseq's ``LanguagePairDataset`` and adds the target streams.
+    """fairseq's ``LanguagePairDataset`` with target streams.
 
     A batch is fairseq's, ``target`` with the natural-order text included, and
 
     * ``net_input.prev_output_tokens`` (BD, T): start symbol + tokens,
     * ``stream_target`` (BD, T): tokens + ``</s>``,
-    * ``live`` (n,): the places, in the time-major grid (T, BD), of all that is no
-      padding, by which model and loss tell labels from padding,
-    * ``stream_lengths``: BD numbers, labels of each stream,
+    * ``live`` (n,): places in the time-major grid (T, BD) that are no padding, by which
+      model and loss tell labels from padding,
+    * ``stream_lengths``: a list of BD numbers of labels,
 
     where row ``b * D + d`` is direction d of sentence b.  ``</s>`` follows the last
     token of its own stream and padding comes after it, so that both streams learn
@@ -35,7 +35,7 @@ class SBLanguagePairDataset(FairseqDataset):
         opposite: dataset of the R2L texts, natural order too; None where the R2L
             stream is the target itself.
         starts: (D,) first decoder input of each direction.
-        directions: which streams a batch holds: (L2R, R2L), or a teacher's one.
+        directions: of the streams: (L2R, R2L), or a teacher's one.
         table: looks up the sources: see :func:`with_lookup`.
         noise: corrupts the inputs of sentences whose streams hold the same text.
     """
@@ -64,12 +64,12 @@ class SBLanguagePairDataset(FairseqDataset):
 
     @property
     def tgt(self) -> Any:
-        """The target texts, or None; whence ``--prefix-size`` takes its prefixes."""
+        """Target texts, or None; ``--prefix-size`` takes its prefixes from here."""
         return self.pairs.tgt
 
     @property
     def sizes(self) -> Any:
-        """(examples, 2) lengths of source and longer stream; (examples,) without."""
+        """Lengths (examples, 2) of source and longer stream; (examples,) without."""
         if self.tgt_sizes is None:
             return self.src_sizes
         return np.vstack((self.src_sizes, self.tgt_sizes)).T
@@ -88,7 +88,7 @@ class SBLanguagePairDataset(FairseqDataset):
     def collater(
         self, samples: list[dict[str, Any]], pad_to_length: Any = None
     ) -> dict[str, Any]:
-        """fairseq's batch with both streams; see the class.
+        """Make fairseq's batch with both streams: see the class.
 
         ``ntokens`` counts the labels of all streams, by which the loss is
         normalised.
@@ -124,12 +124,12 @@ class SBLanguagePairDataset(FairseqDataset):
         return batch
 
     def set_epoch(self, epoch: int) -> None:
-        """Told by fairseq at the start of every epoch."""
+        """Begin an epoch."""
         super().set_epoch(epoch)
         self.epoch = epoch
 
     def _stream(self, sample: dict[str, Any], direction: int) -> Tensor:
-        """What one direction writes, ``</s>`` last."""
+        """Return the labels of one direction, ``</s>`` last."""
         if direction == L2R:
             return sample["target"]
         return reverse_tokens(sample["opposite"])
@@ -143,14 +143,14 @@ class SBLanguagePairDataset(FairseqDataset):
         )
 
     def num_tokens(self, index: int) -> int:
-        """What an example takes of ``--max-tokens``; see :meth:`num_tokens_vec`."""
+        """Count an example's share of ``--max-tokens``: see :meth:`num_tokens_vec`."""
         return int(self.num_tokens_vec(np.array([index]))[0])
 
     def num_tokens_vec(self, indices: Any) -> Any:
-        """max(source, D * longer stream): the decoder really holds D rows of it.
+        """Count max(source, D * longer stream): the decoder holds D rows of it.
 
-        So a batch of the same ``--max-tokens`` has about half the sentences of a
-        Transformer's, and the same memory.
+        A batch of the same ``--max-tokens`` therefore has about half the sentences of a
+        Transformer's, and takes the same memory.
         """
         sizes = self.src_sizes[indices]
         if self.tgt_sizes is None:
@@ -164,7 +164,7 @@ class SBLanguagePairDataset(FairseqDataset):
         max_sentences: int | None = None,
         required_batch_size_multiple: int = 1,
     ) -> list[Any]:
-        """fairseq's batches, and the last one also where it is no full multiple.
+        """Make fairseq's batches, and the last one also where it is no full multiple.
 
         ve-fairseq 0.12.3 drops a last batch whose size is not a multiple of
         ``--required-batch-size-multiple``: up to a batch of every epoch, and of
@@ -179,16 +179,16 @@ class SBLanguagePairDataset(FairseqDataset):
         return batches if kept == len(indices) else [*batches, indices[kept:]]
 
     def size(self, index: int) -> tuple[int, int]:
-        """Lengths by which over-long examples are refused or left out."""
+        """Return the lengths by which over-long examples are left out or refused."""
         target = 0 if self.tgt_sizes is None else self.tgt_sizes[index]
         return self.src_sizes[index], target
 
     def ordered_indices(self) -> Any:
-        """fairseq's order by length."""
+        """Return fairseq's order by length."""
         return self.pairs.ordered_indices()
 
     def filter_indices_by_size(self, indices: Any, max_sizes: Any) -> Any:
-        """fairseq's filter, on the longer stream."""
+        """Apply fairseq's filter to source and longer stream."""
         return data_utils.filter_paired_dataset_indices_by_size(
             self.src_sizes, self.tgt_sizes, indices, max_sizes
         )
@@ -204,7 +204,7 @@ class SBLanguagePairDataset(FairseqDataset):
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
-    """The batch as a criterion sees it: ``target`` (BD, T) are the streams' labels.
+    """Return a batch for a criterion, whose ``target`` (BD, T) are the streams' labels.
 
     Elsewhere ``target`` is the natural-order text, which fairseq prints and scores.
     """
@@ -216,9 +216,9 @@ def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
 def with_lookup(
     net_input: dict[str, Any], table: PhraseTable[int, int], source: Any
 ) -> dict[str, Any]:
-    """Batches of ENAT have a rough translation beside: ``lookup_tokens`` (B, Z).
+    """Add a rough translation for ENAT: ``lookup_tokens`` (B, Z).
 
-    What the phrase table gives for the source, ``</s>`` last, padded on the right.
+    It is the phrase table's for the source, ``</s>`` last, padded on the right.
 
     Args:
         net_input: fairseq's, with ``src_tokens`` (B, S).

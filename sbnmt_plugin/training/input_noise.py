@@ -48,9 +48,10 @@ class PartnerNoise:
             words: (n,) without ``</s>``.
             texts: of the training set, each with ``</s>``: new words are those of
                 another sentence, as often as they occur there.
+            epoch, index, direction: of the text.
 
         Returns:
-            (n,).
+            (n,) words.
         """
         random = np.random.default_rng([self.seed, epoch, index, direction])
         rate = random.uniform(0, self.rate)
@@ -67,9 +68,9 @@ class PartnerNoise:
         return words.new_tensor(found)
 
     def _edit(self, waiting: deque[int], random: Any, new: list[int]) -> None:
-        """Change the words that have come but are not written yet, the next one first.
+        """Edit the words that are not written yet, the next one first, in place.
 
-        Where none waits behind the next one, it is replaced instead of left out or
+        Where none waits behind the next one, that is replaced instead of left out or
         moved.
         """
         other = new[random.integers(len(new))]

@@ -1,4 +1,4 @@
-"""A phrase table, and a text's rough translation by it (Guo et al., AAAI 2019, §3.1).
+"""Phrase table, and rough translation by it (Guo et al., AAAI 2019, §3.1).
 
 The file has a line an entry, sorted by the source phrase, every source phrase once::
 
@@ -27,11 +27,11 @@ T = TypeVar("T", bound=Hashable)  # a target token
 
 
 class PhraseTable(Generic[S, T]):
-    """One target phrase for each of some source phrases; it does not change.
+    """One target phrase for each of some source phrases; immutable.
 
     Args:
         entries: source phrase -> target phrase, neither of them empty.
-        name: what messages call it.
+        name: for messages.
 
     Raises:
         ValueError: there is no entry.
@@ -92,7 +92,7 @@ class PhraseTable(Generic[S, T]):
         source_unknown: int,
         target_unknown: int,
     ) -> PhraseTable[int, int]:
-        """The table over ids, without the entries that have an unknown word.
+        """Return the table over ids, without the entries that have an unknown word.
 
         Args:
             source_index, target_index: a token's id, as a dictionary's ``index``.
@@ -120,10 +120,10 @@ class PhraseTable(Generic[S, T]):
         return PhraseTable(found, self.name)
 
     def lookup(self, tokens: Sequence[S]) -> list[T]:
-        """A rough translation: from the left, always by the longest phrase there is.
+        """Translate from the left, always by the longest phrase there is.
 
-        A token that begins none is skipped, so the list may be empty.  ``</s>`` is the
-        caller's business.
+        A token that begins none is skipped, so the list may be empty.  The caller
+        handles ``</s>``.
         """
         found: list[T] = []
         start = 0
@@ -134,7 +134,7 @@ class PhraseTable(Generic[S, T]):
         return found
 
     def _longest_at(self, tokens: Sequence[S], start: int) -> tuple[int, tuple[T, ...]]:
-        """(place behind the longest phrase at a place, what it is translated to)."""
+        """Return the place behind the longest phrase at ``start``, its translation."""
         for end in range(min(start + self.longest, len(tokens)), start, -1):
             target = self._entries.get(tuple(tokens[start:end]))
             if target is not None:
@@ -143,7 +143,7 @@ class PhraseTable(Generic[S, T]):
 
 
 def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
-    """Lines of a file without their line feeds, numbered from 1.
+    """Yield the lines of a file without their line feeds, numbered from 1.
 
     Raises:
         ValueError: one is not UTF-8.
@@ -160,7 +160,7 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def parse_entry(line: str, place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(source phrase, target phrase) of a line.
+    """Parse a line into source phrase and target phrase.
 
     Args:
         place: the file and the line, for messages.
@@ -185,5 +185,5 @@ def parse_entry(line: str, place: str) -> tuple[tuple[str, ...], tuple[str, ...]
 
 
 def entry_line(source: str, target: str, share: float, count: int) -> str:
-    """The line of an entry, which :func:`parse_entry` reads."""
+    """Format an entry as the line that :func:`parse_entry` reads."""
     return f"{source} {SEPARATOR} {target} {SEPARATOR} {share:.6f} {count}"

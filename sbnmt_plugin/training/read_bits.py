@@ -1,4 +1,4 @@
-"""How much the streams read of each other: bits that the partner saves.
+"""Measurement of reading across: bits a token that the partner saves.
 
 With the same gold text in both streams, from its middle on each can read in the other
 every word that it has to predict.
@@ -22,7 +22,7 @@ PROBED, PROBED_TOGETHER = 200, 50  # sentences of --sb-probe; in a batch
 
 
 def halves(label: Tensor, pad: int) -> tuple[Tensor, Tensor]:
-    """Masks of the first and the second half of every row, padding left out.
+    """Return masks of the first and the second half of every row without padding.
 
     Args:
         label: (BD, T).
@@ -35,7 +35,7 @@ def halves(label: Tensor, pad: int) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def bits(model: Any, batch: dict[str, Any], layout: Layout = TRAINING) -> Tensor:
-    """Negative log-likelihood of every label, in bits, (BD, T)."""
+    """Compute the negative log-likelihood of every label, in bits, (BD, T)."""
     label = batch["stream_target"]
     output = model(**batch["net_input"], layout=layout)
     lprobs = model.get_normalized_probs(output, log_probs=True)
@@ -43,7 +43,7 @@ def bits(model: Any, batch: dict[str, Any], layout: Layout = TRAINING) -> Tensor
 
 
 def read_bits(model: Any, batches: list[dict[str, Any]], pad: int) -> dict[str, float]:
-    """Bits a token of the second half that the partner saves, by direction.
+    """Count the bits a token of the second half that the partner saves, by direction.
 
     Args:
         batches: with the same text in both streams.
@@ -63,7 +63,7 @@ def read_bits(model: Any, batches: list[dict[str, Any]], pad: int) -> dict[str, 
 
 
 def log_reading(model: Any, gold: Any, device: torch.device) -> None:
-    """Log the bits that are read of the first sentences of a data set.
+    """Log :func:`read_bits` of the first sentences of a data set.
 
     Args:
         gold: a :class:`dataset.SBLanguagePairDataset` without R2L texts.

@@ -25,13 +25,13 @@ def in_bfloat16(
 ) -> Iterator[Callable[..., Any]]:
     """Yield a criterion whose products are bfloat16's (``--sb-autocast``).
 
-    fairseq's step switches a GPU's autocast off around the criterion of whoever has not
-    asked for ``--amp``, so it is entered once more inside.  What a backward pass
-    computes anew (``--checkpoint-activations``) needs it around the step.
+    Without ``--amp`` fairseq's step switches a GPU's autocast off around the criterion,
+    so it is entered once more inside.  A backward pass that computes activations anew
+    (``--checkpoint-activations``) needs it around the step.
 
     Args:
         device: the batch's.
-        wanted: else nothing is changed.
+        wanted: whether anything is changed.
     """
 
     def narrowed(*given: Any, **others: Any) -> Any:

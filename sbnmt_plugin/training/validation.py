@@ -1,4 +1,4 @@
-"""Validation by BLEU: the options, the counts of a batch, the score of their sums."""
+"""Validation by BLEU: options, counts of a batch, score of their sums."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairseq.tasks.translation import EVAL_BLEU_ORDER
 
 
 def read_json(flag: str, text: str) -> dict[str, Any]:
-    """The options that a flag gives as JSON.
+    """Parse the options that a flag gives as JSON.
 
     Raises:
         ValueError: it is not a JSON object.
@@ -26,7 +26,7 @@ def read_json(flag: str, text: str) -> dict[str, Any]:
 
 
 def bleu_counts(bleu: Any) -> dict[str, int]:
-    """What the BLEU of several batches is computed from, by the names of the log."""
+    """Return the counts from which BLEU is computed, by their names in the log."""
     counts = {"_bleu_sys_len": bleu.sys_len, "_bleu_ref_len": bleu.ref_len}
     for n in range(EVAL_BLEU_ORDER):
         counts[f"_bleu_counts_{n}"] = bleu.counts[n]

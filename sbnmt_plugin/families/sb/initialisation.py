@@ -1,4 +1,4 @@
-"""Starting from the weights of a plain Transformer."""
+"""Start of a training from the weights of another model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 READER = ".self_attn.reader."
 LEARNED = ".self_attn.fusion.weight"  # λ
-READING = READER, LEARNED  # of which λ = 0 makes nothing
+READING = READER, LEARNED  # without effect at λ = 0
 
 EMBEDDINGS = (
     "encoder.embed_tokens.weight",
@@ -79,15 +79,15 @@ def freezes_writer(settings: Any) -> bool:
 def check_reader(
     weights: Collection[str], fresh: Collection[str], interacts: bool
 ) -> None:
-    """Refuse to read without the reader that weights have.
+    """Refuse weights with a reader for a model that reads without one.
 
     Args:
         weights: names of any model's.
         fresh: names of the newly built one's.
-        interacts: whether that reads.
+        interacts: whether the newly built one reads.
 
     Raises:
-        ValueError: the weights have a reader, and the model reads without one.
+        ValueError: see above.
     """
     given, wanted = (any(READER in x for x in names) for names in (weights, fresh))
     if interacts and given and not wanted:
@@ -101,15 +101,15 @@ def check_reader(
 def adopt_writer(
     weights: dict[str, Tensor], fresh: dict[str, Tensor], interacts: bool
 ) -> None:
-    """Fit weights to a model that differs in what it reads with, in place.
+    """Fit weights to a model with another reader or learned λ, in place.
 
-    A reader, or learned λ, of which the weights have nothing stays fresh; one that the
-    model has not is left out where nothing is read, at λ = 0.
+    A reader, or learned λ, that the weights lack stays fresh; one that the model lacks
+    is left out where nothing is read, at λ = 0.
 
     Args:
         weights: of an SB model.
         fresh: of the newly built one.
-        interacts: whether that reads.
+        interacts: whether the newly built one reads.
 
     Raises:
         ValueError: see :func:`check_reader`.

@@ -1,7 +1,7 @@
-"""The SB-NMT model: its options and named architectures."""
+"""SB-NMT: the model, its options and its architectures."""
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum
@@ -56,8 +56,8 @@ class SBTransformerConfig(TransformerConfig):
     sb_future_shift: bool = field(
         default=False,
         metadata={
-            "help": "the future finds at a word of the other stream the one that it "
-            "wrote before: one layer is enough to read on from a common word"
+            "help": "the future attention returns, for a word of the other stream, the "
+            "word before it: one layer is enough to read on from a common word"
         },
     )
     sb_reader: bool = field(
@@ -109,14 +109,15 @@ class SBTransformerModel(BidirectionalTransformer):
     def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> Any:
         decoder = SBTransformerDecoder(args, tgt_dict, embed_tokens)
         given = {
-            "--sb-future-shift shifts what is read": args.sb_future_shift,
-            "--sb-reader reads": args.sb_reader,
+            "--sb-future-shift": args.sb_future_shift,
+            "--sb-reader": args.sb_reader,
         }
-        asked = " and ".join(what for what, value in given.items() if value)
+        asked = " and ".join(flag for flag, value in given.items() if value)
         if asked and not decoder.interacts:
             raise ValueError(
-                f"{asked}, but with --sb-lambda 0 nobody reads a partner: leave that "
-                "or the others out (of a checkpoint, --model-overrides can set all)"
+                f"{asked} must not be given with --sb-lambda 0, at which nothing is "
+                "read: leave one or the other out (of a checkpoint, --model-overrides "
+                "can set all)"
             )
         return decoder
 
@@ -128,7 +129,7 @@ class SBTransformerModel(BidirectionalTransformer):
         return_all_hiddens: bool = True,
         **others: Any,
     ) -> Any:
-        """As the parent's; ``live`` and others are for the decoder's forward."""
+        """Encode and decode; ``live`` and others are for the decoder's forward."""
         encoder_out = self.encoder(
             src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens
         )
@@ -137,8 +138,10 @@ class SBTransformerModel(BidirectionalTransformer):
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
     ) -> None:
-        """Accept the weights of a Transformer, or of a model that reads otherwise: see
-        :mod:`sb.initialisation`."""
+        """Accept weights of a Transformer, and of a model with another reader.
+
+        See :mod:`sb.initialisation`.
+        """
         super().upgrade_state_dict_named(state_dict, name)
         if "decoder.sb_version" not in state_dict:
             adopt_transformer(
@@ -153,40 +156,38 @@ class SBTransformerModel(BidirectionalTransformer):
 
 @register_model_architecture("sb_transformer", "sb_transformer")
 def sb_architecture(args: Any) -> None:
-    """fairseq's ``transformer``."""
-    args.sb_fusion = getattr(args, "sb_fusion", "tanh")
-    args.sb_lambda = getattr(args, "sb_lambda", None)
-    args.sb_learn_lambda = getattr(args, "sb_learn_lambda", False)
-    args.sb_future_dropout = getattr(args, "sb_future_dropout", DEFAULT_FUTURE_DROPOUT)
-    args.sb_future_shift = getattr(args, "sb_future_shift", False)
-    args.sb_reader = getattr(args, "sb_reader", False)
+    """Set the sizes of fairseq's ``transformer``."""
+    for option in fields(SBTransformerConfig):
+        if option.name.startswith("sb_"):
+            value = getattr(args, option.name, option.default)
+            setattr(args, option.name, value)
     base_architecture(args)
 
 
 @register_model_architecture("sb_transformer", "sb_transformer_tiny")
 def sb_tiny(args: Any) -> None:
-    """fairseq's ``transformer_tiny``: 64 channels, 2 + 2 layers."""
+    """Set the sizes of fairseq's ``transformer_tiny``: 64 channels, 2 + 2 layers."""
     tiny_architecture(args)
     sb_architecture(args)
 
 
 @register_model_architecture("sb_transformer", "sb_transformer_iwslt_de_en")
 def sb_iwslt_de_en(args: Any) -> None:
-    """fairseq's ``transformer_iwslt_de_en``."""
+    """Set the sizes of fairseq's ``transformer_iwslt_de_en``."""
     transformer_iwslt_de_en(args)
     sb_architecture(args)
 
 
 @register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de")
 def sb_wmt_en_de(args: Any) -> None:
-    """fairseq's ``transformer_wmt_en_de``."""
+    """Set the sizes of fairseq's ``transformer_wmt_en_de``."""
     transformer_wmt_en_de(args)
     sb_architecture(args)
 
 
 @register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de_big")
 def sb_wmt_en_de_big(args: Any) -> None:
-    """fairseq's ``transformer_wmt_en_de_big`` with the paper's dropout of 0.1."""
+    """Set fairseq's ``transformer_wmt_en_de_big``, with the paper's dropout, 0.1."""
     args.dropout = getattr(args, "dropout", 0.1)
     transformer_wmt_en_de_big(args)
     sb_architecture(args)
