@@ -83,11 +83,12 @@ CROSS_CUTTING = {
     "house": "this file",
     "mishaps": "what happens to a training: NaN, no memory, unknown words",
     "old": "checkpoints and work folders of earlier versions",
+    "one_direction": "families that write one direction, by fairseq's commands",
+    "own_files": "no command writes over what it reads",
     "pays": "the numbers of docs/pays.md",
-    "properties": "what holds of the SB decoder whatever its options",
     "readme": "the commands of README.md",
-    "reliability": "the promises of docs/reliability.md",
     "wheel": "what pip installs",
+    "witnesses": "what version 0.2.0 has made goes on",
 }
 PROGRAMS = ("tools.commands.", "__main__", "tools.recipes.runner")  # print
 OWN = "sbnmt_plugin"
