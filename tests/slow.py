@@ -8,6 +8,7 @@ FIXTURES = {"accidents", "environment", "killed", "kinds", "made", "two_runs"}
 # Tests that take more than 1.5 seconds of a processor, or wait for 12; with parameters
 # more than 4 seconds together.
 TESTS = {
+    "test_a_checkpoint_translates_as_it_did",
     "test_a_folder_that_fairseq_would_split_is_refused",
     "test_a_killed_driver_goes_on_where_it_was",
     "test_a_killed_translation_continues",
@@ -18,6 +19,7 @@ TESTS = {
     "test_a_short_round_keeps_every_answer",
     "test_a_system_that_failed_is_opened_anew_for_the_next_case",
     "test_a_system_that_fails_has_its_reason_and_the_others_their_numbers",
+    "test_a_training_starts_from_it",
     "test_a_training_there_gives_the_same_model",
     "test_a_training_there_learns_in_narrow_numbers",
     "test_a_users_mistake_is_one_line",
@@ -61,6 +63,7 @@ TESTS = {
     "test_strange_text_is_binarised_and_read_back",
     "test_the_check_of_light_steps_can_fail",
     "test_the_check_of_scaling_can_fail",
+    "test_the_check_of_translations_can_fail",
     "test_the_check_of_waits_can_fail",
     "test_the_command_writes_table_json_and_plot",
     "test_the_driver_makes_every_row_of_the_comparison",
