@@ -15,8 +15,10 @@ __version__ = "0.2.0"
 
 
 def _is_command() -> bool:
-    """Whether this process is ``sbnmt``, or ``python -m sbnmt_plugin``; or a job on a
-    cluster that only starts a command (see :mod:`tools.recipes.slurm`).
+    """Tell whether this process is a command of the plugin's.
+
+    It is ``sbnmt``, or ``python -m sbnmt_plugin``, or a job on a cluster that only
+    starts a command (see :mod:`tools.recipes.slurm`).
     """
     if "SBNMT_JOB" in os.environ and "submitit.core._submit" in sys.orig_argv:
         return True

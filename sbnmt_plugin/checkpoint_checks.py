@@ -1,4 +1,4 @@
-"""Whether a checkpoint is one for the command that reads it.
+"""Checks that a checkpoint is one for the command that reads it.
 
 Its task, its directions, its dictionaries, its languages: what a training has left of
 them in the checkpoint must agree with what the command says.
@@ -7,8 +7,11 @@ them in the checkpoint must agree with what the command says.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection
+from argparse import Namespace
+from collections.abc import Collection, Sequence
 from typing import Any
+
+from fairseq.models import ARCH_MODEL_REGISTRY
 
 from sbnmt_plugin.checkpoints import OPTIONS, Checkpoint, look_into
 from sbnmt_plugin.symbols import TAGS
@@ -120,7 +123,8 @@ def check_dictionaries_of(
     Args:
         settings: the model's, as its checkpoint has them.
         words: dictionaries of source and target.
-        languages: of source and target, which a two-way model may have exchanged.
+        languages: of source and target, which may be exchanged where a model
+            translates both ways.
 
     Returns:
         Whether the checkpoint says which it was trained with.
@@ -129,8 +133,8 @@ def check_dictionaries_of(
         ValueError: they differ.
     """
     saved = list(getattr(settings, "sb_dictionaries", None) or ())
-    two_way = getattr(settings, "two_way_languages", None)
-    if two_way and exchanged_languages(two_way, *languages):
+    trained = trained_languages(settings)
+    if trained is not None and exchanged_languages(trained, *languages):
         saved.reverse()
     check_dictionaries(saved, *words, "the checkpoint")
     return bool(saved)
@@ -151,8 +155,19 @@ def forget_files(settings: Any) -> None:
                 setattr(place, name, None)
 
 
-def exchanged_languages(saved: list[str], source: str, target: str) -> bool:
-    """Whether a command exchanges the languages of a two-way model's training.
+def trained_languages(settings: Any) -> tuple[str, str] | None:
+    """Return the languages of a training, where a model translates both ways.
+
+    Args:
+        settings: the model's, as its checkpoint has them.
+    """
+    model = ARCH_MODEL_REGISTRY.get(getattr(settings, "arch", None))
+    says = getattr(model, "trained_languages", None)  # see protocol.Model
+    return None if says is None else says(settings)
+
+
+def exchanged_languages(saved: Sequence[str], source: str, target: str) -> bool:
+    """Tell whether a command exchanges the languages of a training.
 
     Args:
         saved: source and target language of the training.
@@ -165,7 +180,7 @@ def exchanged_languages(saved: list[str], source: str, target: str) -> bool:
         return [source, target] != list(saved)
     first, second = saved
     raise ValueError(
-        f"the languages of a two_way model must be those of its training, {first} and "
+        f"the languages of this model must be those of its training, {first} and "
         f"{second}, in either order, but are {source} and {target}: add --source-lang "
         f"{first} --target-lang {second}, or the other way round"
     )
@@ -184,12 +199,12 @@ def check_start(
         languages: of source and target.
 
     Raises:
-        ValueError: it belongs to other dictionaries, or is a two-way model of other
-            languages, or of these the other way round.
+        ValueError: it belongs to other dictionaries, or it translates both ways and
+            its training had other languages, or these the other way round.
     """
     source, target = words
     path, settings = checkpoint.path, checkpoint.settings
-    trained = tuple(settings.get("two_way_languages") or languages)
+    trained = trained_languages(Namespace(**settings)) or languages
     if trained != languages:
         raise ValueError(
             f"a training that starts from {path} must have its languages, "

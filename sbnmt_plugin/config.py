@@ -1,6 +1,6 @@
-"""The options of task ``sb_translation``."""
+"""The options of task ``sb_translation``, its own and those of the families."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum
@@ -11,13 +11,18 @@ from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.arguments import ANSWERS
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
+from sbnmt_plugin.task_options import DECODING, KEY, TASK_OPTIONS, TRAINING, Scope
 
+NO_PARTNER = "a model of one direction answers by itself and has no partner"
+NARROW_TRAINING = (
+    "--sb-autocast trains in bfloat16, fairseq's --fp16 or --amp in float16 on a GPU"
+)
 DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
 
 
 @dataclass
 class SBTranslationConfig(TranslationConfig):
-    """fairseq's translation options and ours."""
+    """Options of fairseq's translation task and ours."""
 
     sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = field(  # type: ignore[valid-type]
         default="both",
@@ -29,8 +34,9 @@ class SBTranslationConfig(TranslationConfig):
     sb_pairing: ChoiceEnum(tuple(PAIRINGS)) = field(  # type: ignore[valid-type]
         default="rank",
         metadata={
-            "help": "whom a hypothesis attends to: the other side's of the same rank, "
-            "or its best"
+            "help": "partner that a hypothesis attends to: the other side's of the "
+            "same rank, or its best",
+            KEY: Scope(both_directions=NO_PARTNER),
         },
     )
     sb_length_penalty: ChoiceEnum(tuple(LENGTH_PENALTIES)) = field(  # type: ignore[valid-type]
@@ -52,28 +58,41 @@ class SBTranslationConfig(TranslationConfig):
     )
     sb_answer: ChoiceEnum(ANSWERS) = field(  # type: ignore[valid-type]
         default="best",
-        metadata={"help": "which direction may answer; the other decodes along"},
+        metadata={
+            "help": "direction that may answer; the other decodes along",
+            KEY: Scope(both_directions=NO_PARTNER),
+        },
     )
     sb_rescore: float = field(
         default=0.0,
         metadata={
-            "help": "W: score what has finished once more in both directions without "
+            "help": "W: score finished hypotheses once more in both directions without "
             "interaction, and rank by score + W * (sum of both) / length penalty; 0: "
-            "the search's score alone"
+            "the search's score alone",
+            KEY: Scope(
+                both_directions="a model of one direction has no score in the other"
+            ),
         },
     )
     sb_partner_noise: Optional[float] = field(
         default=None,
         metadata={
             "help": "R: where both streams hold the same text, corrupt the inputs of "
-            "each in training at a rate from U(0, R); default: 0"
+            "each in training at a rate from U(0, R); default: 0",
+            KEY: Scope(TRAINING, both_directions=NO_PARTNER),
         },
     )
     sb_probe: int = field(
         default=0,
         metadata={
             "help": "N: log every N updates how many bits a token each direction reads "
-            "of the other (read_bits_*), on some validation text; 0: never"
+            "of the other (read_bits_*), on some validation text; 0: never",
+            KEY: Scope(
+                TRAINING,
+                both_directions=NO_PARTNER,
+                model="reads_across",
+                described="two streams that read each other at every step",
+            ),
         },
     )
     sb_autocast: bool = field(
@@ -81,21 +100,8 @@ class SBTranslationConfig(TranslationConfig):
         metadata={
             "help": "train with products in bfloat16 and weights in float32 "
             "(torch.autocast), faster on CPUs that have bfloat16 instructions, from "
-            "some 500 channels on. Not beside --fp16, --bf16 and --amp"
-        },
-    )
-    enat_table: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "phrase table of sbnmt phrase-table, by which the "
-            "sources are looked up for an enat_transformer of --enat-input phrase"
-        },
-    )
-    nat_teacher: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "checkpoint of a Transformer of --sb-direction l2r that chooses "
-            "among the lengths which an enat_transformer has written"
+            "some 500 channels on. Not beside --fp16, --bf16 and --amp",
+            KEY: Scope(TRAINING, instead="--sb-bf16 decodes in bfloat16"),
         },
     )
     sb_bf16: bool = field(
@@ -105,7 +111,8 @@ class SBTranslationConfig(TranslationConfig):
             "have bfloat16 instructions; softmax and scores stay float32. A "
             "translation may then depend on its batch: of a Multi30k teacher's, 3 of "
             "1,000 differed between batches of 1 and of 32 (float32: none), and 65 "
-            "from float32's. Not beside --fp16"
+            "from float32's. Not beside --fp16",
+            KEY: Scope(DECODING, instead=NARROW_TRAINING),
         },
     )
     sb_int8: bool = field(
@@ -113,14 +120,16 @@ class SBTranslationConfig(TranslationConfig):
         metadata={
             "help": "decode on a CPU with 8-bit weights of the decoder's linear "
             "layers; the rest stays float32. Faster where weights are large, with "
-            "bfloat16 instructions or not. Not beside --sb-bf16 or --fp16"
+            "bfloat16 instructions or not. Not beside --sb-bf16 or --fp16",
+            KEY: Scope(DECODING, instead=NARROW_TRAINING),
         },
     )
     sb_records: Optional[str] = field(
         default=None,
         metadata={
             "help": "write a JSON line per sentence to this new file: the direction "
-            "that won, and both directions' best hypotheses and scores"
+            "that won, and both directions' best hypotheses and scores",
+            KEY: Scope(DECODING),
         },
     )
     sb_trace: Optional[str] = field(
@@ -128,7 +137,8 @@ class SBTranslationConfig(TranslationConfig):
         metadata={
             "help": "write a JSON line per sentence to this new file: all that both "
             "beams did, step by step, for sbnmt trace-page. Slow; for a "
-            "few sentences"
+            "few sentences",
+            KEY: Scope(DECODING, both_directions="it shows how two directions meet"),
         },
     )
     # what other groups say, so that it can be checked; no flags of their own
@@ -146,3 +156,19 @@ class SBTranslationConfig(TranslationConfig):
     sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
     sb_continue_once: Optional[str] = II("checkpoint.continue_once")
     sb_reset_optimizer: Any = "${checkpoint.reset_optimizer}"
+
+
+def task_config() -> type[SBTranslationConfig]:
+    """Return the dataclass of all options: the task's and those of every family.
+
+    It is ``TaskConfig`` of this module, by which name other processes find it, and
+    is made anew where a family has been registered since.
+    """
+    bases: tuple[type, ...] = (SBTranslationConfig, *TASK_OPTIONS.values())
+    made: Any = globals().get("TaskConfig")
+    if made is None or made.__bases__ != bases:
+        own = {"__module__": __name__, "__doc__": SBTranslationConfig.__doc__}
+        made = make_dataclass("TaskConfig", (), bases=bases, namespace=own)
+        globals()["TaskConfig"] = made
+    found: type[SBTranslationConfig] = made
+    return found

@@ -13,6 +13,7 @@ from torch import Tensor
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.numerics import NARROW
+from sbnmt_plugin.task_options import caller_files
 
 MAX_TOKENS = 12000  # of a batch, if nothing is said: fairseq-generate's
 FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
@@ -24,7 +25,7 @@ FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search option
 
 
 class SBHubInterface(hub_utils.GeneratorHubInterface):
-    """fairseq's hub interface; order is kept, empty lists and strings are fine."""
+    """Hub interface of fairseq's; order is kept, empty lists and strings are fine."""
 
     def translate(
         self,
@@ -68,7 +69,7 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
         *args: Any,
         **kwargs: Any,
     ) -> list[list[dict[str, Any]]]:
-        """As fairseq's; nothing in, nothing out.
+        """Search for hypotheses as fairseq does; nothing in, nothing out.
 
         Args:
             kwargs: generation options; ``nbest`` (default: all of the beam) says how
@@ -88,7 +89,7 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
 
 
 class Pretrained:
-    """What a model adds to fairseq's to be loaded in Python: put before its class."""
+    """Loading of models in Python: it stands before fairseq's class."""
 
     @classmethod
     def from_pretrained(
@@ -132,7 +133,7 @@ def load(
     data_name_or_path: str,
     **kwargs: Any,
 ) -> SBHubInterface:
-    """What fairseq's ``hub_utils.from_pretrained`` has loaded, after a look at it.
+    """Load a model by fairseq's ``hub_utils.from_pretrained``, after checks.
 
     Args:
         model_name_or_path, checkpoint_file, data_name_or_path: see
@@ -145,7 +146,7 @@ def load(
             different directions; two kinds of narrow numbers.
     """
     kwargs.setdefault("max_tokens", MAX_TOKENS)
-    for name in ("enat_table", "nat_teacher"):  # files are the caller's to name
+    for name in caller_files():
         kwargs.setdefault(name, None)
     if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
         raise ValueError(NARROW)

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from sbnmt_plugin import checkpoints, task
-from sbnmt_plugin.families.abd import model as abd
-from sbnmt_plugin.families.abd import search as asynchronous
-from sbnmt_plugin.families.ba import model as rnnsearch
-from sbnmt_plugin.families.enat import criterion as enat_criterion
-from sbnmt_plugin.families.enat import model as enat
-from sbnmt_plugin.families.enat import search as parallel
-from sbnmt_plugin.families.sb import model
-from sbnmt_plugin.families.two_way import criterion as two_way_criterion
-from sbnmt_plugin.families.two_way import model as two_way
+from fairseq.tasks import (
+    TASK_CLASS_NAMES,
+    TASK_DATACLASS_REGISTRY,
+    TASK_REGISTRY,
+    register_task,
+)
+
+from sbnmt_plugin import checkpoints
+from sbnmt_plugin.config import task_config
+from sbnmt_plugin.families import abd, ba, enat, sb, two_way
 from sbnmt_plugin.search import generator
+from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.training import criterion
 
-# by importing them
-REGISTERED = (
-    *(task, model, abd, rnnsearch, two_way, enat),
-    *(criterion, two_way_criterion, enat_criterion),
-    *(generator, asynchronous, parallel),
-)
+TASK = "sb_translation"
+# by importing them: each family registers its models, criterion, search and options
+REGISTERED = sb, abd, ba, two_way, enat, generator, criterion
 
 
 def register() -> None:
-    """Register task, models, criterion and searches; tell torch what checkpoints hold.
+    """Register the task, and tell torch what checkpoints hold.
 
-    Calling it again changes nothing.
+    Calling it again changes nothing, unless a family has been registered since: then
+    the task is registered anew, with the options of that family too.
     """
     checkpoints.allow_checkpoint_contents()
+    config = task_config()
+    if TASK_DATACLASS_REGISTRY.get(TASK) is not config:
+        TASK_REGISTRY.pop(TASK, None)
+        TASK_CLASS_NAMES.discard(SBTranslationTask.__name__)
+        register_task(TASK, dataclass=config)(SBTranslationTask)

@@ -4,12 +4,11 @@ import itertools
 import logging
 from argparse import Namespace
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
-from fairseq.tasks import FairseqTask, register_task
+from fairseq.tasks import FairseqTask
 from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf, open_dict
 
@@ -25,28 +24,25 @@ from sbnmt_plugin.checkpoints import Checkpoint, checkpoint_files, resumed_file
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.network.cpu_products import for_decoding, for_processor
+from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.option_checks import (
     add_retired,
     check_average,
-    check_frozen,
     check_model,
-    check_parallel,
-    refuse_narrow_training,
-    refuse_options,
+    check_starts,
+    check_values,
+    refuse_out_of_scope,
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import RecordWriter, on_host
 from sbnmt_plugin.search.registry import Search, search_for
-from sbnmt_plugin.search.teacher import Teacher, load_teacher
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
 from sbnmt_plugin.task_data import StreamData
-from sbnmt_plugin.training.dataset import (
-    with_lookup,
-    with_stream_labels,
-)
-from sbnmt_plugin.training.read_bits import log_reading
+from sbnmt_plugin.task_options import DECODING, TRAINING
+from sbnmt_plugin.training.dataset import with_stream_labels
+from sbnmt_plugin.training.read_bits import log_read_bits
 from sbnmt_plugin.training.train_step import (
     bare,
     in_bfloat16,
@@ -58,15 +54,14 @@ from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 logger = logging.getLogger(__name__)
 
 
-@register_task("sb_translation", dataclass=SBTranslationConfig)
 class SBTranslationTask(StreamData):
-    """Translation with synchronous bidirectional decoding."""
+    """Translation with synchronous bidirectional decoding: see :mod:`register`."""
 
     def __init__(self, cfg: SBTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._writer: RecordWriter | None = None
         self._trace: TraceWriter | None = None
-        self._teacher: Teacher | None = None
+        self.loaded: dict[str, Any] = {}  # by path, what a family's search reads
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
         self._starts: list[Checkpoint] = []  # that a training may start from
@@ -79,12 +74,14 @@ class SBTranslationTask(StreamData):
 
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
-        """As fairseq's, with the options checked that would be ignored otherwise."""
+        """Check the options that would be ignored otherwise, and set the task up."""
         if kwargs.get("from_checkpoint"):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
-        refuse_options(cfg)
-        leave_cudnn_out()
         given = []
+        if not kwargs.get("from_checkpoint"):
+            refuse_out_of_scope(cfg, "" if cfg.sb_path is None else DECODING)
+        check_values(cfg)
+        leave_cudnn_out()
         if not kwargs.get("from_checkpoint"):
             given = check_checkpoints(checkpoint_files(cfg))
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
@@ -99,7 +96,7 @@ class SBTranslationTask(StreamData):
                 way round; a checkpoint of another direction, task or dictionary.
         """
         if not from_checkpoint:
-            refuse_narrow_training(self.cfg)
+            refuse_out_of_scope(self.cfg, TRAINING)
             # fairseq keeps there what the process trained before
             for kept in checkpoint_utils.save_checkpoint, should_stop_early:
                 vars(kept).pop("best", None)
@@ -127,12 +124,12 @@ class SBTranslationTask(StreamData):
             cfg.sb_dictionaries = [fingerprint(dictionary) for dictionary in words]
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
         check_model(self.cfg, model, cfg)
+        said(model, "check_task")(self.cfg, not from_checkpoint)
         if from_checkpoint:
-            model.requires_grad_(True)  # what is frozen is frozen for its training
+            model.requires_grad_(True)  # weights are frozen for a training alone
         else:
-            check_frozen(self.cfg, model, cfg, self._starts)
-        if not from_checkpoint:
-            check_parallel(self.cfg, [model], training=True)
+            check_starts(self.cfg, model, cfg, self._starts)
+            refuse_out_of_scope(self.cfg, TRAINING, [model])
             check_average(self.cfg, model)
             for_processor(model)
         if self.cfg.eval_bleu:
@@ -140,7 +137,7 @@ class SBTranslationTask(StreamData):
         return model
 
     def _prepare_validation(self, model: Any) -> None:
-        """The detokeniser and the search that ``--eval-bleu`` uses."""
+        """Make the detokeniser and the search that ``--eval-bleu`` uses."""
         detok_args = read_json("--eval-bleu-detok-args", self.cfg.eval_bleu_detok_args)
         chosen = read_json("--eval-bleu-args", self.cfg.eval_bleu_args)
         self.tokenizer = encoders.build_tokenizer(
@@ -162,7 +159,7 @@ class SBTranslationTask(StreamData):
         extra_gen_cls_kwargs: dict[str, Any] | None = None,
         prefix_allowed_tokens_fn: Any = None,
     ) -> Search:
-        """Our search, for models of this task.
+        """Build the search that the models want.
 
         Args:
             args: fairseq's generation options, and ours where a caller sets them.
@@ -179,9 +176,9 @@ class SBTranslationTask(StreamData):
         models = [for_decoding(model, bf16, int8) for model in models]  # in place
         if (extra_gen_cls_kwargs or {}).get("lm_model") is not None:
             raise ValueError("--lm-path is not supported by the SB-NMT search")
-        check_parallel(self.cfg, models)
+        refuse_out_of_scope(self.cfg, models=models, given=args)
         search = search_for(models)
-        own = search.shares_beam, getattr(search, "has_bound", True)
+        own = search.shares_beam, search.has_bound
         options = search_options(args, self.cfg, self.directions, *own)
         targets = [loaded.tgt for loaded in self.datasets.values()]
         known = bool(targets) and None not in targets
@@ -211,10 +208,9 @@ class SBTranslationTask(StreamData):
                     self.cfg.sb_trace, self.src_dict, self.tgt_dict
                 )
             tracer = Tracer(self._trace, models, options)
-        if self.cfg.nat_teacher is not None:
-            self._teacher = self._teacher or load_teacher(self.cfg.nat_teacher, self)
-            options = replace(options, teacher=self._teacher)
-        return search(models, symbols, options, recorder, tracer)
+        made = search(models, symbols, options, recorder, tracer)
+        made.prepare(self)
+        return made
 
     @nan_is_named()
     def train_step(
@@ -226,7 +222,7 @@ class SBTranslationTask(StreamData):
         update_num: int,
         ignore_grad: bool = False,
     ) -> Any:
-        """fairseq's, on the labels of streams; before it ``--sb-probe``."""
+        """Probe where ``--sb-probe`` asks, and train on the labels of streams."""
         every = self.cfg.sb_probe
         # before this update, whose line has it; a model that knows nothing reads noise
         due = every and (update_num + 1) % every == 0
@@ -234,7 +230,7 @@ class SBTranslationTask(StreamData):
             self._probed = update_num
             names = [name for name in self.datasets if name != self.cfg.train_subset]
             gold = self._with_streams(self.datasets[names[0]].pairs)
-            log_reading(bare(model), gold, sample["live"].device)
+            log_read_bits(bare(model), gold, sample["live"].device)
         narrow = self.cfg.sb_autocast
         with in_bfloat16(criterion, sample["live"].device, narrow) as its:
             return super().train_step(
@@ -247,7 +243,7 @@ class SBTranslationTask(StreamData):
             )
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
-        """fairseq's, with gradients of ``--amp`` that are unscaled once."""
+        """Take fairseq's step, with gradients of ``--amp`` that are unscaled once."""
         step_of(optimizer)()
 
     def inference_step(
@@ -258,14 +254,13 @@ class SBTranslationTask(StreamData):
         prefix_tokens: Any = None,
         constraints: Any = None,
     ) -> Any:
-        """fairseq's; where a caller has made the batch itself, looked up here.
+        """Search; a batch that a caller has made itself is completed first.
 
         Returns:
             hypotheses of each sentence, theirs on the CPU: see :func:`on_host`.
         """
-        if self._table is not None and "lookup_tokens" not in sample["net_input"]:
-            net_input = with_lookup(sample["net_input"], self._table, self.src_dict)
-            sample = {**sample, "net_input": net_input}
+        for complete in self._completions:
+            sample = {**sample, "net_input": complete(sample["net_input"])}
         answers = super().inference_step(
             generator, models, sample, prefix_tokens, constraints
         )
@@ -273,7 +268,7 @@ class SBTranslationTask(StreamData):
         return [list(itertools.islice(found, len(own))) for own in answers]
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> Any:
-        """Loss on the streams' labels, BLEU on the natural-order target."""
+        """Compute the loss on streams' labels, BLEU on the natural-order target."""
         loss, sample_size, log = FairseqTask.valid_step(
             self, with_stream_labels(sample), model, criterion
         )
@@ -285,7 +280,7 @@ class SBTranslationTask(StreamData):
     def reduce_metrics(
         self, logging_outputs: list[dict[str, Any]], criterion: Any
     ) -> None:
-        """fairseq's, and BLEU; see :func:`validation.log_bleu`."""
+        """Log fairseq's values, and BLEU: see :func:`validation.log_bleu`."""
         FairseqTask.reduce_metrics(self, logging_outputs, criterion)
         if self.cfg.eval_bleu:
             log_bleu(logging_outputs)

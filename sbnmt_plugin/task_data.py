@@ -1,11 +1,12 @@
 """The data of task ``sb_translation``: dictionaries with tags, two target streams.
 
-What :class:`task.SBTranslationTask` is before it has a model.
+The part of :class:`task.SBTranslationTask` that needs no model.
 """
 
 import functools
 import itertools
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -18,6 +19,7 @@ from omegaconf import OmegaConf, open_dict
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
 from sbnmt_plugin.layout import R2L
 from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.task_options import TASK_OPTIONS
 from sbnmt_plugin.training.checksums import check_sums
 from sbnmt_plugin.training.data_files import (
     check_split,
@@ -27,18 +29,17 @@ from sbnmt_plugin.training.data_files import (
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 from sbnmt_plugin.training.input_noise import PartnerNoise
-from sbnmt_plugin.training.phrase_table import PhraseTable
 
 
 class Words(Dictionary):
-    """fairseq's dictionary, which fetches a text from its device at once.
+    """Dictionary of fairseq's that fetches a text from its device at once.
 
-    fairseq's own asks for one token after the other, and a GPU is waited for at each:
-    dozens of times a sentence in fairseq-generate, which prints sources from there.
+    fairseq's own fetches one token after the other, each by a host-device
+    synchronisation: dozens for a sentence in fairseq-generate.
     """
 
     def string(self, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        """Text of tokens (T,), or lines of them (B, T): see fairseq's."""
+        """Return the text of tokens (T,), or lines of them (B, T): see fairseq's."""
         if torch.is_tensor(tensor):
             tensor = tensor.cpu() if tensor.dim() > 1 else tensor.tolist()
         return super().string(tensor, *args, **kwargs)
@@ -119,7 +120,7 @@ class StreamData(TranslationTask):
         self.datasets[split] = self._with_streams(loaded, opposite, trained)
 
     def _folder(self, split: str, epoch: int) -> str:
-        """The data folder of an epoch; only training data may have several."""
+        """Return the data folder of an epoch; only training data may have several."""
         paths = utils.split_paths(self.cfg.data)
         place = (epoch - 1) % len(paths) if split == self.cfg.train_subset else 0
         return str(paths[place])
@@ -131,17 +132,15 @@ class StreamData(TranslationTask):
         if trained and self.cfg.sb_partner_noise:
             noise = PartnerNoise(self.cfg.sb_partner_noise, self.cfg.sb_seed)
         return SBLanguagePairDataset(
-            pairs, opposite, self.starts, self.directions, self._table, noise
+            pairs, opposite, self.starts, self.directions, self._completions, noise
         )
 
     @functools.cached_property
-    def _table(self) -> PhraseTable[int, int] | None:
-        if (path := self.cfg.enat_table) is None:
-            return None
-        return PhraseTable.load(path).with_ids(
-            *(self.src_dict.index, self.tgt_dict.index),
-            *(self.src_dict.unk(), self.tgt_dict.unk()),
-        )
+    def _completions(self) -> list[Callable[[dict[str, Any]], dict[str, Any]]]:
+        """Functions that add the families' own tensors to a batch's ``net_input``."""
+        given = self.cfg, self.src_dict, self.tgt_dict
+        found = [options.completion(*given) for options in TASK_OPTIONS.values()]
+        return [completion for completion in found if completion is not None]
 
     @property
     def _never(self) -> tuple[int, ...]:
@@ -165,7 +164,7 @@ class StreamData(TranslationTask):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """fairseq's; a line of which not even one fits into a batch is too long.
+        """Make batches; a line of which not even one fits into a batch is too long.
 
         Raises:
             ValueError: a source is, and lines that are too long are not left out.
@@ -191,12 +190,14 @@ class StreamData(TranslationTask):
     def build_dataset_for_inference(
         self, src_tokens: Any, src_lengths: Any, constraints: Any = None
     ) -> Any:
-        """fairseq's; refuses text that contains a reserved symbol."""
+        """Refuse text that contains a reserved symbol, and make fairseq's data set."""
         refuse_reserved(self.src_dict, src_tokens)
         return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
-        """Whether a dataset's batches are kept, as a split's, which comes again;
-        fairseq-interactive would keep every line that it has read."""
+        """Tell whether a data set comes again, so that its batches are kept.
+
+        fairseq-interactive would keep every line that it has read.
+        """
         ours = any(dataset is split for split in self.datasets.values())
         return ours and super().can_reuse_epoch_itr(dataset)

@@ -78,8 +78,9 @@ def net_of(model):
     return net
 
 
-def searched(model, asked, net=None):
+def searched(model, asked, net=None, led=None):
     """Search with the model: a list of hypotheses for each source, best first."""
     net = net_of(model) if net is None else net
     generator = ParallelGenerator([model], SYMBOLS, asked)
+    generator.teacher = led
     return generator.generate([model], {"net_input": net})

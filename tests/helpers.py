@@ -63,7 +63,7 @@ def dictionary(words: int = 9, tags: bool = True) -> Dictionary:
 def fake_task(
     words: int = 9, tags: bool = True, sources: int | None = None
 ) -> Namespace:
-    """As many words in the source as in the target, where nothing else is said."""
+    """Make a task, with as many words in the source as in the target by default."""
     return Namespace(
         source_dictionary=dictionary(words if sources is None else sources, tags),
         target_dictionary=dictionary(words, tags),
@@ -216,16 +216,16 @@ def streams(
 
 
 def live_of(prev: Tensor) -> Tensor:
-    """The places of streams that are no padding."""
+    """Find the places of streams that are no padding."""
     return live_places(prev.ne(dictionary().pad()))
 
 
 def packed(padding: Tensor) -> PackedBatch:
-    """The batch of streams with this padding (2B, T)."""
+    """Pack streams with this padding (2B, T)."""
     return PackedBatch(live_places(~padding), padding.t().shape)
 
 
 def logits(model: Any, prev: Tensor, lengths: tuple[int, ...] = (7, 4, 6)) -> Tensor:
-    """(2B, T, V) of the full forward pass."""
+    """Compute logits (2B, T, V) by the full forward pass."""
     output, _ = model(**source(model, lengths), prev_output_tokens=prev)
     return output

@@ -76,7 +76,6 @@ def write_recipe(folder: Path, **changes: object) -> Path:
     settings["rows"] = ["teacher-l2r", "teacher-r2l", "sb"]
     for options in settings["systems"].values():
         options.pop("--max-epoch", None)
-    settings["stages"].pop("sb-staged-continued")  # which needs an average
     settings |= {"average": 0, "bpe": {"kind": "joint", "merges": 40}, "jobs": 1}
     settings |= changes
     folder.mkdir(parents=True)

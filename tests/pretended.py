@@ -52,7 +52,7 @@ class OnDevice(torch.Tensor):
 
     def tolist(self):
         """As a tensor's own, which a subclass may not have."""
-        Device.waits.append("tolist")
+        Device.synchronisations.append("tolist")
         return self.inner.tolist()
 
     def __format__(self, how):
@@ -64,15 +64,15 @@ class Device(TorchDispatchMode):
     """While it is entered, tensors can be made on the pretended device.
 
     Attributes:
-        waits: operators that have made a program wait for it, in order, since a device
+        synchronisations: operators for which a program waited, in order, since a device
             was made last.
     """
 
-    waits: ClassVar[list[str]] = []
+    synchronisations: ClassVar[list[str]] = []
 
     def __init__(self):
         super().__init__()
-        Device.waits = []
+        Device.synchronisations = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         return run(function, args, kwargs or {})
@@ -85,7 +85,7 @@ def empty(size, stride, dtype=None, **_):
 
 def copied(source, target, _=False):
     """A copy between the devices, as ``torch.tensor`` makes it."""
-    Device.waits.append("copy")
+    Device.synchronisations.append("copy")
     inner = [x.inner if isinstance(x, OnDevice) else x for x in (source, target)]
     inner[1].copy_(inner[0])
     return target
@@ -107,8 +107,8 @@ def run(function, args, kwargs):
     there = bool(here) if wanted is None else torch.device(wanted).type == NAME
     if name == "copy_":
         there = isinstance(args[0], OnDevice)
-    if waits(name, tensors, here, there):
-        Device.waits.append(name)
+    if synchronises(name, tensors, here, there):
+        Device.synchronisations.append(name)
     if wanted is not None:
         kwargs = {**kwargs, "device": "cpu"}
     inner_args, inner_kwargs = tree_map_only(
@@ -154,9 +154,11 @@ KERNELS = {  # of which the CPU has none
 }
 
 
-def waits(name, tensors, here, there):
-    """Whether a program waits: for numbers, for sizes that depend on numbers, or for a
-    copy between the devices."""
+def synchronises(name, tensors, here, there):
+    """Tell whether an operator synchronises host and device.
+
+    It does for values, for sizes that depend on values, and for a copy between both.
+    """
     if name in BETWEEN:
         return bool(tensors) and there != (len(here) == len(tensors))
     masks = name == "index" and any(x.dtype == torch.bool for x in here[1:])
@@ -224,7 +226,7 @@ def to_the_gpu(x, *_, **__):
 
 
 def nothing(*_: object, **__: object) -> None:
-    """What changes no numbers."""
+    """Do nothing."""
 
 
 GPU = {

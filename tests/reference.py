@@ -93,7 +93,7 @@ def sb_attention(module: Any, kind: str, x: Tensor, padding: Tensor) -> Tensor:
 
 
 def a_place_later(values: list[Tensor]) -> list[Tensor]:
-    """The value of the place before, at each place; nothing at the first."""
+    """Move values a place on; nothing stands at the first."""
     return [torch.zeros_like(values[0]), *values[:-1]]
 
 

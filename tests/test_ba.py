@@ -14,7 +14,7 @@ from torch import nn
 from sbnmt_plugin.families.ba.attention import HistoryAttention, HistoryGRU
 from sbnmt_plugin.families.ba.decoder import RNNEncoder, RNNState
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.tools.probes import without_histories
+from sbnmt_plugin.tools.probes import without
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = (7, 4, 6)
@@ -222,7 +222,7 @@ def assert_needs_its_histories(history):
     """Property 8 in small; examples/toy_sort/check.py shows it on a trained model."""
     model = rnn_model(history)
     plain, _ = forward(model, target())
-    with without_histories([model]):
+    with without("histories", [model]):
         silent, _ = forward(model, target())
     torch.testing.assert_close(silent[:, 0], plain[:, 0], **EXACT)
     assert (silent[:, 1:] - plain[:, 1:]).abs().max() > 1e-3

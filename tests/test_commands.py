@@ -550,7 +550,7 @@ def test_validation_options_must_be_json(data, tmp_path, value):
         ([*SB, "--left-pad-target"], "--left-pad-target is not supported"),
         ([*ABD, "--sb-direction", "l2r"], "needs a one-directional --arch"),
         ([*ABD, "--no-cross-attention"], "abd_transformer does not support --no-cros"),
-        ([*ABD, "--sb-probe", 5], "--sb-probe needs two streams that read each other"),
+        ([*ABD, "--sb-probe", 5], "--sb-probe is for two streams that read each"),
     ],
     ids=str,
 )

@@ -124,7 +124,7 @@ def test_a_packed_layer_gives_what_the_layer_gives(bias):
 
 @pytest.fixture
 def copies(monkeypatch):
-    """The weights of which copies have been made, in order."""
+    """Weights of which copies have been made, in order."""
     made, copy_of = [], PackedLinear._copy_of
 
     def counted(self, weight):
@@ -211,7 +211,7 @@ def test_a_packed_layer_may_go_anywhere():
 
 
 def large_layer():
-    """Of float32, with as few numbers as are packed."""
+    """Make a float32 layer of the smallest size that is packed, and a packed one."""
     torch.manual_seed(4)
     layer = torch.nn.Linear(1024, precision.LARGE // 1024)
     packed = copy.deepcopy(layer)
@@ -290,7 +290,7 @@ def test_the_check_of_training_can_fail():
 
 
 def test_every_search_packs(monkeypatch, data, trained):
-    """Of float32 too: large layers are ours as soon as there is a search."""
+    """Large float32 layers are ours as well as soon as there is a search."""
     monkeypatch.setattr(precision, "LARGE", 1)
     hub = SBTransformerModel.from_pretrained(
         str(trained.parent), trained.name, str(data), num_workers=0
@@ -357,7 +357,7 @@ LARGEST = 127 if precision.short_sums() else 255
 
 
 def rounded_product(layer, x):
-    """By the definition: both are rounded, then multiplied as real numbers."""
+    """Multiply by the definition: both are rounded, then multiplied exactly."""
     scales = layer.weight.abs().amax(1).double() / 127
     weight = (layer.weight.double() / scales[:, None]).round() * scales[:, None]
     low, high = min(0.0, float(x.min())), max(0.0, float(x.max()))
@@ -376,7 +376,7 @@ def eight_bit_layer():
 
 
 def assert_products_of_8_bits(layer, x, weight):
-    """Of the weights that are given, at most an input's last bit away."""
+    """Compare with the definition: at most an input's last bit away."""
     with torch.no_grad():
         found = layer(x)
         layer.weight.copy_(weight)
@@ -480,7 +480,7 @@ DEPRECATED += "torch.zeros(8).long(), 0, torch.qint8)"
 
 @pytest.mark.parametrize(("first", "printed"), [("", 0), (DEPRECATED, 1)])
 def test_torchs_announcement_is_not_the_users(first, printed):
-    """In a process of its own, for torch makes it once."""
+    """A process of its own is asked, for torch makes it once."""
     words = [sys.executable, "-c", FIRST_ONE.format(first=first)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stderr.count("are deprecated") == printed
@@ -506,7 +506,7 @@ def test_8_bits_need_products_of_them(monkeypatch):
 
 
 def encoder_of(lengths, attention_of_ours=True):
-    """(S, B, C) of a model of 64 channels in bfloat16."""
+    """Encode, (S, B, C), by a model of 64 channels in bfloat16."""
     torch.manual_seed(1)
     model = sb_model(encoder_embed_dim=64, encoder_layers=2).float()
     to_bfloat16(model)
@@ -538,7 +538,7 @@ def test_the_check_of_company_can_fail():
 
 
 def test_the_encoders_attention_is_fairseqs(monkeypatch):
-    """Where it is computed in the model's own numbers or not: the same formula."""
+    """It has the same formula whether it has the model's own dtype or not."""
     model = transformer(encoder_layers=2)
     expected = model.encoder(**source(model))["encoder_out"][0]
     for layer in model.encoder.layers:

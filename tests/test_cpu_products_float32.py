@@ -1,4 +1,4 @@
-"""Large float32 products are oneDNN's where torch's own are slow: the same numbers."""
+"""Large float32 products by oneDNN where torch's own are slow: the same results."""
 
 import copy
 
@@ -23,7 +23,7 @@ def mkl_lags(monkeypatch):
 
 
 def assert_multiplies_as_torch(layer, rows):
-    """Forward and backward, of float32: as near to float64's as torch's are."""
+    """Compare forward and backward passes: as near to float64's as torch's are."""
     own, exact = copy.deepcopy(layer), copy.deepcopy(layer).double()
     own.__class__ = PackedLinear
     found, expected = [], []
@@ -54,7 +54,7 @@ def test_onednn_multiplies_as_torch_does(monkeypatch, shape, bias):
 
 
 def counting(monkeypatch):
-    """The products that are oneDNN's, by their shapes."""
+    """Shapes of the products that are oneDNN's."""
     called, forward = [], precision.Product.forward
 
     def counted(ctx, x, weight, bias):

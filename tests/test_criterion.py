@@ -36,7 +36,7 @@ from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_lab
 
 
 def slow_loss(model, sample, epsilon):
-    """Equation 14 with smoothing, label by label."""
+    """Compute equation 14 with smoothing, label by label."""
     output, _ = model(**sample["net_input"])
     sums = {"loss": [0.0, 0.0], "nll_loss": [0.0, 0.0], "labels": [0, 0]}
     pad = model.decoder.dictionary.pad()
@@ -150,7 +150,7 @@ def waits_of_an_update(kind, model, sample, accuracy):
         loss, _, log = criterion_(move(model.train()), moved(sample))
         loss.backward()
         criterion_.reduce_metrics([log])
-    return device.waits
+    return device.synchronisations
 
 
 def assert_waits_no_more_than_fairseqs(accuracy):
@@ -264,7 +264,7 @@ def test_the_smoothed_loss_of_half_precision_is_float32():
 
 
 def assert_loss_is_fairseqs(prefix=0, model=None):
-    """Of a plain Transformer, by fairseq's criterion and by ours, with gradients."""
+    """Compare a Transformer's loss and gradients, by fairseq's criterion and ours."""
     model = model or transformer()
     words = model.decoder.dictionary
     prev = streams(model)[L2R::2].clone()

@@ -1,16 +1,17 @@
 """examples/multi30k/crossed.sh: pseudo targets by teachers that have not seen them."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import bash_stubs
 import pytest
-from commands import ROOT
+from commands import ROOT, captured
+from steps import call, put
+
+from sbnmt_plugin.tools.commands import recipe
 
 SCRIPT = ROOT / "examples" / "multi30k" / "crossed.sh"
-RUN = SCRIPT.with_name("run-small.sh")
 # programs that do what the script needs of them: a "model" is the text it was trained
 # on, a "translation" says whether its sentence was there
 PROGRAMS = {
@@ -23,6 +24,7 @@ PROGRAMS = {
         """,
     "sbnmt": """
         what=$1
+        [[ $what == recipe ]] && exec cat "${0%/venv/*}/run.sh"
         while (($#)); do
           case $1 in
             --trainpref | --destdir | --path | --input | --output)
@@ -46,6 +48,13 @@ PROGRAMS = {
 }
 
 
+def print_run(folder: Path) -> Path:
+    """Write the script that the recipe prints of its small setting."""
+    with captured() as output:
+        call(recipe, "multi30k", "--small", "--print")
+    return put(folder / "run.sh", output.text.rstrip("\n"))
+
+
 def crossed(text: str, folder: Path) -> list[str]:
     """Run a form of the script; its L2R pseudo targets."""
     programs, work = folder / "venv" / "bin", folder / "work"
@@ -60,7 +69,7 @@ def crossed(text: str, folder: Path) -> list[str]:
     script = folder / "examples" / "multi30k" / "crossed.sh"
     script.parent.mkdir(parents=True)
     script.write_text(text)
-    shutil.copy(RUN, script.parent)
+    print_run(folder)
     environment = {**os.environ, "VENV": str(programs.parent)}
     for _ in range(2):  # the second finds all of it done
         words = ["bash", str(script), str(work), str(folder / "crossed")]
@@ -95,13 +104,15 @@ def test_its_teachers_are_trained_as_the_recipe_s(tmp_path):
     crossed(SCRIPT.read_text(encoding="utf-8"), tmp_path / "own")
     noted_words = tmp_path / "own" / "crossed" / "teacher-r2l-1" / "words"
     ours = ["", *noted_words.read_text().splitlines()[1:]]
-    noted = bash_stubs.noted(RUN, tmp_path / "run", tmp_path / "work", tmp_path)
-    recipe = next(words for words in noted if words[0] == "fairseq-train")
+    noted = bash_stubs.noted(
+        print_run(tmp_path), tmp_path / "run", tmp_path / "work", tmp_path
+    )
+    trained = next(words for words in noted if words[0] == "fairseq-train")
 
     def compared(words):
         own = ("--save-dir", "--sb-direction")
         units = bash_stubs.options(words)[1:]
         return [unit for unit in units if unit[0] not in own]
 
-    assert compared(ours) == compared(recipe)
-    assert compared([*ours, "--lr", "0.004"]) != compared(recipe)
+    assert compared(ours) == compared(trained)
+    assert compared([*ours, "--lr", "0.004"]) != compared(trained)

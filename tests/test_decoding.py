@@ -21,7 +21,7 @@ from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import additive
-from sbnmt_plugin.search import backpointers as history
+from sbnmt_plugin.search import backpointers
 from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search import scorer as ensemble
 from sbnmt_plugin.search.generator import Generator
@@ -273,11 +273,11 @@ def test_a_batch_of_one_gives_the_same(monkeypatch, beam, options):
 
 def test_shuffled_partners_and_lambda_zero_change_the_output():
     """Property 10 in small; the toy recipe shows it on a trained model."""
-    from sbnmt_plugin.tools.probes import without_future
+    from sbnmt_plugin.tools.probes import without
 
     model = sb_model(sb_lambda=0.9)
     plain = texts(generate([model], beam=4))
-    with without_future([model]):
+    with without("future", [model]):
         assert texts(generate([model], beam=4)) != plain
     assert texts(generate([model], beam=4, pairing=SHUFFLED)) != plain
     assert texts(generate([model], beam=4)) == plain
@@ -364,7 +364,7 @@ def test_one_error_says_that_numbers_are_none(bad):
 
 
 def test_the_check_of_warnings_can_fail(monkeypatch):
-    monkeypatch.setattr(history.np, "errstate", lambda **_: nullcontext())
+    monkeypatch.setattr(backpointers.np, "errstate", lambda **_: nullcontext())
     with pytest.raises(RuntimeWarning, match="invalid value"):
         assert_one_error_says_it(-float("inf"))
 

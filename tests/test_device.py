@@ -113,7 +113,7 @@ def assert_a_step_asks_once(name):
             model = move(model_for(SEARCHES[name]))
             _, steps = search(model, LENGTHS[:1] * sentences, **SEARCHES[name])
         assert steps > 3
-        assert len(device.waits) <= steps + ONCE, device.waits
+        assert len(device.synchronisations) <= steps + ONCE, device.synchronisations
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -126,7 +126,7 @@ def assert_no_sentence_is_asked_for():
     for sentences in (3, 12):
         with Device() as device:
             search(move(sb_model(words=700)), LENGTHS[:1] * sentences)
-        found.append(device.waits)
+        found.append(device.synchronisations)
     assert found[0] == found[1]
 
 
@@ -183,7 +183,7 @@ def update(model, sample):
 
 
 class TASK:
-    """What a criterion asks of a task."""
+    """A task as a criterion sees it."""
 
     class target_dictionary:
         @staticmethod

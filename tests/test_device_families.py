@@ -18,7 +18,7 @@ from helpers import abd_model, enat_model, rnn_model, sb_model, source, two_way_
 from pretended import NARROW, ONCE, Device, OnDevice, move, moved, on_cpu
 from searching import generate, texts
 
-from sbnmt_plugin.families.enat import soft_copy
+from sbnmt_plugin.families.enat import decoder as enat_decoder
 from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.training import read_bits as reading
 from sbnmt_plugin.training.dataset import with_stream_labels
@@ -87,7 +87,7 @@ def assert_same_update(family):
     assert found.keys() == expected.keys()
     for name, x in expected.items():
         torch.testing.assert_close(found[name], x, rtol=0, atol=1e-10)
-    return device.waits
+    return device.synchronisations
 
 
 def test_an_update_on_a_device_is_the_same(family):
@@ -95,12 +95,12 @@ def test_an_update_on_a_device_is_the_same(family):
 
 
 def test_a_mask_of_another_device_is_noticed(monkeypatch):
-    right = soft_copy.stretch_weights
+    right = enat_decoder.stretch_weights
 
     def elsewhere(*given, **more):
         return on_cpu(right(*given, **more))
 
-    monkeypatch.setattr(soft_copy, "stretch_weights", elsewhere)
+    monkeypatch.setattr(enat_decoder, "stretch_weights", elsewhere)
     with pytest.raises(RuntimeError, match="on the same device"):
         assert_same_update("enat copy")
 
@@ -115,7 +115,7 @@ def test_an_update_runs_there_in_any_numbers(family, dtype):
 
 
 def answers(family, model, there=False):
-    """What a family's search gives."""
+    """Return the answers of a family's search."""
     if family.startswith("enat"):
         net = net_of(model)
         return searched(model, options(), moved(net) if there else net)
@@ -131,7 +131,7 @@ def test_a_search_on_a_device_gives_the_same_answers(family):
     expected = answers(family, model)
     with Device() as device:
         found = answers(family, move(copy.deepcopy(model)), there=True)
-        waits = len(device.waits)
+        waits = len(device.synchronisations)
     assert all(isinstance(best["tokens"], OnDevice) for best, *_ in found)
     assert texts(found) == texts(expected)
     for ours, theirs in zip(found, expected):
@@ -156,7 +156,7 @@ def test_an_update_may_drop_and_shift(way):
     with Device() as device:
         found = update(move(model), moved(sample), make_criterion())
     assert all(x.isfinite().all() for x in found.values())
-    assert len(device.waits) <= UPDATE
+    assert len(device.synchronisations) <= UPDATE
 
 
 def assert_reads_the_same():

@@ -27,7 +27,7 @@ from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import (
 from pages import code_of, rows_of, section_of, text_of
 from shell import called
 
-from sbnmt_plugin.config import SBTranslationConfig
+from sbnmt_plugin.config import task_config
 from sbnmt_plugin.families.ba.model import RNNSearchConfig, RNNSearchModel
 from sbnmt_plugin.families.enat.model import ENATConfig
 from sbnmt_plugin.families.sb.model import SBTransformerConfig, SBTransformerModel
@@ -97,7 +97,7 @@ OURS = "sb_", "ba_", "two_way_", "enat_", "nat_"
 def our_options():
     """Flag, field: all options of ours, as fairseq's parser is made from them."""
     models = SBTransformerConfig, RNNSearchConfig, TwoWayConfig, ENATConfig
-    for config in (*models, SBTranslationConfig):
+    for config in (*models, task_config()):
         for option in dataclasses.fields(config):
             ours = option.name.startswith(OURS)
             if ours and "help" in option.metadata:

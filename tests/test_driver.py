@@ -106,11 +106,11 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
     monkeypatch.setattr(runner.Runner, "run", run)
     folder = in_process.write_recipe(tmp_path / "recipe")
     work, one = tmp_path / "work", ("--teachers", "one")
-    asked = ("--rows", "teacher-both", "sb-lambda0-finetuned")
+    asked = ("--rows", "teacher-both", "sb-finetuned")
     call(run_recipe, folder, "--work", work, *one, *asked)
-    assert [*trainings] == ["train/teacher-both", "train/sb-lambda0-finetuned"]
+    assert [*trainings] == ["train/teacher-both", "train/sb-finetuned"]
     begins = f"--finetune-from-model {work}/teacher-both/model.pt"
-    assert begins in trainings["train/sb-lambda0-finetuned"]
+    assert begins in trainings["train/sb-finetuned"]
     table = json.loads((work / "table.json").read_text())
     assert table["command"].endswith(f"{folder} --teachers one")
     shown = [show_table, "--recipe", folder, "--work", work, *one]
@@ -119,7 +119,7 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
     drawn = tmp_path / "curves"  # the toy's rows are not validated by BLEU, nor probed
     with pytest.raises(ValueError, match=r"--curves needs logs of .*/logs has none"):
         call(*shown, "--curves", drawn)
-    log = work / "logs" / "train-sb-lambda0-finetuned.log"
+    log = work / "logs" / "train-sb-finetuned.log"
     probed = "read_bits_l2r=0.2, read_bits_r2l=0.1, num_updates=9"
     with log.open("a", encoding="utf-8") as file:
         file.write(f"x | train_inner | epoch 001:      9 / 9 {probed}\n")
@@ -130,7 +130,7 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
     with pytest.raises(ValueError, match="--plot and --curves must differ"):
         call(*shown, "--curves", drawn, "--plot", f"{tmp_path}/./curves")
     call(*shown, "--curves", drawn)
-    title = "SB-NMT, λ = 0, from the teacher, two triples"
+    title = "SB-NMT from the teacher, two triples"
     (curves,) = json.loads(drawn.with_suffix(".json").read_text()).items()
     assert curves == (
         title,
@@ -143,7 +143,7 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
         with pytest.raises(ValueError, match=r"--teachers otherwise \(teachers differ"):
             call(tool, *words, "--work", work)
     settings = load_recipe(folder, small=False, teachers="one")
-    needed = results.needs(settings, "sb-lambda0-finetuned")
+    needed = results.needs(settings, "sb-finetuned")
     assert needed == ["train-teacher-both", "pseudo-l2r", "pseudo-r2l"]
     assert load_recipe(folder, small=False)["teachers"] == "two"
 
@@ -170,35 +170,31 @@ def test_a_row_starts_from_the_model_of_its_own_seed(tmp_path):
     recipe.training_data = lambda kind: tmp_path
     steps = []
     recipe.bench.run = steps.append
-    for name in ("sb-late@2", "sb-late-lambda0@2", "sb-finetuned@2", "sb-reader-own@2"):
+    for name in ("sb-reader@2", "sb-reader-two@2", "sb-finetuned@2"):
         recipe.model(name)
     starts = {
         step.name: str(step.words[step.words.index("--finetune-from-model") + 1])
         for step in steps
         if "--finetune-from-model" in step.words
     }
-    own, teacher, both = (
-        tmp_path / "work" / x
-        for x in ("sb-noise-lambda0@2", "teacher-l2r", "teacher-both@2")
-    )
+    expected = {
+        "train/sb-reader@2": "sb-noise-lambda0@2",
+        "train/sb-reader-two@2": "sb-lambda0@2",
+        "train/sb-finetuned@2": "teacher-l2r",
+    }
     assert starts == {
-        "train/sb-late@2": str(own / "model.pt"),
-        "train/sb-late-lambda0@2": str(own / "model.pt"),
-        "train/sb-finetuned@2": str(teacher / "model.pt"),
-        "train/sb-reader-own@2": str(both / "model.pt"),
+        step: str(tmp_path / "work" / row / "model.pt")
+        for step, row in expected.items()
     }
     settings = load_recipe(tmp_path / "recipe", small=False)
     teachers = ["train-teacher-l2r", "train-teacher-r2l", "pseudo-l2r", "pseudo-r2l"]
-    found = results.needs(settings, "sb-late+rescored@2")
+    found = results.needs(settings, "sb-reader+rescored@2")
     assert found == [*teachers, "train-sb-noise-lambda0@2"]
     assert results.needs(settings, "sb-finetuned@2") == teachers
     assert results.needs(settings, "sb-reader-two@2") == [
         *teachers,
         "train-sb-lambda0@2",
     ]
-    one = settings | {"teachers": "one"}  # whose model is of the first seed
-    for found in settings, one:
-        assert results.needs(found, "sb-reader-own@2") == ["train-teacher-both@2"]
 
 
 def test_triples_without_their_last_file_are_not_whole(tmp_path):

@@ -15,9 +15,8 @@ from reference import attention_row, read
 
 from sbnmt_plugin.families.enat import decoder as enat_decoder
 from sbnmt_plugin.families.enat import model as enat
-from sbnmt_plugin.families.enat import soft_copy
+from sbnmt_plugin.families.enat.decoder import stretch_weights
 from sbnmt_plugin.families.enat.model import INPUTS
-from sbnmt_plugin.families.enat.soft_copy import stretch_weights
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 
@@ -143,7 +142,7 @@ def test_inputs_that_are_counted_in_columns_are_noticed(monkeypatch):
         distance = t[:, None] - (i * rate)[:, None]
         return (-(distance**2) / 0.3).masked_fill(~read[:, None], -math.inf).softmax(-1)
 
-    monkeypatch.setattr(soft_copy, "stretch_weights", columns)
+    monkeypatch.setattr(enat_decoder, "stretch_weights", columns)
     with pytest.raises(AssertionError):
         assert_follows_the_formulas(enat_model("copy"))
 

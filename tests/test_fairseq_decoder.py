@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("float64_fairseq")
 
 
 def lstm():
-    """fairseq's, whose decoder attends to the source at every step."""
+    """Make fairseq's LSTM, whose decoder attends to the source at every step."""
     torch.manual_seed(2)
     args = Namespace(
         **dict.fromkeys(("encoder_embed_dim", "decoder_embed_dim"), 6),
@@ -56,7 +56,7 @@ MODELS = {
 
 @torch.no_grad()
 def score_of(model, sentence):
-    """Log-probabilities from the whole prefix and the sentence alone."""
+    """Compute log-probabilities from the whole prefix and the sentence alone."""
     length = LENGTHS[sentence]
     tokens = source(model, LENGTHS)["src_tokens"][sentence : sentence + 1, -length:]
     encoded = model.encoder.forward_torchscript(

@@ -1,71 +1,43 @@
-"""Decoders of other families: one with another network, and other searches by name."""
+"""What families bring: a decoder of another network, searches, declarations."""
 
+import runpy
 from argparse import Namespace
 
 import pytest
 import torch
+from commands import ROOT
 from helpers import sb_model, transformer
 from reference import search
 from scripted import EOS, NEVER, PAD, TAGS, UNK, VOCABULARY, sample
 from torch import nn
 
-from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
+from sbnmt_plugin.config import task_config
+from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, Layout
 from sbnmt_plugin.network.fairseq_decoder import searchable
-from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.network.protocol import Decoder, DecoderState
+from sbnmt_plugin.network.protocol import Decoder, DecoderState, said
+from sbnmt_plugin.option_checks import refuse_out_of_scope
 from sbnmt_plugin.search import registry
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
+from sbnmt_plugin.task_options import DECODING, TRAINING
 
 SENTENCES = list(range(20, 27))
 CHANNELS = 5
 
 
-class Memory:
-    """What the recurrent decoder keeps: a vector a row, and the source's a sentence."""
-
-    def __init__(self, layout, source, hidden):
-        self.layout = layout
-        self.source = source  # (B, C)
-        self.hidden = hidden  # (N, C)
-
-    def select(self, rows):
-        self.hidden = self.hidden[rows]
-        group = self.layout.group
-        self.source = self.source[rows[::group] // group]
-
-
-class RecurrentDecoder(nn.Module):
-    """A GRU a hypothesis; what comes next depends on its memory and its partner's."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Embedding(VOCABULARY, CHANNELS)
-        self.cell = nn.GRUCell(CHANNELS, CHANNELS)
-        self.output = nn.Linear(2 * CHANNELS, VOCABULARY)
-
-    def start(self, encoder_out, layout, weights=False):
-        rows = encoder_out.repeat_interleave(layout.group, 0)
-        return Memory(layout, encoder_out, torch.zeros_like(rows))
-
-    def step(self, tokens, state, temperature=1.0):
-        layout = state.layout
-        source = state.source.repeat_interleave(layout.group, 0)
-        state.hidden = self.cell(self.embed(tokens[:, -1]) + source, state.hidden)
-        both = torch.cat([state.hidden, layout.partners(state.hidden)], dim=1)
-        return NextTokens.of_logits(self.output(both), temperature), None
+TOY = runpy.run_path(str(ROOT / "tests" / "toy_family" / "decoder.py"))
+Memory, RecurrentDecoder = TOY["Memory"], TOY["RecurrentDecoder"]
 
 
 class RecurrentModel(nn.Module):
-    searched_by = "synchronous"
     bidirectional = True
 
     def __init__(self):
         super().__init__()
         torch.manual_seed(3)
         self.sources = nn.Embedding(30, CHANNELS)
-        self.decoder = RecurrentDecoder()
+        self.decoder = RecurrentDecoder(VOCABULARY, CHANNELS)
         for parameter in self.parameters():  # that every input changes the output
             nn.init.uniform_(parameter, -2, 2)
         self.encoder = Namespace(
@@ -166,13 +138,8 @@ def test_every_decoder_is_what_the_search_asks_for():
 # which search a model wants
 
 
-class Other:
+class Other(registry.Search):
     """A search that writes nothing."""
-
-    shares_beam = True
-
-    def __init__(self, *given):
-        self.given = given
 
     def generate(self, models, sample, prefix_tokens=None, constraints=None):
         return []
@@ -192,20 +159,18 @@ def test_a_model_names_the_search_that_it_wants(other):
 
 
 def test_the_task_makes_the_search_that_a_model_wants(other, monkeypatch):
-    from sbnmt_plugin.config import SBTranslationConfig
     from sbnmt_plugin.task import SBTranslationTask
 
     model = sb_model()
     words = model.decoder.dictionary
-    task = SBTranslationTask(SBTranslationConfig(sb_bf16=False), words, words)
+    task = SBTranslationTask(task_config()(sb_bf16=False), words, words)
     assert isinstance(task.build_generator([model], Namespace(beam=4)), Generator)
     model.searched_by = "other"
     made = task.build_generator([model], Namespace(beam=4))
-    models, symbols, options, recorder, tracer = made.given
-    assert isinstance(made, Other) and models == [model]
-    assert symbols.eos == words.eos() and options.beam == 4
-    assert options.directions == (L2R, R2L)
-    assert recorder is None and tracer is None
+    assert isinstance(made, Other) and made.models == [model]
+    assert made.symbols.eos == words.eos() and made.options.beam == 4
+    assert made.options.directions == (L2R, R2L)
+    assert made.recorder is None and made.tracer is None
 
 
 def test_searches_that_cannot_be_are_named(other):
@@ -216,3 +181,81 @@ def test_searches_that_cannot_be_are_named(other):
         registry.search_for([Namespace(searched_by="other"), sb_model()])
     with pytest.raises(ValueError, match="but a model says 'thrid'"):
         registry.search_for([Namespace(searched_by="thrid")])
+
+
+# what a model says of itself
+
+
+def test_a_model_that_says_nothing_has_the_defaults():
+    model = Namespace()
+    assert said(model, "searched_by") == "synchronous"
+    for name in "bidirectional", "reads_across", "writes_at_once":
+        assert said(model, name) is False
+        assert said(Namespace, name) is False
+    assert said(model, "check_task")(None, True) is None
+    assert said(model, "check_starts")(None, []) is None
+    assert said(Namespace, "trained_languages")(None) is None
+    given = object(), torch.zeros(4, 3)
+    assert said(model, "forced_inputs")(*given, 2) == (*given, Layout(2))
+
+
+def test_a_model_is_asked_before_the_defaults():
+    class Speaks:
+        bidirectional = True
+
+        def check_task(self, cfg, training):
+            raise ValueError(cfg)
+
+    assert said(Speaks(), "bidirectional") and said(Speaks, "bidirectional")
+    with pytest.raises(ValueError, match="of the task"):
+        said(Speaks(), "check_task")("of the task", False)
+    with pytest.raises(KeyError):
+        said(Speaks(), "bidirectionnal")
+
+
+# options and where they count
+
+
+def refused(*given, phase="", models=(), **values):
+    cfg = task_config()(**values)
+    refuse_out_of_scope(cfg, phase, models, *given)
+
+
+@pytest.mark.parametrize(
+    "phase, values, message",
+    [
+        (DECODING, {"sb_probe": 5}, "--sb-probe is for training, not for decoding"),
+        (DECODING, {"sb_autocast": True}, "leave it out .--sb-bf16 decodes in"),
+        (TRAINING, {"sb_int8": True}, "--sb-int8 is for decoding, .*--sb-autocast"),
+        (TRAINING, {"sb_records": "x"}, "--sb-records is for decoding, not for train"),
+        ("", {"sb_direction": "l2r", "sb_rescore": 1.0}, "--sb-rescore needs .* both"),
+        ("", {"sb_direction": "r2l", "sb_trace": "x"}, "--sb-trace needs .* both"),
+        ("", {"sb_direction": "l2r", "sb_answer": "l2r"}, "--sb-answer needs .* both"),
+    ],
+)
+def test_an_option_is_refused_where_it_does_not_count(phase, values, message):
+    with pytest.raises(ValueError, match=message):
+        refused(phase=phase, **values)
+
+
+def test_defaults_and_options_in_their_place_are_not_refused():
+    for phase in "", TRAINING, DECODING:
+        for direction in "both", "l2r", "r2l":
+            refused(phase=phase, models=[transformer()], sb_direction=direction)
+    refused(phase=TRAINING, sb_probe=5, sb_partner_noise=0.5)
+    refused(phase=DECODING, sb_records="x", sb_rescore=1.0, sb_trace="x")
+    refused(phase=DECODING, sb_partner_noise=0.0)  # asks for nothing
+
+
+def test_options_of_one_call_take_the_place_of_the_tasks():
+    with pytest.raises(ValueError, match="--sb-rescore needs --sb-direction both"):
+        refused(Namespace(sb_rescore=0.5), sb_direction="l2r")
+    refused(Namespace(sb_rescore=None, beam=3), sb_direction="l2r")
+
+
+def test_an_option_needs_a_model_that_acts_on_it():
+    values = {"nat_teacher": "x", "sb_direction": "l2r"}
+    with pytest.raises(ValueError, match="--nat-teacher is for an enat_transformer"):
+        refused(models=[transformer()], **values)
+    refused(models=[transformer(), Namespace(writes_at_once=True)], **values)
+    refused(**values)  # nobody knows the models as yet

@@ -19,7 +19,7 @@ from sbnmt_plugin.tools.command_names import RETIRED, STEPS
 
 PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
-    ("layout", "numerics", "symbols"),  # torch, or nothing
+    ("layout", "numerics", "symbols", "task_options"),  # torch, or nothing
     ("checkpoints",),
     ("checkpoint_checks",),
     ("hub",),
@@ -51,6 +51,7 @@ TORCH_ONLY = {
     "layout",
     "numerics",
     "symbols",
+    "task_options",
     *(
         f"network.{name}"
         for name in (
@@ -61,7 +62,7 @@ TORCH_ONLY = {
     *(
         f"search.{name}"
         for name in (
-            *("__init__", "batch", "beam", "logits_processing", "options"),
+            *("__init__", "beam", "logits_processing", "options"),
             *("penalties", "pool", "registry", "top_k"),
         )
     ),
@@ -254,6 +255,73 @@ def assert_folders_are_ours(package):
         assert not (path.is_dir() and path.name in ("models", "tasks")), path
 
 
+# families: only their folders, and the lines that register them, know them by name
+
+KNOW_FAMILIES = ("families.", "register", "model")
+TOOLS_OF_ALL = (
+    *("tools.probes", "tools.reranking", "tools.word_alignment", "tools.translator"),
+    "tools.report.",
+)
+
+
+def base_modules(package):
+    """Modules that serve all families: not the tools that compare systems."""
+    for name, path in modules(package).items():
+        special = name.startswith(("tools.", *KNOW_FAMILIES))
+        if name.startswith(TOOLS_OF_ALL) or not special:
+            yield name, path
+
+
+def family_names(package):
+    """(names that nothing else has, names of searches) of all families.
+
+    The first are folders, but for ``sb``, the prefix of the whole plugin; classes of
+    more than one word; what is registered; options of the task.
+    """
+    names, searches = set(), set()
+    for path in sorted(package.glob("families/*/*.py")):
+        names |= {path.parent.name} - {"sb"}
+        for node in ast.walk(tree_of(path)):
+            if not isinstance(node, ast.ClassDef):
+                continue
+            names |= {node.name} if re.search("[A-Z].*[A-Z]", node.name) else set()
+            for decorator in node.decorator_list:
+                said = ast.unparse(decorator)
+                if said == "register_options":
+                    fields = [x for x in node.body if isinstance(x, ast.AnnAssign)]
+                    names |= {field.target.id for field in fields}
+                elif said.startswith("register_search"):
+                    searches.add(decorator.args[0].value)
+                elif said.startswith("register_"):
+                    names.add(decorator.args[0].value)
+    return names, searches
+
+
+def words_said(tree):
+    """Identifiers and texts of a module, without what its docstrings say."""
+    quiet = [x.value for x in ast.walk(tree) if isinstance(x, ast.Expr)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node not in quiet:
+            yield str(node.value)
+        for field in ("id", "attr", "arg", "name", "module"):
+            if isinstance(value := getattr(node, field, None), str):
+                yield value
+
+
+def assert_no_family_by_name(package):
+    known = modules(package)
+    names, searches = family_names(package)
+    either = "|".join(name.replace("_", "[_-]") for name in sorted(names))
+    named = re.compile(rf"(?<![A-Za-z])({either})(?![A-Za-z])", re.I)
+    for name, path in base_modules(package):
+        ours, _ = imports(path, known)
+        theirs = {x for x in ours if x.startswith("families.")}
+        assert not theirs, f"{name} must not import {theirs}"
+        for said in words_said(tree_of(path)):
+            fine = said not in searches and not named.search(said)
+            assert fine, f"{name} knows a family by its name: {said}"
+
+
 CHECKS = {
     "rings": assert_rings,
     "cycles": assert_no_cycles,
@@ -265,6 +333,7 @@ CHECKS = {
     "folders": assert_folders_are_ours,
     "lines": assert_short,
     "fragments": assert_docstrings_speak,
+    "families": assert_no_family_by_name,
 }
 
 
@@ -285,6 +354,7 @@ def test_every_ring_and_every_list_names_what_exists():
 
 
 DOC = '"""A module."""\n'
+ENAT = "class ENATModel:\n    pass\n"
 BROKEN = {
     "a lower ring imports a higher one": (
         "rings",
@@ -365,6 +435,46 @@ BROKEN = {
         "sys.path",
         {"hub.py": "import sys\nsys.path.append('x')"},
         "hub.py knows of sys.path",
+    ),
+    "a family imported": (
+        "families",
+        {
+            "families/enat/model.py": ENAT,
+            "task.py": "from sbnmt_plugin.families.enat import model",
+        },
+        "task must not import .*enat",
+    ),
+    "a family's option": (
+        "families",
+        {
+            "families/enat/options.py": "@register_options\nclass A:\n  nat_t: str = 1",
+            "hub.py": "FILES = ['nat_t']",
+        },
+        "hub knows a family by its name: nat_t",
+    ),
+    "a family's flag in a message": (
+        "families",
+        {
+            "families/enat/model.py": ENAT,
+            "option_checks.py": "raise ValueError('add --enat-table')",
+        },
+        "option_checks knows a family by its name: add --enat-table",
+    ),
+    "a family's class by its name": (
+        "families",
+        {
+            "families/enat/model.py": ENAT,
+            "tools/translator.py": "fine = type(model).__name__ != 'ENATModel'",
+        },
+        "tools.translator knows a family by its name: ENATModel",
+    ),
+    "a family's search by its name": (
+        "families",
+        {
+            "families/enat/search.py": "@register_search('parallel')\nclass A:\n  b=1",
+            "tools/word_alignment.py": "at_once = model.searched_by == 'parallel'",
+        },
+        "tools.word_alignment knows a family by its name: parallel",
     ),
     "a folder that fairseq imports": ("folders", {"search/models/x.py": ""}, "models"),
     "a long module": ("lines", {"hub.py": "x = 1\n" * 300}, "hub has 302 lines"),

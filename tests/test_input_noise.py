@@ -1,4 +1,4 @@
-"""Partners in training: noise in what is read, and how much is read."""
+"""Noise in the partner's text in training, and the bits that are read of it."""
 
 import re
 from itertools import pairwise
@@ -116,7 +116,7 @@ def test_resuming_meets_the_same_noise(gold_data, tmp_path):
 
 
 def in_a_worker(data, save, *words):
-    """What is left after three epochs whose batches a process of its own makes."""
+    """Train three epochs whose batches a process of its own makes."""
     words = (*words, "--max-epoch", 3, "--num-workers", 1)
     return noisy_epochs(data, save, *words)
 
@@ -179,7 +179,7 @@ def test_bits_are_read_by_a_model_that_reads_only():
 
 
 def noisy_losses(data, save, caplog, *words):
-    """Of training and validation text, by a model that stays as it began."""
+    """Return training and validation loss of a model that stays as it began."""
     caplog.set_level("INFO")
     caplog.clear()
     words = ["--max-epoch", 1, "--no-save", "--lr", "1e-20", *words]

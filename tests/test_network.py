@@ -1,4 +1,4 @@
-"""What must hold of the model (algorithm, section 7), each with a twin that fails."""
+"""Properties of the model (algorithm, section 7), each with a twin that fails."""
 
 import math
 from argparse import Namespace
@@ -29,7 +29,7 @@ from sbnmt_plugin.layout import PAIRINGS, Layout, opposite, reverse_tokens
 from sbnmt_plugin.network import attention, grid
 from sbnmt_plugin.network.attention import Reader, SBSelfAttention
 from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
-from sbnmt_plugin.tools.probes import without_future
+from sbnmt_plugin.tools.probes import without
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 VARIANTS = [
@@ -178,7 +178,7 @@ def test_padding_and_company_change_nothing(model):
 
 def test_the_padding_check_can_fail(monkeypatch):
     def blind(self, memory, padding, dtype, heads):
-        """Sees the padding of the source."""
+        """Hide nothing of the source's padding."""
 
     model = sb_model(sb_lambda=0.7)
     monkeypatch.setattr(grid.AttentionGrid, "memory_mask", blind)
@@ -241,7 +241,7 @@ def test_the_formula_check_sees_a_reader(monkeypatch):
 
 
 def with_reader(**options):
-    """A model at λ = 0, and one with a fresh reader that has started from it."""
+    """Make a model at λ = 0, and one with a fresh reader that has started from it."""
     alone = sb_model(sb_lambda=0.0)
     torch.manual_seed(5)
     options = {"sb_lambda": 0.7, "sb_reader": True, **options}
@@ -262,7 +262,7 @@ def test_a_reader_begins_with_nothing_and_leaves_writing_alone_as_it_is(shift):
             torch.nn.init.normal_(parameter, std=0.8)
     same = torch.isclose(logits(alone, prev), logits(reading, prev)).all(-1)
     assert not same[:, 1].any()  # at the first step a shifted future is nothing
-    with without_future([reading]):
+    with without("future", [reading]):
         assert torch.equal(logits(alone, prev), logits(reading, prev))
     # one that writes alone needs no reader
     alone.load_state_dict(reading.state_dict())
@@ -317,7 +317,7 @@ def test_live_logits_are_the_logits(model):
 
 
 def decode_step_by_step(model, prev, beam=1, pairing="rank"):
-    """Logits of every step, with a cache; ranks stay as they are."""
+    """Compute the logits of every step with a cache; ranks stay as they are."""
     net_input = source(model)
     encoder_out = model.encoder(**net_input)
     layout = Layout(2, beam, PAIRINGS[pairing])
@@ -363,18 +363,14 @@ def test_the_only_new_parameters_are_the_fusions(fusion):
 
 def test_big_has_the_parameters_of_fairseqs_big():
     """Property 9: shapes alone, so that nothing of 200M parameters is filled."""
-    from argparse import Namespace
-
+    from fairseq.models import ARCH_CONFIG_REGISTRY
     from fairseq.models.transformer import TransformerModel
     from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
-    from helpers import fake_task
-
-    from sbnmt_plugin.families.sb.model import SBTransformerModel, sb_wmt_en_de_big
 
     task = fake_task(words=29994)  # 30,000 with the four specials and the tags
     options = {"share_all_embeddings": True}
     ours, theirs = Namespace(**options), Namespace(**options, dropout=0.1)
-    sb_wmt_en_de_big(ours)
+    ARCH_CONFIG_REGISTRY["sb_transformer_wmt_en_de_big"](ours)
     transformer_wmt_en_de_big(theirs)
     assert ours.dropout == 0.1
     with torch.device("meta"):

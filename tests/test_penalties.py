@@ -125,7 +125,7 @@ SENTENCES = list(range(40))
 def answers(penalty, beam, sharpness, wanted=None):
     """Texts and scores of the ``wanted`` best, or of the whole pool."""
     symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
-    options = SearchOptions(beam=beam, penalty=penalty, max_len_b=9, answers=wanted)
+    options = SearchOptions(beam=beam, penalty=penalty, max_len_b=9, nbest=wanted)
     models = [ScriptedModel(sharpness=sharpness)]
     found = Generator(models, symbols, options).generate(models, sample(SENTENCES))
     found = [hypotheses[:wanted] for hypotheses in found]
@@ -170,7 +170,7 @@ def test_the_check_of_stopping_early_can_fail(monkeypatch, penalty):
 
 
 def test_the_check_of_what_is_asked_for_can_fail(monkeypatch):
-    monkeypatch.setattr(SearchOptions, "final", 1)  # though several are wanted
+    monkeypatch.setattr(SearchOptions, "stop_rank", 1)  # though several are wanted
     with pytest.raises(AssertionError):
         assert_stopping_changes_nothing(monkeypatch, Gnmt(0.6))
 
@@ -203,10 +203,10 @@ def test_it_stops_earlier_where_fewer_answers_are_asked_for(monkeypatch):
     def decoded(**options):
         return sum(lines_decoded(monkeypatch, beam=8, **options))
 
-    one, two, all_ = (decoded(answers=n) for n in (1, 2, None))
-    assert one < two < all_ == decoded(answers=8)
+    one, two, all_ = (decoded(nbest=n) for n in (1, 2, None))
+    assert one < two < all_ == decoded(nbest=8)
     # with the whole pool in the record, in the rescoring, or as the rule
-    assert decoded(answers=1, recorder=lambda *_: None) == all_
-    assert decoded(answers=1, stop="first") == decoded(stop="first")
-    options = SearchOptions(beam=8, answers=1, rescore=0.5)
-    assert options.final == 8
+    assert decoded(nbest=1, recorder=lambda *_: None) == all_
+    assert decoded(nbest=1, stop="first") == decoded(stop="first")
+    options = SearchOptions(beam=8, nbest=1, rescore=0.5)
+    assert options.stop_rank == 8

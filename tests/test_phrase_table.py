@@ -28,7 +28,7 @@ TABLE = PhraseTable(
 
 
 def looked_up(tokens, entries):
-    """What the longest of all spans that begin where nothing is translated yet give."""
+    """Translate by the longest of all spans that begin where nothing is translated."""
     found, place = [], 0
     while place < len(tokens):
         spans = [

@@ -9,7 +9,7 @@ from commands import lines, run_generate, run_train
 from helpers import sb_model, source
 from searching import generate
 
-from sbnmt_plugin.search import rescoring
+from sbnmt_plugin.search import rescoring, score_texts
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.probes import without_future
@@ -77,14 +77,14 @@ def test_rescoring_equals_the_reference(weight):
 def rows_forced(monkeypatch, model, **options):
     """How many streams are scored once more, and how many were asked about."""
     streams = []
-    score = rescoring.alone
+    score = rescoring.score_texts
 
     def counted(scorers, asked, *others):
         streams.extend(len(own) for own in asked)
         return score(scorers, asked, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr(rescoring, "alone", counted)
+        patch.setattr(rescoring, "score_texts", counted)
         inputs = source(model, LENGTHS)
         found = generate([model], inputs, rescore=1.0, **{**OPTIONS, **options})
     texts = [{tuple(h["tokens"].tolist()) for h in own} for own in found]
@@ -127,7 +127,7 @@ def test_rescoring_by_an_ensemble_with_a_temperature_equals_the_reference():
 
 
 def test_the_rescoring_check_can_fail(monkeypatch):
-    monkeypatch.setattr(rescoring, "backwards", lambda text: text)
+    monkeypatch.setattr(score_texts, "backwards", lambda text: text)
     model, twin = crippled()
     with pytest.raises(AssertionError):
         assert_rescored([model], [twin], 0.5)
@@ -145,7 +145,7 @@ def test_passes_of_any_size_give_the_same(monkeypatch, size):
     model, _ = crippled()
     inputs = source(model, LENGTHS)
     whole = generate([model], inputs, rescore=0.5, **OPTIONS)
-    monkeypatch.setattr(rescoring, "POSITIONS_AT_A_TIME", size)
+    monkeypatch.setattr(score_texts, "POSITIONS_AT_A_TIME", size)
     for left, right in zip(whole, generate([model], inputs, rescore=0.5, **OPTIONS)):
         for one, other in zip(left, right):
             assert one["tokens"].equal(other["tokens"])

@@ -16,14 +16,11 @@ from sbnmt_plugin.tools.recipes import arrays, runner, script
 from sbnmt_plugin.tools.recipes.recorder import WORK
 from sbnmt_plugin.tools.recipes.step import Step, words_of
 
-PLAIN = (
-    *("toy", "multi30k", "techdocs_zh_en", "wmt14_en_de", "wmt18_ru_en", "nist_zh_en"),
-    *("g2p_cmudict", "toy_clauses", "toy_sort", "toy_styles", "toy_swap"),
-)
-SMALL = ("multi30k", "techdocs_zh_en")
-COMMITTED = {f"examples/{name}/run.sh": [name] for name in PLAIN} | {
-    f"examples/{name}/run-small.sh": [name, "--small"] for name in SMALL
-}
+COMMITTED = ("toy", "wmt14_en_de", "wmt18_ru_en", "nist_zh_en")
+RECIPES = sorted(path.parent.name for path in ROOT.glob("examples/*/recipe.yaml"))
+SETTINGS = [[name] for name in RECIPES] + [
+    [name, "--small"] for name in ("multi30k", "techdocs_zh_en")
+]
 SHELLCHECK = os.path.join(os.path.dirname(sys.executable), "shellcheck")
 
 
@@ -44,11 +41,11 @@ def assert_is_printed(path, text, command):
 
 @pytest.mark.parametrize("name", COMMITTED)
 def test_each_committed_script_is_what_its_recipe_prints(name, capsys):
-    recipe, *words = COMMITTED[name]
-    text = printed(capsys, ROOT / "examples" / recipe, *words)
-    command = " ".join(["sbnmt recipe", f"examples/{recipe}", *words, "--print"])
-    assert_is_printed(ROOT / name, text, f"{command} > {name}")
-    assert os.access(ROOT / name, os.X_OK)
+    path = ROOT / "examples" / name / "run.sh"
+    text = printed(capsys, path.parent)
+    command = f"sbnmt recipe examples/{name} --print"
+    assert_is_printed(path, text, f"{command} > {path}")
+    assert os.access(path, os.X_OK)
     assert f"`{command}`" in " ".join(text.split()).replace("# ", "")
 
 
@@ -60,24 +57,38 @@ def test_a_script_that_somebody_has_changed_is_told(tmp_path, capsys):
         assert_is_printed(path, text, "sbnmt recipe toy --print")
 
 
-def test_every_recipe_has_its_script():
-    recipes = {path.parent.name for path in ROOT.glob("examples/*/recipe.yaml")}
-    assert recipes == set(PLAIN)
+def test_no_other_script_is_committed():
+    found = {path.parent.name for path in ROOT.glob("examples/*/run*.sh")}
+    assert found == set(COMMITTED)
 
 
-def test_the_scripts_pass_shellcheck(tmp_path, capsys):
-    paths = [ROOT / name for name in COMMITTED]
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory):
+    """The scripts that all recipes print, by the words of the command."""
+    folder = tmp_path_factory.mktemp("scripts") / "examples" / "recipe"
+    found = {}
+    for recipe, *words in SETTINGS:
+        with captured() as output:
+            call(run_recipe, ROOT / "examples" / recipe, "--print", *words)
+        name = "".join([recipe, *words])
+        found[name] = put(folder / f"{name}.sh", output.text.rstrip("\n"))
+    return found
+
+
+def test_the_scripts_pass_shellcheck(scripts, tmp_path, capsys):
     odd = in_process.write_recipe(tmp_path / "a 'recipe'", environment={"X": '$"`\\'})
-    paths.append(put(tmp_path / "odd.sh", printed(capsys, odd).rstrip("\n")))
-    found = subprocess.run([SHELLCHECK, *paths], capture_output=True, text=True)
+    path = put(tmp_path / "odd.sh", printed(capsys, odd).rstrip("\n"))
+    found = subprocess.run(
+        [SHELLCHECK, *scripts.values(), path], capture_output=True, text=True
+    )
     assert not found.stdout
     assert found.returncode == 0
 
 
-def test_lines_are_as_long_as_lines_may_be():
-    for name in COMMITTED:
-        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
-            assert len(line) <= script.WIDTH, f"{name}: {line}"
+def test_lines_are_as_long_as_lines_may_be(scripts):
+    for path in scripts.values():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert len(line) <= script.WIDTH, f"{path}: {line}"
 
 
 @pytest.mark.parametrize(
@@ -94,20 +105,21 @@ def test_a_variable_is_what_the_recipe_says_and_the_users_own_wins(value):
         assert (done.stdout, done.stderr) == (expected, "")
 
 
-@pytest.mark.parametrize("name", COMMITTED)
-def test_bash_runs_each_committed_script_to_its_table(name, tmp_path):
+@pytest.mark.parametrize("setting", SETTINGS, ids=" ".join)
+def test_bash_runs_each_script_to_its_table(setting, scripts, tmp_path):
     work, data = tmp_path / "some work", tmp_path / "raw data"
-    found = bash_stubs.noted(ROOT / name, tmp_path / "stubs", work, data)
+    name, *small = setting
+    path = scripts["".join(setting)]
+    found = bash_stubs.noted(path, tmp_path / "stubs", work, data)
     assert not [word for words in found for word in words if "$" in word]
-    recipe = f"examples/{COMMITTED[name][0]}"
-    small = COMMITTED[name][1:]
+    recipe = f"examples/{name}"
     assert found[0][:3] == ["sbnmt", "prepare", recipe]
-    assert (str(data) in found[0]) == ("WORK DATA" in header(ROOT / name))
+    assert (str(data) in found[0]) == ("WORK DATA" in header(path))
     table = ["sbnmt", "table", "--recipe", recipe, *small, "--work", str(work)]
     assert found[-1] == table
     outputs = [words[-1] for words in found if words[1] == "evaluate"]
     rows = [os.path.basename(path).removesuffix(".json") for path in outputs]
-    said = re.search(r"Its rows: ([^.]*)\.", header(ROOT / name))[1]
+    said = re.search(r"Its rows: ([^.]*)\.", header(path))[1]
     assert sorted(said.split(", ")) == sorted(rows)
 
 
@@ -125,7 +137,7 @@ def test_a_script_refuses_a_folder_that_is_there(tmp_path):
 
 
 def test_a_script_asks_for_its_data(tmp_path):
-    path = ROOT / "examples" / "multi30k" / "run.sh"
+    path = ROOT / "examples" / "wmt14_en_de" / "run.sh"
     with pytest.raises(subprocess.CalledProcessError) as caught:
         bash_stubs.noted(path, tmp_path / "stubs", tmp_path / "work")
     assert "give WORK and DATA, as said above" in caught.value.stderr

@@ -190,7 +190,7 @@ def test_one_hypothesis_that_stops_first_is_greedy_search(options):
 
 def test_the_greedy_check_can_fail(monkeypatch):
     """As it was: an end that ranks second finishes as well, and is the answer."""
-    monkeypatch.setattr(SearchOptions, "finishing", 2)
+    monkeypatch.setattr(SearchOptions, "eos_candidates", 2)
     with pytest.raises(AssertionError):
         assert_greedy()
 

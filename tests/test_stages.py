@@ -22,7 +22,7 @@ from sbnmt_plugin.tools.recipes.settings import training_stages
 from sbnmt_plugin.tools.results import table
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
-ROWS = ["sb-staged", "sb-staged+rescored", "sb-own", "sb-noise", "sb-noise-gold"]
+ROWS = ["sb-staged", "sb-staged+rescored", "sb-noise-lambda0"]
 STAGES = [
     {"data": "gold", "--max-epoch": 2},
     {"data": "two", "--max-epoch": 1, "--lr": 0.001},
@@ -104,7 +104,7 @@ def test_every_row_may_have_stages(tmp_path):
     assert (first.name, last.name) == ("sb@2/stage-1", "sb@2")
     assert (first.data, first.options["--max-epoch"]) == ("gold", 2)
     assert settings.needs_pseudo(recipe, ["sb"])
-    assert not settings.needs_pseudo(recipe, ["sb-own", "teacher-l2r", "rerank"])
+    assert not settings.needs_pseudo(recipe, ["teacher-both", "teacher-l2r", "rerank"])
 
 
 @pytest.mark.parametrize(
@@ -201,26 +201,6 @@ def test_a_weight_of_rescoring_must_be_positive(tmp_path):
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "rescore": 0}))
     with pytest.raises(ValueError, match="rescore must be > 0"):
         load_recipe(folder, False)
-
-
-def test_a_row_goes_on_with_its_schedule_where_another_begins_anew(tmp_path):
-    both = [{"data": "gold", "--max-epoch": 1}, {"data": "two", "--max-epoch": 3}]
-    both[1]["continue"] = True
-    given = {"sb-staged-continued": both}
-    recipe = load_recipe(write(tmp_path / "toy", stages=given), False)
-    for name, continues in ("sb-staged", False), ("sb-staged-continued", True):
-        stages = training_stages(recipe, name)
-        assert [stage.continues for stage in stages] == [False, continues]
-        assert [stage.data for stage in stages] == ["gold", "two"]
-    with pytest.raises(ValueError, match=r"sb-staged-continued: .* needs average"):
-        load_recipe(write(tmp_path / "best", average=0, stages=given), False)
-    # without limits of its own the second stage would have been trained already
-    alike = load_recipe(write(tmp_path / "alike", stages={}), False)
-    assert len(training_stages(alike, "sb-staged")) == 2
-    with pytest.raises(
-        ValueError, match=r"sb-staged-continued needs stages\.sb-staged-c"
-    ):
-        training_stages(alike, "sb-staged-continued")
 
 
 def test_updates_are_counted_once_through_several_stages(tmp_path):

@@ -1,4 +1,4 @@
-"""How a training starts: from what, with which lines, after what the process did."""
+"""Start of a training: its checkpoint, its lines, the process before it, its flags."""
 
 import shutil
 
@@ -127,7 +127,7 @@ def test_patience_starts_anew_with_a_training(data, tmp_path, monkeypatch):
 
 
 def test_layers_that_are_left_out_by_chance_are_layers():
-    """None of either is, for some of the seeds."""
+    """For some of the seeds all layers of a side are left out."""
     for seed in range(20):
         torch.manual_seed(seed)
         made = sb_model(
@@ -149,7 +149,7 @@ def test_what_decoding_writes_is_for_decoding(data, tmp_path, option):
 
 
 def reads(monkeypatch, data, folder):
-    """How often a training that goes on checks its checkpoint's file."""
+    """Count how often a training that goes on reads its checkpoint."""
     run_train(data, folder, *SB, *ONE)
     checked = []
     original = checkpoints.check_archive
@@ -185,7 +185,7 @@ def test_what_is_kept_of_a_checkpoint_holds_no_tensor(trained):
 
 
 def tensors_in(value):
-    """All tensors of nested dicts and lists."""
+    """List the tensors of nested dicts and lists."""
     if torch.is_tensor(value):
         return [value]
     if isinstance(value, dict):

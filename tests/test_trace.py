@@ -8,7 +8,7 @@ from commands import SB, lines, run_generate, run_interactive, run_train
 from helpers import dictionary, sb_model, source, transformer
 from searching import make_generator
 
-from sbnmt_plugin.layout import L2R, NAMES
+from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.search import trace as trace_module
 from sbnmt_plugin.search.trace import Tracer, TraceWriter, rounded
@@ -191,12 +191,6 @@ def test_tracing_changes_no_result_and_is_off_by_default(tmp_path):
 def test_scores_that_are_none_are_null():
     values = [float("-inf"), float("inf"), float("nan"), 1.23456]
     assert [rounded(x) for x in values] == [None, None, None, 1.2346]
-
-
-def test_one_direction_has_no_trace(tmp_path):
-    generator = make_generator([sb_model()], directions=(L2R,), beam=2)
-    with pytest.raises(ValueError, match=r"--sb-trace .* needs --sb-direction both"):
-        Tracer(None, [], generator.options)
 
 
 def test_another_familys_decoder_has_no_trace():

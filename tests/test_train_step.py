@@ -1,4 +1,4 @@
-"""Training in bfloat16 with float32 weights: what is narrow, and what is not."""
+"""Training in bfloat16 with float32 weights: dtypes of products and attention."""
 
 from contextlib import nullcontext
 from unittest import mock
@@ -22,7 +22,7 @@ MODELS = {"sb": sb_model, "abd": abd_model, "teacher": transformer}
 
 
 class Watch(TorchFunctionMode):
-    """The numbers that products and attention are computed in."""
+    """The dtypes of products and attention."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,7 @@ class Watch(TorchFunctionMode):
 
 
 def gradients(kind, narrow):
-    """Of the loss by a model's weights, all in one row; and what was watched."""
+    """Return the gradients of a model's weights, flattened, and what was watched."""
     model = MODELS[kind](decoder_layers=2).float().train()
     widen_attention(model)
     with torch.no_grad():  # as they are, rounding is enough to change every choice
@@ -105,7 +105,7 @@ def test_one_option_says_in_what_numbers_to_train(data, tmp_path, flag):
 
 
 def products_of_a_training(data, folder):
-    """The numbers of its products, of what is computed anew for the gradient, too."""
+    """Return the dtypes of its products, also those computed anew for the gradient."""
     found = set()
 
     def watched(*given):
@@ -125,7 +125,7 @@ def test_what_is_computed_anew_is_narrow_too(data, tmp_path):
 
 
 def test_the_check_of_what_is_computed_anew_can_fail(data, tmp_path, monkeypatch):
-    """Around the criterion alone."""
+    """Autocast is around the criterion alone."""
     monkeypatch.setattr(
         updates, "bfloat16_products", lambda *x: nullcontext() if x[1:] else NARROW(*x)
     )
@@ -133,7 +133,7 @@ def test_the_check_of_what_is_computed_anew_can_fail(data, tmp_path, monkeypatch
 
 
 def narrow_there():
-    """Whether a GPU's autocast is on where fairseq's step calls the criterion."""
+    """Tell whether a GPU's autocast is on where fairseq's step calls the criterion."""
     seen = []
 
     class Criterion:
@@ -152,12 +152,12 @@ def narrow_there():
 
 
 def test_a_gpus_products_are_narrow_inside_of_fairseqs_step():
-    """Which switches autocast off around the criterion."""
+    """fairseq's step switches autocast off around the criterion."""
     assert narrow_there()
 
 
 def test_the_check_of_a_gpus_products_can_fail(monkeypatch):
-    """Around the step alone."""
+    """Autocast is around the step alone."""
     monkeypatch.setattr(
         updates, "bfloat16_products", lambda *x: NARROW(*x) if x[1:] else nullcontext()
     )

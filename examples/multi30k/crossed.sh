@@ -17,9 +17,9 @@ crossed=${2:?"give WORK and CROSSED, as said above"}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 export OMP_NUM_THREADS=1      # two trainings side by side
 
-# a teacher's options are those of run-small.sh
-eval "$(sed -n '/^train=($/,/^)$/p; /^transformer=($/,/^)$/p; /^transformer=(.*)$/p' \
-  examples/multi30k/run-small.sh)"
+# a teacher's options are those of the recipe
+eval "$(sbnmt recipe examples/multi30k --small --print |
+  sed -n '/^train=($/,/^)$/p; /^transformer=($/,/^)$/p; /^transformer=(.*)$/p')"
 search=(--cpu --beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --max-tokens 16000)
 
 mkdir -p "$crossed/logs" "$crossed/pseudo"

@@ -19,10 +19,10 @@ from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from sbnmt_plugin.tools.probes import without_histories
-from sbnmt_plugin.tools.recipes.family_rows import HISTORIES
+from sbnmt_plugin.tools.probes import without
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
+from sbnmt_plugin.tools.recipes.systems.ba import HISTORIES
 from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
@@ -84,7 +84,8 @@ def measured(work: Path, name: str) -> Row:
     over, under = errors_of_number(
         translated(translator, sources, nullcontext()), references
     )
-    without = translated(translator, sources, without_histories(translator.models))
+    forget = without("histories", translator.models)
+    forgetful = translated(translator, sources, forget)
     folders = work / "results", work / "results" / "aer"
     scored, linked = (
         json.loads((folder / f"{name}.json").read_text("utf-8")) for folder in folders
@@ -93,7 +94,7 @@ def measured(work: Path, name: str) -> Row:
         "over": over,
         "under": under,
         "errors": over + under,
-        "errors without": sum(errors_of_number(without, references)),
+        "errors without": sum(errors_of_number(forgetful, references)),
         "AER": linked["AER"]["score"],
         "copy": at_a_copy(sources, *sure),
         "BLEU": scored["tokenised BLEU"]["score"],

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from sbnmt_plugin.network.dot_product import (
     Heads,
@@ -89,6 +90,7 @@ class SBSelfAttention(MultiheadAttention):
 
     watcher: Any = None
     shift: bool = False
+    ablated = "future"
 
     def __init__(
         self,
@@ -146,6 +148,10 @@ class SBSelfAttention(MultiheadAttention):
         if future is not None and reader is not None:
             found = found + reader.out_proj(self._joined(future, grid, query.dtype))
         return found, None
+
+    def ablate(self) -> RemovableHandle:
+        """Fuse without a future: see :class:`protocol.Ablatable`."""
+        return self.fusion.register_forward_pre_hook(lambda _, pair: (pair[0], None))
 
     def _across(
         self, rows: Tensor, own: Heads, value: Tensor, grid: AttentionGrid

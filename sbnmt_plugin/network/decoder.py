@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -51,6 +52,11 @@ class SBTransformerDecoder(TransformerDecoderBase):
         # all of them: in training --decoder-layerdrop leaves some out by chance
         layers: Any = self.layers._modules.values()
         return any(layer.self_attn.fusion.adds for layer in layers)
+
+    def watch(self, watcher: Callable[..., None]) -> None:
+        """See :class:`protocol.Watched`."""
+        attention: Any = self.layers[-1].self_attn
+        attention.watcher = partial(watcher, attention.fusion)
 
     def start(self, encoder_out: Any, layout: Layout, weights: bool = False) -> KVCache:
         """Return an empty cache: see :meth:`protocol.Decoder.start`."""

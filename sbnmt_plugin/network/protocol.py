@@ -1,4 +1,4 @@
-"""Protocol between decoder and search, and attributes of a model.
+"""Protocols of decoders and models: what the rest of the plugin asks them for.
 
 The search knows nothing of layers.  It asks a :class:`Decoder` for the next tokens of N
 hypotheses, says which of them live on, and asks again.  A decoder of a new family needs
@@ -9,16 +9,18 @@ these methods and no base class; fairseq's own get them from
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
 from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.network.next_tokens import NextTokens
 
 
 class DecoderState(Protocol):
-    """State of a decoder from one step to the next: its cache, and its source."""
+    """The state of a decoder from one step to the next: its cache, and its source."""
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows: row i becomes what row ``rows[i]`` was.
@@ -103,19 +105,107 @@ class Forced(Protocol):
         """
 
 
-class Searchable(Protocol):
-    """Class attributes by which a model describes itself.
+@runtime_checkable
+class Watched(Protocol):
+    """A decoder that shows where its streams look at each other: for traces."""
+
+    def watch(self, watcher: Callable[..., None]) -> None:
+        """Call ``watcher`` at every step.
+
+        Its arguments are fusion, queries, keys, mask, history and future of the last
+        layer: see :meth:`trace.Tracer`.
+        """
+
+
+@runtime_checkable
+class Ablatable(Protocol):
+    """A module whose part in what is written can be taken away: for probes.
+
+    Attributes:
+        ablated: name of what is taken away, such as ``future``.
+    """
+
+    ablated: str
+
+    def ablate(self) -> RemovableHandle:
+        """Take it away until the handle is removed."""
+
+
+class Model:
+    """Declarations of a model about itself, with the values of one that says nothing.
 
     The search asks a model for its ``decoder``, and for what every encoder-decoder of
     fairseq has: ``encoder.forward_torchscript(net_input)``, whose result goes to
     :meth:`Decoder.start` as it is, ``max_decoder_positions()``, ``parameters()`` and
-    ``eval()``.
+    ``eval()``.  All else it may declare, as attributes and methods of these names, by
+    deriving from this class or without it; fairseq's own models declare nothing.
+    :func:`said` asks.
 
     Attributes:
-        searched_by: name of its search (see :mod:`registry`); without it, the
-            synchronous beam search.
+        searched_by: name of its search (see :mod:`registry`).
         bidirectional: whether it writes both directions at once.
+        reads_across: whether its two streams read each other in training, so that a
+            probe has something to measure.
+        writes_at_once: whether it writes all words at once, so that it cannot be
+            stopped after each.
+        never_r2l: why it cannot write R2L; "": it can.
     """
 
-    searched_by: str
-    bidirectional: bool
+    searched_by = "synchronous"
+    bidirectional = False
+    reads_across = False
+    writes_at_once = False
+    never_r2l = ""
+
+    @classmethod
+    def trained_languages(cls, settings: Any) -> tuple[str, str] | None:
+        """Languages of a training from which those of the command may differ.
+
+        Args:
+            settings: the model's in its checkpoint.
+        """
+        return None
+
+    def check_task(self, cfg: Any, training: bool) -> None:
+        """Refuse options of the task that do not fit this model.
+
+        Raises:
+            ValueError: with the flag.
+        """
+
+    def check_starts(self, settings: Any, starts: list[tuple[Any, bool]]) -> None:
+        """Refuse to train from checkpoints that do not fit this model.
+
+        Args:
+            settings: the model's.
+            starts: each :class:`checkpoints.Checkpoint`, and whether the training
+                begins anew from it, without its optimiser.
+
+        Raises:
+            ValueError: with the flag.
+        """
+
+    def forced_inputs(
+        self, encoder_out: Any, tokens: Tensor, directions: int
+    ) -> tuple[Any, Tensor, Layout]:
+        """Prepare to write given texts step by step with :attr:`decoder`.
+
+        Args:
+            encoder_out: of B sentences.
+            tokens: (BD, T) start symbol and text.
+            directions: D.
+
+        Returns:
+            The encoder output, inputs and layout that the decoder's ``start`` and
+            ``step`` are called with.
+        """
+        return encoder_out, tokens, Layout(directions)
+
+
+def said(model: Any, name: str) -> Any:
+    """Return a declaration of a model, or of its class: see :class:`Model`."""
+    if hasattr(model, name):
+        return getattr(model, name)
+    default = vars(Model)[name]
+    kind = model if isinstance(model, type) else type(model)
+    return default.__get__(model, kind) if hasattr(default, "__get__") else default

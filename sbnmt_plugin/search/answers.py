@@ -1,4 +1,4 @@
-"""The answers of a batch, in the shape of fairseq's hypotheses."""
+"""Answers of a batch, in the shape of fairseq's hypotheses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES, R2L, Layout
 from sbnmt_plugin.numerics import DEAD
-from sbnmt_plugin.search.backpointers import Array, History
+from sbnmt_plugin.search.backpointers import Array, BackPointers
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.pool import Pool, ranking
 from sbnmt_plugin.search.records import Hypothesis, Record
@@ -21,16 +21,16 @@ from sbnmt_plugin.search.records import Hypothesis, Record
 
 def answers_of(
     pool: Pool,
-    history: History,
+    pointers: BackPointers,
     sources: Tensor,
     symbols: Symbols,
     options: SearchOptions,
 ) -> tuple[list[list[Hypothesis]], list[Record]]:
-    """The answers of each sentence of a sample, and each direction's best hypothesis.
+    """Return each sentence's answers, and each direction's best hypothesis.
 
     Args:
         pool: of the B sentences.
-        history: of their batch.
+        pointers: of their batch.
         sources: (B, S) their tokens.
 
     Returns:
@@ -41,13 +41,13 @@ def answers_of(
         FloatingPointError: nothing has a score, because the model gives none.
         ValueError: nothing can end, because of lengths and bans.
     """
-    ranked, places = (x.cpu().numpy() for x in ranking(pool, options.answering))
+    ranked, places = (x.cpu().numpy() for x in ranking(pool, options.answer_direction))
     none = np.flatnonzero(ranked[:, 0] == DEAD)
     if none.size:
-        refuse(history.broken(none))
+        refuse(pointers.broken(none))
     results: list[list[Hypothesis]] = []
     records: list[Record] = []
-    found = hypotheses(pool, history, sources, symbols, options)
+    found = hypotheses(pool, pointers, sources, symbols, options)
     for entries, order in zip(found, places.tolist()):
         results.append([entries[place] for place in order if place in entries])
         best: dict[str, Hypothesis] = {}
@@ -78,12 +78,12 @@ def refuse(broken: bool) -> None:
 
 def hypotheses(
     pool: Pool,
-    history: History,
+    pointers: BackPointers,
     sources: Tensor,
     symbols: Symbols,
     options: SearchOptions,
 ) -> list[dict[int, Hypothesis]]:
-    """fairseq's dict of every entry, tokens in natural order, by sentence and place.
+    """Make fairseq's dict of every entry, in natural order, by sentence and place.
 
     Places are those of :func:`pool.ranking`, so a direction's best comes first.
     """
@@ -91,12 +91,12 @@ def hypotheses(
     at = np.nonzero(score > DEAD)
     sentence, order, entry = at
     lengths, ranks = np.divmod(ended[at], pool.beam)
-    totals = history.totals((sentence, order, ranks), lengths)
-    paths = history.walk((sentence, order, ranks), lengths - 1)
+    totals = pointers.totals((sentence, order, ranks), lengths)
+    paths = pointers.walk((sentence, order, ranks), lengths - 1)
     each = np.arange(len(lengths))
     tokens, gained = (np.pad(x, ((0, 0), (0, 1))) for x in (paths.tokens, paths.gained))
     tokens[each, lengths - 1] = symbols.eos
-    gained[each, lengths - 1] = history["ending"][lengths - 1, sentence, order, ranks]
+    gained[each, lengths - 1] = pointers["ending"][lengths - 1, sentence, order, ranks]
     backwards = np.array(options.directions)[order] == R2L
     natural = natural_order(lengths, tokens.shape[1], backwards)
     tokens, gained = (np.take_along_axis(x, natural, 1) for x in (tokens, gained))
@@ -110,9 +110,11 @@ def hypotheses(
         "alignment": [torch.empty(0)] * len(lengths),
         "positional_scores": apart(gained, lengths, device),
         "direction": [NAMES[options.directions[i]] for i in order],
-        "partner_tokens": partners(history, options.layout, at, lengths, ranks, device),
+        "partner_tokens": partners(
+            pointers, options.layout, at, lengths, ranks, device
+        ),
     }
-    attention = history.get("attention")
+    attention = pointers.get("attention")
     if attention is not None:
         steps = np.arange(tokens.shape[1])
         looks = attention[steps, sentence[:, None], order[:, None], paths.asked]
@@ -135,7 +137,7 @@ def hypotheses(
 
 
 def natural_order(lengths: Array, longest: int, backwards: Array) -> Array:
-    """(E, T) where each token of the text stands among those that were written.
+    """Return where each token of a text stands among those that were written, (E, T).
 
     ``</s>`` stays the last: see :func:`layout.reverse_tokens`.
 
@@ -149,7 +151,7 @@ def natural_order(lengths: Array, longest: int, backwards: Array) -> Array:
 
 
 def apart(values: Array, lengths: Array, device: torch.device) -> tuple[Tensor, ...]:
-    """The first L of each row's values (E, T, …), as a tensor of their own."""
+    """Split off the first L of each row's values (E, T, …), as tensors of their own."""
     shown = np.arange(values.shape[1]) < lengths[:, None]
     packed = torch.from_numpy(values[shown]).to(device)
     parts: tuple[Tensor, ...] = packed.split(lengths.tolist())
@@ -157,20 +159,20 @@ def apart(values: Array, lengths: Array, device: torch.device) -> tuple[Tensor, 
 
 
 def partners(
-    history: History,
+    pointers: BackPointers,
     layout: Layout,
     at: Sequence[Array],
     lengths: Array,
     ranks: Array,
     device: torch.device,
 ) -> Sequence[Tensor | None]:
-    """The partner's live prefix at the end of each entry, in the order of writing."""
+    """Return the partner's live prefix at each entry's end, in the order of writing."""
     if layout.directions == 1:
         return [None] * len(lengths)
-    shape = history.sentences, layout.directions, layout.beam
+    shape = pointers.sentences, layout.directions, layout.beam
     rows = layout.partners(torch.arange(math.prod(shape))).view(shape).numpy()
     place = np.unravel_index(rows[at[0], at[1], ranks], shape)
-    return apart(history.walk(place, lengths - 1).tokens, lengths - 1, device)
+    return apart(pointers.walk(place, lengths - 1).tokens, lengths - 1, device)
 
 
 def alignment(
@@ -180,7 +182,7 @@ def alignment(
     symbols: Symbols,
     options: SearchOptions,
 ) -> Any:
-    """Links of source and target as fairseq extracts them, hard or soft.
+    """Extract links of source and target as fairseq does, hard or soft.
 
     Args:
         attention: (L, S).

@@ -1,16 +1,17 @@
-"""What the search is asked to do: fairseq's generation options and ours, checked."""
+"""Options of the search, from fairseq's generation options and ours, checked."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from fairseq.dataclass.configs import GenerationConfig
 
-from sbnmt_plugin.layout import DEFAULT_BEAM, NAMES, PAIRINGS, RANK
+from sbnmt_plugin.layout import NAMES, PAIRINGS
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
@@ -30,36 +31,17 @@ SEARCH_OPTIONS = (
     "sb_answer",
     "sb_rescore",
 )
-UNSUPPORTED = [
-    "match_source_len",
-    "score_reference",
-    "sampling",
-    "sampling_topk",
-    "sampling_topp",
-    "constraints",
-    "diverse_beam_groups",
-    "diverse_beam_strength",
-    "diversity_rate",
-    "lm_path",
-    "lm_weight",
-    "print_step",
-    "iter_decode_eos_penalty",
-    "iter_decode_max_iter",
-    "iter_decode_force_max_iter",
-    "iter_decode_with_beam",
-    "iter_decode_with_external_reranker",
-    "retain_iter_history",
-    "retain_dropout",
-    "retain_dropout_modules",
-    "decoding_format",
-    "replace_unk",
-    "no_early_stop",
-    "beam_mt",
-    "lenpen_mt",
-    "max_len_a_mt",
-    "max_len_b_mt",
-    "eos_token",
+OWN = [  # of fairseq's options, those that search options are named after
+    option
+    for option in fields(SearchOptions)
+    if option.name in GenerationConfig.__dataclass_fields__
 ]
+SUPPORTED = {
+    *(option.name for option in OWN),
+    *("_name", "unnormalized", "lenpen", "prefix_size"),
+    # of fairseq's commands, which act on them
+    *("sacrebleu", "no_seed_provided", "no_beamable_mm"),
+}
 
 
 def search_options(
@@ -69,7 +51,7 @@ def search_options(
     shared: bool = True,
     has_bound: bool = True,
 ) -> SearchOptions:
-    """The search that the command line, or a caller's overrides, ask for.
+    """Read the search's options from the command line, or a caller's overrides.
 
     Args:
         shared: whether ``--beam`` counts the hypotheses of all directions together.
@@ -78,21 +60,20 @@ def search_options(
     Raises:
         ValueError: an option that the search cannot honour, or a bad value.
     """
-    for name in UNSUPPORTED:
-        default = GenerationConfig.__dataclass_fields__[name].default
-        value = getattr(args, name, default)
-        if value is not None and value != default:
+    for name, option in GenerationConfig.__dataclass_fields__.items():
+        value = getattr(args, name, option.default)
+        if name not in SUPPORTED and value not in (None, option.default):
             flag = "--" + name.replace("_", "-")
             raise ValueError(
                 f"{flag} is not supported by the SB-NMT search: leave it out"
             )
-
     check_types(args)
 
     def ours(name: str) -> str:
         return str(getattr(args, name, None) or getattr(cfg, name))
 
-    beam = getattr(args, "beam", DEFAULT_BEAM)
+    given: dict[str, Any] = {x.name: getattr(args, x.name, x.default) for x in OWN}
+    beam = given["beam"]
     sharing = len(directions) if shared else 1
     if beam < sharing:
         raise ValueError(
@@ -102,38 +83,25 @@ def search_options(
     if beam % sharing:
         logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
         beam -= 1
-    nbest = getattr(args, "nbest", beam)
-    if not 1 <= nbest <= beam:
-        raise ValueError(
-            f"--nbest must be in 1 … {beam}, the hypotheses of --beam, but is {nbest}"
-        )
+    given |= {"beam": beam, "nbest": getattr(args, "nbest", beam)}
     unnormalized = getattr(args, "unnormalized", False)
     alpha = 0.0 if unnormalized else float(getattr(args, "lenpen", 1))
+    name = ours("sb_length_penalty")
     options = SearchOptions(
-        beam=beam,
         directions=directions,
         pairing=chosen("--sb-pairing", ours("sb_pairing"), PAIRINGS),
-        penalty=chosen(
-            "--sb-length-penalty", ours("sb_length_penalty"), LENGTH_PENALTIES
-        )(alpha),
+        penalty=chosen("--sb-length-penalty", name, LENGTH_PENALTIES)(alpha),
         stop=ours("sb_stop"),
         answer=ours("sb_answer"),
         rescore=number("sb_rescore", args, cfg),
-        answers=nbest,
-        min_len=getattr(args, "min_len", 1),
-        max_len_a=getattr(args, "max_len_a", 0),
-        max_len_b=getattr(args, "max_len_b", 200),
-        unkpen=getattr(args, "unkpen", 0),
-        temperature=getattr(args, "temperature", 1.0),
-        no_repeat_ngram_size=getattr(args, "no_repeat_ngram_size", 0),
-        print_alignment=getattr(args, "print_alignment", None),
+        **given,
     )
     check_options(options, getattr(args, "prefix_size", 0), has_bound)
     return options
 
 
 def number(name: str, args: Any, cfg: Any) -> float:
-    """An option of ours whose value is a number.
+    """Return an option of ours whose value is a number.
 
     Raises:
         ValueError: it is none.
@@ -147,7 +115,7 @@ def number(name: str, args: Any, cfg: Any) -> float:
 
 
 def chosen(flag: str, name: str, known: Mapping[str, Choice]) -> Choice:
-    """What a name stands for.
+    """Look a name up.
 
     Raises:
         ValueError: an unknown one.
@@ -217,50 +185,42 @@ def check_options(
     }
     for flag, (value, allowed) in choices.items():
         chosen(flag, value, {name: name for name in allowed})
-    alone = len(options.directions) == 1
-    if alone and (options.answer != "best" or options.pairing is not RANK):
-        flag = "--sb-answer" if options.answer != "best" else "--sb-pairing"
-        raise ValueError(
-            f"{flag} needs --sb-direction both: a model of one direction always "
-            "answers itself and has no partner"
-        )
-    if not 0 <= options.rescore <= LARGEST_WEIGHT:
-        raise ValueError(
-            f"--sb-rescore must be in [0, {LARGEST_WEIGHT:,}], where the search's own "
-            f"score still counts, but is {options.rescore} instead"
-        )
-    if alone and options.rescore:
-        raise ValueError(
-            "--sb-rescore needs --sb-direction both: a model of one direction has no "
-            "score in the other"
-        )
-    if options.no_repeat_ngram_size < 0:
-        raise ValueError(
-            f"--no-repeat-ngram-size must be ≥ 0, but is "
-            f"{options.no_repeat_ngram_size} instead"
-        )
-    if options.min_len < 0:
-        raise ValueError(f"--min-len must be ≥ 0, but is {options.min_len} instead")
-    if not math.isfinite(options.max_len_a):
-        raise ValueError(
-            f"--max-len-a must be finite, but is {options.max_len_a} instead"
-        )
-    if not SMALLEST_TEMPERATURE <= options.temperature < math.inf:
-        raise ValueError(
-            f"--temperature must be finite and ≥ {SMALLEST_TEMPERATURE}, where scores "
-            f"stay finite, but is {options.temperature} instead"
-        )
-    if not abs(options.penalty.alpha) <= LARGEST_ALPHA:
-        raise ValueError(
-            f"--lenpen must be in [-{LARGEST_ALPHA}, {LARGEST_ALPHA}], where scores "
-            f"can still be told apart, but is {options.penalty.alpha} instead"
-        )
-    if math.isnan(options.unkpen) or options.unkpen == -math.inf:
-        raise ValueError(f"--unkpen must be > -inf, but is {options.unkpen} instead")
-    if options.unkpen < 0 and options.stop == "bound" and has_bound:
-        raise ValueError(
-            f"--unkpen must be ≥ 0 with --sb-stop bound, which counts on scores that "
-            f"only fall, but is {options.unkpen} instead: use --sb-stop first"
-        )
+    nbest, alpha, unkpen = options.nbest, options.penalty.alpha, options.unkpen
+    falls = options.stop == "bound" and has_bound
+    rules: list[tuple[str, Any, bool, str]] = [
+        (
+            *("--nbest", nbest, nbest is None or 1 <= nbest <= options.beam),
+            f"in 1 … {options.beam}, the hypotheses of --beam",
+        ),
+        (
+            *("--sb-rescore", options.rescore, 0 <= options.rescore <= LARGEST_WEIGHT),
+            f"in [0, {LARGEST_WEIGHT:,}], where the search's own score still counts",
+        ),
+        (
+            "--no-repeat-ngram-size",
+            *(options.no_repeat_ngram_size, options.no_repeat_ngram_size >= 0, "≥ 0"),
+        ),
+        ("--min-len", options.min_len, options.min_len >= 0, "≥ 0"),
+        ("--max-len-a", options.max_len_a, math.isfinite(options.max_len_a), "finite"),
+        (
+            *("--temperature", options.temperature),
+            SMALLEST_TEMPERATURE <= options.temperature < math.inf,
+            f"finite and ≥ {SMALLEST_TEMPERATURE}, where scores stay finite",
+        ),
+        (
+            *("--lenpen", alpha, abs(alpha) <= LARGEST_ALPHA),
+            f"in [-{LARGEST_ALPHA}, {LARGEST_ALPHA}], where scores can still be told "
+            "apart",
+        ),
+        ("--unkpen", unkpen, unkpen > -math.inf, "> -inf"),
+        (
+            *("--unkpen", unkpen, unkpen >= 0 or not falls),
+            "≥ 0 with --sb-stop bound, which counts on scores that only fall (use "
+            "--sb-stop first)",
+        ),
+    ]
+    for flag, value, fine, rule in rules:
+        if not fine:
+            raise ValueError(f"{flag} must be {rule}, but is {value} instead")
     if prefix_size > 0 and not options.binds_prefixes:
         raise ValueError(PREFIX_NEEDS_L2R)

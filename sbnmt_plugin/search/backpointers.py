@@ -1,4 +1,4 @@
-"""What every step of the search has chosen, from which hypotheses are read back.
+"""Back-pointers: the choices of every step, from which hypotheses are read back.
 
 A hypothesis is known by where it ends: step, sentence, direction and rank.  Its tokens
 are found by walking from there to the first step, each step's parent being the rank
@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 @dataclass
 class Step:
-    """What a step has done with the sentences of the batch at that time.
+    """Choices of one step for the sentences of the batch at that time.
 
     Attributes:
         index: (B',) their places in the sample.
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass
 class Paths:
-    """What was written on the way to E places, in the order in which it was written.
+    """Tokens written on the way to E places, in the order in which they were written.
 
     Attributes:
         tokens: (E, T), any value from each path's length on.
@@ -70,11 +70,11 @@ class Paths:
     asked: Array
 
 
-class History:
+class BackPointers:
     """The steps of a batch, on the host."""
 
     def __init__(self, steps: list[Step], sentences: int) -> None:
-        """Fetch what a search has done.
+        """Fetch the steps of a search.
 
         Args:
             steps: of the batch, from the first.
@@ -103,20 +103,20 @@ class History:
         return whole
 
     def __getitem__(self, name: str) -> Array:
-        """A column of :class:`Step`, (steps, B, D, K, …); ``gained``, the
+        """Return a column of :class:`Step`, (steps, B, D, K, …); ``gained``, the
         log-probability of the token, in place of ``logit``."""
         return self._columns[name]
 
     def get(self, name: str) -> Array | None:
-        """A column, or None where the steps have none."""
+        """Return a column, or None where the steps have none."""
         return self._columns.get(name)
 
     def broken(self, sentences: Array) -> bool:
-        """Whether the model has ever given one of these what is not a number."""
+        """Tell whether the model has ever given one of these a NaN or an infinity."""
         return not np.isfinite(self["norm"][:, sentences]).all()
 
     def totals(self, ends: Sequence[Array], length: Array) -> Array:
-        """(E,) log-probabilities, in float64, of hypotheses that have finished.
+        """Return log-probabilities of finished hypotheses, (E,) in float64.
 
         Args:
             ends: sentence, direction and rank before the step at which each ended.
@@ -155,7 +155,7 @@ class History:
 
 
 def fetched(parts: list[Tensor]) -> list[Array]:
-    """Tensors of one type as arrays on the host, by one transfer."""
+    """Fetch tensors of one type as arrays on the host, by one transfer."""
     whole = torch.cat([part.flatten() for part in parts]).cpu().numpy()
     ends = np.cumsum([part.numel() for part in parts])
     return [

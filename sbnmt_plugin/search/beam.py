@@ -1,6 +1,6 @@
-"""One step of the synchronous bidirectional beam.
+"""The synchronous bidirectional beam: its state, and one step.
 
-Pure functions on tensors (paper, section 3.1; algorithm, section 6).  Scores are
+The step is pure functions on tensors (paper, section 3.1).  Scores are
 sums of natural log-probabilities; -inf marks what cannot be: a dead slot.
 """
 
@@ -13,7 +13,63 @@ from torch import Tensor
 
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD
+from sbnmt_plugin.search.pool import Pool
 from sbnmt_plugin.search.top_k import top_in_order, top_tokens
+
+
+@dataclass
+class Batch:
+    """Sentences that are still being translated.
+
+    Attributes:
+        index: (B,) their places in the sample.
+        max_len: (B,) most tokens before ``</s>``.
+        first_end: no sentence's max_len is smaller.
+        worth: what the length penalty makes of L = 0, 1, …, see
+            :meth:`penalties.LengthPenalty.worth`; of all that may be asked for.
+        longest: (B,) that of the longest outputs, max_len + 1.
+        prefix: (B, P) how L2R hypotheses must begin, padded.
+        prefix_len: (B,) tokens of it that are no padding.
+        never: ids that are never generated.
+        scores: (B, D, K) of the live hypotheses.
+        first_rows: (B, D, 1) row of the first of each.
+        tokens: (N, t + 1) with the start symbol.
+        pool: their finished hypotheses.
+        done: (B,) bool, who has an answer: whose pool is closed, though the sentence
+            may go on in the batch.
+    """
+
+    index: Tensor
+    max_len: Tensor
+    first_end: int
+    worth: Tensor
+    longest: Tensor
+    prefix: Tensor
+    prefix_len: Tensor
+    never: Tensor
+    scores: Tensor
+    first_rows: Tensor
+    tokens: Tensor
+    pool: Pool
+    done: Tensor
+
+    def select(self, sentences: Tensor, rows: Tensor) -> Batch:
+        """Keep these sentences (B',), whose rows are ``rows`` (N',)."""
+        return Batch(
+            index=self.index[sentences],
+            max_len=self.max_len[sentences],
+            first_end=self.first_end,
+            worth=self.worth,
+            longest=self.longest[sentences],
+            prefix=self.prefix[sentences],
+            prefix_len=self.prefix_len[sentences],
+            never=self.never,
+            scores=self.scores[sentences],
+            first_rows=self.first_rows[: len(sentences)],
+            tokens=self.tokens[rows],
+            pool=self.pool.select(sentences),
+            done=self.done[sentences],
+        )
 
 
 @dataclass
@@ -31,7 +87,7 @@ class Candidates:
     token: Tensor
 
     def first(self, count: int) -> Candidates:
-        """The ``count`` best of each direction."""
+        """Return the ``count`` best of each direction."""
         score, parent, token = (
             x[..., :count] for x in (self.score, self.parent, self.token)
         )
@@ -39,7 +95,7 @@ class Candidates:
 
 
 def expand(scores: Tensor, following: NextTokens) -> Candidates:
-    """The top 2K of each direction's K · V continuations: M = 2K, or all there are.
+    """Rank each direction's K · V continuations: its top M = 2K, or all there are.
 
     Each direction expands on its own.  2K, because at most K of them end (one a
     parent), so K that do not end are always among them.  They are among the 2K best
@@ -64,7 +120,7 @@ def expand(scores: Tensor, following: NextTokens) -> Candidates:
 def survivors(
     candidates: Candidates, beam: int, going: Tensor, last: Tensor
 ) -> Candidates:
-    """The best K candidates of each direction that do not end: the next live beam.
+    """Select the best K candidates of each direction that do not end: the next beam.
 
     Where fewer can live, a dead slot stays at -inf and copies rank 1's tokens, so
     that its opposite has somebody to attend to.  A direction with no live

@@ -24,61 +24,35 @@ from torch import Tensor
 
 from sbnmt_plugin.numerics import DEAD, wide
 from sbnmt_plugin.search.answers import answers_of
-from sbnmt_plugin.search.backpointers import History, Step
-from sbnmt_plugin.search.batch import Batch
-from sbnmt_plugin.search.beam import Candidates, expand, survivors
-from sbnmt_plugin.search.lengths import longest_outputs
-from sbnmt_plugin.search.logits_processing import admit, restrict
-from sbnmt_plugin.search.options import SearchOptions, Symbols
-from sbnmt_plugin.search.pool import Pool, answer_at, finished
-from sbnmt_plugin.search.records import Hypothesis, RecordWriter
-from sbnmt_plugin.search.registry import DEFAULT, register_search
+from sbnmt_plugin.search.backpointers import BackPointers, Step
+from sbnmt_plugin.search.beam import Batch, Candidates, expand, survivors
+from sbnmt_plugin.search.logits_processing import admit, longest_outputs, restrict
+from sbnmt_plugin.search.pool import Pool, finished, score_at
+from sbnmt_plugin.search.records import Hypothesis
+from sbnmt_plugin.search.registry import DEFAULT, Search, register_search
 from sbnmt_plugin.search.rescoring import rank_anew
 from sbnmt_plugin.search.scorer import Scorer, ensemble_step
-from sbnmt_plugin.search.trace import Tracer
 
 LEAVING = 16  # sentences leave a batch once one in so many of it is done
 
 
 @register_search(DEFAULT)
-class Generator:
+class Generator(Search):
     """Synchronous bidirectional beam search over an ensemble.
 
-    With one direction it is ordinary beam search, for teachers.
+    With one direction it is ordinary beam search, for teachers.  Arguments are those
+    of :class:`registry.Search`.
 
-    Args:
-        models: fairseq encoder-decoder models that share a target dictionary.
-        symbols: the dictionary's special ids.
-        options: the search's.
-        recorder: called with the sample and, per sentence, the winning direction
-            and the best hypothesis of each direction that has one.
-        tracer: told of every step, and at the end of the sample and its results;
-            see :class:`trace.Tracer`.
+    Attributes:
+        stop_rank: see :attr:`options.SearchOptions.stop_rank`; where a recorder or a
+            tracer sees more than the answers, all k hypotheses are to be final.
     """
 
-    shares_beam = True
-    has_bound = True
-
-    def __init__(
-        self,
-        models: list[Any],
-        symbols: Symbols,
-        options: SearchOptions,
-        recorder: RecordWriter | None = None,
-        tracer: Tracer | None = None,
-    ) -> None:
-        self.models = models
-        self.symbols = symbols
-        self.options = options
-        self.layout = options.layout
-        self.recorder = recorder
-        self.tracer = tracer
-        # who looks at more than the answers is shown pools that are final throughout
-        watched = recorder is not None or tracer is not None
-        self.final = options.beam if watched else options.final
-        # what fairseq-generate leaves out of the text that it prints
-        self.eos = symbols.eos
-        self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.layout = self.options.layout
+        watched = self.recorder is not None or self.tracer is not None
+        self.stop_rank = self.options.beam if watched else self.options.stop_rank
 
     @torch.no_grad()
     def generate(
@@ -99,8 +73,8 @@ class Generator:
 
         Returns:
             The k best hypotheses of each sentence, best first.  Where fewer are asked
-            for (:attr:`options.SearchOptions.final`), those come first and the rest is
-            what had finished by then.
+            for (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
+            is what had finished by then.
 
         Raises:
             ValueError: constraints, prefixes of another shape, or lengths and bans that
@@ -110,42 +84,57 @@ class Generator:
         """
         if constraints is not None:
             raise ValueError("--constraints is not supported by the SB-NMT search")
-        sources = sample["net_input"]["src_tokens"]
         if prefix_tokens is not None:
+            sources = sample["net_input"]["src_tokens"]
             self.options.check_prefix(prefix_tokens, sources)
         net_input = {
             key: value
             for key, value in sample["net_input"].items()
             if key != "prev_output_tokens"
         }
-        for model in self.models:
-            model.eval()
-        weights = self.options.print_alignment is not None
-        scorers = [Scorer(m, net_input, self.layout, weights) for m in self.models]
-        pool, steps = self._translate(scorers, net_input, prefix_tokens)
-        history = History(steps, len(sources))
+        self._evaluate()
+        scorers = [Scorer.encode(model, net_input) for model in self.models]
+        return self.search(scorers, sample, prefix_tokens)
+
+    def search(
+        self,
+        scorers: list[Scorer],
+        sample: dict[str, Any],
+        prefix_tokens: Tensor | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Translate a batch that the encoders have read.
+
+        Args:
+            scorers: a decoder of every model, and what it reads.
+            sample, prefix_tokens: as for :meth:`generate`.
+        """
+        sources = sample["net_input"]["src_tokens"]
+        for scorer in scorers:
+            scorer.start(self.layout, self.options.print_alignment is not None)
+        pool, steps = self._translate(scorers, sources, prefix_tokens)
+        pointers = BackPointers(steps, len(sources))
         results, records = answers_of(
-            pool, history, sources, self.symbols, self.options
+            pool, pointers, sources, self.symbols, self.options
         )
         if self.options.rescore:
             rank_anew(scorers, results, records, self.symbols, self.options)
         if self.recorder is not None:
             self.recorder(sample, records)
         if self.tracer is not None:
-            self.tracer.close(sample, results, history)
+            self.tracer.close(sample, results, pointers)
         return results
 
     def _translate(
         self,
         scorers: list[Scorer],
-        net_input: dict[str, Tensor],
+        source: Tensor,
         prefix: Tensor | None,
     ) -> tuple[Pool, list[Step]]:
-        """The loop: what every sentence has finished, and every step on the way.
+        """Run the loop: return each sentence's finished hypotheses, and every step.
 
         A step asks the device once: how many are done.
         """
-        batch = self._open(net_input, prefix)
+        batch = self._open(source, prefix)
         left: list[tuple[Tensor, Pool]] = []
         steps: list[Step] = []
         while batch.index.numel():
@@ -166,10 +155,9 @@ class Generator:
                     scorer.select(parents)
         return Pool.of_parts(left), steps
 
-    def _open(self, net_input: dict[str, Tensor], prefix: Tensor | None) -> Batch:
-        """One real hypothesis per direction, K - 1 at -inf; lengths and prefixes."""
-        source, layout, symbols = net_input["src_tokens"], self.layout, self.symbols
-        options = self.options
+    def _open(self, source: Tensor, prefix: Tensor | None) -> Batch:
+        """Start with one real hypothesis per direction and K - 1 at -inf."""
+        layout, symbols, options = self.layout, self.symbols, self.options
         count, device = source.size(0), source.device
         if layout.pairing.shift and count < 2:
             raise ValueError(
@@ -261,8 +249,8 @@ class Generator:
             going: (B, D, M) bool, which of them do not end.
         """
         options = self.options
-        best = candidates.first(options.finishing)
-        going = going[..., : options.finishing]
+        best = candidates.first(options.eos_candidates)
+        going = going[..., : options.eos_candidates]
         kept_out = admit(going, best.parent, batch, self.symbols.pad, options)
         kept_out = kept_out | batch.done[:, None, None]
         total = best.score.to(torch.float64).masked_fill(kept_out, DEAD)
@@ -270,11 +258,11 @@ class Generator:
         batch.pool = batch.pool.add(score, length, best.parent)
 
     def _done(self, batch: Batch, length: int) -> Tensor:
-        """Which sentences have their answer; (B,) bool."""
-        options, place = self.options, self.options.answering
+        """Tell which sentences have their answer; (B,) bool."""
+        options, place = self.options, self.options.answer_direction
         live = batch.scores if place is None else batch.scores[:, place : place + 1]
         return finished(
-            answer_at(batch.pool, self.final, place),
+            score_at(batch.pool, self.stop_rank, place),
             live,
             batch.worth[length + 1],
             batch.longest,
@@ -283,7 +271,7 @@ class Generator:
         )
 
     def _leaving(self, done: Tensor) -> int:
-        """How many sentences leave the batch: all that are done, or as yet none.
+        """Count the sentences that leave the batch: all that are done, or as yet none.
 
         All that is known of the others is copied then, so a few that are done wait
         for company, unless a tracer notes every step of theirs.  Where partners are

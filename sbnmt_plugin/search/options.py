@@ -1,8 +1,7 @@
-"""What the search is asked to do."""
+"""Options of the search, and the ids of its special tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -18,7 +17,7 @@ PREFIX_NEEDS_L2R = (
 
 @dataclass(frozen=True)
 class Symbols:
-    """Token ids that the search knows by name.
+    """Ids of special tokens.
 
     Attributes:
         starts: (D,) first decoder input of each direction.
@@ -34,20 +33,16 @@ class Symbols:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What the search is asked to do; the defaults are fairseq's where it has one.
+    """Options of the search; the defaults are fairseq's where it has one.
 
     Attributes:
         beam: k, hypotheses per sentence over all directions; of each, where the search
             does not share them (see :class:`registry.Search`).
-        directions: which ones write: (L2R, R2L), or a teacher's only one.
+        directions: those that write: (L2R, R2L), or a teacher's only one.
         answer: ``best``, or the direction that alone may answer.
         rescore: W, weight of both directions' own scores of what has finished: see
             :mod:`rescoring`; 0: the search's score alone.
-        answers: how many of the best hypotheses are asked for: fairseq's ``--nbest``;
-            None: all k.
-        teacher: for a search that writes all words at once: log-probabilities (BK, T)
-            of what it has written, from fairseq's ``net_input``, tokens (BK, T) and
-            ``temperature``.
+        nbest: how many of the best hypotheses are asked for; None: all k.
     """
 
     beam: int = DEFAULT_BEAM
@@ -57,7 +52,7 @@ class SearchOptions:
     stop: str = "bound"
     answer: str = "best"
     rescore: float = 0.0
-    answers: int | None = None
+    nbest: int | None = None
     min_len: int = 1
     max_len_a: float = 0
     max_len_b: int = 200
@@ -65,7 +60,6 @@ class SearchOptions:
     temperature: float = 1.0
     no_repeat_ngram_size: int = 0
     print_alignment: str | None = None
-    teacher: Callable[[dict[str, Tensor], Tensor, float], Tensor] | None = None
 
     @property
     def layout(self) -> Layout:
@@ -73,10 +67,10 @@ class SearchOptions:
         return Layout(directions, self.beam // directions, self.pairing)
 
     @property
-    def finishing(self) -> int:
-        """Among how many of a direction's best candidates a hypothesis may finish.
+    def eos_candidates(self) -> int:
+        """Number of a direction's best candidates that are looked at for ``</s>``.
 
-        2K, all that are looked at: the pool and the bound of :func:`pool.finished` sort
+        2K, all that there are: the pool and the bound of :func:`pool.finished` sort
         out what is good.  With ``first``, which has no bound, K, as in fairseq: with
         2K, ``</s>`` would answer although it ranks second.
         """
@@ -84,26 +78,26 @@ class SearchOptions:
         return beam if self.stop == "first" else 2 * beam
 
     @property
-    def final(self) -> int:
-        """How many of the best hypotheses must be final before a sentence is done.
+    def stop_rank(self) -> int:
+        """Rank down to which the n-best list is final when a sentence is done.
 
         All k where the pool is to be full or ranked anew, else as many as are asked
         for.  Departs from the paper, which knows one answer alone.
         """
-        if self.answers is None or self.stop == "first" or self.rescore:
+        if self.nbest is None or self.stop == "first" or self.rescore:
             return self.beam
-        return min(self.answers, self.beam)
+        return min(self.nbest, self.beam)
 
     @property
-    def answering(self) -> int | None:
-        """Place, among the directions, of the one that alone may answer."""
+    def answer_direction(self) -> int | None:
+        """Index, in ``directions``, of the one that alone may answer; None: either."""
         if self.answer == "best":
             return None
         return self.directions.index(NAMES.index(self.answer))
 
     @property
     def binds_prefixes(self) -> bool:
-        """Whether the start of a text is written first by who may answer."""
+        """True where a direction that may answer writes the start of a text first."""
         return self.answer != "r2l" and L2R in self.directions
 
     def check_prefix(self, prefix: Tensor, sources: Tensor) -> None:

@@ -23,8 +23,9 @@ class LengthPenalty(Protocol):
         """``--lenpen``; 0 leaves sums as they are (``--unnormalized``)."""
 
     def worth(self, length: Tensor) -> Tensor:
-        """What the other methods want to know of lengths, in float64, element by
-        element: the search asks once a batch, for all lengths that may come.
+        """Value of lengths for the other methods, in float64, element by element.
+
+        The search asks once a batch, for all lengths that may come.
 
         Args:
             length: L, tokens with ``</s>``, of any shape.  0 may be among them; what
@@ -32,7 +33,7 @@ class LengthPenalty(Protocol):
         """
 
     def score(self, total: Tensor, worth: Tensor) -> Tensor:
-        """Scores of finished hypotheses.
+        """Score finished hypotheses.
 
         Args:
             total: log-probability, ≤ 0.
@@ -40,7 +41,7 @@ class LengthPenalty(Protocol):
         """
 
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
-        """The best score that live hypotheses can still get.
+        """Return the best score that live hypotheses can still get.
 
         No hypothesis whose log-probability is ≤ ``total`` and whose length is between
         the two may score better.
@@ -97,5 +98,5 @@ LENGTH_PENALTIES: dict[str, Callable[[float], LengthPenalty]] = {
 
 
 def name_of(penalty: LengthPenalty) -> str:
-    """Under which name a penalty is chosen."""
+    """Return the name by which a penalty is chosen."""
     return next(n for n, kind in LENGTH_PENALTIES.items() if type(penalty) is kind)

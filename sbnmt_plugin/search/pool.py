@@ -1,6 +1,6 @@
-"""The pool of finished hypotheses, its ranking, and when a sentence is done.
+"""Pool of finished hypotheses, its ranking, and the rule that ends a search.
 
-Pure functions on tensors (paper, section 3.1; algorithm, section 6).  -inf marks an
+Pure functions on tensors (paper, section 3.1).  -inf marks an
 empty place in the pool.
 """
 
@@ -21,7 +21,7 @@ STOPS = ("bound", "first")
 class Pool:
     """The best P finished hypotheses of each direction, best first.
 
-    The pool that both directions share (algorithm, 6.4) is the best P of these
+    The pool that both directions share is the best P of these
     2P: see :func:`ranking`.  What a hypothesis says is not kept here but read back from
     where it ended: see :mod:`backpointers`.
 
@@ -47,7 +47,7 @@ class Pool:
 
     @classmethod
     def empty(cls, live: Tensor, size: int) -> Pool:
-        """A pool of P = ``size`` without entries, in float64.
+        """Make a pool of P = ``size`` places without entries, in float64.
 
         Args:
             live: (B, D, K) scores of hypotheses.
@@ -74,13 +74,13 @@ class Pool:
         return Pool(scores[..., :size], ended.gather(2, order[..., :size]), self.beam)
 
     def select(self, sentences: Tensor) -> Pool:
-        """The pools of ``sentences`` alone."""
+        """Return the pools of ``sentences`` alone."""
         score, ended = (x.index_select(0, sentences) for x in (self.score, self.ended))
         return Pool(score, ended, self.beam)
 
     @classmethod
     def of_parts(cls, parts: list[tuple[Tensor, Pool]]) -> Pool:
-        """Pools of a sample's sentences, given piece by piece.
+        """Join the pools of a sample's sentences, which are given piece by piece.
 
         Args:
             parts: places of sentences in the sample, and their pools; all places once.
@@ -93,7 +93,7 @@ class Pool:
 
 
 def ranking(pool: Pool, direction: int | None = None) -> tuple[Tensor, Tensor]:
-    """The answering pool, best first: of both directions, or of one alone.
+    """Rank the finished hypotheses, best first: of both directions, or of one alone.
 
     Ties: the entry that finished earlier, then L2R before R2L, then the lower
     rank at that time.
@@ -115,42 +115,42 @@ def ranking(pool: Pool, direction: int | None = None) -> tuple[Tensor, Tensor]:
     return score.gather(1, index), index + offset
 
 
-def answer_at(pool: Pool, place: int, direction: int | None = None) -> Tensor:
-    """(B,) score at the ``place``-th place of :func:`ranking`, -inf until it is taken.
+def score_at(pool: Pool, rank: int, direction: int | None = None) -> Tensor:
+    """Return the score of a rank of :func:`ranking`, (B,), -inf until it is taken.
 
     Args:
-        place: 1 … P.
+        rank: 1 … P.
     """
     score = (
         pool.score if direction is None else pool.score[:, direction : direction + 1]
     )
     # each direction's are in order: no later one can be among so many
-    return score[..., :place].flatten(1).topk(place).values[:, -1]
+    return score[..., :rank].flatten(1).topk(rank).values[:, -1]
 
 
 def finished(
-    final: Tensor,
+    worst: Tensor,
     live: Tensor,
     now: Tensor,
     longest: Tensor,
     penalty: LengthPenalty,
     stop: str = "bound",
 ) -> Tensor:
-    """Which sentences are done.
+    """Tell which sentences are done.
 
     ``bound``: no live hypothesis can still beat the last answer that is asked for, were
     it to end at the most favourable length with no further loss:
     :meth:`penalties.LengthPenalty.best_reachable`.  ``first``: the pool is full, as in
     fairseq; only the best K candidates of a direction can have finished then
-    (:attr:`options.SearchOptions.finishing`), and one hypothesis alone, ``--beam 1`` of
-    a teacher, is greedy search.  Either way a sentence without a live hypothesis is
-    done.
+    (:attr:`options.SearchOptions.eos_candidates`), and one hypothesis alone, ``--beam
+    1`` of a teacher, is greedy search.  Either way a sentence without a live
+    hypothesis is done.
 
     Departs from the paper's code, which looks at L2R only and stops whole batches.
 
     Args:
-        final: (B,) score of the answering pool's place up to which it is to be final
-            (:attr:`options.SearchOptions.final`), -inf until that is taken.
+        worst: (B,) score of the last hypothesis that is to be final: of rank
+            :attr:`options.SearchOptions.stop_rank`, -inf until that is taken.
         live: (B, D', K) scores of the live hypotheses that may still answer.
         now: () worth of their length if they ended in the next step.
         longest: (B,) worth of the longest output.
@@ -160,6 +160,6 @@ def finished(
     """
     best = live.flatten(1).amax(1).to(torch.float64)
     if stop == "first":
-        return (final > DEAD) | (best == DEAD)
+        return (worst > DEAD) | (best == DEAD)
     # -inf, for nobody lives, is the one bound that does not beat an empty place
-    return penalty.best_reachable(best, now, longest) <= final
+    return penalty.best_reachable(best, now, longest) <= worst

@@ -1,4 +1,4 @@
-"""Which direction won, sentence by sentence, as JSON lines (``--sb-records``)."""
+"""Records of the winning direction, sentence by sentence, as JSON lines."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ RESCORED = ("pool_score", "l2r", "r2l")
 
 
 def on_host(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Copies of hypotheses whose tensors are the CPU's.
+    """Copy hypotheses to the CPU, by one host-device synchronisation for each key.
 
-    They come there together, a wait for each key.  To ask a GPU for numbers one after
-    the other makes a program wait for each, which is long where others use it, too.
+    One for each number would be slow, above all where others use the GPU too.
     """
     found = [dict(hypothesis) for hypothesis in hypotheses]
     for key in {key for hypothesis in found for key in hypothesis}:
@@ -92,7 +91,7 @@ class RecordWriter:
         self.append(lines)
 
     def sentences(self, sample: dict[str, Any]) -> list[dict[str, Any]]:
-        """``id`` and ``source`` of every sentence of a batch."""
+        """Return ``id`` and ``source`` of every sentence of a batch."""
         sources = sample["net_input"]["src_tokens"].cpu()
         ids = sample["id"].tolist() if "id" in sample else [None] * len(sources)
         return [

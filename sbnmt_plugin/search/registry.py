@@ -1,28 +1,70 @@
-"""Which search a model wants, by name: a new family's search is a new file."""
+"""The searches by name, and what they share: a new family's search is a new class."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-DEFAULT = "synchronous"
+from sbnmt_plugin.network.protocol import Model, said
+from sbnmt_plugin.search.options import SearchOptions, Symbols
+
+DEFAULT = Model.searched_by
 
 
-class Search(Protocol):
-    """What fairseq calls a generator: translates batches.
+class Search:
+    """Translates batches: fairseq calls it a generator.
 
-    Its class is made with (models, symbols, options, recorder, tracer), as
-    :class:`generator.Generator` is.
+    Args:
+        models: fairseq encoder-decoder models that share a target dictionary.
+        symbols: the dictionary's special ids.
+        options: of the search.
+        recorder: called with the sample and, per sentence, the winning direction
+            and the best hypothesis of each direction that has one.
+        tracer: told of every step, and at the end of the sample and its results;
+            see :class:`trace.Tracer`.
+
+    Raises:
+        ValueError: an option of :meth:`unsupported` is given.
 
     Attributes:
         shares_beam: whether ``--beam`` counts the hypotheses of both directions
             together, or each has as many.
-        has_bound: whether ``--sb-stop bound`` counts on scores that only fall; it does
-            where a class does not say.
+        has_bound: whether ``--sb-stop bound`` counts on scores that only fall.
+        described: its models, and why they cannot honour every option; for messages.
     """
 
-    shares_beam: bool
-    has_bound: bool
+    shares_beam = True
+    has_bound = True
+    described = "this search"
+
+    def __init__(
+        self,
+        models: list[Any],
+        symbols: Symbols,
+        options: SearchOptions,
+        recorder: Callable[..., None] | None = None,
+        tracer: Any = None,
+    ) -> None:
+        self.models = models
+        self.symbols = symbols
+        self.options = options
+        self.recorder = recorder
+        self.tracer = tracer
+        self._refuse(self.unsupported())
+        # what fairseq-generate leaves out of the text that it prints
+        self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
+
+    def unsupported(self) -> dict[str, Any]:
+        """Options that it cannot honour, by flag; those that are true are refused."""
+        return {}
+
+    def prepare(self, task: Any) -> None:
+        """Load what options of the family name, before the first batch.
+
+        Args:
+            task: ``task.cfg`` has the options, and ``task.loaded`` keeps what has been
+                loaded for the next search.
+        """
 
     def generate(
         self,
@@ -31,7 +73,35 @@ class Search(Protocol):
         prefix_tokens: Any = None,
         constraints: Any = None,
     ) -> list[list[dict[str, Any]]]:
-        """Hypotheses of each sentence, best first: see :mod:`answers`."""
+        """Translate a batch.
+
+        Args:
+            models: ignored in favour of the constructor's, as in fairseq.
+            sample: fairseq's batch.
+            prefix_tokens: (B, P) start of every text.
+            constraints: None.
+
+        Returns:
+            Hypotheses of each sentence, best first: see :mod:`answers`.
+        """
+        raise NotImplementedError
+
+    def _refuse(self, given: dict[str, Any]) -> None:
+        """Refuse by name what the search cannot honour.
+
+        Raises:
+            ValueError: with the first that is given.
+        """
+        for flag, value in given.items():
+            if value is not None and value is not False:
+                raise ValueError(
+                    f"{flag} is not supported by {self.described}: leave it out"
+                )
+
+    def _evaluate(self) -> None:
+        """Switch dropout off."""
+        for model in self.models:
+            model.eval()
 
 
 Kind = TypeVar("Kind", bound=type[Search])
@@ -39,7 +109,7 @@ SEARCHES: dict[str, type[Search]] = {}
 
 
 def register_search(name: str) -> Callable[[Kind], Kind]:
-    """Let models choose a class of searches by ``searched_by = name``.
+    """Register a class of searches, which models choose by ``searched_by = name``.
 
     Raises:
         ValueError: the name is taken by another class.
@@ -56,28 +126,13 @@ def register_search(name: str) -> Callable[[Kind], Kind]:
     return register
 
 
-def refuse_given(given: dict[str, bool], who: str) -> None:
-    """Refuse by name what a search cannot honour.
-
-    Args:
-        given: whether each flag, or what stands for one, is there.
-        who: a family, and why it cannot.
-
-    Raises:
-        ValueError: with the first that is there.
-    """
-    for flag, there in given.items():
-        if there:
-            raise ValueError(f"{flag} is not supported by {who}: leave it out")
-
-
 def search_for(models: list[Any]) -> type[Any]:
-    """The class of searches that the models of an ensemble want.
+    """Return the class of searches that the models of an ensemble want.
 
     Raises:
         ValueError: they want different ones, or one that nobody has registered.
     """
-    names = {getattr(model, "searched_by", DEFAULT) for model in models}
+    names = {said(model, "searched_by") for model in models}
     if len(names) > 1:
         raise ValueError(
             "the models of an ensemble must want the same search, but want "

@@ -1,4 +1,4 @@
-"""The best of a row of scores, among equals the first; of a vocabulary, by blocks."""
+"""Selection of the best of a row of scores, by blocks where it is a vocabulary."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SORTED = 64  # so few scores are sorted as fast as their best are found
 
 
 def free_to_ask(scores: Tensor) -> bool:
-    """Whether a program may branch on numbers: elsewhere it waits for the device."""
+    """Tell whether branching on numbers costs no host-device synchronisation."""
     return scores.is_cpu
 
 
 def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The ``count`` best of the last dimension; among equals the lower index first.
+    """Return the ``count`` best of the last dimension, among equals the first.
 
     ``torch.topk`` promises no order among equals, nor which of them it takes, so
     one more is asked for.  Where none of them are equal that is all; else rows where it
@@ -46,7 +46,7 @@ def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The ``count`` best tokens of each row; among equals the lower id first.
+    """Return the ``count`` best tokens of each row, among equals the lower id first.
 
     Blocks are ranked by their best token first.  The M best tokens lie in the M best
     blocks: a block that is not among these has M better ones before it, each with a

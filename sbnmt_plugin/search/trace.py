@@ -1,4 +1,4 @@
-"""What both beams did, step by step, as JSON lines (``--sb-trace``).
+"""Traces of both beams, step by step, as JSON lines (``--sb-trace``).
 
 Nothing here runs, and nothing is kept, unless the option is given: then the last
 decoder layer's attention tells a :class:`Tracer` where it looks, and the search
@@ -7,7 +7,6 @@ tells it of every step.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,14 @@ import torch
 from torch import Tensor
 
 from sbnmt_plugin.layout import L2R, NAMES, opposite
-from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.network.protocol import Watched
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.answers import partners
-from sbnmt_plugin.search.backpointers import History
-from sbnmt_plugin.search.batch import Batch
+from sbnmt_plugin.search.backpointers import BackPointers
+from sbnmt_plugin.search.beam import Batch
 from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import name_of
-from sbnmt_plugin.search.pool import Pool, answer_at
+from sbnmt_plugin.search.pool import Pool, score_at
 from sbnmt_plugin.search.records import RecordWriter
 
 Entry = dict[str, Any]
@@ -72,30 +71,24 @@ class Tracer:
         options: the search's.
 
     Raises:
-        ValueError: a search in one direction, which has no partners to show; a decoder
-            of another family, which looks elsewhere.
+        ValueError: a decoder that cannot be watched.
     """
 
     def __init__(
         self, writer: TraceWriter, models: list[Any], options: SearchOptions
     ) -> None:
-        if len(options.directions) != len(NAMES):
-            raise ValueError(
-                "--sb-trace shows how two directions meet: it needs --sb-direction both"
-            )
         self.writer = writer
         self.options = options
         self.layout = options.layout
         self._looks: list[tuple[Tensor, Tensor]] = []
         self._steps: dict[int, list[Entry]] = {}
         for model in models:
-            if not isinstance(model.decoder, SBTransformerDecoder):
+            if not isinstance(model.decoder, Watched):
                 raise ValueError(
                     "--sb-trace shows synchronous bidirectional attention, which "
                     f"{type(model.decoder).__name__} does not have: leave it out"
                 )
-            attention = model.decoder.layers[-1].self_attn
-            attention.watcher = partial(self._watch, attention.fusion)
+            model.decoder.watch(self._watch)
 
     def _watch(
         self,
@@ -169,27 +162,27 @@ class Tracer:
         As :func:`pool.finished` compares them.
         """
         options = self.options
-        place, penalty = options.answering, options.penalty
+        place, penalty = options.answer_direction, options.penalty
         live = batch.scores if place is None else batch.scores[:, place : place + 1]
         best = live.flatten(1).amax(1).to(torch.float64)
         bound = penalty.best_reachable(best, batch.worth[length + 1], batch.longest)
-        worst = answer_at(batch.pool, options.beam, place)
+        worst = score_at(batch.pool, options.beam, place)
         return [
             (rounded(a), rounded(b)) for a, b in zip(bound.tolist(), worst.tolist())
         ]
 
     def close(
-        self, sample: dict[str, Any], results: list[list[Entry]], history: History
+        self, sample: dict[str, Any], results: list[list[Entry]], pointers: BackPointers
     ) -> None:
         """Write the sentences of a batch.
 
         Args:
             sample: fairseq's batch.
             results: the answers of each sentence, best first.
-            history: of the batch.
+            pointers: of the batch.
         """
         for index, steps in self._steps.items():
-            self._read_back(index, [x for s in steps for x in s["finished"]], history)
+            self._read_back(index, [x for s in steps for x in s["finished"]], pointers)
         options = self.options
         common = {
             "beam": options.beam,
@@ -216,7 +209,9 @@ class Tracer:
         self._steps = {}
         self.writer.append(lines)
 
-    def _read_back(self, index: int, entries: list[Entry], history: History) -> None:
+    def _read_back(
+        self, index: int, entries: list[Entry], pointers: BackPointers
+    ) -> None:
         """Give the finished hypotheses of a sentence their texts, in natural order."""
         if not entries:
             return
@@ -225,10 +220,10 @@ class Tracer:
             np.array([entry[key] for entry in entries]) for key in ("rank", "length")
         )
         at = np.full(len(entries), index), order
-        written = history.walk((*at, ranks), lengths - 1).tokens
-        totals = history.totals((*at, ranks), lengths)
+        written = pointers.walk((*at, ranks), lengths - 1).tokens
+        totals = pointers.totals((*at, ranks), lengths)
         device = torch.device("cpu")
-        theirs = partners(history, self.layout, at, lengths, ranks, device)
+        theirs = partners(pointers, self.layout, at, lengths, ranks, device)
         for entry, total, own, other in zip(entries, totals, written, theirs):
             assert other is not None  # two directions
             del entry["rank"]

@@ -1,11 +1,11 @@
-"""One checkpoint as it is and crippled: what the interaction is worth, what is read.
+"""Probes of a model: its search and its loss as trained, and with parts taken away.
 
 as trained          the search of the paper, or the text in the other stream
 λ = 0               nothing of the future attention reaches the model
 partners shuffled   the partner is another sentence's of the batch, always the same one
 
-Of an ABD-NMT model, whose forward decoder reads a whole text ȳ: nothing of ȳ, or that
-of another sentence.
+Where one decoder reads the whole text of another instead: nothing of that text, or the
+text of another sentence.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import torch
 from fairseq import utils
 
-from sbnmt_plugin.families.abd.decoder import ReverseAttention
-from sbnmt_plugin.families.ba.attention import HistoryAttention
 from sbnmt_plugin.layout import RANK, Layout
-from sbnmt_plugin.network.attention import SBSelfAttention
+from sbnmt_plugin.network.protocol import Ablatable
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.training.read_bits import bits, halves
 
@@ -50,53 +48,29 @@ class Prober(Translator):
 
 
 @contextlib.contextmanager
-def without_future(models: list[Any]) -> Iterator[None]:
-    """Fuse without a future, λ = 0 for linear, tanh and relu; of an ABD-NMT model, add
-    nothing of what is read."""
-    hooks: list[Any] = []
-    for module in (module for model in models for module in model.modules()):
-        if isinstance(module, ReverseAttention):
-            hooks.append(
-                module.register_forward_hook(
-                    lambda _, given, found: (torch.zeros_like(found[0]), None)
-                )
-            )
-        elif isinstance(module, SBSelfAttention):
-            hooks.append(
-                module.fusion.register_forward_pre_hook(lambda _, pair: (pair[0], None))
-            )
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+def without(part: str, models: list[Any]) -> Iterator[None]:
+    """Take away what models read, by its name: see :class:`protocol.Ablatable`.
 
-
-@contextlib.contextmanager
-def without_histories(models: list[Any]) -> Iterator[None]:
-    """Give the attention of a BA-NMT model histories of zeros at every step."""
-
-    def forget(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        *others, histories = given
-        return *others, [torch.zeros_like(history) for history in histories]
-
-    hooks = [
-        module.register_forward_pre_hook(forget)
+    Args:
+        part: ``future``, what a stream reads of the other one, or ``histories``.
+    """
+    found = [
+        module.ablate()
         for model in models
         for module in model.modules()
-        if isinstance(module, HistoryAttention)
+        if isinstance(module, Ablatable) and module.ablated == part
     ]
     try:
         yield
     finally:
-        for hook in hooks:
-            hook.remove()
+        for handle in found:
+            handle.remove()
 
 
-# what is done to the models, and by how many sentences partners are moved
+# the change of the models, and by how many sentences partners are moved
 SETTINGS: dict[str, tuple[Callable[[list[Any]], Any], int]] = {
     "as trained": (nullcontext, 0),
-    "λ = 0": (without_future, 0),
+    "λ = 0": (partial(without, "future"), 0),
     "partners shuffled": (nullcontext, 1),
 }
 HALVES = ("first half", "second half")
@@ -105,7 +79,7 @@ HALVES = ("first half", "second half")
 def bits_by_half(
     model: Any, batches: list[dict[str, Any]], pad: int, shift: int = 0
 ) -> list[float]:
-    """Mean bits a token in each half.
+    """Measure mean bits a token in each half.
 
     Args:
         shift: sentences that partners are moved by.
@@ -122,7 +96,7 @@ def bits_by_half(
 
 
 def gold_batches(translator: Translator, subset: str) -> list[dict[str, Any]]:
-    """Batches of at least two sentences with the gold text in both streams."""
+    """Make batches of two sentences or more with the gold text in both streams."""
     task = translator.task
     task.load_dataset(subset)
     batches = task.get_batch_iterator(

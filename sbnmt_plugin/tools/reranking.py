@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
-from fairseq.data.data_utils import collate_tokens
 from torch import Tensor
 
+from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.search.registry import Search
+from sbnmt_plugin.search.score_texts import score_texts
+from sbnmt_plugin.search.scorer import text_scorer
 from sbnmt_plugin.tools.translator import Translator, refuse_at_once
 
 Candidate = tuple[int, ...]  # tokens in natural order, without </s>
@@ -29,7 +34,7 @@ class Reranker(Translator):
         self.r2l = Translator(others, whole_beam=True)
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
-        """Every sentence's best candidate; ``score`` is the sum of log-probabilities.
+        """Return every sentence's best candidate, scored by a sum of log-probabilities.
 
         A tie goes to the one that the L2R teacher, or else the R2L teacher, ranks
         higher.
@@ -37,64 +42,47 @@ class Reranker(Translator):
         proposals = zip(self.search(batch), self.r2l.search(batch))
         candidates = [unite(*lists) for lists in proposals]
         net_input = batch["net_input"]
-        totals = forced_scores(self, net_input, candidates, backwards=False)
-        totals += forced_scores(self.r2l, net_input, candidates, backwards=True)
-        totals = totals.cpu()
+        searches = self.generator, self.r2l.generator
+        totals = sum_of_both(searches, net_input, candidates)
         answers = []
-        counts = [len(found) for found in candidates]
-        for found, scores in zip(candidates, totals.split(counts)):
-            place = int(scores.argmax())
+        for found, scores in zip(candidates, totals.cpu()):
+            place = int(scores[: len(found)].argmax())
             answer = {"tokens": torch.tensor(found[place]), "score": scores[place]}
             answers.append(answer)
         return answers
 
 
 def unite(*lists: list[dict[str, Any]]) -> list[Candidate]:
-    """The different hypotheses of several lists, in order."""
+    """Return the different hypotheses of several lists, in order."""
     found = [tuple(h["tokens"][:-1].tolist()) for hyps in lists for h in hyps]
     return list(dict.fromkeys(found))
 
 
-@torch.no_grad()
-def forced_scores(
-    teacher: Translator,
+def sum_of_both(
+    searches: Sequence[Search],
     net_input: dict[str, Tensor],
     candidates: list[list[Candidate]],
-    backwards: bool,
 ) -> Tensor:
-    """Log-probability of given translations, ``</s>`` included.
-
-    Every source is encoded once; its encoding is copied for each of its candidates, as
-    many of them at a time as --max-tokens holds.
+    """Score given translations by an L2R and an R2L teacher.
 
     Args:
-        teacher: whose single model scores.
+        searches: the teachers', of a single model each.
         net_input: of B sentences.
-        candidates: the translations of each.
-        backwards: whether the teacher reads them from right to left.
+        candidates: the translations of each, K at most.
 
     Returns:
-        One number a candidate, in order.
+        (B, K) sums of both log-probabilities, ``</s>`` included: see
+        :func:`score_texts.score_texts`.
     """
-    dictionary = teacher.task.target_dictionary
-    pad, eos = dictionary.pad(), dictionary.eos()
     device = net_input["src_tokens"].device
-    texts = [c[::-1] if backwards else c for found in candidates for c in found]
-    ends = [torch.tensor([*text, eos]) for text in texts]
-    starts = [torch.tensor([eos, *text]) for text in texts]
-    both = collate_tokens(ends, pad), collate_tokens(starts, pad)
-    target, previous = (tokens.to(device) for tokens in both)  # (N, T)
-    (model,) = teacher.models
-    encoded = model.encoder.forward_torchscript(net_input)
-    counts = torch.tensor([len(found) for found in candidates], device=device)
-    source = torch.arange(len(candidates), device=device).repeat_interleave(counts)
-    size = max(1, teacher.max_tokens // target.size(1))
-    scores = []
-    for rows in torch.arange(len(texts), device=device).split(size):
-        copies = model.encoder.reorder_encoder_out(encoded, source[rows])
-        output = model.decoder(previous[rows], encoder_out=copies)
-        lprobs = model.get_normalized_probs(output, log_probs=True)  # (N, T, V)
-        labels = target[rows]
-        chosen = lprobs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-        scores.append(chosen.masked_fill(labels == pad, 0).sum(-1))
-    return torch.cat(scores)
+    found = []
+    for direction, search in enumerate(searches):
+        eos = search.symbols.eos
+        symbols = replace(
+            search.symbols, starts=(eos, eos)
+        )  # a teacher's start is </s>
+        streams = [[((*c, eos), direction) for c in own] for own in candidates]
+        (model,) = search.models
+        scorers = [text_scorer(model, net_input)]
+        found.append(score_texts(scorers, streams, symbols, device).sum(2))
+    return found[L2R] + found[R2L]

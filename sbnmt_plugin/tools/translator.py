@@ -11,6 +11,7 @@ from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from sbnmt_plugin.hub import MAX_TOKENS
+from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.register import register
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.launch import gives
@@ -97,7 +98,7 @@ class Translator:
         return found, skipped
 
     def grouped(self, batches: Any) -> Any:
-        """The batches, lists of sentences, as they are to be translated."""
+        """Return the batches, lists of sentences, as they are to be translated."""
         return batches
 
     def _generate(self, batch: dict[str, Any]) -> list[tuple[int, Any]]:
@@ -122,15 +123,15 @@ class Translator:
         return pairs
 
     def search(self, batch: dict[str, Any]) -> list[list[dict[str, Any]]]:
-        """Every sentence's hypotheses, best first."""
+        """Return every sentence's hypotheses, best first."""
         return self.task.inference_step(self.generator, self.models, batch)
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
-        """Every sentence's answer."""
+        """Return every sentence's answer."""
         return [hypotheses[0] for hypotheses in self.search(batch)]
 
     def text(self, hypothesis: Any) -> str:
-        """Tokens of a hypothesis as text, subwords not joined."""
+        """Return the tokens of a hypothesis as text, subwords not joined."""
         return self.task.target_dictionary.string(hypothesis["tokens"])
 
 
@@ -143,7 +144,7 @@ def refuse_at_once(model: Any, flag: str) -> None:
     Raises:
         ValueError: with it.
     """
-    if getattr(model, "searched_by", "") == "parallel":
+    if said(model, "writes_at_once"):
         raise ValueError(
             f"{flag} must be a model that writes word by word, but a "
             f"{type(model).__name__} writes all at once: use another"

@@ -1,4 +1,4 @@
-"""Word alignment error rate: where a decoder looks, against links that are known.
+"""Word alignment error rate: a decoder's attention, against links that are known.
 
 Links are pairs of places of words, from 0.  A text of known links has a line a sentence
 in Pharaoh's format, ``0-0 1?2``: ``-`` for a sure link, ``?`` for one that is possible
@@ -20,8 +20,9 @@ from fairseq import utils
 from fairseq.data import LanguagePairDataset
 from torch import Tensor
 
-from sbnmt_plugin.layout import L2R, R2L, Layout
+from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.fairseq_decoder import searchable
+from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.tools.translator import Translator, refuse_at_once
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 
@@ -48,7 +49,7 @@ def parse_gold(line: str) -> tuple[Links, Links]:
 
 
 def alignment_error_rate(found: list[Links], gold: list[tuple[Links, Links]]) -> float:
-    """Of all sentences together, in percent.
+    """Compute the rate of all sentences together, in percent.
 
     Raises:
         ValueError: there is no link at all.
@@ -63,7 +64,7 @@ def alignment_error_rate(found: list[Links], gold: list[tuple[Links, Links]]) ->
 
 
 def words_of(line: str) -> list[int]:
-    """Which word each token of a line belongs to: ``a@@ b c`` is 0 0 1."""
+    """Number the word of each token of a line: ``a@@ b c`` is 0 0 1."""
     found, word = [], 0
     for token in line.split():
         found.append(word)
@@ -160,7 +161,7 @@ def forced_attention(
 
 
 def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tensor:
-    """(B, T, S) of a batch, step by step with given words, by any decoder.
+    """Return any decoder's attention (B, T, S), step by step with given words.
 
     Args:
         directions: D.
@@ -170,11 +171,10 @@ def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tens
     """
     refuse_at_once(model, "--path")
     given = dict(net_input)
-    tokens, layout = given.pop("prev_output_tokens"), Layout(directions)
+    tokens = given.pop("prev_output_tokens")
     encoder_out = model.encoder.forward_torchscript(given)
-    if hasattr(model, "with_reverse"):  # its forward decoder reads the other one
-        encoder_out = model.with_reverse(encoder_out, tokens[R2L::2])
-        tokens, layout = tokens[L2R::2], Layout(directions=1)
+    forced = said(model, "forced_inputs")
+    encoder_out, tokens, layout = forced(encoder_out, tokens, directions)
     decoder = searchable(model)
     state = decoder.start(encoder_out, layout, weights=True)
     found = []

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from sbnmt_plugin.layout import L2R, R2L, live_places, reverse_tokens
 from sbnmt_plugin.training.input_noise import PartnerNoise
-from sbnmt_plugin.training.phrase_table import PhraseTable
 
 
 class SBLanguagePairDataset(FairseqDataset):
@@ -36,7 +35,8 @@ class SBLanguagePairDataset(FairseqDataset):
             stream is the target itself.
         starts: (D,) first decoder input of each direction.
         directions: of the streams: (L2R, R2L), or a teacher's one.
-        table: looks up the sources: see :func:`with_lookup`.
+        completions: add to a batch's ``net_input`` what a family reads beside:
+            see :meth:`task_options.TaskOptions.completion`.
         noise: corrupts the inputs of sentences whose streams hold the same text.
     """
 
@@ -46,12 +46,12 @@ class SBLanguagePairDataset(FairseqDataset):
         opposite: Any,
         starts: tuple[int, ...],
         directions: tuple[int, ...] = (L2R, R2L),
-        table: PhraseTable[int, int] | None = None,
+        completions: Sequence[Callable[[dict[str, Any]], dict[str, Any]]] = (),
         noise: PartnerNoise | None = None,
     ) -> None:
         super().__init__()
         self.noise = noise
-        self.table = table
+        self.completions = completions
         self.epoch = 1
         self.pairs = pairs
         self.opposite = opposite
@@ -97,9 +97,8 @@ class SBLanguagePairDataset(FairseqDataset):
             return {}
         widest = pad_to_length["target"] if pad_to_length is not None else None
         batch = self.pairs.collater(samples, pad_to_length)
-        if self.table is not None:
-            words = self.pairs.src_dict
-            batch["net_input"] = with_lookup(batch["net_input"], self.table, words)
+        for complete in self.completions:
+            batch["net_input"] = complete(batch["net_input"])
         if batch.get("target") is None:
             return batch
         by_id = {int(sample["id"]): sample for sample in samples}
@@ -211,20 +210,3 @@ def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:
     if not sample:
         return sample
     return {**sample, "target": sample["stream_target"]}
-
-
-def with_lookup(
-    net_input: dict[str, Any], table: PhraseTable[int, int], source: Any
-) -> dict[str, Any]:
-    """Add a rough translation for ENAT: ``lookup_tokens`` (B, Z).
-
-    It is the phrase table's for the source, ``</s>`` last, padded on the right.
-
-    Args:
-        net_input: fairseq's, with ``src_tokens`` (B, S).
-        source: its dictionary, whose ``</s>`` and padding are the target's, too.
-    """
-    tokens, skipped = net_input["src_tokens"], (source.pad(), source.eos())
-    texts = [[word for word in row if word not in skipped] for row in tokens.tolist()]
-    found = [tokens.new_tensor([*table.lookup(x), source.eos()]) for x in texts]
-    return {**net_input, "lookup_tokens": pad_sequence(found, True, source.pad())}

@@ -62,7 +62,7 @@ def read_bits(model: Any, batches: list[dict[str, Any]], pad: int) -> dict[str, 
     return {name: saved[name] / max(1, count[name]) for name in NAMES}
 
 
-def log_reading(model: Any, gold: Any, device: torch.device) -> None:
+def log_read_bits(model: Any, gold: Any, device: torch.device) -> None:
     """Log :func:`read_bits` of the first sentences of a data set.
 
     Args:

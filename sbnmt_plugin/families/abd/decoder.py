@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from sbnmt_plugin.network.attention import GroupedCrossAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -32,6 +34,13 @@ class ReverseAttention(GroupedCrossAttention):
     """RevAtt: attention to the states of the backward decoder."""
 
     memory = "reverse"
+    ablated = "future"
+
+    def ablate(self) -> RemovableHandle:
+        """Add nothing of what is read: see :class:`protocol.Ablatable`."""
+        return self.register_forward_hook(
+            lambda _, given, found: (torch.zeros_like(found[0]), None)
+        )
 
 
 class TwoMemoryAttention(GroupedCrossAttention):
@@ -91,7 +100,7 @@ class OneStreamLayer(SBDecoderLayer):
     """A decoder layer of one direction: fairseq's, on rows."""
 
     def build_fusion(self, embed_dim: int, cfg: Any) -> nn.Module:
-        """There is nothing to be joined."""
+        """Return the fusion of a stream without a partner."""
         return HistoryAlone()
 
 
@@ -126,7 +135,7 @@ class ForwardLayer(OneStreamLayer):
         reverse_padding: Tensor | None = None,
         **others: Any,
     ) -> Any:
-        """As fairseq's, with a second memory.
+        """Apply fairseq's layer, with a second memory.
 
         Args:
             reverse: R, (T, B, C); an argument of its own, so that activation
@@ -153,7 +162,7 @@ class ForwardDecoder(SBTransformerDecoder):
     layer_class = ForwardLayer
 
     def memories(self, encoder_out: Any) -> dict[str, Tensor | None]:
-        """Both, each with its padding."""
+        """Return both memories, each with its padding."""
         source, reverse = encoder_out["encoder_out"]
         padding, reverse_padding = encoder_out["encoder_padding_mask"]
         return {

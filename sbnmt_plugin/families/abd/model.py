@@ -36,7 +36,7 @@ ALONE = Layout(directions=1)  # each decoder's rows: a stream a sentence
 
 @register_model("abd_transformer")
 class ABDTransformerModel(BidirectionalTransformer):
-    """fairseq's Transformer with a backward decoder.
+    """Transformer of fairseq's with a backward decoder.
 
     Encoder, embeddings and output matrix are those of both decoders.  Train and decode
     with ``--task sb_translation``.
@@ -70,7 +70,7 @@ class ABDTransformerModel(BidirectionalTransformer):
         prev_output_tokens: Tensor,
         live: Tensor | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Logits of both streams, teacher-forced.
+        """Score both streams, teacher-forced.
 
         Nothing of the L2R stream reaches the R2L one.  The gradient of the L2R loss
         flows through the backward decoder's states into it, and into the encoder.
@@ -102,10 +102,16 @@ class ABDTransformerModel(BidirectionalTransformer):
         logits = self.decoder.output_layer(streams.rows(both.flatten(1, 2))[0])
         return logits if live is not None else streams.give(logits[None]), {}
 
+    def forced_inputs(
+        self, encoder_out: Any, tokens: Tensor, directions: int
+    ) -> tuple[Any, Tensor, Layout]:
+        """See :meth:`protocol.Model.forced_inputs`: L2R, reading the other texts."""
+        return self.with_reverse(encoder_out, tokens[R2L::2]), tokens[L2R::2], ALONE
+
     def with_reverse(
         self, encoder_out: Any, tokens: Tensor, live: Tensor | None = None
     ) -> dict[str, list[Tensor]]:
-        """What the forward decoder reads: the source, and R2L texts.
+        """Return the forward decoder's memories: the source, and R2L texts.
 
         Args:
             encoder_out: fairseq's, of B sentences.
@@ -126,7 +132,7 @@ class ABDTransformerModel(BidirectionalTransformer):
 
 
 def wmt_en_de_big(args: Any) -> None:
-    """fairseq's ``transformer_wmt_en_de_big`` with a dropout of 0.1, as SB-NMT's."""
+    """Set fairseq's ``transformer_wmt_en_de_big``, but a dropout of 0.1 as SB-NMT's."""
     args.dropout = getattr(args, "dropout", 0.1)
     transformer_wmt_en_de_big(args)
 

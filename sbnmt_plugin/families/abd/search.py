@@ -1,4 +1,4 @@
-"""The search of ABD-NMT: two beams, one after the other.
+"""Search of ABD-NMT: two beams, one after the other.
 
 1. The backward decoder writes R2L, in one search of k hypotheses; its best is ȳ.
 2. Its states on ȳ, teacher-forced, in one pass, are what the forward decoder reads.
@@ -17,9 +17,8 @@ Departs from the paper where ``--sb-answer r2l`` asks for it: ȳ is the answer t
 
 from __future__ import annotations
 
-from argparse import Namespace
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -28,85 +27,25 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.search.generator import Generator
-from sbnmt_plugin.search.options import SearchOptions, Symbols
-from sbnmt_plugin.search.records import Hypothesis, Record, RecordWriter
-from sbnmt_plugin.search.registry import refuse_given, register_search
-from sbnmt_plugin.search.trace import Tracer
-
-
-class Asynchronous(Protocol):
-    """What a model has that wants this search, beside what every model has.
-
-    Attributes:
-        decoder: writes L2R; see :class:`protocol.Decoder`.
-        backward_decoder: writes R2L.
-    """
-
-    decoder: Any
-    backward_decoder: Any
-
-    def with_reverse(self, encoder_out: Any, tokens: Tensor) -> Any:
-        """What the forward decoder's ``start`` reads: see
-        :meth:`abd.model.ABDTransformerModel.with_reverse`."""
-
-
-class Half:
-    """A decoder and what it reads, in the shape in which the search takes a model.
-
-    Args:
-        model: whose decoder it is.
-        decoder: one of its two.
-        encoder_out: what the decoder reads.
-    """
-
-    def __init__(self, model: Any, decoder: Any, encoder_out: Any) -> None:
-        self.decoder = decoder
-        self.encoder = Namespace(forward_torchscript=lambda net_input: encoder_out)
-        self.max_decoder_positions = model.max_decoder_positions
-        self.parameters = model.parameters
-        self.eval = model.eval
+from sbnmt_plugin.search.records import Hypothesis, Record
+from sbnmt_plugin.search.registry import Search, register_search
+from sbnmt_plugin.search.scorer import Scorer
 
 
 @register_search("asynchronous")
-class AsynchronousGenerator:
-    """Two searches over an ensemble; see the module.
-
-    Args:
-        models, symbols, options, recorder: as of :class:`generator.Generator`.
-        tracer: None.
-
-    Attributes:
-        shares_beam, has_bound: see :class:`registry.Search`.
-
-    Raises:
-        ValueError: an option that needs directions which meet at every step.
-    """
+class AsynchronousGenerator(Search):
+    """Two searches over an ensemble; see the module."""
 
     shares_beam = False
-    has_bound = True
+    described = "an abd_transformer, whose directions write one after the other"
 
-    def __init__(
-        self,
-        models: list[Any],
-        symbols: Symbols,
-        options: SearchOptions,
-        recorder: RecordWriter | None = None,
-        tracer: Tracer | None = None,
-    ) -> None:
-        refused = {
-            "--sb-pairing best": options.pairing.best,
-            "--sb-rescore": bool(options.rescore),
-            "--sb-trace": tracer is not None,
+    def unsupported(self) -> dict[str, Any]:
+        """See :class:`registry.Search`: directions do not meet at every step."""
+        return {
+            "--sb-pairing best": self.options.pairing.best,
+            "--sb-rescore": bool(self.options.rescore),
+            "--sb-trace": self.tracer,
         }
-        refuse_given(
-            refused, "an abd_transformer, whose directions write one after the other"
-        )
-        self.models = models
-        self.symbols = symbols
-        self.options = options
-        self.recorder = recorder
-        # what fairseq-generate leaves out of the text that it prints
-        self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
 
     @torch.no_grad()
     def generate(
@@ -122,33 +61,34 @@ class AsynchronousGenerator:
             The k best hypotheses of each sentence, best first; ``partner_tokens`` is
             the ȳ that was read, in the order in which it was written.
         """
-        for model in self.models:
-            model.eval()
+        self._refuse({"--constraints": constraints})
+        if prefix_tokens is not None:
+            source = sample["net_input"]["src_tokens"]
+            self.options.check_prefix(prefix_tokens, source)
+        self._evaluate()
         sources = [
             model.encoder.forward_torchscript(sample["net_input"])
             for model in self.models
         ]
         backward = [
-            Half(model, model.backward_decoder, source)
+            Scorer(model.backward_decoder, source)
             for model, source in zip(self.models, sources)
         ]
+        asked = {"print_alignment": self.options.print_alignment}
         if self.options.answer == NAMES[R2L]:
-            search = self._search(R2L, backward, self.options.print_alignment)
-            answers = search.generate(models, sample, prefix_tokens, constraints)
+            answers = self._search(R2L, **asked).search(backward, sample, prefix_tokens)
             self._record(sample, [{NAMES[R2L]: best} for best, *_ in answers])
             return answers
-        search = self._search(R2L, backward, answers=1)
-        read = search.generate(models, sample, None, constraints)
+        read = self._search(R2L, print_alignment=None, nbest=1).search(backward, sample)
         shift = len(read) - self.options.pairing.shift
         written = [best["tokens"][:-1].flip(0) for best, *_ in read]
         written = [*written[shift:], *written[:shift]]  # round the batch
         tokens = self._inputs(written)
         forward = [
-            Half(model, model.decoder, model.with_reverse(source, tokens))
+            Scorer(model.decoder, model.with_reverse(source, tokens))
             for model, source in zip(self.models, sources)
         ]
-        search = self._search(L2R, forward, self.options.print_alignment)
-        answers = search.generate(models, sample, prefix_tokens)
+        answers = self._search(L2R, **asked).search(forward, sample, prefix_tokens)
         for hypotheses, text in zip(answers, written):
             for hypothesis in hypotheses:
                 hypothesis["partner_tokens"] = text
@@ -161,26 +101,14 @@ class AsynchronousGenerator:
         )
         return answers
 
-    def _search(
-        self,
-        direction: int,
-        halves: list[Half],
-        print_alignment: str | None = None,
-        answers: int | None = None,
-    ) -> Generator:
-        """The search of one direction; ``answers`` where not as many as asked for."""
+    def _search(self, direction: int, **changed: Any) -> Generator:
+        """Make the search of one direction, with these options changed."""
         symbols = replace(self.symbols, starts=(self.symbols.starts[direction],))
-        options = replace(
-            self.options,
-            directions=(direction,),
-            answer="best",
-            print_alignment=print_alignment,
-            answers=answers or self.options.answers,
-        )
-        return Generator(halves, symbols, options)
+        changed |= {"directions": (direction,), "answer": "best"}
+        return Generator(self.models, symbols, replace(self.options, **changed))
 
     def _inputs(self, written: list[Tensor]) -> Tensor:
-        """Decoder input (B, T) of R2L texts, (L,) each, as they were written."""
+        """Make decoder input (B, T) of R2L texts, (L,) each, as they were written."""
         rows = [F.pad(x, (1, 0), value=self.symbols.starts[R2L]) for x in written]
         return pad_sequence(rows, batch_first=True, padding_value=self.symbols.pad)
 

@@ -1,4 +1,4 @@
-"""Attention that remembers: what every source word has given, and what it has become.
+"""Attention with histories of what every source word has given, and for which words.
 
 Xue, Feng, You, Zhang, Li: Neural Machine Translation with Bilingual History Involved
 Attention.  With h_j the source's states and q_i the decoder's state that asks, at step
@@ -24,6 +24,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from sbnmt_plugin.numerics import DEAD, wide
 
@@ -70,7 +71,7 @@ class HistoryGRU(nn.GRUCell):
 
 @dataclass
 class Memory:
-    """What is read of B sentences.
+    """Memory of B sentences, which all steps share.
 
     Attributes:
         states: h, (B, S, C).
@@ -85,14 +86,14 @@ class Memory:
     padding: Tensor
 
     def select(self, sentences: Tensor) -> Memory:
-        """Of these sentences (B',) alone."""
+        """Keep these sentences (B',)."""
         given = None if self.given is None else self.given[sentences]
         states, keys = self.states[sentences], self.keys[sentences]
         return Memory(states, keys, given, self.padding[sentences])
 
 
 class HistoryAttention(nn.Module):
-    """See the module.
+    """Attention with histories: see the module.
 
     Args:
         channels: of q_i.
@@ -101,6 +102,8 @@ class HistoryAttention(nn.Module):
         history_size: G.
         names: the histories, of :data:`HISTORIES`.
     """
+
+    ablated = "histories"
 
     def __init__(
         self,
@@ -122,8 +125,17 @@ class HistoryAttention(nn.Module):
         )  # V_h, V_s
         self.history_size = history_size
 
+    def ablate(self) -> RemovableHandle:
+        """Read histories of zeros at every step: see :class:`protocol.Ablatable`."""
+
+        def forget(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+            *others, histories = given
+            return *others, [torch.zeros_like(history) for history in histories]
+
+        return self.register_forward_pre_hook(forget)
+
     def read(self, states: Tensor, padding: Tensor) -> Memory:
-        """What all steps share.
+        """Compute what all steps share.
 
         Args:
             states: (B, S, C).
@@ -136,7 +148,7 @@ class HistoryAttention(nn.Module):
         return Memory(states, self.memory(states)[:, None], given, padding[:, None])
 
     def start(self, memory: Memory, beam: int) -> list[Tensor]:
-        """Histories before the first step: zeros (B, K, S, G) each."""
+        """Make the histories before the first step: zeros (B, K, S, G) each."""
         sentences, places, _ = memory.states.shape
         shape = sentences, beam, places, self.history_size
         return [memory.states.new_zeros(shape) for _ in self.cells]

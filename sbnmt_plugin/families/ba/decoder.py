@@ -19,7 +19,7 @@ from sbnmt_plugin.network.next_tokens import NextTokens
 
 
 class RNNEncoder(UnlimitedEncoder):
-    """A GRU in each direction; h_j is both its states (eq. 1-3).
+    """Encoder with a GRU in each direction; h_j joins both states (eq. 1-3).
 
     Args:
         embedding: E channels.
@@ -61,7 +61,7 @@ class RNNEncoder(UnlimitedEncoder):
 
 @dataclass
 class RNNState:
-    """What the decoder keeps of N hypotheses: see :class:`protocol.DecoderState`.
+    """State of N hypotheses: see :class:`protocol.DecoderState`.
 
     Attributes:
         layout: D = 1.
@@ -122,7 +122,7 @@ class RNNSearchDecoder(FairseqDecoder):
     def start(
         self, encoder_out: Any, layout: Layout, weights: bool = False
     ) -> RNNState:
-        """s_0, and empty histories: see :meth:`protocol.Decoder.start`."""
+        """Start with s_0 and empty histories: see :meth:`protocol.Decoder.start`."""
         states = encoder_out["encoder_out"][0].transpose(0, 1)
         padding = encoder_out["encoder_padding_mask"][0]
         memory = self.attention.read(states, padding)
@@ -172,7 +172,7 @@ class RNNSearchDecoder(FairseqDecoder):
     def extract_features(
         self, prev_output_tokens: Tensor, encoder_out: Any = None, **others: Any
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Teacher-forced: the same steps, one hypothesis a sentence.
+        """Take the same steps teacher-forced, one hypothesis a sentence.
 
         Args:
             prev_output_tokens: (B, T).
@@ -185,10 +185,10 @@ class RNNSearchDecoder(FairseqDecoder):
         return features, {"attn": [weights]}
 
     def output_layer(self, features: Tensor, **others: Any) -> Tensor:
-        """(…, E) -> (…, V)."""
+        """Project features (…, E) to logits (…, V)."""
         logits: Tensor = self.output_projection(features)
         return logits
 
     def max_positions(self) -> int:
-        """Of the target."""
+        """Return the longest target."""
         return POSITIONS

@@ -41,19 +41,21 @@ SIZES = "embed_dim", "hidden_size"  # of encoder and decoder
 
 @dataclass
 class RNNSearchConfig(FairseqDataclass):
-    """fairseq's names for sizes, and ours; defaults are the paper's."""
+    """Sizes by fairseq's names, and histories; defaults are the paper's."""
 
     encoder_embed_dim: int = field(
         default=512, metadata={"help": "encoder embedding dimension"}
     )
     encoder_hidden_size: int = field(
-        default=512, metadata={"help": "of each of the encoder's two directions"}
+        default=512,
+        metadata={"help": "hidden size of each of the encoder's two directions"},
     )
     decoder_embed_dim: int = field(
         default=512, metadata={"help": "decoder embedding dimension"}
     )
     decoder_hidden_size: int = field(
-        default=512, metadata={"help": "of the decoder's state, and of its attention"}
+        default=512,
+        metadata={"help": "size of the decoder's state, and of its attention"},
     )
     dropout: float = field(
         default=0.2, metadata={"help": "dropout before the output matrix"}
@@ -66,7 +68,7 @@ class RNNSearchConfig(FairseqDataclass):
     )
     ba_history: ChoiceEnum(list(HISTORIES)) = field(  # type: ignore[valid-type]
         default="none",
-        metadata={"help": "what attention remembers of every source word"},
+        metadata={"help": "histories of every source word that attention has"},
     )
     ba_history_size: Optional[int] = field(
         default=None,
@@ -76,13 +78,10 @@ class RNNSearchConfig(FairseqDataclass):
 
 @register_model("rnnsearch")
 class RNNSearchModel(hub.Pretrained, FairseqEncoderDecoderModel):
-    """RNNsearch*, SA-NMT, TA-NMT and BA-NMT: one model, by what attention remembers.
+    """RNNsearch*, SA-NMT, TA-NMT and BA-NMT: one model with different histories.
 
     Train and decode with ``--task sb_translation --sb-direction l2r`` (or ``r2l``).
     """
-
-    searched_by = "synchronous"
-    bidirectional = False
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
@@ -121,7 +120,7 @@ class RNNSearchModel(hub.Pretrained, FairseqEncoderDecoderModel):
 
 
 def embedding(dictionary: Any, channels: int) -> nn.Embedding:
-    """Of all words; padding is zero, and stays so."""
+    """Make the embeddings of all words; padding is zero, and stays so."""
     return nn.Embedding(len(dictionary), channels, dictionary.pad())
 
 

@@ -17,7 +17,7 @@ from sbnmt_plugin.training.criterion import (
 
 @dataclass
 class ENATCriterionConfig(SBCriterionConfig):
-    """The same options."""
+    """Options of the parent."""
 
 
 @register_criterion("enat_cross_entropy", dataclass=ENATCriterionConfig)
@@ -40,7 +40,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """As the parent's.
+        """Compute the parent's loss.
 
         Raises:
             ValueError: a model of another family.
@@ -74,7 +74,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """The parent's, and both terms."""
+        """Log the parent's values, and both terms."""
         super().reduce_metrics(logging_outputs)
 
         def total(key: str) -> Any:

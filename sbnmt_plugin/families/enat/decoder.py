@@ -1,4 +1,4 @@
-"""ENAT's decoder: every word at once, from a rough translation of the source.
+"""Decoder of ENAT: every word at once, from a rough translation of the source.
 
 Guo, Tan, He, Qin, Xu, Liu: Non-Autoregressive Neural Machine Translation with Enhanced
 Decoder Input, AAAI 2019.  Before the layers of a Transformer, in which self-attention
@@ -9,6 +9,16 @@ the positions' encodings)::
     x ← x + Attention(x, x, x) ;  x ← x + Attention(x, h, h) ;  x ← x + FFN(x)
 
 each with dropout and norm.  The paper does not say which comes first.
+
+The decoder's input is a sequence stretched from Z tokens to T (§4.2)::
+
+    z_t = Σ_i ω_ti z̃_i ,   ω_ti ∝ exp(-(t - i T/Z)² / τ) ,   i, t from 1
+
+i and t count tokens, wherever padding stands.
+
+Departs from the paper, whose ω are not normalised: an input has a total weight of
+0.74-1.02 at T/Z = 1.1, but of 0.44 at 1.5 and 0.04 at 2, where every second output is
+all but empty.  Here those of an output sum to 1; ``raw`` gives the paper's.
 """
 
 from __future__ import annotations
@@ -16,18 +26,47 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from fairseq.models.transformer import TransformerDecoderBase
 from fairseq.modules import LayerNorm, MultiheadAttention
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
-from sbnmt_plugin.families.enat.soft_copy import stretch
 from sbnmt_plugin.network.decoder_layer import wrapped
+from sbnmt_plugin.numerics import DEAD, wide
+
+TEMPERATURE = 0.3  # τ
+
+
+def stretch_weights(
+    read: Tensor,
+    written: Tensor,
+    raw: bool = False,
+    dtype: torch.dtype = torch.float32,
+) -> Tensor:
+    """Compute ω, (B, T, Z), in this dtype.
+
+    Args:
+        read: (B, Z) True at inputs, False at padding.
+        written: (B, T) True at outputs.
+        raw: whether they are left as they are.
+    """
+    i, t = (places.cumsum(1, dtype=dtype) for places in (read, written))
+    rate = t.amax(1, keepdim=True) / i.amax(1, keepdim=True).clamp(min=1)  # T/Z
+    distance = t[:, :, None] - (i * rate)[:, None]
+    logits = (-(distance**2) / TEMPERATURE).masked_fill(~read[:, None], DEAD)
+    return logits.exp() if raw else logits.softmax(-1)
+
+
+def stretch(inputs: Tensor, read: Tensor, written: Tensor, raw: bool = False) -> Tensor:
+    """Stretch z̃ (B, Z, C) to z (B, T, C), in its dtype: see :func:`stretch_weights`."""
+    weights = stretch_weights(read, written, raw, wide(inputs.dtype))
+    return (weights @ inputs.to(weights.dtype)).to(inputs.dtype)
 
 
 @dataclass
-class Reading:
-    """What the decoder reads of B sentences.
+class DecoderInput:
+    """Encoder states and rough translations of B sentences.
 
     Attributes:
         states: of the encoder, (S, B, C').
@@ -41,9 +80,9 @@ class Reading:
     rough: Tensor
     real: Tensor
 
-    def select(self, sentences: Tensor) -> Reading:
-        """Of these sentences (N,), in this order."""
-        return Reading(
+    def select(self, sentences: Tensor) -> DecoderInput:
+        """Select these sentences (N,), in this order."""
+        return DecoderInput(
             states=self.states.index_select(1, sentences),
             padding=self.padding[sentences],
             rough=self.rough[sentences],
@@ -52,7 +91,7 @@ class Reading:
 
 
 class ENATDecoderLayer(TransformerDecoderLayerBase):
-    """fairseq's layer behind positional attention."""
+    """Layer of fairseq's behind positional attention."""
 
     def __init__(self, cfg: Any, no_encoder_attn: bool = False) -> None:
         super().__init__(cfg, no_encoder_attn)
@@ -72,11 +111,11 @@ class ENATDecoderLayer(TransformerDecoderLayerBase):
         padding: Tensor,
         positions: Tensor,
     ) -> Tensor:
-        """One layer.
+        """Apply one layer.
 
         Args:
             x: (T, B, C).
-            states, source_padding: see :class:`Reading`.
+            states, source_padding: see :class:`DecoderInput`.
             padding: (B, T).
             positions: p, (T, B, C).
         """
@@ -94,7 +133,7 @@ class ENATDecoderLayer(TransformerDecoderLayerBase):
 
 
 class ENATDecoder(TransformerDecoderBase):
-    """fairseq's decoder without a causal mask; see the module.
+    """Decoder of fairseq's without a causal mask; see the module.
 
     Args:
         cfg: fairseq's options, and ``enat_raw_weights``.
@@ -113,12 +152,12 @@ class ENATDecoder(TransformerDecoderBase):
         return wrapped(ENATDecoderLayer(cfg, no_encoder_attn), cfg)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """e(·) as a network reads it: (…,) -> (…, C)."""
+        """Embed tokens as a network reads them: (…,) -> (…, C)."""
         embedded: Tensor = self.embed_scale * self.embed_tokens(tokens)
         return embedded if self.quant_noise is None else self.quant_noise(embedded)
 
-    def extract_features(self, reading: Reading, written: Tensor) -> Tensor:
-        """States from which the words are predicted, (B, T, C).
+    def extract_features(self, inputs: DecoderInput, written: Tensor) -> Tensor:
+        """Compute the states from which the words are predicted, (B, T, C).
 
         Args:
             written: (B, T) True at the words that there are to be, ``</s>`` among
@@ -126,18 +165,18 @@ class ENATDecoder(TransformerDecoderBase):
         """
         words = written.long() + self.padding_idx  # positions ask for padding alone
         positions = self.embed_positions(words)
-        x = stretch(reading.rough, reading.real, written, self.raw_weights)
+        x = stretch(inputs.rough, inputs.real, written, self.raw_weights)
         x = x + positions
         if self.layernorm_embedding is not None:
             x = self.layernorm_embedding(x)
         x, places = (a.transpose(0, 1) for a in (self.dropout_module(x), positions))
         for layer in self.layers:
-            x = layer(x, reading.states, reading.padding, ~written, places)
+            x = layer(x, inputs.states, inputs.padding, ~written, places)
         if self.layer_norm is not None:
             x = self.layer_norm(x)
         return x.transpose(0, 1)
 
-    def forward(self, reading: Reading, written: Tensor) -> Tensor:
-        """Logits (B, T, V): see :meth:`extract_features`."""
-        logits: Tensor = self.output_layer(self.extract_features(reading, written))
+    def forward(self, inputs: DecoderInput, written: Tensor) -> Tensor:
+        """Compute logits (B, T, V): see :meth:`extract_features`."""
+        logits: Tensor = self.output_layer(self.extract_features(inputs, written))
         return logits

@@ -24,7 +24,7 @@ from sbnmt_plugin.numerics import wide
 
 @dataclass
 class Terms:
-    """Both terms of B sentences.
+    """Values of both terms, of B sentences.
 
     Attributes:
         loss: (B,) what is descended: μ L_align, and -L_adv, whose gradient is turned
@@ -42,7 +42,7 @@ class Terms:
 
 
 def mean_of(values: Tensor, words: Tensor) -> Tensor:
-    """Mean over words: (B, L, …), (B, L) -> (B, …); 0 of an empty text."""
+    """Average over words: (B, L, …), (B, L) -> (B, …); 0 of an empty text."""
     count = words.sum(1).clamp(min=1)
     shape = words.shape + (1,) * (values.dim() - 2)
     total = (values * words.view(shape)).sum(1)
@@ -69,14 +69,14 @@ class Mapping(nn.Module):
             self.judge = nn.Sequential(inner, nn.ReLU(), nn.Linear(channels, 1))
 
     def forward(self, embedded: Tensor) -> Tensor:
-        """e(x) W, (…, C)."""
+        """Map embeddings: e(x) W, (…, C)."""
         mapped: Tensor = self.map(embedded)
         return mapped
 
     def terms(
         self, source: Tensor, words: Tensor, target: Tensor, others: Tensor
     ) -> Terms:
-        """See the module.
+        """Compute both terms: see the module.
 
         Args:
             source: e(x), (B, S, C).

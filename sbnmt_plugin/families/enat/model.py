@@ -3,7 +3,7 @@
 Guo, Tan, He, Qin, Xu, Liu: Non-Autoregressive Neural Machine Translation with Enhanced
 Decoder Input, AAAI 2019.  All words are predicted at once (eq. 3, 4), by
 :mod:`enat.decoder`, whose input is a sequence stretched to their number by
-:mod:`soft_copy`: what ``--enat-input`` says, of
+:func:`enat.decoder.stretch`: what ``--enat-input`` says, of
 
 * ``copy``: the source's embeddings, which is NART without fertilities;
 * ``map``: those, mapped among the target's by :mod:`embedding_mapping` (eq. 6);
@@ -16,7 +16,7 @@ are is a multiple of the input's: α, of all that was trained on, is counted in 
 Departs from the paper, which sets α by hand, to 1.1 from English and 0.9 into it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -32,7 +32,7 @@ from fairseq.models.transformer.transformer_legacy import (
 )
 from torch import Tensor
 
-from sbnmt_plugin.families.enat.decoder import ENATDecoder, Reading
+from sbnmt_plugin.families.enat.decoder import DecoderInput, ENATDecoder
 from sbnmt_plugin.families.enat.embedding_mapping import Mapping
 from sbnmt_plugin.network.transformer import FamilyTransformer
 
@@ -42,12 +42,12 @@ ALIGN_WEIGHT, ADVERSARY_WEIGHT = 0.1, 1.0  # μ, λ
 
 @dataclass
 class ENATConfig(TransformerConfig):
-    """fairseq's Transformer options and ours; defaults are the paper's."""
+    """Options of fairseq's Transformer and ours; defaults are the paper's."""
 
     enat_input: ChoiceEnum(INPUTS) = field(  # type: ignore[valid-type]
         default=PHRASE,
         metadata={
-            "help": "what the decoder reads: the source's embeddings (copy), those "
+            "help": "the decoder's input: the source's embeddings (copy), those "
             "mapped among the target's (map), or what a phrase table gives (phrase)"
         },
     )
@@ -69,7 +69,7 @@ class ENATConfig(TransformerConfig):
 
 @register_model("enat_transformer")
 class ENATModel(FamilyTransformer):
-    """fairseq's Transformer with a decoder that writes all words at once.
+    """Transformer with a decoder that writes all words at once.
 
     Train and decode with ``--task sb_translation --sb-direction l2r``, on what a
     teacher has translated.
@@ -79,7 +79,8 @@ class ENATModel(FamilyTransformer):
     """
 
     searched_by = "parallel"
-    bidirectional = False
+    writes_at_once = True
+    never_r2l = "writes all words at once"
     family = "enat_transformer"
     own = "tokens_written"
     config = ENATConfig
@@ -100,7 +101,7 @@ class ENATModel(FamilyTransformer):
         """Build from a namespace, on which resolved values are left to be saved.
 
         Raises:
-            ValueError: see :meth:`FamilyTransformer.build_model`; weights < 0; R2L.
+            ValueError: see :meth:`FamilyTransformer.build_model`; weights < 0.
         """
         architecture(args)
         check_options(args)
@@ -111,7 +112,22 @@ class ENATModel(FamilyTransformer):
     def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> ENATDecoder:
         return ENATDecoder(args, tgt_dict, embed_tokens)
 
-    def read(self, src_tokens: Tensor, lookup_tokens: Tensor | None = None) -> Reading:
+    def check_task(self, cfg: Any, training: bool) -> None:
+        """See :meth:`protocol.Model.check_task`: files that it needs, or does not."""
+        if self.reads_lookup and cfg.enat_table is None:
+            raise ValueError(
+                "--enat-input phrase reads what a phrase table gives, but there is "
+                "none: add --enat-table with the file of sbnmt phrase-table"
+            )
+        if cfg.nat_teacher is not None and training and not cfg.eval_bleu:
+            raise ValueError(
+                "--nat-teacher scores translations, and training makes none without "
+                "--eval-bleu: add it, or leave --nat-teacher out"
+            )
+
+    def read(
+        self, src_tokens: Tensor, lookup_tokens: Tensor | None = None
+    ) -> DecoderInput:
         """Encode B sentences, and make the decoder's input of them.
 
         Args:
@@ -134,7 +150,7 @@ class ENATModel(FamilyTransformer):
         if self.mapping is not None:
             rough = self.mapping(rough)
         lengths = src_tokens.ne(padding).sum(1)
-        return Reading(
+        return DecoderInput(
             states=self.encoder(src_tokens, lengths)["encoder_out"][0],
             padding=src_tokens.eq(padding),
             rough=rough,
@@ -142,7 +158,10 @@ class ENATModel(FamilyTransformer):
         )
 
     def expected(self, real: Tensor) -> Tensor:
-        """T₀ = round(α Z), (B,), of inputs ``real`` (B, Z); α is 1 before training."""
+        """Compute T₀ = round(α Z), (B,), of inputs ``real`` (B, Z).
+
+        α is 1 before training.
+        """
         written, read = self.tokens_written.double(), self.tokens_read.double()
         alpha = torch.where(read > 0, written / read.clamp(min=1), 1.0)
         return (alpha * real.sum(1) + 0.5).floor().long()
@@ -155,7 +174,7 @@ class ENATModel(FamilyTransformer):
         lookup_tokens: Tensor | None = None,
         with_terms: bool = False,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Logits of all places.  Of the text they know its length alone.
+        """Score all places; of the text they know its length alone.
 
         Args:
             prev_output_tokens: (B, T) start symbol and text, padded on the right.
@@ -170,10 +189,10 @@ class ENATModel(FamilyTransformer):
         """
         padding, end = self.decoder.padding_idx, self.decoder.dictionary.eos()
         written = prev_output_tokens.ne(padding)
-        reading = self.read(src_tokens, lookup_tokens)
+        inputs = self.read(src_tokens, lookup_tokens)
         if self.training:
             self.tokens_written += written.sum()
-            self.tokens_read += reading.real.sum()
+            self.tokens_read += inputs.real.sum()
         extra: dict[str, Any] = {}
         if self.mapping is not None and self.training and not with_terms:
             raise ValueError(
@@ -188,11 +207,11 @@ class ENATModel(FamilyTransformer):
                 self.decoder.embed(target),
                 target.ne(padding),
             )
-        return self.decoder(reading, written), extra
+        return self.decoder(inputs, written), extra
 
 
 def check_options(args: Any) -> None:
-    """Refuse what the family cannot be.
+    """Refuse options that the family cannot honour.
 
     Raises:
         ValueError: with the flag.
@@ -226,26 +245,18 @@ def check_options(args: Any) -> None:
             "enat_transformer, whose words have --decoder-embed-dim "
             f"{args.decoder_embed_dim}: leave it out"
         )
-    if str(getattr(args, "sb_direction", "l2r")) == "r2l":
-        raise ValueError(
-            "--sb-direction r2l is not for an enat_transformer, which writes all words "
-            "at once: use --sb-direction l2r"
-        )
 
 
 def architecture(args: Any, sizes: Any = base_architecture) -> None:
-    """Defaults of :class:`ENATConfig`, with one of fairseq's sizes."""
-    args.enat_input = getattr(args, "enat_input", PHRASE)
-    args.enat_align_weight = getattr(args, "enat_align_weight", ALIGN_WEIGHT)
-    args.enat_adversary_weight = getattr(
-        args, "enat_adversary_weight", ADVERSARY_WEIGHT
-    )
-    args.enat_raw_weights = getattr(args, "enat_raw_weights", False)
+    """Set the defaults of :class:`ENATConfig`, with one of fairseq's sizes."""
+    for option in fields(ENATConfig):
+        if option.name.startswith("enat_"):
+            setattr(args, option.name, getattr(args, option.name, option.default))
     sizes(args)
 
 
 def small(args: Any) -> None:
-    """The paper's for IWSLT: 5 + 5 layers, 256 channels, 4 heads."""
+    """Set the paper's sizes for IWSLT: 5 + 5 layers, 256 channels, 4 heads."""
     for side in ("encoder", "decoder"):
         for name, value in (("embed_dim", 256), ("layers", 5), ("attention_heads", 4)):
             key = f"{side}_{name}"

@@ -1,4 +1,4 @@
-"""The search of ENAT: all words of all lengths at once, then the best length.
+"""Search of ENAT: all words of all lengths at once, then the best length.
 
 The beam is over lengths: of k = 2b + 1 hypotheses one has T₀ words, the number that is
 expected (see :meth:`enat.model.ENATModel.expected`), and the others one more or less,
@@ -21,69 +21,60 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sbnmt_plugin.families.enat.teacher import Teacher, load_teacher
 from sbnmt_plugin.layout import L2R, NAMES
 from sbnmt_plugin.numerics import DEAD, LOGITS_AT_A_TIME, log_sum_exp, wide
 from sbnmt_plugin.search.answers import refuse
-from sbnmt_plugin.search.lengths import longest_outputs
-from sbnmt_plugin.search.options import SearchOptions, Symbols
-from sbnmt_plugin.search.records import Hypothesis, RecordWriter
-from sbnmt_plugin.search.registry import refuse_given, register_search
-from sbnmt_plugin.search.trace import Tracer
+from sbnmt_plugin.search.logits_processing import longest_outputs
+from sbnmt_plugin.search.records import Hypothesis
+from sbnmt_plugin.search.registry import Search, register_search
 
 logger = logging.getLogger(__name__)
-AT_ONCE = "an enat_transformer, which writes all words at once"
 
 
 @register_search("parallel")
-class ParallelGenerator:
+class ParallelGenerator(Search):
     """One pass of a decoder that writes all words at once; see the module.
 
     Args:
-        models: one :class:`enat.model.ENATModel`.
-        symbols, options, recorder: as of :class:`generator.Generator`; ``teacher`` of
-            the options scores what is written.
-        tracer: None.
+        given, named: as of :class:`registry.Search`; one model, an
+            :class:`enat.model.ENATModel`.
 
     Attributes:
-        shares_beam, has_bound: see :class:`registry.Search`.
         around: b.
-
-    Raises:
-        ValueError: an option that needs words which come one after the other.
+        teacher: scores the words in the model's place; None: nobody does.
     """
 
     shares_beam = False
     has_bound = False
+    described = "an enat_transformer, which writes all words at once"
 
-    def __init__(
-        self,
-        models: list[Any],
-        symbols: Symbols,
-        options: SearchOptions,
-        recorder: RecordWriter | None = None,
-        tracer: Tracer | None = None,
-    ) -> None:
-        refused = {
-            "an ensemble": len(models) > 1,
-            "--no-repeat-ngram-size": bool(options.no_repeat_ngram_size),
-            "--sb-stop first": options.stop != "bound",
-            "--print-alignment": options.print_alignment is not None,
-            "--sb-trace": tracer is not None,
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        (self.model,) = self.models
+        self.teacher: Teacher | None = None
+        beam = self.options.beam
+        self.around = (beam - 1) // 2
+        if beam % 2 == 0:
+            lengths = 2 * self.around + 1
+            logger.warning("--beam %d is even; trying %d lengths", beam, lengths)
+
+    def unsupported(self) -> dict[str, Any]:
+        """See :class:`registry.Search`: words do not come one after the other."""
+        return {
+            "an ensemble": len(self.models) > 1,
+            "--no-repeat-ngram-size": bool(self.options.no_repeat_ngram_size),
+            "--sb-stop first": self.options.stop != "bound",
+            "--print-alignment": self.options.print_alignment,
+            "--sb-trace": self.tracer,
         }
-        refuse_given(refused, AT_ONCE)
-        (self.model,) = models
-        self.symbols = symbols
-        self.options = options
-        self.recorder = recorder
-        self.around = (options.beam - 1) // 2
-        if options.beam % 2 == 0:
-            logger.warning(
-                "--beam %d is even; searching among %d lengths",
-                options.beam,
-                2 * self.around + 1,
-            )
-        # what fairseq-generate leaves out of the text that it prints
-        self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
+
+    def prepare(self, task: Any) -> None:
+        """Load the teacher of ``--nat-teacher``, once for all searches of a task."""
+        if (path := task.cfg.nat_teacher) is not None:
+            if path not in task.loaded:
+                task.loaded[path] = load_teacher(path, task, self.symbols)
+            self.teacher = task.loaded[path]
 
     @torch.no_grad()
     def generate(
@@ -108,18 +99,17 @@ class ParallelGenerator:
             FloatingPointError: a sentence for which no hypothesis has a score.
         """
         given = {"--constraints": constraints, "--prefix-size": prefix_tokens}
-        there = {k: x is not None and x.numel() > 0 for k, x in given.items()}
-        refuse_given(there, AT_ONCE)
-        self.model.eval()
+        self._refuse({k: x is not None and x.numel() > 0 for k, x in given.items()})
+        self._evaluate()
         net_input = sample["net_input"]
         source = net_input["src_tokens"]
-        reading = self.model.read(source, net_input.get("lookup_tokens"))
-        lengths, new = self.lengths(source, self.model.expected(reading.real))
+        inputs = self.model.read(source, net_input.get("lookup_tokens"))
+        lengths, new = self.lengths(source, self.model.expected(inputs.real))
         rows = torch.arange(len(source), device=source.device)
         rows = rows.repeat_interleave(lengths.size(1))
-        tokens, gained = self.write(reading.select(rows), lengths.flatten())
-        if self.options.teacher is not None:
-            gained = self.options.teacher(net_input, tokens, self.options.temperature)
+        tokens, gained = self.write(inputs.select(rows), lengths.flatten())
+        if self.teacher is not None:
+            gained = self.teacher(net_input, tokens, self.options.temperature)
             unknown = tokens.eq(self.symbols.unk)  # inf times 0 is no number
             gained = gained.where(~unknown, gained - self.options.unkpen)
         answers = self.answers(tokens, gained, lengths, new)
@@ -129,7 +119,7 @@ class ParallelGenerator:
         return answers
 
     def lengths(self, source: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
-        """The candidates' lengths with ``</s>``, and which are no doubles, (B, k).
+        """Choose the candidates' lengths with ``</s>``; tell doubles apart, (B, k).
 
         Args:
             source: (B, S).
@@ -144,11 +134,11 @@ class ParallelGenerator:
         new[:, 1:] = found[:, 1:] != found[:, :-1]
         return found, new
 
-    def write(self, reading: Any, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """The best word of every place, and its log-probability.
+    def write(self, inputs: Any, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Choose the best word of every place; return it and its log-probability.
 
         Args:
-            reading: of N rows: see :class:`enat.decoder.Reading`.
+            inputs: of N rows: see :class:`enat.decoder.DecoderInput`.
             lengths: (N,).
 
         Returns:
@@ -158,7 +148,7 @@ class ParallelGenerator:
         written = places < lengths[:, None]
         last = places == lengths[:, None] - 1
         decoder, eos = self.model.decoder, self.symbols.eos
-        features = decoder.extract_features(reading, written)[written]
+        features = decoder.extract_features(inputs, written)[written]
         ends = last[written]
         banned = torch.tensor([*self.symbols.never, eos], device=ends.device)
         words, values = [], []
@@ -181,7 +171,7 @@ class ParallelGenerator:
     def answers(
         self, tokens: Tensor, gained: Tensor, lengths: Tensor, new: Tensor
     ) -> list[list[Hypothesis]]:
-        """fairseq's dict of every candidate, best first, of equals the shorter.
+        """Make fairseq's dict of every candidate, best first, of equals the shorter.
 
         Args:
             tokens, gained: (N, T).

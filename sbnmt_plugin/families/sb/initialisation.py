@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 READER = ".self_attn.reader."
 LEARNED = ".self_attn.fusion.weight"  # λ
-READING = READER, LEARNED  # without effect at λ = 0
+ACROSS = READER, LEARNED  # without effect at λ = 0
 
 EMBEDDINGS = (
     "encoder.embed_tokens.weight",
@@ -115,7 +115,7 @@ def adopt_writer(
         ValueError: see :func:`check_reader`.
     """
     check_reader(weights, fresh, interacts)
-    for part in READING:
+    for part in ACROSS:
         given, wanted = ([k for k in names if part in k] for names in (weights, fresh))
         if wanted and not given:
             weights.update({name: fresh[name] for name in wanted})

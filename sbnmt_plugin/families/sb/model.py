@@ -1,7 +1,10 @@
 """SB-NMT: the model, its options and its architectures."""
 
+from argparse import Namespace
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum
@@ -17,10 +20,12 @@ from fairseq.models.transformer.transformer_legacy import (
 from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
+from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.families.sb.initialisation import (
-    READING,
+    ACROSS,
     adopt_transformer,
     adopt_writer,
+    check_reader,
     freezes_writer,
 )
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
@@ -78,7 +83,7 @@ class SBTransformerModel(BidirectionalTransformer):
     :class:`SBTransformerDecoder`.  Train and decode with ``--task sb_translation``.
     """
 
-    searched_by = "synchronous"
+    reads_across = True
     family = "sb_transformer"
     config = SBTransformerConfig
 
@@ -90,7 +95,7 @@ class SBTransformerModel(BidirectionalTransformer):
             ValueError: see :meth:`transformer.FamilyTransformer.build_model`; a
                 reader beside a gate, which would change what a stream writes alone.
         """
-        sb_architecture(args)
+        architecture(args)
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
             if args.sb_fusion != "gate" and args.sb_lambda is None:
                 args.sb_lambda = DEFAULT_LAMBDA
@@ -102,7 +107,7 @@ class SBTransformerModel(BidirectionalTransformer):
                     "gate would change: take tanh, linear or relu"
                 )
             for name, parameter in model.named_parameters():
-                parameter.requires_grad_(any(part in name for part in READING))
+                parameter.requires_grad_(any(part in name for part in ACROSS))
         return model
 
     @classmethod
@@ -135,6 +140,35 @@ class SBTransformerModel(BidirectionalTransformer):
         )
         return self.decoder(prev_output_tokens, encoder_out=encoder_out, **others)
 
+    def check_starts(
+        self, settings: Any, starts: list[tuple[Checkpoint, bool]]
+    ) -> None:
+        """See :meth:`protocol.Model.check_starts`.
+
+        Raises:
+            ValueError: the writer is frozen, and no checkpoint is given; that of one
+                that a training goes on from was not, or the other way round; it has a
+                reader, and this model reads without one.
+        """
+        frozen = freezes_writer(settings)
+        if frozen and not starts:
+            raise ValueError(
+                "--sb-reader keeps the weights that a training starts from, but "
+                "nothing is given to start from: add --finetune-from-model MODEL"
+            )
+        for checkpoint, anew in starts:
+            path, saved = checkpoint.path, Namespace(**checkpoint.settings)
+            if not anew and freezes_writer(saved) != frozen:
+                known = "all" if frozen else "the reader's"
+                raise ValueError(
+                    f"{path} has an optimiser of {known} weights, with which a "
+                    f"training {'with' if frozen else 'without'} --sb-reader cannot go "
+                    f"on: start anew, with --finetune-from-model {path} and another "
+                    "--save-dir"
+                )
+            interacts = self.decoder.interacts
+            check_reader(checkpoint.shapes, self.state_dict(), interacts)
+
     def upgrade_state_dict_named(
         self, state_dict: dict[str, Tensor], name: str
     ) -> None:
@@ -154,40 +188,33 @@ class SBTransformerModel(BidirectionalTransformer):
         adopt_writer(state_dict, self.state_dict(), self.decoder.interacts)
 
 
-@register_model_architecture("sb_transformer", "sb_transformer")
-def sb_architecture(args: Any) -> None:
-    """Set the sizes of fairseq's ``transformer``."""
+def wmt_en_de_big(args: Any) -> None:
+    """Set fairseq's ``transformer_wmt_en_de_big``, with the paper's dropout, 0.1."""
+    args.dropout = getattr(args, "dropout", 0.1)
+    transformer_wmt_en_de_big(args)
+
+
+def architecture(args: Any, sizes: Callable[[Any], None] = base_architecture) -> None:
+    """Set the options of an architecture that a command does not set.
+
+    Args:
+        sizes: fairseq's function for the options that a Transformer has.
+    """
     for option in fields(SBTransformerConfig):
         if option.name.startswith("sb_"):
             value = getattr(args, option.name, option.default)
             setattr(args, option.name, value)
-    base_architecture(args)
+    sizes(args)
 
 
-@register_model_architecture("sb_transformer", "sb_transformer_tiny")
-def sb_tiny(args: Any) -> None:
-    """Set the sizes of fairseq's ``transformer_tiny``: 64 channels, 2 + 2 layers."""
-    tiny_architecture(args)
-    sb_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_iwslt_de_en")
-def sb_iwslt_de_en(args: Any) -> None:
-    """Set the sizes of fairseq's ``transformer_iwslt_de_en``."""
-    transformer_iwslt_de_en(args)
-    sb_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de")
-def sb_wmt_en_de(args: Any) -> None:
-    """Set the sizes of fairseq's ``transformer_wmt_en_de``."""
-    transformer_wmt_en_de(args)
-    sb_architecture(args)
-
-
-@register_model_architecture("sb_transformer", "sb_transformer_wmt_en_de_big")
-def sb_wmt_en_de_big(args: Any) -> None:
-    """Set fairseq's ``transformer_wmt_en_de_big``, with the paper's dropout, 0.1."""
-    args.dropout = getattr(args, "dropout", 0.1)
-    transformer_wmt_en_de_big(args)
-    sb_architecture(args)
+ARCHITECTURES = {
+    "sb_transformer": base_architecture,
+    "sb_transformer_tiny": tiny_architecture,
+    "sb_transformer_iwslt_de_en": transformer_iwslt_de_en,
+    "sb_transformer_wmt_en_de": transformer_wmt_en_de,
+    "sb_transformer_wmt_en_de_big": wmt_en_de_big,
+}
+for name, sizes in ARCHITECTURES.items():
+    register_model_architecture("sb_transformer", name)(
+        partial(architecture, sizes=sizes)
+    )

@@ -37,13 +37,13 @@ class TwoWayCrossEntropy(SBLabelSmoothedCrossEntropy):
     known_names = ("forth", "back")
 
     def streams_of(self, task: Any) -> tuple[str, ...]:
-        """Both texts, where the task makes streams at all."""
+        """Name both texts, where the task makes streams at all."""
         return self.known_names if super().streams_of(task) else ()
 
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """As the parent's, whose streams are the target and the source.
+        """Compute the parent's loss on two streams, the target and the source.
 
         Raises:
             ValueError: a model of one translation direction.
@@ -72,7 +72,7 @@ class TwoWayCrossEntropy(SBLabelSmoothedCrossEntropy):
 
 
 def side_by_side(forth: Tensor, back: Tensor) -> Tensor:
-    """Rows of (B, I) and (B, J) in turn, (2B, T)."""
+    """Interleave the rows of (B, I) and (B, J): (2B, T)."""
     width = max(forth.size(1), back.size(1))
     sides = [F.pad(x, (0, width - x.size(1))) for x in (forth, back)]
     return torch.stack(sides, 1).flatten(0, 1)

@@ -72,7 +72,7 @@ class TwoWayEncoder(UnlimitedEncoder):
 
 @dataclass
 class GridState:
-    """What the decoder keeps of N hypotheses: see :class:`protocol.DecoderState`.
+    """State of N hypotheses: see :class:`protocol.DecoderState`.
 
     Attributes:
         layout: D = 1.
@@ -121,7 +121,7 @@ class TwoWayDecoder(FairseqDecoder):
     def start(
         self, encoder_out: Any, layout: Layout, weights: bool = False
     ) -> GridState:
-        """The row below the first: see :meth:`protocol.Decoder.start`.
+        """Start with the row below the first: see :meth:`protocol.Decoder.start`.
 
         Raises:
             ValueError: attention is wanted.
@@ -159,7 +159,7 @@ class TwoWayDecoder(FairseqDecoder):
     def forward(
         self, prev_output_tokens: Tensor, encoder_out: Any, live: Tensor | None = None
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Teacher-forced on both texts.
+        """Score both texts, teacher-forced.
 
         Args:
             prev_output_tokens: (B, I), padded on the right.
@@ -187,10 +187,10 @@ class TwoWayDecoder(FairseqDecoder):
         return self.forth(rows_at(forth, live)), extra
 
     def max_positions(self) -> int:
-        """Of the target."""
+        """Return the longest target."""
         return POSITIONS
 
 
 def rows_at(x: Tensor, live: Tensor) -> Tensor:
-    """Entries (n, Z) of (B, T, Z), at places of the time-major grid (T, B)."""
+    """Pick entries (n, Z) of (B, T, Z), at places of the time-major grid (T, B)."""
     return x.transpose(0, 1).flatten(0, 1).index_select(0, live)

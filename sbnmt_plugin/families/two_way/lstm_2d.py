@@ -34,7 +34,7 @@ class Cell(nn.Module):
     def forward(
         self, gates: Tensor, source_past: Tensor, target_past: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """z and c, (…, Z).
+        """Compute z and c, (…, Z).
 
         Args:
             gates: (…, 5Z) sums, in the order of :data:`GATES`.
@@ -70,7 +70,7 @@ class TwoDimensionalLSTM(nn.Module):
             biases[FORGET] = 1
 
     def by_diagonals(self, source: Tensor, target: Tensor) -> Tensor:
-        """The whole grid, I + J - 1 steps of all cells of an anti-diagonal.
+        """Compute the whole grid, in I + J - 1 steps of an anti-diagonal each.
 
         Args:
             source: W_h h + b, (B, J, 5Z).
@@ -103,7 +103,7 @@ class TwoDimensionalLSTM(nn.Module):
         return torch.stack(found, 1)[:, j + i, j]
 
     def row(self, inputs: Tensor, z: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        """The next row of N grids: all j for one more i, J small steps.
+        """Compute the next row of N grids: all j for one more i, in J small steps.
 
         Args:
             inputs: W_h h + b + W_s s_i, (N, J, 5Z).
@@ -124,7 +124,7 @@ class TwoDimensionalLSTM(nn.Module):
 
 
 def masked_maximum(grid: Tensor, padding: Tensor, dim: int) -> Tensor:
-    """The largest value of each unit along an axis, padding left out.
+    """Return the largest value of each unit along an axis, without padding.
 
     Args:
         grid: (…, Z).
@@ -136,7 +136,7 @@ def masked_maximum(grid: Tensor, padding: Tensor, dim: int) -> Tensor:
 
 
 def mix_negated(weight: Tensor) -> Tensor:
-    """Gates' weights or bias, (5Z, …), that take either past for the other one.
+    """Exchange the two pasts in gates' weights or bias (5Z, …).
 
     1 - σ(x) = σ(-x), so the gate that mixes the two pasts changes its sign.
     """

@@ -61,8 +61,7 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
         exchanged: whether weights that are loaded are those of the exchanged languages.
     """
 
-    searched_by = "synchronous"
-    bidirectional = False
+    never_r2l = "reads and writes both texts from the left"
     exchanged = False
 
     @classmethod
@@ -78,7 +77,7 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
 
         Raises:
             ValueError: sizes that do not fit; a dictionary without tags (the wrong
-                task); R2L; a checkpoint of other languages.
+                task); a checkpoint of other languages.
         """
         languages = [task.cfg.source_lang, task.cfg.target_lang]
         with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
@@ -90,6 +89,12 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
         model = cls(TwoWayEncoder(args, source), TwoWayDecoder(args, source, target))
         model.exchanged = exchanged_languages(args.two_way_languages, *languages)
         return model
+
+    @classmethod
+    def trained_languages(cls, settings: Any) -> tuple[str, str] | None:
+        """See :meth:`protocol.Model.trained_languages`."""
+        saved = getattr(settings, "two_way_languages", None)
+        return tuple(saved) if saved else None
 
     def forward(
         self,

@@ -8,7 +8,7 @@ from fairseq.dataclass import FairseqDataclass
 
 @dataclass
 class TwoWayConfig(FairseqDataclass):
-    """fairseq's names for sizes, of both stacks, and ours; defaults are the paper's."""
+    """Options of both stacks, by fairseq's names, and of the grid."""
 
     decoder_embed_dim: int = field(
         default=512, metadata={"help": "channels of both stacks"}
@@ -16,9 +16,9 @@ class TwoWayConfig(FairseqDataclass):
     decoder_ffn_embed_dim: int = field(
         default=2048, metadata={"help": "inner channels of both stacks"}
     )
-    decoder_layers: int = field(default=4, metadata={"help": "of either stack"})
+    decoder_layers: int = field(default=4, metadata={"help": "layers of either stack"})
     decoder_attention_heads: int = field(
-        default=8, metadata={"help": "of either stack"}
+        default=8, metadata={"help": "heads of either stack"}
     )
     decoder_normalize_before: bool = field(
         default=False, metadata={"help": "apply layernorm before each block"}
@@ -37,7 +37,7 @@ OPTIONS = [option for option in fields(TwoWayConfig) if option.name[0] != "_"]
 
 
 def check_options(args: Any) -> None:
-    """Refuse sizes that do not fit, and R2L.
+    """Refuse sizes that do not fit.
 
     Raises:
         ValueError: with the flag.
@@ -52,15 +52,10 @@ def check_options(args: Any) -> None:
             f"--decoder-embed-dim must be a multiple of --decoder-attention-heads, but "
             f"is {channels} for {heads} heads"
         )
-    if str(getattr(args, "sb_direction", "l2r")) == "r2l":
-        raise ValueError(
-            "--sb-direction r2l is not for two_way, which reads and writes both texts "
-            "from the left: use --sb-direction l2r"
-        )
 
 
 def architecture(args: Any, **sizes: Any) -> None:
-    """Defaults of :class:`TwoWayConfig`, but for these."""
+    """Set the defaults of :class:`TwoWayConfig`, the paper's, but for these."""
     for option in OPTIONS:
         default = sizes.get(option.name, option.default)
         setattr(args, option.name, getattr(args, option.name, default))

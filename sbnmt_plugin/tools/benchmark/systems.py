@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.benchmark.models import Loaded, Spec, load, source_rows
-from sbnmt_plugin.tools.reranking import forced_scores, unite
+from sbnmt_plugin.tools.reranking import sum_of_both, unite
 
 ALPHA = 0.6  # of the length penalty with trained weights; lengths are forced else
 MAX_LEN = {"max_len_a": 1.0, "max_len_b": 50}  # tokens, with trained weights
@@ -129,7 +128,7 @@ class Synchronous(Fairseq):
             directions=self.directions,
             penalty=Gnmt(ALPHA),
             rescore=self.rescore,
-            answers=1,
+            nbest=1,
             **setting.limits,
         )
         symbols = Symbols(
@@ -177,26 +176,14 @@ class Rerank(Plain):
         return super().searcher(setting), self.other.searcher(setting)
 
     def translate(self, searcher: Any, batches: list[Batch]) -> Work:
-        teachers: list[Any] = [  # as much of a Translator as scoring needs
-            Namespace(
-                task=Namespace(target_dictionary=system.loaded.words),
-                models=[system.loaded.model],
-                max_tokens=4096,
-            )
-            for system in (self, self.other)
-        ]
         work = Work(0, 0, [])
         for sample in batches:
-            lists = [
-                search.generate(teacher.models, sample)
-                for search, teacher in zip(searcher, teachers)
-            ]
+            lists = [search.generate(search.models, sample) for search in searcher]
             candidates = [unite(*pair) for pair in zip(*lists)]
-            totals = forced_scores(teachers[0], sample["net_input"], candidates, False)
-            totals += forced_scores(teachers[1], sample["net_input"], candidates, True)
-            parts = totals.split([len(found) for found in candidates])
+            parts = sum_of_both(searcher, sample["net_input"], candidates)
             for number, found, scores in zip(sample["id"].tolist(), candidates, parts):
-                tokens = [*found[int(scores.argmax())], self.loaded.words.eos()]
+                best = int(scores[: len(found)].argmax())
+                tokens = [*found[best], self.loaded.words.eos()]
                 work.sentences += 1
                 work.tokens += len(tokens)
                 work.texts.append((number, tokens))

@@ -29,7 +29,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sbnmt_plugin.search.registry import DEFAULT
+from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.greedy import bleu_by_partner
 from sbnmt_plugin.tools.probes import HALVES, SETTINGS, bits_by_half, gold_batches
@@ -47,8 +47,7 @@ def main() -> None:
     args, others = parser.parse_known_args()
     translator = Translator(others)
     model, *more = translator.models
-    both = getattr(model, "bidirectional", False)
-    if more or not both or model.searched_by != DEFAULT:
+    if more or not said(model, "reads_across"):
         raise ValueError(
             "--path must be one sb_transformer: nothing else has two streams that read "
             "each other"

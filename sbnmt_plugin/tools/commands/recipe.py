@@ -41,7 +41,7 @@ from sbnmt_plugin.tools.recipes.row_names import rows
 from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.script import Heading, render
 from sbnmt_plugin.tools.recipes.slurm import add_options, chosen
-from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS
+from sbnmt_plugin.tools.recipes.systems import GROUPS, trained_systems
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe, same_recipe
 from sbnmt_plugin.tools.results.table import render as render_table
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
@@ -65,8 +65,9 @@ def parser() -> argparse.ArgumentParser:
         "--rows",
         nargs="+",
         metavar="ROW",
-        help=f"systems ({', '.join(SYSTEMS)}), each also with a seed as in sb@2 "
-        "(teachers and pseudo targets stay; rerank@2 reranks with teachers of seed 2), "
+        help=f"systems ({', '.join(trained_systems())}), each also with a seed as in "
+        "sb@2 (teachers and pseudo targets stay; rerank@2 reranks with teachers of "
+        "seed 2), "
         f"or groups ({', '.join(GROUPS)}); default: the recipe's",
     )
     add("--jobs", type=int, help="rows side by side on one device")

@@ -34,7 +34,6 @@ from typing import Any
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
-from sbnmt_plugin.tools.recipes.family_rows import MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import (
     OURS,
     is_rescored,
@@ -44,8 +43,9 @@ from sbnmt_plugin.tools.recipes.row_names import (
     system_and_seed,
 )
 from sbnmt_plugin.tools.recipes.settings import search_options, trainings
-from sbnmt_plugin.tools.recipes.system import BOTH
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.systems.system import BOTH
+from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.report.work import languages
 from sbnmt_plugin.tools.results.sweep import Setting, Sweep, render_sweep

@@ -14,8 +14,8 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_stages,
     trainings,
 )
-from sbnmt_plugin.tools.recipes.system import TEACHER, Options
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.systems.system import TEACHER, Options
 from sbnmt_plugin.tools.recipes.work_folder import books, same_options, same_teacher
 
 
@@ -53,6 +53,9 @@ def check_row(work: Path, settings: dict[str, Any], name: str) -> None:
     Raises:
         ValueError: as :func:`same_options` and :func:`same_teacher`.
     """
+    base, _ = split_name(name)
+    if SYSTEMS[base].remedy:  # its options are not known any more
+        return
     for row in trainings(settings, name):
         stages = training_stages(settings, row)
         for stage, options in zip(stages, own_books(settings, row)):

@@ -8,10 +8,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.ancestry import check_row
 from sbnmt_plugin.tools.recipes.corpus import exclusive
-from sbnmt_plugin.tools.recipes.family_rows import LOOKUP, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import (
     borrows,
     has_links,
@@ -30,8 +28,10 @@ from sbnmt_plugin.tools.recipes.settings import (
     search_options,
     searching,
 )
-from sbnmt_plugin.tools.recipes.system import BOTH, TEACHER
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.systems.enat import LOOKUP
+from sbnmt_plugin.tools.recipes.systems.system import BOTH, TEACHER
+from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
 from sbnmt_plugin.tools.recipes.training import Training
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows
 
@@ -80,7 +80,8 @@ class Recipe(Training):
         words += [*search_options(self.settings), *self.parallel(split_name(name)[0])]
         if is_rescored(name):
             words += ["--sb-rescore", self.settings["rescore"]]
-        words += ["--user-dir", PLUGIN, "--task", "sb_translation"]
+        user_dir = SYSTEMS[split_name(name)[0]].user_dir
+        words += ["--user-dir", user_dir, "--task", "sb_translation"]
         words += ["--sb-records", records, "--results-path", output]
         self.bench.clear(records)
         purpose = f"Translate the test set with {name}"

@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 
 from sbnmt_plugin.tools.command_names import HOME, PLUGIN
-from sbnmt_plugin.tools.recipes.family_rows import KD, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import rows
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
+from sbnmt_plugin.tools.recipes.systems.enat import KD
+from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
 from sbnmt_plugin.tools.text import as_written
 
 TEACHERS = ("two", "one")  # a model each, or one of both directions

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sbnmt_plugin.tools.recipes.step import Step
-from sbnmt_plugin.tools.recipes.system import Options
+from sbnmt_plugin.tools.recipes.systems.system import Options
 
 # stand for what the user of a script gives it
 WORK, DATA = Path("$work"), Path("$data")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.family_rows import PARALLEL, PHRASE, TWO_WAY
-from sbnmt_plugin.tools.recipes.reading_rows import NO_INTERACTION
-from sbnmt_plugin.tools.recipes.system import BOTH, Options
-from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS
+from sbnmt_plugin.tools.recipes.systems import GROUPS, SYSTEMS, trained_systems
+from sbnmt_plugin.tools.recipes.systems.sb import NO_INTERACTION
+from sbnmt_plugin.tools.recipes.systems.system import BOTH, Options
 
 OURS = ("sb", "sb-shift")  # the first that a folder has stands for SB-NMT
 RESCORED = "+rescored"  # decoded with --sb-rescore
@@ -31,9 +30,9 @@ def split_name(name: str) -> tuple[str, int]:
     base = whole.removesuffix(RESCORED)
     if base not in SYSTEMS or (at and not re.fullmatch("[0-9]+", seed)):
         raise ValueError(
-            f"--rows must name {', '.join([*SYSTEMS, *GROUPS])}, or one of the systems "
-            f"with a seed, as in sb@2, or rescored, as in sb{RESCORED}, but has "
-            f"{name!r}"
+            f"--rows must name {', '.join([*trained_systems(), *GROUPS])}, or one of "
+            f"the systems with a seed, as in sb@2, or rescored, as in sb{RESCORED}, "
+            f"but has {name!r}"
         )
     if base != whole and not side_by_side(base):
         raise ValueError(
@@ -49,15 +48,20 @@ def split_name(name: str) -> tuple[str, int]:
 
 
 def rows(names: list[str]) -> list[str]:
-    """Rows, each once, groups replaced by their members.
+    """Return the rows to be trained, each once, groups replaced by their members.
 
     Raises:
-        ValueError: a name that is unknown.
+        ValueError: a name that is unknown, or a row that is no longer trained.
     """
     found: list[str] = []
     for name in names:
         for member in GROUPS.get(name, [name]):
-            _, seed = split_name(member)
+            base, seed = split_name(member)
+            if remedy := SYSTEMS[base].remedy:
+                raise ValueError(
+                    f"--rows {name}: {base} is no longer trained, since it showed no "
+                    f"gain: use {remedy}"
+                )
             whole = member.partition("@")[0]
             found.append(with_seed(whole, seed))
     return list(dict.fromkeys(found))
@@ -108,14 +112,15 @@ def interacts(name: str) -> bool:
 def has_links(name: str) -> bool:
     """Whether the row has a model of its own whose attention links L2R text."""
     base, _ = split_name(name)
-    other = is_rescored(name) or base in TWO_WAY or base in PARALLEL
-    return bool(SYSTEMS[base].data) and SYSTEMS[base].direction != "r2l" and not other
+    system = SYSTEMS[base]
+    own = bool(system.data) and not is_rescored(name)
+    return own and system.links and system.direction != "r2l"
 
 
 def reads_table(base: str) -> bool:
     """Whether a system looks its sources up in a phrase table."""
-    system = SYSTEMS[SYSTEMS[base].decodes or base]
-    return system.options.get("--enat-input") == PHRASE
+    system = SYSTEMS[base]
+    return bool(system.table) and bool(system.data or system.decodes)
 
 
 def describe(name: str, options: Options) -> str:

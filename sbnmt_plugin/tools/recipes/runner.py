@@ -17,7 +17,7 @@ from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.slurm import Cluster, refuse_jobs
 from sbnmt_plugin.tools.recipes.step import Step, Word
-from sbnmt_plugin.tools.recipes.system import Options
+from sbnmt_plugin.tools.recipes.systems.system import Options
 from sbnmt_plugin.tools.recipes.work_folder import (
     DONE,
     mend_last,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from sbnmt_plugin.tools.recipes.system import Options
+from sbnmt_plugin.tools.recipes.systems.system import Options
 
 Word = str | Path  # of a command line
 

@@ -15,7 +15,6 @@ from sbnmt_plugin.tools.recipes.ancestry import (
     teacher_book,
 )
 from sbnmt_plugin.tools.recipes.corpus import Corpus, exclusive
-from sbnmt_plugin.tools.recipes.family_rows import MULTILINGUAL
 from sbnmt_plugin.tools.recipes.row_names import (
     describe,
     reads_table,
@@ -33,6 +32,7 @@ from sbnmt_plugin.tools.recipes.settings import (
 )
 from sbnmt_plugin.tools.recipes.step import Step, words_of
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
 from sbnmt_plugin.tools.recipes.work_folder import writer_of
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
@@ -145,7 +145,7 @@ class Training(Corpus):
         """Options by which a system's batches hold what its model reads."""
         if not reads_table(base):
             return []
-        return ["--enat-table", self.phrases(base.startswith("enat-word"))]
+        return ["--enat-table", self.phrases(SYSTEMS[base].table == "words")]
 
     @exclusive
     def way_back(self) -> Path:
@@ -176,7 +176,8 @@ class Training(Corpus):
         for place, (stage, kept) in enumerate(zip(stages, kept_books)):
             own = self.work / stage.name
             if self.bench.begin(own, kept):
-                words = [self.training_data(stage.data), "--user-dir", PLUGIN]
+                words = [self.training_data(stage.data), "--user-dir"]
+                words += [SYSTEMS[base].user_dir]
                 words += ["--save-dir", own, *before, *self.reads(base)]
                 self.train(stage, *words, *flags(stage.options))
                 if own == folder:

@@ -13,8 +13,8 @@ from typing import Any
 from sbnmt_plugin.tools.recipes.recipe_file import KEYS, SCORE
 from sbnmt_plugin.tools.recipes.row_names import is_rescored, split_name
 from sbnmt_plugin.tools.recipes.settings import Stage
-from sbnmt_plugin.tools.recipes.system import Options
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.systems.system import Options
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -25,7 +25,7 @@ SHARED = (
     *("detokenise", "score", "rescore"),
 )
 # change nothing of what is trained: a folder goes on with another value
-NEUTRAL = ("--num-workers",)
+NEUTRAL = ("--num-workers", "--sb-freeze-writer")  # the latter: 0.2.0's --sb-reader
 # also say where searches run, and in what numbers: what is finished goes anywhere
 FINISHED = (*NEUTRAL, "--cpu", "--fp16")
 MISSING = object()  # no value: a flag alone has None

@@ -30,8 +30,8 @@ from sbnmt_plugin.tools.recipes.settings import (
     training_options,
     training_stages,
 )
-from sbnmt_plugin.tools.recipes.system import TEACHER
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
+from sbnmt_plugin.tools.recipes.systems.system import TEACHER
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, log_name
 from sbnmt_plugin.tools.results.comparison import compare, of_several_seeds
 from sbnmt_plugin.tools.results.table import PROBES, SCORES, Row

@@ -20,13 +20,13 @@ from helpers import enat_model, sb_model, transformer
 
 from sbnmt_plugin.families.enat import search as parallel
 from sbnmt_plugin.families.enat.search import ParallelGenerator
+from sbnmt_plugin.families.enat.teacher import Teacher
 from sbnmt_plugin.search.penalties import Gnmt, Power
-from sbnmt_plugin.search.teacher import Teacher
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 
 
-def slow_search(model, asked, b):
+def slow_search(model, asked, b, led=None):
     """Hypotheses of sentence b, best first: (tokens, score), a length at a time."""
     net = net_of(model)
     words = net["src_tokens"][b][net["src_tokens"][b].ne(PAD)]
@@ -59,8 +59,8 @@ def slow_search(model, asked, b):
             total += float(row[best])
         tokens.append(EOS)
         total += float(lprobs[-1, EOS])
-        if asked.teacher is not None:
-            teacher = asked.teacher.model
+        if led is not None:
+            teacher = led.model
             start = torch.tensor([[EOS, *tokens[:-1]]])
             scores, _ = teacher(words[None], torch.tensor([len(words)]), start)
             rows = (scores[0] / asked.temperature).log_softmax(-1)
@@ -76,7 +76,7 @@ def slow_search(model, asked, b):
 
 
 def teacher():
-    return Teacher(transformer(seed=3), EOS, PAD)
+    return Teacher(transformer(seed=3), SYMBOLS)
 
 
 ASKED = {
@@ -92,9 +92,9 @@ ASKED = {
 }
 
 
-def assert_search_is_right(model, asked):
-    for b, own in enumerate(searched(model, asked)):
-        expected = slow_search(model, asked, b)
+def assert_search_is_right(model, asked, led=None):
+    for b, own in enumerate(searched(model, asked, led=led)):
+        expected = slow_search(model, asked, b, led)
         assert [h["tokens"].tolist() for h in own] == [x for x, _ in expected]
         for hypothesis, (_, score) in zip(own, expected):
             assert float(hypothesis["score"]) == pytest.approx(score, abs=1e-9)
@@ -103,16 +103,16 @@ def assert_search_is_right(model, asked):
 
 
 def asked_for(name):
+    """Options of a search, and the teacher that leads it, or None."""
     given = dict(ASKED[name])
-    if given.get("teacher"):
-        given["teacher"] = teacher()
-    return options(**given)
+    led = teacher() if given.pop("teacher", False) else None
+    return options(**given), led
 
 
 @pytest.mark.parametrize("given", ["copy", "map", "phrase"])
 @pytest.mark.parametrize("name", ASKED)
 def test_the_search_is_a_loop_over_lengths(given, name):
-    assert_search_is_right(enat_model(given), asked_for(name))
+    assert_search_is_right(enat_model(given), *asked_for(name))
 
 
 def test_candidates_that_change_sentences_are_noticed(monkeypatch):
@@ -123,21 +123,20 @@ def test_candidates_that_change_sentences_are_noticed(monkeypatch):
 
     monkeypatch.setattr(torch.Tensor, "repeat_interleave", turned)
     with pytest.raises(AssertionError):
-        assert_search_is_right(enat_model(), asked_for("five"))
+        assert_search_is_right(enat_model(), *asked_for("five"))
 
 
 def test_a_teacher_that_reads_other_sentences_is_noticed():
-    asked = asked_for("teacher")
-    score = asked.teacher.__call__
+    asked, led = asked_for("teacher")
 
-    class Turned:
-        model = asked.teacher.model
-
+    class Turned(Teacher):
         def __call__(self, net, *others):
-            return score({k: v.flip(0) for k, v in net.items()}, *others)
+            turned = {k: v.flip(0) for k, v in net.items()}
+            return super().__call__(turned, *others)
 
     with pytest.raises(AssertionError):
-        assert_search_is_right(enat_model("copy"), options(beam=9, teacher=Turned()))
+        turned = Turned(led.model, SYMBOLS)
+        assert_search_is_right(enat_model("copy"), asked, turned)
 
 
 def test_a_wider_beam_holds_the_narrow_ones_answer():
@@ -225,8 +224,8 @@ def test_too_short_outputs_are_refused():
 
 def test_a_teacher_of_another_kind_is_refused():
     with pytest.raises(ValueError, match="--nat-teacher must be a Transformer of"):
-        Teacher(enat_model(), EOS, PAD)
-    Teacher(sb_model(), EOS, PAD)  # scores texts, too; its direction is checked before
+        Teacher(enat_model(), SYMBOLS)
+    Teacher(sb_model(), SYMBOLS)  # scores texts, too; its direction is checked before
 
 
 def test_a_recorder_is_told():

@@ -1,17 +1,20 @@
-"""A teacher that scores what a parallel search has written: ``--nat-teacher``."""
+"""The teacher that scores ENAT's candidates of different lengths: ``--nat-teacher``."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import torch
 from fairseq import checkpoint_utils
 from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
-from sbnmt_plugin.layout import Layout, live_places
 from sbnmt_plugin.network.fairseq_decoder import searchable
 from sbnmt_plugin.network.protocol import Forced
+from sbnmt_plugin.search.options import Symbols
+from sbnmt_plugin.search.score_texts import score_texts
+from sbnmt_plugin.search.scorer import Scorer
+from sbnmt_plugin.task_options import caller_files
 
 FLAG = "--nat-teacher"
 
@@ -19,20 +22,19 @@ FLAG = "--nat-teacher"
 class Teacher:
     """Log-probabilities of given texts, by a Transformer that writes L2R.
 
-    In the numbers of its checkpoint, whatever those of the model are that it helps.
+    It computes in the numbers of its checkpoint, whatever those of the other model are.
 
     Args:
         model: whose decoder scores texts: see :class:`protocol.Forced`.
-        end: ``</s>``, which also starts its texts.
-        padding: id.
+        symbols: special ids; ``</s>`` also starts its texts.
 
     Raises:
         ValueError: another kind of model.
     """
 
-    def __init__(self, model: Any, end: int, padding: int) -> None:
+    def __init__(self, model: Any, symbols: Symbols) -> None:
         self.model = model.eval()
-        self.end, self.padding = end, padding
+        self.symbols = replace(symbols, starts=(symbols.eos,))
         if not isinstance(searchable(self.model), Forced):
             raise ValueError(
                 f"{FLAG} must be a Transformer of --sb-direction l2r, which scores a "
@@ -42,7 +44,7 @@ class Teacher:
     def __call__(
         self, net_input: dict[str, Tensor], tokens: Tensor, temperature: float = 1.0
     ) -> Tensor:
-        """Log-probabilities of all words, (BK, T); 0 at padding.
+        """Score all words, (BK, T) in float64; 0 at padding.
 
         Args:
             net_input: fairseq's, of B sentences.
@@ -51,27 +53,21 @@ class Teacher:
         """
         source = net_input["src_tokens"]
         self.model.to(source.device)
-        names = "src_tokens", "src_lengths"
-        own = {name: net_input[name] for name in names}
-        real = tokens.ne(self.padding)
-        start = torch.full_like(tokens[:, :1], self.end)
-        inputs = torch.cat([start, tokens[:, :-1]], 1).masked_fill(~real, self.padding)
-        live = live_places(real)
-        decoder: Any = searchable(self.model)
-        found: Tensor = decoder.log_probabilities(
-            inputs,
-            tokens,
-            live,
-            Layout(directions=1, beam=len(tokens) // len(source)),
-            self.model.encoder.forward_torchscript(own),
-            temperature,
-        )
-        grid: Tensor = found.new_zeros(tokens.numel()).index_copy(0, live, found)
-        return grid.view(tokens.t().shape).t()
+        own = {name: net_input[name] for name in ("src_tokens", "src_lengths")}
+        pad, beam = self.symbols.pad, len(tokens) // len(source)
+        texts = [tuple(t for t in row if t != pad) for row in tokens.tolist()]
+        streams = [
+            [(text, 0) for text in texts[first : first + beam]]
+            for first in range(0, len(texts), beam)
+        ]
+        scorers = [Scorer.encode(self.model, own)]
+        device = source.device
+        found = score_texts(scorers, streams, self.symbols, device, temperature)
+        return found.flatten(0, 1)
 
 
-def load_teacher(path: str, task: Any) -> Teacher:
-    """The teacher of a checkpoint, on the data of a task of ours.
+def load_teacher(path: str, task: Any, symbols: Symbols) -> Teacher:
+    """Load the teacher of a checkpoint, on the data of a task of ours.
 
     Args:
         path: of the checkpoint.
@@ -88,8 +84,7 @@ def load_teacher(path: str, task: Any) -> Teacher:
         "source_lang": cfg.source_lang,
         "target_lang": cfg.target_lang,
         "eval_bleu": False,
-        "enat_table": None,
-        "nat_teacher": None,
+        **dict.fromkeys(caller_files()),
     }
     loaded = checkpoint_utils.load_model_ensemble_and_task([path], settings)
     (model,), _, trained = loaded
@@ -98,4 +93,4 @@ def load_teacher(path: str, task: Any) -> Teacher:
             f"{FLAG} {path} must be a model of --sb-direction l2r, but is one of "
             f"{direction}: choose another"
         )
-    return Teacher(model, task.tgt_dict.eos(), task.tgt_dict.pad())
+    return Teacher(model, symbols)

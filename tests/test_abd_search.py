@@ -12,7 +12,7 @@ from pretended import Device, move, moved
 from reference import search
 from scripted import EOS, NEVER, PAD, TAGS, UNK, AsynchronousModel, sample, script_row
 
-from sbnmt_plugin.config import SBTranslationConfig
+from sbnmt_plugin.config import task_config
 from sbnmt_plugin.families.abd.model import ABDTransformerModel
 from sbnmt_plugin.families.abd.search import AsynchronousGenerator
 from sbnmt_plugin.layout import L2R, R2L, Pairing
@@ -21,7 +21,7 @@ from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS as NAMES_OF_TAGS
 from sbnmt_plugin.task import SBTranslationTask
-from sbnmt_plugin.tools.probes import without_future
+from sbnmt_plugin.tools.probes import without
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 SENTENCES = list(range(20, 27))
@@ -214,7 +214,7 @@ def test_another_sentences_text_and_silence_change_the_answer():
     model = abd_model()
     plain = texts(generate([model]))
     assert texts(generate([model], pairing=SHIFTED)) != plain
-    with without_future([model]):
+    with without("future", [model]):
         silent = texts(generate([model]))
         assert silent != plain
         assert texts(generate([model], pairing=SHIFTED)) == silent
@@ -294,7 +294,7 @@ def test_no_sentence_is_asked_for():
         net_input = source(model, LENGTHS[:1] * sentences)
         with Device() as device:
             generate([move(model)], moved(net_input), no_repeat_ngram_size=0)
-        found.append(len(device.waits))
+        found.append(len(device.synchronisations))
     assert found[0] == found[1]
 
 
@@ -303,9 +303,7 @@ def test_no_sentence_is_asked_for():
 
 def task(**options):
     words = dictionary()
-    return SBTranslationTask(
-        SBTranslationConfig(sb_bf16=False, **options), words, words
-    )
+    return SBTranslationTask(task_config()(sb_bf16=False, **options), words, words)
 
 
 @pytest.mark.parametrize("beam", [1, 4, 5])

@@ -1,0 +1,63 @@
+"""A system: everything that distinguishes a row of the results table from others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.tools.command_names import PLUGIN
+
+Options = dict[str, Any]
+
+BOTH, L2R, R2L = "both", "l2r", "r2l"
+DIRECTIONS = (L2R, R2L)
+TEACHER = "teacher-"  # and a direction
+
+
+@dataclass(frozen=True)
+class System:
+    """How a row is trained and decoded, as far as it differs from other rows.
+
+    Attributes:
+        title: in the table; {fusion} and {lambda} are filled in.
+        data: training set: gold, pl (y_g + y_pl), pr (y_g + y_pr), pl-pr (all three),
+            one, two, three or six (triples a sentence), kd (y_pl alone), both-ways
+            (either language into the other); "" where nothing is trained.
+        direction: of the model.
+        family: prefix of the recipe's ``teacher_arch``.  Without one the model is the
+            recipe's ``teacher_arch``, or its ``sb_arch`` for both directions.
+        options: of fairseq-train, over those of the recipe.
+        starts_from: the row whose weights initialise this one.  A teacher of one
+            direction is of seed 1; any other row is of this row's seed.
+        stages: training sets one after the other, the last being ``data``, where a
+            recipe does not say otherwise; none: ``data`` alone.
+        back: whether the target is translated into the source.
+        decodes: the row whose model this one decodes with, where it trains none.
+        joins: the rows whose models decode together, each of this row's seed, where it
+            trains none.
+        decode: words of decoding, over the recipe's.
+        led: whether the L2R teacher chooses among the translations.
+        table: the phrase table that is looked up: "phrases", "words", or "" for none.
+            A row with a table and no model is that table's own translation.
+        links: whether the attention of its model aligns L2R text word by word.
+        user_dir: the package that registers its model, for ``--user-dir``.
+        remedy: the row to ask for instead, of a row that is no longer trained.
+    """
+
+    title: str
+    data: str = ""
+    direction: str = L2R
+    family: str = ""
+    options: Options = field(default_factory=dict)
+    starts_from: str = ""
+    stages: tuple[str, ...] = ()
+    back: bool = False
+    decodes: str = ""
+    joins: tuple[str, ...] = ()
+    decode: tuple[str, ...] = ()
+    led: bool = False
+    table: str = ""
+    links: bool = True
+    user_dir: Path = PLUGIN
+    remedy: str = ""

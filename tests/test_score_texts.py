@@ -1,0 +1,110 @@
+"""Scores of given texts: against a forward pass of one text at a time, and one path."""
+
+import ast
+
+import pytest
+import torch
+from commands import ROOT
+from helpers import rnn_model, source, transformer, two_way_model
+
+from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.search import score_texts
+from sbnmt_plugin.search.options import Symbols
+from sbnmt_plugin.search.scorer import Scorer, WholeTextScorer, text_scorer
+
+pytestmark = pytest.mark.usefixtures("float64_fairseq")
+LENGTHS = (7, 4, 6)
+STREAMS = [  # of three sentences, one of which has none
+    [((5, 6, 7), L2R), ((5, 6, 7), R2L), ((8,), L2R)],
+    [],
+    [((4, 9, 10, 6, 5), R2L)],
+]
+MODELS = {"transformer": transformer, "rnn": rnn_model, "two way": two_way_model}
+
+
+def symbols_of(model):
+    words = model.decoder.dictionary
+    eos = words.eos()
+    return Symbols(words.pad(), eos, words.unk(), starts=(eos, eos), never=())
+
+
+def slow(model, sentence, text, direction):
+    """Log-probabilities of one text's tokens by the model's own forward pass."""
+    net = {k: v[sentence : sentence + 1] for k, v in source(model, LENGTHS).items()}
+    eos = model.decoder.dictionary.eos()
+    written = text[:: -1 if direction == R2L else 1]
+    previous = torch.tensor([[eos, *written]])
+    output = model(**net, prev_output_tokens=previous)
+    lprobs = model.get_normalized_probs(output, log_probs=True)[0]
+    return [float(row[token]) for row, token in zip(lprobs, [*written, eos])]
+
+
+def scored(model, streams=STREAMS):
+    symbols = symbols_of(model)
+    ended = [[((*text, symbols.eos), d) for text, d in own] for own in streams]
+    scorers = [text_scorer(model, source(model, LENGTHS))]
+    return score_texts.score_texts(scorers, ended, symbols, torch.device("cpu"))
+
+
+def assert_as_slow(model):
+    found = scored(model)
+    assert found.shape == (3, 3, 6) and found.dtype == torch.float64
+    for sentence, own in enumerate(STREAMS):
+        rows = [slow(model, sentence, *stream) for stream in own]
+        for row, expected in zip(found[sentence], rows):
+            padded = expected + [0.0] * (found.size(2) - len(expected))
+            assert row.tolist() == pytest.approx(padded, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("size", [1, 2**13])
+def test_every_token_has_the_score_of_a_forward_pass(name, size, monkeypatch):
+    monkeypatch.setattr(score_texts, "POSITIONS_AT_A_TIME", size)
+    assert_as_slow(MODELS[name]().double().eval())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_texts_that_are_not_turned_round_are_noticed(name, monkeypatch):
+    monkeypatch.setattr(score_texts, "backwards", lambda text: text)
+    with pytest.raises(AssertionError):
+        assert_as_slow(MODELS[name]().double().eval())
+
+
+def test_a_transformer_is_scored_on_packed_rows_and_others_by_their_forward_pass():
+    net = source(transformer(), LENGTHS)
+    assert type(text_scorer(transformer(), net)) is Scorer
+    assert type(text_scorer(rnn_model(), net)) is WholeTextScorer
+
+
+def test_no_text_at_all_has_no_score():
+    assert scored(transformer(), [[], [], []]).shape == (3, 0, 0)
+
+
+def callers(package, method):
+    """Modules that call a method of this name."""
+    return {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == method
+    }
+
+
+def assert_one_path(package):
+    scoring = {"search/scorer.py", "search/score_texts.py"}
+    assert callers(package, "log_probabilities") <= scoring
+    training = {f"training/{name}.py" for name in ("criterion", "read_bits")}
+    known = {"network/fairseq_decoder.py", *training}
+    assert callers(package, "get_normalized_probs") <= scoring | known
+
+
+def test_nothing_else_scores_given_texts():
+    assert_one_path(ROOT / "sbnmt_plugin")
+
+
+def test_a_second_path_is_noticed(tmp_path):
+    (tmp_path / "tools").mkdir()
+    words = "model.decoder.log_probabilities(inputs)"
+    (tmp_path / "tools" / "reranking.py").write_text(words)
+    with pytest.raises(AssertionError, match=r"tools/reranking.py"):
+        assert_one_path(tmp_path)
