@@ -20,8 +20,17 @@ import commands  # noqa: E402
 import pretended  # noqa: E402, F401  (a device must be there before the first backward)
 import pytest  # noqa: E402
 import quick_hydra  # noqa: E402, F401
+import slow  # noqa: E402
 
 LOGGERS = {x: x.level for x in map(logging.getLogger, (None, "fairseq"))}
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items):
+    """Mark the slow tests."""
+    for item in items:
+        if item.originalname in slow.TESTS or slow.FIXTURES & {*item.fixturenames}:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

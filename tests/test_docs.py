@@ -33,6 +33,8 @@ from sbnmt_plugin.families.enat.model import ENATConfig
 from sbnmt_plugin.families.sb.model import SBTransformerConfig, SBTransformerModel
 from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.families.two_way.options import TwoWayConfig
+from sbnmt_plugin.option_checks import RETIRED
+from sbnmt_plugin.tools.command_names import RETIRED as RETIRED_STEPS
 from sbnmt_plugin.tools.command_names import STEPS
 from sbnmt_plugin.training.criterion import SBCriterionConfig
 
@@ -122,12 +124,34 @@ def test_the_table_of_options_is_what_the_parsers_know():
             assert default == str(option.default), flag
 
 
+def unknown_flags_of_ours(page):
+    """Return the flags of ours that a page names and that do not exist.
+
+    Pages of results and the changelog may name those that are gone.
+    """
+    known = set(dict(our_options()))
+    path = page.relative_to(ROOT)
+    if path.parts[0] == "examples" or path.name in ("CHANGELOG.md", "pays-measured.md"):
+        known |= set(RETIRED)
+    flag = r"--(?:sb|ba|two-way|enat|nat)-[a-z0-9-]*[a-z0-9]"
+    return set(re.findall(flag, page.read_text(encoding="utf-8"))) - known
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_flag_of_ours_that_a_page_names_exists(page):
-    known = dict(our_options())
-    text = page.read_text(encoding="utf-8")
-    for flag in re.findall(r"--(?:sb|ba|two-way|enat|nat)-[a-z0-9-]*[a-z0-9]", text):
-        assert flag in known, flag
+    assert not unknown_flags_of_ours(page)
+
+
+def test_the_check_of_flags_can_fail(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    gone = next(iter(RETIRED))
+    for name in "docs/options.md", "docs/pays-measured.md":
+        page = tmp_path / name
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(f"`--sb-reader`, `--sb-readers`, `{gone}`")
+        guide = {gone} if name == "docs/options.md" else set()
+        assert unknown_flags_of_ours(page) == {"--sb-readers"} | guide
+    assert not set(RETIRED) & set(dict(our_options()))
 
 
 # steps
@@ -142,7 +166,8 @@ def unknown_steps(text):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_step_that_a_page_names_exists(page):
-    assert not unknown_steps(page.read_text(encoding="utf-8"))
+    told = RETIRED_STEPS if page.name == "CHANGELOG.md" else ()
+    assert not set(unknown_steps(page.read_text(encoding="utf-8"))) - set(told)
 
 
 COMMAND = re.compile(r"(?:^|\s)(sbnmt [\w-]+(?: \w+)?|fairseq-\w+)\s")
@@ -298,6 +323,28 @@ def test_every_module_test_and_constant_that_a_page_names_exists(page):
             assert f"def {name}(" in tests, name
         if re.fullmatch(r"[A-Z]{3,}_?[A-Z]*", name) and page.name == "CONTRIBUTING.md":
             assert re.search(rf"^{name}\b", package + tests, re.M), name
+
+
+IMPORT = re.compile(r"from (sbnmt_plugin[\w.]*)\s+import (\w+)")
+
+
+def assert_imports(text):
+    """Check that what a text imports of ours exists."""
+    for module, name in IMPORT.findall(text):
+        assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_what_a_page_imports_of_ours_exists(page):
+    assert_imports(page.read_text(encoding="utf-8"))
+
+
+def test_the_check_of_imports_can_fail():
+    assert_imports("from sbnmt_plugin.model import SBTransformerModel")
+    with pytest.raises(ModuleNotFoundError):
+        assert_imports("`from sbnmt_plugin.network.abd import ABDTransformerModel`")
+    with pytest.raises(AssertionError, match=r"model\.Nothing"):
+        assert_imports("from sbnmt_plugin.model import Nothing")
 
 
 def test_the_readmes_two_commands_are_what_ci_runs():

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+import slow
 from commands import ROOT
 
 from sbnmt_plugin.tools.command_names import RETIRED, STEPS
@@ -71,6 +72,25 @@ TORCH_ONLY = {
 }
 # import what a user, or the process that started them, names
 BY_NAME = {"__main__", "tools.commands.prepare", "tools.benchmark.workers"}
+LONGEST_MODULE = 300  # lines
+# test files of what several modules do together; all others bear a module's name
+CROSS_CUTTING = {
+    "across_families": "what holds of every model family",
+    "api": "the Python interface",
+    "cluster": "jobs of Slurm, pretended",
+    "device": "a device that is not the CPU, pretended",
+    "docs": "README.md and the pages of docs/",
+    "hostile": "checkpoints and data folders made to do harm",
+    "house": "this file",
+    "mishaps": "what happens to a training: NaN, no memory, unknown words",
+    "old": "checkpoints and work folders of earlier versions",
+    "one_direction": "families that write one direction, by fairseq's commands",
+    "own_files": "no command writes over what it reads",
+    "pays": "the numbers of docs/pays.md",
+    "readme": "the commands of README.md",
+    "wheel": "what pip installs",
+    "witnesses": "what version 0.2.0 has made goes on",
+}
 PROGRAMS = ("tools.commands.", "__main__", "tools.recipes.runner")  # print
 OWN = "sbnmt_plugin"
 
@@ -208,6 +228,27 @@ def assert_no_paths_edited(*folders):
             assert not re.search(r"\bsys\.path\b", text), f"{path} knows of sys.path"
 
 
+def assert_short(package):
+    """No module is longer than a reader keeps in mind."""
+    found = modules(package).items()
+    lines = {x: len(path.read_text("utf-8").splitlines()) for x, path in found}
+    long = [f"{x} has {n} lines" for x, n in lines.items() if n > LONGEST_MODULE]
+    assert not long, long
+
+
+def assert_docstrings_speak(package):
+    """A docstring begins with a verb or a noun, and is no clause of a sentence."""
+    fragments = []
+    for name, path in modules(package).items():
+        for node in ast.walk(tree_of(path)):
+            kinds = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
+            if isinstance(node, kinds):
+                found = re.match(r"(What|Of) .*", ast.get_docstring(node) or "")
+                if found:
+                    fragments.append(f"{name}: {found[0]}")
+    assert not fragments, "\n".join(fragments)
+
+
 def assert_folders_are_ours(package):
     """fairseq imports by itself what lies in folders of these names."""
     for path in sorted(package.rglob("*")):
@@ -290,6 +331,8 @@ CHECKS = {
     "docstrings": assert_documented,
     "sys.path": assert_no_paths_edited,
     "folders": assert_folders_are_ours,
+    "lines": assert_short,
+    "fragments": assert_docstrings_speak,
     "families": assert_no_family_by_name,
 }
 
@@ -310,7 +353,7 @@ def test_every_ring_and_every_list_names_what_exists():
     assert known >= TORCH_ONLY | BY_NAME
 
 
-DOC = '"""What it is."""\n'
+DOC = '"""A module."""\n'
 ENAT = "class ENATModel:\n    pass\n"
 BROKEN = {
     "a lower ring imports a higher one": (
@@ -434,6 +477,17 @@ BROKEN = {
         "tools.word_alignment knows a family by its name: parallel",
     ),
     "a folder that fairseq imports": ("folders", {"search/models/x.py": ""}, "models"),
+    "a long module": ("lines", {"hub.py": "x = 1\n" * 300}, "hub has 302 lines"),
+    "a docstring that says no sentence": (
+        "fragments",
+        {"hub.py": "class A:\n    def f(self):\n        'What a hub is.'\n"},
+        "hub: What a hub is",
+    ),
+    "a docstring without a subject": (
+        "fragments",
+        {"hub.py": "def f():\n    'Of the hub.'\n"},
+        "hub: Of the hub",
+    ),
 }
 
 
@@ -446,6 +500,73 @@ def test_every_check_can_fail(name, tmp_path):
         path.write_text("" if text is None else DOC + text + "\n")
     with pytest.raises(AssertionError, match=message):
         CHECKS[check](tmp_path)
+
+
+# test files
+
+
+def assert_tests_are_a_map(root):
+    """A test file bears the name of a module, folder or script, or of a property in
+    :data:`CROSS_CUTTING`.  One that was split says after it, behind ``_``, which part.
+    """
+    folders = "sbnmt_plugin", "examples", "scripts", "tests/campaign"
+    known = set(CROSS_CUTTING)
+    for folder in folders:
+        for path in (root / folder).rglob("*"):
+            if path.is_dir() or path.suffix in (".py", ".sh"):
+                known.add(path.stem.strip("_"))
+    lost = []
+    for path in sorted((root / "tests").rglob("test_*.py")):
+        parts = path.stem.split("_")[1:]
+        heads = {"_".join(parts[:size]) for size in range(1, len(parts) + 1)}
+        if not heads & known:
+            lost.append(path.name)
+    assert not lost, f"named after no module: {lost}"
+
+
+def test_the_tests_are_a_map():
+    assert_tests_are_a_map(ROOT)
+    files = [path.stem for path in ROOT.glob("tests/test_*.py")]
+    for name in CROSS_CUTTING:
+        there = any(f"{file}_".startswith(f"test_{name}_") for file in files)
+        assert there, f"CROSS_CUTTING names {name}, which no file tests"
+
+
+def test_the_check_of_test_files_can_fail(tmp_path):
+    for name in (
+        *("sbnmt_plugin/two_way/model.py", "scripts/setup.sh", "examples/toy/check.py"),
+        *("tests/test_two_way.py", "tests/test_two_way_model.py", "tests/test_toy.py"),
+        *("tests/test_setup.py", "tests/test_docs.py", "tests/helpers.py"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert_tests_are_a_map(tmp_path)
+    (tmp_path / "tests" / "test_two.py").write_text("")
+    with pytest.raises(AssertionError, match=r"no module: \['test_two.py'\]"):
+        assert_tests_are_a_map(tmp_path)
+
+
+def assert_defined(names, folder):
+    """Every name is that of a function in a folder of tests."""
+    files = sorted(folder.rglob("*.py"))
+    found = {
+        node.name
+        for path in files
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert not names - found, f"tests/slow.py names what is gone: {names - found}"
+
+
+def test_every_slow_test_exists():
+    assert_defined(slow.TESTS | slow.FIXTURES, ROOT / "tests")
+
+
+def test_the_check_of_slow_tests_can_fail(tmp_path):
+    (tmp_path / "test_x.py").write_text("def test_x():\n    pass\n")
+    assert_defined({"test_x"}, tmp_path)
+    with pytest.raises(AssertionError, match=r"what is gone: {'test_y'}"):
+        assert_defined({"test_x", "test_y"}, tmp_path)
 
 
 # names in docstrings

@@ -1,6 +1,5 @@
 """What the README's commands do: its blocks from raw text to BLEU, and the tests."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -64,42 +63,6 @@ def test_the_tests_end_with_what_they_lacked(tests_of_nothing):
 def test_the_note_does_not_hide_that_tests_failed(tests_of_nothing):
     assert tests_of_nothing("3", browser=False).returncode == 3
     assert tests_of_nothing("3", browser=True).returncode == 3
-
-
-def set_up(clone, **variables):
-    """scripts/setup.sh where there is no Python to install anything with."""
-    return subprocess.run(
-        ["scripts/setup.sh"],
-        cwd=clone,
-        env={**os.environ, "PYTHON": "no-python", **variables},
-        capture_output=True,
-        text=True,
-    )
-
-
-def test_locked_versions_are_not_those_that_happen_to_be_there(tmp_path):
-    clone = tmp_path / "clone"
-    names = "setup.py", "constraints.txt", "requirements.lock", "scripts/setup.sh"
-    for name in names:
-        (clone / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, clone / name)
-    stamp = clone / ".venv" / ".installed"
-    stamp.parent.mkdir()
-
-    def sums(words):
-        ran = subprocess.run(words, shell=True, cwd=clone, capture_output=True)
-        return ran.stdout.decode().strip()
-
-    plain = sums("cat setup.py constraints.txt | cksum")
-    stamp.write_text(plain)
-    assert "re-using .venv" in set_up(clone).stdout
-    assert "no-python not found" in set_up(clone, LOCKED="1").stderr
-    stamp.write_text(f"{plain}, locked {sums('cksum <requirements.lock')}")
-    for locked in "", "1":
-        assert "re-using .venv" in set_up(clone, LOCKED=locked).stdout
-    with open(clone / "requirements.lock", "a", encoding="utf-8") as file:
-        file.write("# newer\n")
-    assert "no-python not found" in set_up(clone, LOCKED="1").stderr
 
 
 # the blocks of the README, run

@@ -14,10 +14,15 @@ if [[ ! -f $work/results/trace.jsonl ]]; then
   search=(--beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --cpu)
   head -n 20 "$work/bpe/test.src" >"$work/trace.src"
   rm -f "$work/trace.new"
+  log=$work/logs/trace.log
   "$bin/fairseq-interactive" "$work/data" \
     --user-dir sbnmt_plugin --task sb_translation --path "$work/sb-shift/model.pt" \
     "${search[@]}" --input "$work/trace.src" --buffer-size 20 \
-    --sb-trace "$work/trace.new" >"$work/logs/trace.log" 2>&1
+    --sb-trace "$work/trace.new" >"$log" 2>&1 || {
+    tail -n 5 "$log" >&2
+    echo "report.sh: error: fairseq-interactive failed; $log has its whole output" >&2
+    exit 1
+  }
   mv "$work/trace.new" "$work/results/trace.jsonl"
 fi
 "$bin/sbnmt" report --work "$work" --title "Toy" --output "$work/report"
