@@ -13,6 +13,8 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import runner, shared_options, shell_script
+from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.shell_script import WORK
 from sbnmt_plugin.tools.recipes.step import Step, words_of
 
@@ -272,8 +274,9 @@ def test_of_an_option_that_comes_twice_the_last_stays_the_last():
 def test_words_reach_bash_as_they_are(tmp_path, capsys):
     words = ["it's", 'a "b" $c `d` \\e', "", "*", "{'x': 1}"]
     steps = [step("sbnmt", *words, WORK / 'f $x "y"')]
-    heading = shell_script.Heading(recipe=tmp_path, options=[], rows=["sb"])
-    path = put(tmp_path / "x.sh", shell_script.render(steps, heading).rstrip("\n"))
+    run = Run({"data": "", "environment": {}}, WORK, tmp_path)
+    text = shell_script.render(steps, run, [Row("sb")], [])
+    path = put(tmp_path / "x.sh", text.rstrip("\n"))
     (found,) = bash_stubs.noted(path, tmp_path / "stubs", tmp_path / "my work")
     assert found == ["sbnmt", *words, str(tmp_path / "my work" / 'f $x "y"')]
 

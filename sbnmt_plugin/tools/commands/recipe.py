@@ -42,7 +42,7 @@ from sbnmt_plugin.tools.recipes.recipe_file import (
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps, check_row
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.runner import Runner
-from sbnmt_plugin.tools.recipes.shell_script import DATA, WORK, Heading, render
+from sbnmt_plugin.tools.recipes.shell_script import DATA, WORK, render
 from sbnmt_plugin.tools.recipes.slurm import add_options, chosen
 from sbnmt_plugin.tools.recipes.step import in_order
 from sbnmt_plugin.tools.recipes.systems import GROUPS, trained_systems
@@ -165,18 +165,11 @@ def script(
     folder: Path, settings: dict[str, Any], rows: list[Row], args: argparse.Namespace
 ) -> str:
     """Return the steps that one process takes in an empty folder, as a shell script."""
-    data = DATA if settings["data"] else None
-    steps = RowSteps(Run(settings, WORK, folder, data))
-    heading = Heading(
-        recipe=folder,
-        options=setting(args) + (["--rows", *args.rows] if args.rows else []),
-        rows=[row.name for row in rows],
-        suffix="-small" * args.small,
-        data=settings["data"],
-        environment={str(k): str(v) for k, v in settings["environment"].items()},
-    )
+    run = Run(settings, WORK, folder, DATA if settings["data"] else None)
+    steps = RowSteps(run)
+    options = setting(args) + (["--rows", *args.rows] if args.rows else [])
     targets = [*steps.targets(rows), steps.table(setting(args))]
-    return render(in_order(targets), heading)
+    return render(in_order(targets), run, rows, options, "-small" * args.small)
 
 
 def run(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from sbnmt_plugin.tools.command_names import HOME
+from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.shared_options import (
     Array,
     arrays,
@@ -22,27 +23,6 @@ WORK, DATA = Path("$work"), Path("$data")
 WIDTH = 88
 INDENT = "  "
 EXAMPLES = HOME / "examples"  # in a clone
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The contents of a script's head.
-
-    Attributes:
-        recipe: folder.
-        options: of the command that prints it, beside --print.
-        rows: of the table.
-        suffix: of its name and its work folder's: ``-small`` or nothing.
-        data: description of the user's raw files; "" if the recipe wants none.
-        environment: variables.
-    """
-
-    recipe: Path
-    options: list[str]
-    rows: list[str]
-    suffix: str = ""
-    data: str = ""
-    environment: dict[str, str] = field(default_factory=dict)
 
 
 def in_clone(folder: Path) -> bool:
@@ -150,25 +130,21 @@ def comment(text: str, indent: str = "") -> list[str]:
     )
 
 
-def show_head(heading: Heading) -> list[str]:
+def show_head(run: Run, rows: list[Row], options: list[str], suffix: str) -> list[str]:
     """Write the script's purpose, its usage and its variables."""
-    clone = in_clone(heading.recipe)
-    recipe = shown(heading.recipe, clone)
-    name = f"{heading.recipe.name}{heading.suffix}"
-    script = f"{recipe}/run{heading.suffix}.sh" if clone else "this script"
-    command = " ".join(["sbnmt recipe", recipe, *heading.options])
-    given = "--work WORK" + " --data DATA" * bool(heading.data)
+    clone, data = in_clone(run.folder), run.settings["data"]
+    recipe, name = shown(run.folder, clone), f"{run.folder.name}{suffix}"
+    script = f"{recipe}/run{suffix}.sh" if clone else "this script"
+    command = " ".join(["sbnmt recipe", recipe, *options])
+    given = "--work WORK" + " --data DATA" * bool(data)
     lines = [
         "#!/usr/bin/env bash",
         *comment(f"Make the results table of {name} from raw text, step by step."),
-        *comment(f"Its rows: {', '.join(heading.rows)}."),
+        *comment(f"Its rows: {', '.join(row.name for row in rows)}."),
         "#",
-        f"# usage: {script} {'WORK DATA' if heading.data else '[WORK]'}",
+        f"# usage: {script} {'WORK DATA' if data else '[WORK]'}",
         *comment(f"WORK: a new folder (default: work/{name})", INDENT),
-    ]
-    if heading.data:
-        lines += comment(f"DATA: a folder with {heading.data}", INDENT)
-    lines += [
+        *(comment(f"DATA: a folder with {data}", INDENT) if data else []),
         "#",
         *comment(
             f"Printed by `{command} --print`; to change it, change recipe.yaml. The "
@@ -176,22 +152,31 @@ def show_head(heading: Heading) -> list[str]:
             "goes on after an interrupt, and measures what they cost."
         ),
         "set -euo pipefail",
+        *['cd "$(dirname "$0")/../.."'] * clone,
+        "",
+        f"work=${{1:-{shlex.quote(f'work/{name}')}}}",
+        *['data=${2:?"give WORK and DATA, as said above"}'] * bool(data),
+        *["PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs"] * clone,
     ]
-    lines += ['cd "$(dirname "$0")/../.."'] * clone
-    lines += ["", f"work=${{1:-{shlex.quote(f'work/{name}')}}}"]
-    if heading.data:
-        lines.append('data=${2:?"give WORK and DATA, as said above"}')
-    if clone:
-        lines.append("PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs")
-    for variable, value in heading.environment.items():
-        lines += exported(variable, value)
+    for variable, value in run.settings["environment"].items():
+        lines += exported(str(variable), str(value))
     return lines
 
 
-def render(steps: list[Step], heading: Heading) -> str:
-    """Write the whole script."""
-    clone, known = in_clone(heading.recipe), arrays(steps)
-    blocks = [show_head(heading)]
+def render(
+    steps: list[Step], run: Run, rows: list[Row], options: list[str], suffix: str = ""
+) -> str:
+    """Write the whole script.
+
+    Args:
+        steps: in the order in which one process runs them.
+        run: that they are steps of.
+        rows: of the table.
+        options: of the command that prints the script, beside --print.
+        suffix: of its name and its work folder's: ``-small`` or nothing.
+    """
+    clone, known = in_clone(run.folder), arrays(steps)
+    blocks = [show_head(run, rows, options, suffix)]
     blocks += [show_array(array, clone) for array in in_definition_order(known)]
     blocks.append(
         comment("A new folder: nothing of another run shall be taken for this one's")
