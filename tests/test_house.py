@@ -18,7 +18,7 @@ from sbnmt_plugin.tools.command_names import RETIRED, STEPS
 
 PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
-    ("layout", "numerics", "symbols"),  # torch, or nothing
+    ("layout", "numerics", "quiet", "symbols"),  # torch, or nothing
     ("checkpoints",),
     ("checkpoint_checks",),
     ("hub",),
@@ -69,7 +69,10 @@ TORCH_ONLY = {
     "training.phrase_table",
 }
 # import what a user, or the process that started them, names
-BY_NAME = {"__main__", "tools.commands.prepare", "tools.benchmark.workers"}
+BY_NAME = {
+    *("__main__", "tools.launch"),
+    *("tools.commands.prepare", "tools.benchmark.workers"),
+}
 PROGRAMS = ("tools.commands.", "__main__", "tools.recipes.runner")  # print
 OWN = "sbnmt_plugin"
 

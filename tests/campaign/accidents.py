@@ -16,6 +16,7 @@ from campaign.processes import (
     start,
 )
 from campaign.subjects import Subject, results_of
+from sbnmt_plugin.tools.launch import FAIRSEQ
 
 SMALL = 2000  # bytes: less than any checkpoint, and than the longest file of a subject
 HOUR = 3600
@@ -78,7 +79,7 @@ class Accidents:
         (words, *_) = subject.commands(place)
         status, said = hindered(words, mark, before)
         place.chmod(0o755)
-        step = "-m sbnmt_plugin" in " ".join(words)
+        step = not FAIRSEQ.keys() & set(words)
         if status <= 0 or (step and status != REFUSED):
             trial.faults.append(f"status {status}: {said[-1500:]}")
         if step and "Traceback" in said:

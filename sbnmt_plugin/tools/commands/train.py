@@ -16,7 +16,7 @@ import os
 import sys
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.launch import distributed
+from sbnmt_plugin.tools.launch import distributed, run_fairseq
 
 
 def main() -> None:
@@ -24,10 +24,4 @@ def main() -> None:
         print(command.parser(__doc__, usage="sbnmt train DATA …").format_help())
         return
     sys.argv[1:] = distributed(sys.argv[1:], dict(os.environ))
-    # torchrun knows nothing of fairseq's exit; and importing it takes seconds
-    from fairseq_cli.train import cli_main
-
-    from sbnmt_plugin.register import register
-
-    register()
-    cli_main()
+    run_fairseq("fairseq-train")

@@ -13,6 +13,7 @@ from typing import Any
 
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.command_names import HOME, IS_CLONE
+from sbnmt_plugin.tools.launch import FAIRSEQ
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.slurm import Cluster, refuse_jobs
@@ -27,13 +28,6 @@ from sbnmt_plugin.tools.recipes.work_folder import (
 from sbnmt_plugin.tools.text import read_lines, write_lines
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
-# commands that are modules: of this very environment, whatever PATH says
-MODULES = {
-    "fairseq-train": "fairseq_cli.train",
-    "fairseq-generate": "fairseq_cli.generate",
-    "fairseq-interactive": "fairseq_cli.interactive",
-    "torchrun": "torch.distributed.run",
-}
 
 
 class Runner:
@@ -179,12 +173,17 @@ class Runner:
 
 
 def executable(words: Sequence[Word]) -> list[str]:
-    """A user's command line as this process starts it."""
+    """Return a user's command line as this process starts it.
+
+    The commands are those of this very environment, whatever PATH says.
+    """
     program, *rest = map(str, words)
     if program == "sbnmt":
         return step_command(*rest)
-    if program in MODULES:
-        return [sys.executable, "-m", MODULES[program], *rest]
+    if program in FAIRSEQ:
+        return step_command(program, *rest)
+    if program == "torchrun":
+        return [sys.executable, "-m", "torch.distributed.run", *rest]
     return [program, *rest]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools import quiet
+from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.report import inputs, run_sections, sections, traces
 from sbnmt_plugin.tools.report.content import Section
 from sbnmt_plugin.tools.report.inputs import (
