@@ -1,5 +1,6 @@
 """The benchmark: that it compares like with like, and counts right."""
 
+import contextlib
 import json
 import sys
 from argparse import Namespace
@@ -21,14 +22,14 @@ from sbnmt_plugin.tools.benchmark import (
     workers,
 )
 from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
-from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Counts
-from sbnmt_plugin.tools.benchmark.workers import (
-    Failure,
-    Worker,
-    peak_memory,
-    reset_peak,
-)
+from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
+from sbnmt_plugin.tools.benchmark.workers import peak_memory, reset_peak
 from sbnmt_plugin.tools.commands import benchmark
+
+
+def decoding_table(*rows):
+    return results.table(rows, results.DECODING)
+
 
 TINY = Spec(size="tiny", vocabulary=50)
 CASE = decoding.Case(batch=3, length=6, beam=4)
@@ -50,7 +51,7 @@ def test_every_search_does_the_same_number_of_steps(stations, name):
 
 def test_operators_are_counted_without_views():
     model = Namespace(decoder=Namespace(layers=[torch.nn.Identity()]))
-    with Counts(model) as counts:
+    with decoding.Counts(model) as counts:
         model.decoder.layers[0](torch.ones(2, 3).t() + 1)
     assert (counts.steps, counts.operators) == (1, 2)  # ones, add
 
@@ -85,7 +86,7 @@ def test_the_same_transformer_gives_the_same_texts(stations):
     found = []
     for name in ("fairseq", "Transformer in our search"):
         stations[name].prepare(CASE)
-        found.append([tokens for _, tokens in stations[name]._run().texts])
+        found.append(stations[name].translate())
     assert found[0] == found[1]
 
 
@@ -114,29 +115,26 @@ def test_ctranslate2_translates_with_the_same_weights(stations):
     converted = decoding.Station(TINY, "CTranslate2", "float32")
     converted.prepare(CASE)
     stations["fairseq"].prepare(CASE)
-    texts = [
-        [tokens for _, tokens in station._run().texts]
-        for station in (converted, stations["fairseq"])
-    ]
+    texts = converted.translate(), stations["fairseq"].translate()
     assert sum(a == b for a, b in zip(*texts)) >= 2
 
 
-def test_the_products_are_counted():
+def test_the_matrix_multiplications_are_counted():
     """Size tiny: 64 channels, 128 within, 2 + 2 layers; 3 sentences, beam 4."""
-    counted = floor.products(TINY, sentences=3, length=6, beam=4)
+    counted = floor.matmuls(TINY, sentences=3, length=6, beam=4)
     encoder = 18 * (4 * 64 * 64 + 2 * 64 * 128) * 2
     crossed = 18 * 2 * 64 * 64 * 2
     step = 12 * ((6 * 64 * 64 + 2 * 64 * 128) * 2 + 64 * 50)
-    assert sum(p.operations for p in counted) == 2 * (encoder + crossed + 7 * step)
+    assert sum(one.operations for one in counted) == 2 * (encoder + crossed + 7 * step)
     found = floor.Floor(TINY, "float32").measure(3, 6, 4)
-    assert found["operations"] == sum(p.operations for p in counted)
+    assert found["operations"] == sum(one.operations for one in counted)
     assert found["seconds"] > 0
 
 
 def test_ratios_are_taken_round_by_round():
     def run(seconds):
         base = {"seconds": seconds, "sentences": 10, "tokens": 70, "memory": 1.0}
-        return {**base, "each": [seconds / 2] * 2}
+        return [{**base, "each": [seconds / 2] * 2}]
 
     slow, fast = [run(2.0), run(4.0), run(3.0)], [run(1.0), run(1.0), run(3.0)]
     row = decoding.summary(fast, slow)
@@ -148,21 +146,11 @@ def test_ratios_are_taken_round_by_round():
 def test_one_sentence_at_a_time_has_its_percentiles():
     each = [n / 1000 for n in range(1, 101)]
     run = {"seconds": 5.05, "sentences": 100, "tokens": 700, "memory": 1.0}
-    row = decoding.summary([{**run, "each": each}] * 2, None)
+    row = decoding.summary([[{**run, "each": each}]] * 2, None)
     assert row["ms, half"] == pytest.approx(50.5)
     assert row["ms, 95 %"] == pytest.approx(95.5, abs=0.5)
-    table = results.decoding_table(
-        [
-            {
-                "system": "x",
-                "dtype": "y",
-                "batch": 1,
-                "max tokens": None,
-                "beam": 4,
-                **row,
-            }
-        ]
-    )
+    case = {"system": "x", "dtype": "y", "batch": 1, "max tokens": None, "beam": 4}
+    table = decoding_table({**case, **row})
     assert "ms a sentence, half ≤" in table[0] and "50.5" in table[-1]
 
 
@@ -192,35 +180,47 @@ def test_the_peak_of_memory_is_forgotten():
     assert peak_memory("cpu") < before + 0.3
 
 
-def test_workers_do_not_interrupt_progress_bars(capfd):
-    place = "sbnmt_plugin.tools.benchmark.floor:Floor"
-    with Worker(place, (TINY, "float32"), threads=1) as worker:
-        assert worker.ask("measure", 3, 6, 4)["seconds"] > 0
+@pytest.fixture
+def worker():
+    """Return a function that makes workers, which end with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def made(place, *arguments):
+            one = workers.Worker(place, arguments, threads=1)
+            stack.callback(one.close)
+            return one
+
+        yield made
+
+
+FLOOR_PLACE = "sbnmt_plugin.tools.benchmark.floor:Floor"
+
+
+def test_workers_do_not_interrupt_progress_bars(worker, capfd):
+    (found,) = workers.answers(
+        [worker(FLOOR_PLACE, TINY, "float32").ask("measure", 3, 6, 4)]
+    )
+    assert found["seconds"] > 0
     assert capfd.readouterr().err == ""
 
 
-def test_a_worker_reports_its_errors():
-    wrong = "sbnmt_plugin.tools.benchmark.floor:Floor", (TINY, "float99")
-    with pytest.raises(Failure, match="float99") as caught:
-        Worker(*wrong, threads=1)
+def test_a_worker_reports_its_errors(worker):
+    with pytest.raises(workers.Failure, match="float99") as caught:
+        workers.answers([worker(FLOOR_PLACE, TINY, "float99").made])
     assert caught.value.reason.startswith("AttributeError: module 'torch' has no attr")
 
 
-def test_a_process_that_dies_is_a_failure():
+def test_a_process_that_dies_is_a_failure(worker):
     """As by the system, for want of memory."""
-    with pytest.raises(Failure, match=r"the process has died \(exit 3\)"):
-        Worker("os:_exit", (3,), threads=1)
+    with pytest.raises(workers.Failure, match="the process has died, as when the sys"):
+        workers.answers([worker("os:_exit", 3).made])
 
 
-def test_processes_that_work_together_do_not_wait_for_one_that_failed(monkeypatch):
+def test_processes_that_work_together_do_not_wait_for_one_that_failed(worker):
     """The first would wait for ever; the second has no such method."""
-    monkeypatch.setattr(workers, "PATIENCE", 0.1)
-    with (
-        Worker("threading:Event", (), threads=1) as waiting,
-        Worker("io:StringIO", (), threads=1) as failing,
-        pytest.raises(Failure, match="no attribute 'wait'"),
-    ):
-        workers.ask_all([waiting, failing], "wait")
+    both = worker("threading:Event"), worker("io:StringIO")
+    with pytest.raises(workers.Failure, match="no attribute 'wait'"):
+        workers.answers([one.ask("wait") for one in both])
 
 
 # ---------------------------------------------------------------- cases
@@ -241,7 +241,7 @@ def test_the_headline_is_what_is_measured_unasked():
     assert len(plan.names(options("--grid", "full", "--parts", "decoding"))) == 10
     names = {name for name, _ in plan.systems(options())}
     assert names == set(SYSTEMS) - set(choices.SLOW)
-    assert plan.trained(options()) == ["fairseq", "SB-NMT", training.NARROW]
+    assert plan.trained(options()) == ["fairseq", "SB-NMT", training.BFLOAT16]
     assert plan.trained(options("--device", "cuda")) == ["fairseq", "SB-NMT"]
     assert plan.trained(options("--systems", "ABD-NMT")) == list(training.SYSTEMS)
 
@@ -294,7 +294,7 @@ def test_a_record_is_written_after_every_case_and_continued(tmp_path):
     assert [row["case"] for row in found["floor"]] == ["floor-x", "floor-y"]
     assert found["command"] == "one; two"
     text = (tmp_path / "benchmark.md").read_text()
-    assert "no memory" in text and "products alone" in text
+    assert "no memory" in text and "matrix multiplications" in text
 
 
 def test_a_case_in_which_a_system_failed_is_there_unless_retried(tmp_path):
@@ -339,7 +339,7 @@ def test_a_record_that_cannot_be_continued_is_named(tmp_path, content):
 
 
 def rows_of(case, *systems):
-    with decoding.Stations(TINY, list(systems), threads=1) as stations:
+    with decoding.stations_of(TINY, list(systems), threads=1) as stations:
         return decoding.run_case(stations, case, rounds=1)
 
 
@@ -349,7 +349,7 @@ def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(capsys)
     assert measured["ratio"] == 1
     assert "ratio" not in failed and "no attribute 'float99'" in failed["failed"]
     assert "Traceback" in capsys.readouterr().err
-    table = results.decoding_table([measured, failed])
+    table = decoding_table(measured, failed)
     assert "no attribute 'float99'" in table[-1] and "1.00×" in table[-2]
 
 
@@ -358,15 +358,15 @@ def test_without_the_baseline_there_are_no_ratios(monkeypatch):
     failed, measured = rows_of(CASE, decoding.BASELINE, ("fairseq", "float32"))
     assert failed["failed"] == "KeyError: 'Moses'"
     assert measured["sentences/s"] > 0 and "ratio" not in measured
-    assert len(results.decoding_table([failed, measured])) == 4
+    assert len(decoding_table(failed, measured)) == 4
 
 
 def test_a_system_that_failed_is_opened_anew_for_the_next_case():
     system = ("fairseq", "float32")
-    with decoding.Stations(TINY, [system], threads=1) as stations:
+    with decoding.stations_of(TINY, [system], threads=1) as stations:
         stations.begin()
-        assert stations.ask(system, "prepare", "no case") is None
-        assert stations.ask(system, "measure") is None
+        assert stations.ask(system, "prepare", "no case") == []
+        assert stations.ask(system, "measure") == []
         assert "AttributeError" in stations.failed[system]
         (row,) = decoding.run_case(stations, CASE, rounds=1)
         assert row["ratio"] == 1
@@ -382,7 +382,7 @@ def test_more_processes_than_gpus_fail_by_name():
     assert [row["system"] for row in rows] == names
     for row in rows:
         assert row["failed"].startswith("2 processes need as many GPUs, but torch sees")
-    assert "2 processes need" in results.training_table(rows)[-1]
+    assert "2 processes need" in results.table(rows, results.TRAINING)[-1]
 
 
 # ---------------------------------------------------------------- the command
@@ -503,7 +503,6 @@ def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
     ("words", "message"),
     [
         ("--parts decoding,cooking", "--parts must be of"),
-        ("--size huge", "--size must be one of tiny"),
         ("--systems Moses", "--systems must be of"),
         ("--rounds 0", "--rounds must be ≥ 1"),
         ("--dropout 1", "--dropout must be in"),
@@ -523,6 +522,12 @@ def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_size_is_one_of_those_that_there_are(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        command(tmp_path, monkeypatch, "--size", "huge")
+    assert "argument --size: invalid choice: 'huge'" in capsys.readouterr().err
+
+
 def test_narrow_numbers_are_compared_with_wide_ones():
     assert decoding.share_of_same(list("abce"), list("abcd")) == 0.75
 
@@ -540,6 +545,6 @@ def test_the_tables_leave_out_what_is_empty():
         **{f"ratio{end}": 1.0 for end in ("", ", least", ", most")},
         **{"sentences/s": 1.0, "tokens/s": 2.0, "memory ratio": 1.0},
     }
-    header = results.decoding_table([row])[0]
+    header = decoding_table(row)[0]
     assert "tok. BLEU" not in header and "steps" not in header
-    assert "steps" in results.decoding_table([{**row, "steps": 26}])[0]
+    assert "steps" in decoding_table({**row, "steps": 26})[0]

@@ -63,7 +63,7 @@ def test_a_mean_replaces_none_of_its_checkpoints(tmp_path):
 def test_a_threshold_is_of_a_vocabulary(tmp_path):
     paths = [put(tmp_path / name, "#version: 0.2") for name in ("codes", "text")]
     words = ["apply", "--codes", *paths, tmp_path / "out", "--threshold", 50]
-    with pytest.raises(ValueError, match="--threshold 50 is of a vocabulary: give"):
+    with pytest.raises(ValueError, match="--threshold 50 counts in a vocabulary: give"):
         call(bpe, *words)
 
 

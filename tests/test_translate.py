@@ -81,7 +81,7 @@ def test_another_job_of_the_same_name_is_refused(data, teacher, tmp_path, capsys
         translated()
     job = Path(f"{output}.shards") / "job.json"
     job.write_text("{")
-    with pytest.raises(ValueError, match=r"job.json is damaged: remove"):
+    with pytest.raises(ValueError, match=r"job.json must be .* damaged .*: remove"):
         translated()
     job.unlink()
     with pytest.raises(ValueError, match=r"job.json, which says from what, is miss"):
@@ -152,7 +152,7 @@ def test_a_damaged_shard_is_named(data, teacher, tmp_path, content):
     output.unlink()
     shard = Path(f"{output}.shards") / "00000.jsonl"
     shard.write_bytes(content.encode("latin-1"))
-    message = "00000.jsonl must hold a JSON rec" if content else "must hold the ids 0"
+    message = r"00000.jsonl.* must be " if content else "must hold the ids 0"
     with pytest.raises(ValueError, match=message):
         call(translate, *command)
     assert not output.exists()

@@ -1,4 +1,4 @@
-"""One process a system, so that each has its own memory; they are asked in turn."""
+"""Processes that hold a system each, so that each has its own memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ctypes
 import importlib
 import logging
 import multiprocessing
+import os
 import re
 import resource
 import signal
@@ -15,8 +16,9 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable
-from multiprocessing.connection import wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +26,18 @@ from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.tied import tie
 
 GIB = 2**30
-PATIENCE = 10  # seconds that a worker has to end by itself
+served: Any = None  # in a worker: the object whose methods are called
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """Return a port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def reset_peak(device: str) -> None:
-    """Forget the peak of memory so far; freed memory goes back to the system."""
+    """Forget the peak of memory so far, and give freed memory back to the system."""
     if device == "cuda":
         import torch
 
@@ -51,7 +53,11 @@ def reset_peak(device: str) -> None:
 
 
 def peak_memory(device: str) -> float:
-    """GiB since :func:`reset_peak`: of the GPU, or resident, weights included."""
+    """Return the peak since :func:`reset_peak`, weights included.
+
+    Returns:
+        GiB: of the GPU's memory, or of memory that is resident.
+    """
     if device == "cuda":
         import torch
 
@@ -66,7 +72,7 @@ def peak_memory(device: str) -> float:
 
 
 def timed(action: Callable[[], Any], device: str) -> tuple[Any, float, float]:
-    """What an action returns, its seconds, and its peak of memory in GiB."""
+    """Return the result of an action, its seconds, and its peak of memory in GiB."""
     reset_peak(device)
     start = time.perf_counter()
     result = action()
@@ -77,128 +83,96 @@ def timed(action: Callable[[], Any], device: str) -> tuple[Any, float, float]:
     return result, time.perf_counter() - start, peak_memory(device)
 
 
-def serve(connection: Any, place: str, threads: int) -> None:
-    """Answer calls of an object's methods until told to stop.
+def begin(parent: int, threads: int) -> None:
+    """Set up a worker: it ends with its parent, and writes nothing on its own.
 
-    Args:
-        connection: whose first message are the arguments of its constructor; to receive
-            them here is to import their classes, and fairseq with them, here.
-        place: ``module:class`` of the object.
+    Importing the classes of what it will receive, and fairseq with them, comes later.
     """
-    parent = multiprocessing.parent_process()
-    if parent is not None and parent.pid is not None:
-        tie(parent.pid, signal.SIGKILL)  # it has nothing to put in order
+    tie(parent, signal.SIGKILL)  # it has nothing to put in order
     quiet.silence()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
-    try:
-        import torch
+    import torch
 
-        torch.set_num_threads(threads)
-        module, name = place.split(":")
-        served = getattr(importlib.import_module(module), name)(*connection.recv())
-        connection.send((True, None))
-        for method, words in iter(connection.recv, None):
-            connection.send((True, getattr(served, method)(*words)))
+    torch.set_num_threads(threads)
+
+
+def make(place: str, arguments: tuple[Any, ...]) -> None:
+    """Make the object of a worker: ``module:class``."""
+    global served
+    module, name = place.split(":")
+    served = getattr(importlib.import_module(module), name)(*arguments)
+
+
+def call(method: str, words: tuple[Any, ...]) -> Any:
+    """Call a method of the object of a worker."""
+    return getattr(served, method)(*words)
+
+
+def answered(function: Callable[..., Any], *words: Any) -> tuple[bool, Any]:
+    """Return True and a result, or False and the traceback of the error."""
+    try:
+        return True, function(*words)
     except Exception:  # told to the parent, which raises
-        connection.send((False, traceback.format_exc()))
+        return False, traceback.format_exc()
 
 
 class Failure(Exception):
-    """What went wrong in a worker: its traceback."""
+    """The traceback of an error in a worker."""
 
     @property
     def reason(self) -> str:
-        """In one line."""
+        """Return its last line."""
         return str(self).strip().split("\n")[-1].removeprefix("ValueError: ")
 
 
 class Worker:
-    """A system in a process of its own.
+    """An object in a process of its own.
 
     Args:
-        place, threads: as for :func:`serve`.
-        arguments: of the object's constructor.
-        wait: until the object is made; else :meth:`receive` is the caller's to call.
+        place: ``module:class`` of the object.
+        arguments: those of its constructor.
+        threads: of torch in the process.
 
-    Raises:
-        Failure: what went wrong in there, here and in :meth:`ask`.
+    Attributes:
+        made: done, for :func:`answers`, when the object is made.
     """
 
-    def __init__(
-        self, place: str, arguments: tuple[Any, ...], threads: int, wait: bool = True
-    ) -> None:
+    def __init__(self, place: str, arguments: tuple[Any, ...], threads: int) -> None:
         context = multiprocessing.get_context("spawn")  # CUDA bears no fork
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(
-            target=serve, args=(theirs, place, threads), daemon=True
-        )
-        # the child is like the command: it imports after serve() has begun
+        self.pool = ProcessPoolExecutor(1, context, begin, (os.getpid(), threads))
+        # the child is like the command: it imports after begin() has begun
         words, sys.argv = sys.argv, ["sbnmt"]
         try:
-            self.process.start()
+            self.number = self.pool.submit(os.getpid)
         finally:
             sys.argv = words
-        theirs.close()
-        self.connection.send(arguments)
-        if wait:
-            self.receive()
+        self.made = self.pool.submit(answered, make, place, arguments)
 
-    def send(self, method: str, *words: Any) -> None:
-        """Ask; :meth:`receive` gives the answer, or says that the process is dead."""
-        with contextlib.suppress(BrokenPipeError):
-            self.connection.send((method, words))
-
-    def receive(self) -> Any:
-        """Wait for an answer; the first says that the object is there."""
-        try:
-            good, answer = self.connection.recv()
-        except (EOFError, ConnectionResetError) as error:
-            self.process.join()
-            status = self.process.exitcode
-            raise Failure(f"the process has died (exit {status})") from error
-        if not good:
-            raise Failure(answer)
-        return answer
-
-    def ask(self, method: str, *words: Any) -> Any:
-        """Call a method and wait for what it returns."""
-        self.send(method, *words)
-        return self.receive()
+    def ask(self, method: str, *words: Any) -> Future[tuple[bool, Any]]:
+        """Have a method called."""
+        return self.pool.submit(answered, call, method, words)
 
     def close(self) -> None:
-        """End the process, which has nothing to do, or whose answer nobody awaits."""
-        with contextlib.suppress(BrokenPipeError):
-            self.connection.send(None)
-        self.process.join(PATIENCE)
-        self.process.kill()
-        self.process.join()
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
+        """End the process, whatever it is doing."""
+        with contextlib.suppress(BrokenProcessPool, ProcessLookupError):
+            os.kill(self.number.result(), signal.SIGKILL)
+        self.pool.shutdown()
 
 
-def ask_all(workers: list[Worker], method: str, *words: Any) -> list[Any]:
-    """Ask processes that work together.
+def answers(asked: Sequence[Future[tuple[bool, Any]]]) -> list[Any]:
+    """Return the answers of workers that work together, in order.
 
     Raises:
         Failure: of the first that fails; the others may wait for it for ever.
     """
-    for worker in workers:
-        worker.send(method, *words)
-    return receive_all(workers)
-
-
-def receive_all(workers: list[Worker]) -> list[Any]:
-    """What each answers, as :func:`ask_all` has it."""
-    answers: dict[int, Any] = {}
-    while len(answers) < len(workers):
-        left = [i for i in range(len(workers)) if i not in answers]
-        ready = wait([workers[i].connection for i in left])
-        for place in left:
-            if workers[place].connection in ready:
-                answers[place] = workers[place].receive()
-    return [answers[place] for place in range(len(workers))]
+    for future in as_completed(asked):
+        try:
+            good, answer = future.result()
+        except BrokenProcessPool as error:
+            raise Failure(
+                "the process has died, as when the system has no memory left"
+            ) from error
+        if not good:
+            raise Failure(answer)
+    return [future.result()[1] for future in asked]

@@ -5,9 +5,9 @@
         --testpref both/test --destdir data-both --joined-dictionary
 
 TEXT holds train, valid and test of both languages.  In OUTPUT the sources of train and
-valid are every pair's source and then every pair's target, each after a tag that says
-into what it is to be translated (<2de>); test is the test set with its tags, and back
-the same the other way round, whose source text has the source language's ending, too.
+valid are every pair's source, then every pair's target, each after a tag that names the
+language to translate into (<2de>).  test is the test set with its tags.  back is the
+same the other way round; its source text has the source language's ending, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import each_parallel, write_lines
 from sbnmt_plugin.tools.unfinished import new_folder
 
-# split -> the text it is made of, and which ways
+# split -> the text it is made of, and the sides that are its source
 SPLITS = {
     "train": ("train", (0, 1)),
     "valid": ("valid", (0, 1)),
@@ -28,7 +28,7 @@ SPLITS = {
 
 
 def tag(language: str) -> str:
-    """What stands before a text that is to be translated into a language."""
+    """Return the tag of a text that is to be translated into a language."""
     return f"<2{language}>"
 
 

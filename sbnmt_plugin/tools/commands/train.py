@@ -5,9 +5,9 @@ r"""fairseq-train, alone or as one of several processes, with the batch kept the
     torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d \
         --rdzv-endpoint HOST:29500 -m sbnmt_plugin train DATA …      on each of two
 
---update-freq is that of one process: among N it is divided by N, so that an update
-holds as many sentences wherever it runs.  On a CPU (--cpu) gloo connects the processes
-(a bare fairseq-train would start N independent trainings there).
+--update-freq is for one process.  Among N processes it is divided by N, so that an
+update holds as many sentences wherever it runs.  On a CPU (--cpu) gloo connects the
+processes; a bare fairseq-train would start N independent trainings there.
 """
 
 from __future__ import annotations

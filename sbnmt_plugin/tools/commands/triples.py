@@ -11,7 +11,7 @@ sbnmt translate wrote), a sentence gives (paper, section 3.4)
     one:    (y_g, y_pr), for ABD-NMT; wants no y_pl
     two:    (y_pl, y_g), (y_g, y_pr)
     three:  these and (y_g, y_g), which teaches to read across; its inputs want noise
-            in training (--sb-partner-noise), or each stream gives the other away
+            in training (--sb-partner-noise), or each stream shows the other its labels
     six:    all ordered pairs of two different ones of y_g, y_pl, y_pr
 
 as (L2R text, R2L text), written to OUTPUT.SRC, OUTPUT.TGT and OUTPUT.r2l in
@@ -25,10 +25,9 @@ are written to OUTPUT.SRC and OUTPUT.TGT, and for a model that writes all words 
 
     kd:     y_pl alone; wants no y_pr
 
-A sentence that a teacher has not translated
-gives no example of any kind.  Where both texts of a triple are identical each stream
-sees through the other what it has to predict: such triples are counted, and left out
-with --drop-identical.
+A sentence that a teacher has not translated gives no example.  Where both texts of a
+triple are identical, each stream sees in the other the words that it has to predict.
+Such triples are counted; --drop-identical leaves them out.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from sbnmt_plugin.tools.translations import Translations
 from sbnmt_plugin.tools.unfinished import new_file
 
 TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pr", "pl-pr", "kd")
-# whose pseudo targets a kind has; all others have both teachers'
+# the teacher whose pseudo targets a kind has; all others have both teachers'
 ALONE = {"one": "r2l", "pl": "l2r", "pr": "r2l", "kd": "l2r"}
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
 
@@ -54,7 +53,7 @@ Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
 def examples_of(
     kind: str, source: str, gold: str, left: str, right: str
 ) -> list[Example]:
-    """The triples, or pairs, of one sentence."""
+    """Return the triples, or pairs, of one sentence."""
     targets: dict[str, list[Example]] = {
         "one": [(gold, right)],
         "two": [(left, gold), (gold, right)],
@@ -69,7 +68,7 @@ def examples_of(
 
 
 def identical(example: Example) -> bool:
-    """Whether both texts of a triple are the same."""
+    """Return whether both texts of a triple are the same."""
     return example[1] == example[-1]
 
 
@@ -77,8 +76,8 @@ class Corpus:
     """The examples of a text, made when they are asked for.
 
     Args:
-        kind: of examples.
-        args: of :func:`parser`.
+        kind: one of :data:`TRIPLES` or :data:`PAIRS`.
+        args: the command line, see :func:`parser`.
 
     Raises:
         ValueError: see :class:`Translations`.
@@ -95,23 +94,23 @@ class Corpus:
         self.last: tuple[int, list[Example]] = -1, []
 
     def of_sentence(self, index: int) -> list[Example]:
-        """All examples of a sentence; those of the last one asked for are kept."""
+        """Return all examples of a sentence; those of the last one are kept."""
         if self.last[0] != index:
             texts = (x[index] for x in (self.source, self.gold, self.left, self.right))
             self.last = index, examples_of(self.kind, *texts)
         return self.last[1]
 
     def example(self, number: int) -> Example:
-        """One of all examples, the untranslated sentences' counted, too."""
+        """Return an example by its number; untranslated sentences are counted, too."""
         index, place = divmod(number, self.each)
         return self.of_sentence(index)[place]
 
     def chosen(self, drop_identical: bool) -> tuple[array[int], int]:
-        """The examples of all sentences that the teachers have translated.
+        """Return the examples of all sentences that the teachers have translated.
 
         Returns:
             numbers: those to be written, in the order of the text.
-            same: how many have identical texts.
+            same: the number of those with identical texts.
         """
         numbers, same = array("q"), 0
         for index in range(len(self.source)):
@@ -140,7 +139,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
-    """Of the files to write.
+    """Check the options, and return the suffixes of the files to write.
 
     Raises:
         ValueError: options that do not go together, or files that cannot be written.
@@ -151,7 +150,7 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
         )
     if args.triples == "three" and args.drop_identical:
         raise ValueError(
-            "--drop-identical would leave out the third of --triples three, which is "
+            "--drop-identical would leave out the third of --triples three, which has "
             "gold text twice: use --triples two"
         )
     kind = args.pairs or args.triples
@@ -167,8 +166,8 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
         if given and not needed and kind not in ("pl", "pr"):
             option = "--pairs" if args.pairs else "--triples"
             raise ValueError(
-                f"--pseudo-{direction} is not for {option} {kind}, which has nothing "
-                f"of the {direction.upper()} teacher's: leave it out"
+                f"--pseudo-{direction} is not for {option} {kind}, which has no text "
+                f"of the {direction.upper()} teacher: leave it out"
             )
     suffixes = (Path(args.source).suffix, Path(args.target).suffix, ".r2l")
     if len(set(suffixes)) < 3 or "" in suffixes:
