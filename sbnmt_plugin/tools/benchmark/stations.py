@@ -41,40 +41,34 @@ class Stations:
         self.threads = threads
         self.workers: dict[Any, list[Worker]] = {}
         self.failed: dict[Any, str] = {}  # in this case
-        self.missing: dict[Any, str] = {}  # cannot be started at all
 
     def begin(self) -> None:
-        """Start the processes that are not there, before a case."""
-        self.failed = dict(self.missing)
-        absent = [s for s in self.systems if s not in {**self.workers, **self.missing}]
-        for system in absent:
-            self.workers[system] = [
-                Worker(self.place, words, self.threads)
-                for words in self.arguments(system)
-            ]
-        for system in tqdm(absent, desc="loading", unit="system", leave=False):
-            try:
-                answers([worker.made for worker in self.workers[system]])
-            except Failure as failure:
-                self._drop(system, failure)
-                self.missing[system] = failure.reason
+        """Start the processes that are not there, before a case; all load at once."""
+        self.failed = {}
+        for system in self.systems:
+            if system not in self.workers:
+                self.workers[system] = [
+                    Worker(self.place, words, self.threads)
+                    for words in self.arguments(system)
+                ]
 
     def ask(self, system: Any, method: str, *words: Any) -> list[Any]:
         """Return the answers of a system's processes; none if it fails in this case."""
         if system in self.failed:
             return []
         try:
-            asked = [worker.ask(method, *words) for worker in self.workers[system]]
+            workers = self.workers[system]
+            asked = [worker.ask(method, *words) for worker in workers]
+            answers([worker.made for worker in workers])
             return answers(asked)
         except Failure as failure:
-            self._drop(system, failure)
+            self.failed[system] = failure.reason
+            name = system if isinstance(system, str) else ", ".join(system)
+            tqdm.write(f"{name} failed: {failure}", file=sys.stderr)
+            self._end(system)  # its other processes may wait for the one that failed
             return []
 
-    def _drop(self, system: Any, failure: Failure) -> None:
-        """Note why a system is out, and end its processes, which may wait for one."""
-        self.failed[system] = failure.reason
-        name = system if isinstance(system, str) else ", ".join(system)
-        tqdm.write(f"{name} failed: {failure}", file=sys.stderr)
+    def _end(self, system: Any) -> None:
         for worker in self.workers.pop(system):
             worker.close()
 
@@ -121,9 +115,8 @@ class Stations:
 
     def close(self) -> None:
         """End all processes; a further case starts them anew."""
-        while self.workers:
-            for worker in self.workers.popitem()[1]:
-                worker.close()
+        for system in [*self.workers]:
+            self._end(system)
 
 
 def compared(runs: Rounds, baseline: Rounds | None) -> Row:

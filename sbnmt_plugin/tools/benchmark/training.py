@@ -18,7 +18,7 @@ from fairseq.distributed import ModuleProxyWrapper
 from fairseq.distributed.legacy_distributed_data_parallel import (
     LegacyDistributedDataParallel,
 )
-from fairseq.optim.adam import FairseqAdam
+from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.cpu_products import bfloat16_products, for_processor
@@ -131,14 +131,8 @@ class Station:
                 self.model, torch.distributed.group.WORLD
             )
             self.model = ModuleProxyWrapper(wrapped)
-        options = Namespace(
-            lr=[1e-5],
-            adam_betas="(0.9, 0.98)",
-            adam_eps=1e-9,
-            weight_decay=0.0,
-            use_old_adam=False,
-            fp16_adam_stats=False,
-            tpu=False,
+        options = FairseqAdamConfig(
+            lr=[1e-5], adam_betas="(0.9, 0.98)", adam_eps=1e-9, tpu=False
         )
         self.optimiser = FairseqAdam(options, list(self.model.parameters()))
         self.case = case

@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.tied import tie
 
 GIB = 2**30
-served: Any = None  # in a worker: the object whose methods are called
 
 
 def free_port() -> int:
@@ -86,7 +86,7 @@ def timed(action: Callable[[], Any], device: str) -> tuple[Any, float, float]:
 def begin(parent: int, threads: int) -> None:
     """Set up a worker: it ends with its parent, and writes nothing on its own.
 
-    Importing the classes of what it will receive, and fairseq with them, comes later.
+    It imports the classes of its arguments, and fairseq with them, only later.
     """
     tie(parent, signal.SIGKILL)  # it has nothing to put in order
     quiet.silence()
@@ -97,22 +97,17 @@ def begin(parent: int, threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def make(place: str, arguments: tuple[Any, ...]) -> None:
-    """Make the object of a worker: ``module:class``."""
-    global served
+@lru_cache(1)
+def served(place: str, arguments: tuple[Any, ...]) -> Any:
+    """Return the object of a worker, which is made for the first call."""
     module, name = place.split(":")
-    served = getattr(importlib.import_module(module), name)(*arguments)
+    return getattr(importlib.import_module(module), name)(*arguments)
 
 
-def call(method: str, words: tuple[Any, ...]) -> Any:
-    """Call a method of the object of a worker."""
-    return getattr(served, method)(*words)
-
-
-def answered(function: Callable[..., Any], *words: Any) -> tuple[bool, Any]:
-    """Return True and a result, or False and the traceback of the error."""
+def call(place: str, arguments: Any, method: str, words: Any) -> tuple[bool, Any]:
+    """Return True and a method's result, or False and the traceback of its error."""
     try:
-        return True, function(*words)
+        return True, getattr(served(place, arguments), method)(*words)
     except Exception:  # told to the parent, which raises
         return False, traceback.format_exc()
 
@@ -147,11 +142,12 @@ class Worker:
             self.number = self.pool.submit(os.getpid)
         finally:
             sys.argv = words
-        self.made = self.pool.submit(answered, make, place, arguments)
+        self.object = place, arguments
+        self.made = self.ask("__str__")
 
     def ask(self, method: str, *words: Any) -> Future[tuple[bool, Any]]:
-        """Have a method called."""
-        return self.pool.submit(answered, call, method, words)
+        """Have a method of the object called."""
+        return self.pool.submit(call, *self.object, method, words)
 
     def close(self) -> None:
         """End the process, whatever it is doing."""

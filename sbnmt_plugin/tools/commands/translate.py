@@ -12,8 +12,9 @@ The work is cut into shards of --shard-size lines, kept in OUTPUT.shards.  Sever
 processes, on several machines if the folder is shared, divide them by --of N
 --worker I (0 … N - 1).  The one that finds all shards done writes OUTPUT.
 OUTPUT.shards also notes input, options and models: the same command then has nothing to
-do, another is refused.  With --executor slurm this command submits N workers as an array of jobs,
-follows them, and joins their shards; killed and repeated, it follows them again.
+do, another is refused.  With --executor slurm this command submits N workers as an
+array of jobs, follows them, and joins their shards; killed and repeated, it follows
+them again.
 
 Any other option is one of fairseq-generate or of the task.
 """

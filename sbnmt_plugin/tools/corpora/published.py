@@ -19,10 +19,11 @@ from tqdm import tqdm
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.command_names import PLUGIN
-from sbnmt_plugin.tools.corpora.raw_data import CHECKSUMS, Archive, Part, Raw, Row
+from sbnmt_plugin.tools.corpora.raw_data import Archive, Part, Raw, Row
 from sbnmt_plugin.tools.corpora.raw_text import rows_of, tokenised
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.training.checksums import NAME as CHECKSUMS
 
 __all__ = ["Archive", "Corpus", "Limits", "Part", "prepare"]  # of a prepare.py
 
