@@ -33,93 +33,12 @@ Such triples are counted; --drop-identical leaves them out.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import itertools
 import random
-from array import array
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import Lines, check_parallel, refuse_overwriting
-from sbnmt_plugin.tools.translations import Translations
-from sbnmt_plugin.tools.unfinished import new_file
-
-TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pr", "pl-pr", "kd")
-# the teacher whose pseudo targets a kind has; all others have both teachers'
-ALONE = {"one": "r2l", "pl": "l2r", "pr": "r2l", "kd": "l2r"}
-Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
-
-
-def examples_of(
-    kind: str, source: str, gold: str, left: str, right: str
-) -> list[Example]:
-    """Return the triples, or pairs, of one sentence."""
-    targets: dict[str, list[Example]] = {
-        "one": [(gold, right)],
-        "two": [(left, gold), (gold, right)],
-        "three": [(left, gold), (gold, right), (gold, gold)],
-        "six": list(itertools.permutations((gold, left, right), 2)),
-        "kd": [(left,)],
-        "pl": [(gold,), (left,)],
-        "pr": [(gold,), (right,)],
-        "pl-pr": [(gold,), (left,), (right,)],
-    }
-    return [(source, *texts) for texts in targets[kind]]
-
-
-def identical(example: Example) -> bool:
-    """Return whether both texts of a triple are the same."""
-    return example[1] == example[-1]
-
-
-class Corpus:
-    """The examples of a text, made when they are asked for.
-
-    Args:
-        kind: one of :data:`TRIPLES` or :data:`PAIRS`.
-        args: the command line, see :func:`parser`.
-
-    Raises:
-        ValueError: see :class:`Translations`.
-    """
-
-    def __init__(self, kind: str, args: argparse.Namespace) -> None:
-        self.kind = kind
-        self.source, self.gold = Lines(args.source), Lines(args.target)
-        both = args.pseudo_l2r, args.pseudo_r2l
-        paths = [path for path in both if path]
-        read = [Translations(path, len(self.source)) for path in paths]
-        self.left, self.right = read[0], read[-1]  # one and the same, if there is one
-        self.each = len(examples_of(kind, "", "", "", ""))
-        self.last: tuple[int, list[Example]] = -1, []
-
-    def of_sentence(self, index: int) -> list[Example]:
-        """Return all examples of a sentence; those of the last one are kept."""
-        if self.last[0] != index:
-            texts = (x[index] for x in (self.source, self.gold, self.left, self.right))
-            self.last = index, examples_of(self.kind, *texts)
-        return self.last[1]
-
-    def example(self, number: int) -> Example:
-        """Return an example by its number; untranslated sentences are counted, too."""
-        index, place = divmod(number, self.each)
-        return self.of_sentence(index)[place]
-
-    def chosen(self, drop_identical: bool) -> tuple[array[int], int]:
-        """Return the examples of all sentences that the teachers have translated.
-
-        Returns:
-            numbers: those to be written, in the order of the text.
-            same: the number of those with identical texts.
-        """
-        numbers, same = array("q"), 0
-        for index in range(len(self.source)):
-            if index in self.left and index in self.right:
-                for place, example in enumerate(self.of_sentence(index)):
-                    same += identical(example)
-                    if not (drop_identical and identical(example)):
-                        numbers.append(index * self.each + place)
-        return numbers, same
+from sbnmt_plugin.tools.text import check_parallel, refuse_overwriting
+from sbnmt_plugin.tools.training_examples import PAIRS, TRIPLES, Corpus, teachers_of
 
 
 def parser() -> argparse.ArgumentParser:
@@ -153,14 +72,13 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
             "--drop-identical would leave out the third of --triples three, which has "
             "gold text twice: use --triples two"
         )
-    kind = args.pairs or args.triples
-    only = ALONE.get(kind)
+    kind = args.pairs or args.triples or "two"
     for direction, without in (
         ("l2r", "--triples one and --pairs pr"),
         ("r2l", "--pairs kd and pl"),
     ):
         given = getattr(args, f"pseudo_{direction}") is not None
-        needed = only in (None, direction)
+        needed = direction in teachers_of(kind)
         if needed and not given:
             raise ValueError(f"--pseudo-{direction} must be given, but for {without}")
         if given and not needed and kind not in ("pl", "pr"):
@@ -187,7 +105,8 @@ def main() -> None:
     suffixes = checked_suffixes(args)
     kind = args.pairs or args.triples or "two"
     check_parallel(args.source, args.target)
-    corpus = Corpus(kind, args)
+    pseudo = [path for path in (args.pseudo_l2r, args.pseudo_r2l) if path]
+    corpus = Corpus(kind, args.source, args.target, pseudo)
     order, same = corpus.chosen(args.drop_identical)
     if not order:
         raise ValueError(
@@ -196,15 +115,7 @@ def main() -> None:
         )
     if args.shuffle is not None:
         random.Random(args.shuffle).shuffle(order)
-    with contextlib.ExitStack() as stack:
-        files = [
-            stack.enter_context(new_file(f"{args.output}{suffix}"))
-            for suffix in suffixes
-        ]
-        for number in order:
-            for file, text in zip(files, corpus.example(number)):
-                file.write(f"{text}\n")
-
+    corpus.write(order, [f"{args.output}{suffix}" for suffix in suffixes])
     count, total = len(corpus.source), len(order) + same * args.drop_identical
     print(f"{count} sentences, {count - total // corpus.each} not translated")
     if args.pairs:

@@ -256,3 +256,19 @@ def test_a_reader_that_has_enough_is_no_error():
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["recipe", "toy", "--work", "a:b"],
+        ["binarise", "-s", "a", "-t", "b", "--destdir", "a:b"],
+    ],
+)
+def test_a_folder_that_fairseq_would_split_is_refused(words, tmp_path):
+    words = [sys.executable, "-m", "sbnmt_plugin", *words]
+    done = subprocess.run(
+        words, capture_output=True, text=True, cwd=tmp_path, env=environment()
+    )
+    assert done.returncode == 2 and "must have no : in it" in done.stderr
+    assert not list(tmp_path.iterdir())
