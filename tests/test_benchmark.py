@@ -15,15 +15,14 @@ from sbnmt_plugin.tools.benchmark import (
     decoding,
     floor,
     measuring,
-    plan,
     record,
     results,
+    stations,
     training,
-    workers,
 )
 from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
+from sbnmt_plugin.tools.benchmark.stations import peak_memory, reset_peak
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
-from sbnmt_plugin.tools.benchmark.workers import peak_memory, reset_peak
 from sbnmt_plugin.tools.commands import benchmark
 
 
@@ -36,15 +35,15 @@ CASE = decoding.Case(batch=3, length=6, beam=4)
 
 
 @pytest.fixture(scope="module")
-def stations():
+def held():
     names = [name for name in SYSTEMS if name != "CTranslate2"]
     return {name: decoding.Station(TINY, name, "float32") for name in names}
 
 
 @pytest.mark.parametrize("name", ["fairseq", "SB-NMT", "Transformer in our search"])
-def test_every_search_does_the_same_number_of_steps(stations, name):
-    assert stations[name].prepare(CASE)["steps"] == 7  # 6 tokens and </s>
-    row = stations[name].measure()
+def test_every_search_does_the_same_number_of_steps(held, name):
+    assert held[name].prepare(CASE)["steps"] == 7  # 6 tokens and </s>
+    row = held[name].measure()
     assert (row["sentences"], row["tokens"]) == (3, 21)
     assert row["seconds"] > 0 and row["memory"] > 0
 
@@ -63,11 +62,11 @@ def assert_few_operators(station):
         assert station.prepare(case)["operators"] < 150
 
 
-def test_a_step_has_few_operators(stations):
-    assert_few_operators(stations["SB-NMT"])
+def test_a_step_has_few_operators(held):
+    assert_few_operators(held["SB-NMT"])
 
 
-def test_the_count_of_operators_can_fail(stations, monkeypatch):
+def test_the_count_of_operators_can_fail(held, monkeypatch):
     """Where every step asks ten times what a length is worth."""
     score = Division.score
 
@@ -78,44 +77,44 @@ def test_the_count_of_operators_can_fail(stations, monkeypatch):
 
     monkeypatch.setattr(Division, "score", anew)
     with pytest.raises(AssertionError):
-        assert_few_operators(stations["SB-NMT"])
+        assert_few_operators(held["SB-NMT"])
 
 
-def test_the_same_transformer_gives_the_same_texts(stations):
+def test_the_same_transformer_gives_the_same_texts(held):
     """In fairseq's search and in ours, lengths being forced."""
     found = []
     for name in ("fairseq", "Transformer in our search"):
-        stations[name].prepare(CASE)
-        found.append(stations[name].translate())
+        held[name].prepare(CASE)
+        found.append(held[name].translate())
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("name, passes", [("SB-NMT", 0), ("SB-NMT rescored", 1)])
-def test_rescoring_is_measured_where_it_says_so(stations, monkeypatch, name, passes):
-    decoder, seen = stations[name].system.loaded.model.decoder, []
+def test_rescoring_is_measured_where_it_says_so(held, monkeypatch, name, passes):
+    decoder, seen = held[name].system.loaded.model.decoder, []
     scored = decoder.log_probabilities
     monkeypatch.setattr(
         decoder, "log_probabilities", lambda *args: seen.append(1) or scored(*args)
     )
-    stations[name].prepare(CASE)
+    held[name].prepare(CASE)
     seen.clear()
-    stations[name].measure()
+    held[name].measure()
     assert len(seen) == passes
 
 
 @pytest.mark.parametrize("name", choices.SLOW)
-def test_the_slow_systems_translate_too(stations, name):
-    stations[name].prepare(CASE)
-    assert stations[name].measure()["tokens"] == 21
+def test_the_slow_systems_translate_too(held, name):
+    held[name].prepare(CASE)
+    assert held[name].measure()["tokens"] == 21
 
 
-def test_ctranslate2_translates_with_the_same_weights(stations):
+def test_ctranslate2_translates_with_the_same_weights(held):
     """Random weights put two words so close that rounding may decide."""
     pytest.importorskip("ctranslate2")
     converted = decoding.Station(TINY, "CTranslate2", "float32")
     converted.prepare(CASE)
-    stations["fairseq"].prepare(CASE)
-    texts = converted.translate(), stations["fairseq"].translate()
+    held["fairseq"].prepare(CASE)
+    texts = converted.translate(), held["fairseq"].translate()
     assert sum(a == b for a, b in zip(*texts)) >= 2
 
 
@@ -186,7 +185,7 @@ def worker():
     with contextlib.ExitStack() as stack:
 
         def made(place, *arguments):
-            one = workers.Worker(place, arguments, threads=1)
+            one = stations.Worker(place, arguments, threads=1)
             stack.callback(one.close)
             return one
 
@@ -197,7 +196,7 @@ FLOOR_PLACE = "sbnmt_plugin.tools.benchmark.floor:Floor"
 
 
 def test_workers_do_not_interrupt_progress_bars(worker, capfd):
-    (found,) = workers.answers(
+    (found,) = stations.answers(
         [worker(FLOOR_PLACE, TINY, "float32").ask("measure", 3, 6, 4)]
     )
     assert found["seconds"] > 0
@@ -205,22 +204,22 @@ def test_workers_do_not_interrupt_progress_bars(worker, capfd):
 
 
 def test_a_worker_reports_its_errors(worker):
-    with pytest.raises(workers.Failure, match="float99") as caught:
-        workers.answers([worker(FLOOR_PLACE, TINY, "float99").made])
+    with pytest.raises(stations.Failure, match="float99") as caught:
+        stations.answers([worker(FLOOR_PLACE, TINY, "float99").made])
     assert caught.value.reason.startswith("AttributeError: module 'torch' has no attr")
 
 
 def test_a_process_that_dies_is_a_failure(worker):
     """As by the system, for want of memory."""
-    with pytest.raises(workers.Failure, match="the process has died, as when the sys"):
-        workers.answers([worker("os:_exit", 3).made])
+    with pytest.raises(stations.Failure, match="the process has died, as when the sys"):
+        stations.answers([worker("os:_exit", 3).made])
 
 
 def test_processes_that_work_together_do_not_wait_for_one_that_failed(worker):
     """The first would wait for ever; the second has no such method."""
     both = worker("threading:Event"), worker("io:StringIO")
-    with pytest.raises(workers.Failure, match="no attribute 'wait'"):
-        workers.answers([one.ask("wait") for one in both])
+    with pytest.raises(stations.Failure, match="no attribute 'wait'"):
+        stations.answers([one.ask("wait") for one in both])
 
 
 # ---------------------------------------------------------------- cases
@@ -231,32 +230,32 @@ def options(*words):
 
 
 def test_the_headline_is_what_is_measured_unasked():
-    assert plan.names(options()) == [
+    assert measuring.names(options()) == [
         ("decoding", "base-50-25-4"),
         ("floor", "floor-float32"),
         ("floor", "floor-bfloat16"),
         ("training", "training-1"),
         ("training", "training-2"),
     ]
-    assert len(plan.names(options("--grid", "full", "--parts", "decoding"))) == 10
-    names = {name for name, _ in plan.systems(options())}
+    assert len(measuring.names(options("--grid", "full", "--parts", "decoding"))) == 10
+    names = {name for name, _ in measuring.systems(options())}
     assert names == set(SYSTEMS) - set(choices.SLOW)
-    assert plan.trained(options()) == ["fairseq", "SB-NMT", training.BFLOAT16]
-    assert plan.trained(options("--device", "cuda")) == ["fairseq", "SB-NMT"]
-    assert plan.trained(options("--systems", "ABD-NMT")) == list(training.SYSTEMS)
+    assert measuring.trained(options()) == ["fairseq", "SB-NMT", training.BFLOAT16]
+    assert measuring.trained(options("--device", "cuda")) == ["fairseq", "SB-NMT"]
+    assert measuring.trained(options("--systems", "ABD-NMT")) == list(training.SYSTEMS)
 
 
 @pytest.mark.parametrize("work", [None, "work/toy"])
 def test_a_case_has_the_name_that_makes_it(work):
     words = ["--grid", "full", *(["--work", work] if work else [])]
-    models = plan.models_name(options(*words))
-    for case in plan.grid(options(*words)):
+    models = measuring.models_name(options(*words))
+    for case in measuring.grid(options(*words)):
         assert decoding.Case.named(case.name(models), models) == case
 
 
 def test_cases_are_chosen_by_their_names():
     words = "floor-float32,base-1-25-4,base-t99-10-2,training-2"
-    assert plan.names(options("--cases", words)) == [
+    assert measuring.names(options("--cases", words)) == [
         ("floor", "floor-float32"),
         ("decoding", "base-1-25-4"),
         ("decoding", "base-t99-10-2"),

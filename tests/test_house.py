@@ -71,7 +71,7 @@ TORCH_ONLY = {
 # import what a user, or the process that started them, names
 BY_NAME = {
     *("__main__", "tools.launch"),
-    *("tools.commands.prepare", "tools.benchmark.workers"),
+    *("tools.commands.prepare", "tools.benchmark.stations"),
 }
 PROGRAMS = ("tools.commands.", "__main__", "tools.recipes.runner")  # print
 OWN = "sbnmt_plugin"

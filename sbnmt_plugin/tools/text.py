@@ -1,4 +1,4 @@
-"""Line-aligned text files: read and written so that nothing is lost or half-done."""
+"""Line-aligned text files: read and written whole, or refused."""
 
 from __future__ import annotations
 

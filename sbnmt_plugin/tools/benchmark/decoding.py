@@ -11,9 +11,9 @@ from typing import Any
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.tools.benchmark.models import Spec, made_up_batch, test_batches
-from sbnmt_plugin.tools.benchmark.stations import Rounds, Row, Stations, compared
+from sbnmt_plugin.tools.benchmark.results import Row
+from sbnmt_plugin.tools.benchmark.stations import Rounds, Stations, compared, timed
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Setting, Text
-from sbnmt_plugin.tools.benchmark.workers import timed
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 
 WIDE = "float32"
@@ -42,7 +42,7 @@ class Case:
         return self.batch or max(1, self.tokens // (self.length or 1))
 
     def name(self, models: str) -> str:
-        """``MODELS-BATCH-LENGTH-BEAM``, as ``base-50-25-4`` or ``toy-t4096-test-4``.
+        """Return ``MODELS-BATCH-LENGTH-BEAM``, as ``base-50-25-4``.
 
         Args:
             models: a size, or a recipe's folder.

@@ -22,8 +22,8 @@ from sbnmt_plugin.network.cpu_products import multiplied
 from sbnmt_plugin.numerics import by_onednn
 from sbnmt_plugin.tools.benchmark.choices import SIZES
 from sbnmt_plugin.tools.benchmark.models import Spec
-from sbnmt_plugin.tools.benchmark.results import HEADLINE
-from sbnmt_plugin.tools.benchmark.stations import Row, Stations
+from sbnmt_plugin.tools.benchmark.results import HEADLINE, Row
+from sbnmt_plugin.tools.benchmark.stations import Stations
 
 REPEATS = 5  # of a multiplication
 

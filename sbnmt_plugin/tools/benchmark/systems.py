@@ -32,7 +32,7 @@ Text = tuple[int, list[int]]  # number of a sentence, tokens with </s>
 
 @dataclass(frozen=True)
 class Setting:
-    """What a search is asked to do.
+    """Options of a search.
 
     Attributes:
         beam: hypotheses a sentence, of both directions together.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from argparse import Namespace
 from dataclasses import dataclass
@@ -24,8 +25,13 @@ from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.cpu_products import bfloat16_products, for_processor
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
-from sbnmt_plugin.tools.benchmark.stations import Rounds, Row, Stations, compared
-from sbnmt_plugin.tools.benchmark.workers import free_port, timed
+from sbnmt_plugin.tools.benchmark.results import Row
+from sbnmt_plugin.tools.benchmark.stations import (
+    Rounds,
+    Stations,
+    compared,
+    timed,
+)
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 
@@ -185,6 +191,13 @@ class Station:
         for place, part in enumerate(PARTS):
             found[part] = median(at[place + 1] - at[place] for at in times)
         return found
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def run_case(

@@ -64,10 +64,10 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     args = parser().parse_args()
     with command.extra("benchmark"):
-        from sbnmt_plugin.tools.benchmark import measuring, plan
+        from sbnmt_plugin.tools.benchmark import measuring
         from sbnmt_plugin.tools.benchmark.record import Record
-    plan.check(args)
-    wanted = plan.names(args)
+    measuring.check(args)
+    wanted = measuring.names(args)
     head, output = measuring.head(args), Path(args.output)
     with hold(output, "--output"):  # two at once would slow each other, too
         record = Record(output, head)

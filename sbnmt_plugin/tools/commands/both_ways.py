@@ -33,7 +33,7 @@ def tag(language: str) -> str:
 
 
 def write_both_ways(text: Path, output: Path, languages: tuple[str, str]) -> None:
-    """All splits of a text, tagged.
+    """Write all splits of a text, tagged.
 
     Raises:
         FileNotFoundError, ValueError: a text is missing, or the two of a split are of
