@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 
@@ -11,8 +12,16 @@ SILENCED = {  # logger -> how the message begins
     "fairseq.tasks.fairseq_task": "can_reuse_epoch_itr = ",  # for every text
     "fairseq.tasks.text_to_speech": "Please install tensorboardX",  # on being imported
 }
-# torch's, for every data loader that fairseq makes on a machine without a GPU
-WARNING = "'pin_memory' argument is set as true but no accelerator is found"
+WARNINGS = (  # beginnings of torch's and Hydra's, about calls by fairseq alone
+    "'pin_memory' argument is set as true but no accelerator is found",
+    "`torch.cuda.amp.autocast(args...)` is deprecated",
+    "Support for mismatched key_padding_mask and attn_mask is deprecated",
+    "hydra.experimental.",
+    "The version_base parameter is not specified",
+    "The strict flag in the compose API is deprecated",
+    "In 'config': Usage of deprecated keyword in package header",
+    "'config' is validated against ConfigStore schema with the same name",
+)
 
 
 def wanted(record: logging.LogRecord) -> bool:
@@ -24,7 +33,8 @@ def silence() -> None:
     """Leave out exactly these messages in this process from now on."""
     for name in SILENCED:
         logging.getLogger(name).addFilter(wanted)
-    warnings.filterwarnings("ignore", WARNING, UserWarning)
+    for message in WARNINGS:
+        warnings.filterwarnings("ignore", rf"\s*{re.escape(message)}")
 
 
 @contextlib.contextmanager
