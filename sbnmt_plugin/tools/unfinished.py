@@ -96,6 +96,19 @@ def new_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
 
 
+def refuse_existing(flag: str, path: str | os.PathLike[str]) -> None:
+    """Refuse a folder that exists already.
+
+    Raises:
+        FileExistsError: with the flag by which the user gave it.
+    """
+    if os.path.exists(path):
+        raise FileExistsError(
+            f"{flag} {path} must be a new folder, but exists: remove it or choose "
+            "another"
+        )
+
+
 @contextlib.contextmanager
 def held(path: Path, flags: int) -> Iterator[int]:
     """Open and lock a file or folder that nobody else may take for abandoned.

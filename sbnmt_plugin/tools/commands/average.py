@@ -65,31 +65,26 @@ def average(paths: list[Path]) -> dict[str, Any]:
     Raises:
         ValueError: the checkpoints are not of one training.
     """
-    sums: dict[str, torch.Tensor] = {}
-    checkpoint: dict[str, Any] = {}
-    kinds: set[str] = set()
+    sums: dict[str, Any] = {}
+    first: tuple[str, set[str]] | None = None
     for path in paths:
         checkpoint = read_checkpoint(str(path))
         model = checkpoint["model"]
-        kinds.add(kind(checkpoint))
-        if len(kinds) > 1:
+        own = kind(checkpoint), set(model)
+        first = first or own
+        if own[0] != first[0]:
             raise ValueError(
                 f"{path} must have the direction and the dictionaries of {paths[0]}, "
                 "but has others: average checkpoints of one training"
             )
-        if sums and sums.keys() != model.keys():
+        if own[1] != first[1]:
             raise ValueError(f"{path} must have the parameters of {paths[0]}")
         for name, value in model.items():
-            value = value.double() if value.is_floating_point() else value
-            adds = name in sums and value.is_floating_point()
-            sums[name] = sums[name] + value if adds else value
-    for name, value in checkpoint["model"].items():
-        mean = sums[name]
-        if value.is_floating_point():
-            mean = (mean / len(paths)).to(value.dtype)
-        checkpoint["model"][name] = mean
-    checkpoint["last_optimizer_state"] = None
-    return checkpoint
+            if value.is_floating_point():
+                sums[name] = sums.get(name, 0) + value.double()
+    for name, total in sums.items():
+        model[name] = (total / len(paths)).to(model[name].dtype)
+    return {**checkpoint, "last_optimizer_state": None}
 
 
 def main() -> None:

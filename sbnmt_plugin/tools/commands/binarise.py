@@ -24,7 +24,7 @@ from fairseq_cli import preprocess
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import check_parallel
-from sbnmt_plugin.tools.unfinished import new_folder
+from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import write_sums
 
 logger = logging.getLogger("binarise")
@@ -74,11 +74,7 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     """Write ``args.destdir``; it appears when all is written."""
     languages = args.source_lang, args.target_lang
     destination = Path(args.destdir)
-    if destination.exists():
-        raise FileExistsError(
-            f"--destdir {destination} must be a new folder, but exists: remove it or "
-            "choose another"
-        )
+    refuse_existing("--destdir", destination)
     if os.pathsep in str(destination):
         raise ValueError(
             f"--destdir {destination} must have no {os.pathsep} in it, where fairseq "

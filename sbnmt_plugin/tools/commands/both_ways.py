@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import each_parallel, write_lines
-from sbnmt_plugin.tools.unfinished import new_folder
+from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 
 # split -> the text it is made of, and the sides that are its source
 SPLITS = {
@@ -66,10 +66,6 @@ def main() -> None:
             f"--source-lang and --target-lang must be two languages, but both are "
             f"{languages[0]}"
         )
-    if args.output.exists():
-        raise FileExistsError(
-            f"--output {args.output} must be a new folder, but exists: remove it or "
-            "choose another"
-        )
+    refuse_existing("--output", args.output)
     with new_folder(args.output) as folder:
         write_both_ways(args.text, folder, languages)
