@@ -1,7 +1,4 @@
-"""The systems of a case: each in processes of its own, measured in turn.
-
-A process has its own memory, and its own type of weights.
-"""
+"""The systems of a case: each in processes of its own, measured in turn."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +30,7 @@ from sbnmt_plugin.tools.benchmark.results import FAILED, Row
 from sbnmt_plugin.tools.tied import tie
 
 GIB = 2**30
+PATIENCE = 3.0  # seconds that a worker has to end by itself
 Rounds = list[list[Row]]  # of a system: the answers of its processes, round by round
 
 
@@ -62,11 +60,9 @@ def peak_memory(device: str) -> float:
         import torch
 
         return float(torch.cuda.max_memory_allocated()) / GIB
-    status = Path("/proc/self/status")
-    found = (
-        re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.exists() else None
-    )
-    if found is None:
+    path = Path("/proc/self/status")
+    text = path.read_text() if path.exists() else ""
+    if (found := re.search(r"VmHWM:\s+(\d+)", text)) is None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB
     return int(found[1]) * 1024 / GIB
 
@@ -89,6 +85,8 @@ def begin(parent: int, threads: int) -> None:
     It imports the classes of its arguments, and fairseq with them, only later.
     """
     tie(parent, signal.SIGKILL)  # it has nothing to put in order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent ends it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     quiet.silence()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
@@ -147,12 +145,16 @@ class Worker:
 
     def ask(self, method: str, *words: Any) -> Future[tuple[bool, Any]]:
         """Have a method of the object called."""
-        return self.pool.submit(call, *self.object, method, words)
+        self.last = self.pool.submit(call, *self.object, method, words)
+        return self.last
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process, also one that works, or waits for one that has failed."""
         with contextlib.suppress(BrokenProcessPool, ProcessLookupError):
-            os.kill(self.number.result(), signal.SIGKILL)
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                if not self.last.done():
+                    os.kill(self.number.result(), number)
+                    wait([self.last], PATIENCE)
         self.pool.shutdown()
 
 
@@ -182,7 +184,7 @@ class Stations(contextlib.AbstractContextManager[Any]):
     Args:
         place: ``module:class`` of the object in every process.
         arguments: of a system, those of its constructor, for each of its processes.
-        systems: whatever ``arguments`` tells apart.
+        systems: the arguments of ``arguments``.
         threads: of each process.
     """
 
@@ -275,10 +277,9 @@ class Stations(contextlib.AbstractContextManager[Any]):
 
 
 def compared(runs: Rounds, baseline: Rounds | None) -> Row:
-    """Return seconds and memory of some rounds, and their ratios to the baseline's.
+    """Return seconds and memory of rounds, and ratios to the baseline, round by round.
 
-    Processes that share a round are as slow as the slowest.  Ratios of speed are taken
-    round by round.
+    Processes that share a round are as slow as the slowest.
     """
 
     def seconds(rounds: Rounds) -> list[float]:
