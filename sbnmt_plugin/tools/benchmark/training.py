@@ -26,12 +26,7 @@ from sbnmt_plugin.network.cpu_products import bfloat16_products, for_processor
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
 from sbnmt_plugin.tools.benchmark.results import Row
-from sbnmt_plugin.tools.benchmark.stations import (
-    Rounds,
-    Stations,
-    compared,
-    timed,
-)
+from sbnmt_plugin.tools.benchmark.stations import Rounds, Stations, compared, timed
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 
@@ -118,8 +113,8 @@ class Station:
         order = dataset.ordered_indices()
         batches = np.array_split(order, POOL)
         chosen = batches[POOL // 2][rank :: case.processes]
-        self.sample = to_device(dataset.collater([dataset[i] for i in chosen]), "cpu")
-        self.sample = to_device(self.sample, spec.device)
+        sample = dataset.collater([dataset[i] for i in chosen])
+        self.sample = to_device(sample, spec.device)
         task = Namespace(
             target_dictionary=self.loaded.words, directions=(L2R, R2L), source=None
         )
