@@ -5,7 +5,7 @@ Zhou, Zhang, Zong: Synchronous Bidirectional Neural Machine Translation, TACL 7 
 
 Importing it, which is what ``--user-dir`` does, registers task, model and criterion
 with fairseq and tells torch what a checkpoint may contain; nothing else happens.  A
-step of the command ``sbnmt`` imports what it needs by itself: many need no torch.
+step of the command ``sbnmt`` imports by itself what it needs: many need no torch.
 """
 
 import os
@@ -15,10 +15,9 @@ __version__ = "0.2.0"
 
 
 def _is_command() -> bool:
-    """Tell whether this process is a command of the plugin's.
+    """Return whether this process is ``sbnmt``, or ``python -m sbnmt_plugin``.
 
-    It is ``sbnmt``, or ``python -m sbnmt_plugin``, or a job on a cluster that only
-    starts a command (see :mod:`tools.recipes.slurm`).
+    So is a job on a cluster that only starts a command: :mod:`tools.recipes.slurm`.
     """
     if "SBNMT_JOB" in os.environ and "submitit.core._submit" in sys.orig_argv:
         return True
@@ -30,6 +29,9 @@ def _is_command() -> bool:
 
 
 if not _is_command():
-    from sbnmt_plugin.register import register
+    from sbnmt_plugin import quiet
+
+    with quiet.while_importing():
+        from sbnmt_plugin.register import register
 
     register()

@@ -1,13 +1,18 @@
-"""``sbnmt``, also as ``python -m sbnmt_plugin``: finds a step and runs it."""
+"""``sbnmt``, also as ``python -m sbnmt_plugin``: find a step and run it.
+
+A recipe starts fairseq's commands by their names in the same way, so that they leave
+out the messages that our own steps leave out.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-from sbnmt_plugin.tools import quiet
+from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.command import run
 from sbnmt_plugin.tools.command_names import PLUGIN, RETIRED, STEPS
+from sbnmt_plugin.tools.launch import FAIRSEQ, run_fairseq
 
 COMMANDS = "sbnmt_plugin.tools.commands"
 
@@ -19,6 +24,11 @@ def main() -> None:
         run(lambda: print(overview()))
         return
     step = words[0]
+    quiet.silence()
+    if step in FAIRSEQ:
+        sys.argv = words
+        run_fairseq(step)
+        return
     if step not in STEPS:
         remedy = RETIRED.get(step, "see sbnmt --help")
         print(
@@ -27,14 +37,13 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
-    quiet.silence()
     sys.argv = [f"sbnmt {step}", *words[1:]]  # the name in messages
     module = importlib.import_module(f"{COMMANDS}.{step.replace('-', '_')}")
     run(module.main)
 
 
 def overview() -> str:
-    """All steps, in order of use."""
+    """Return the text of ``sbnmt --help``: all steps, in order of use."""
     width = max(map(len, STEPS))
     lines = [f"  {step:<{width}}  {text}" for step, text in STEPS.items()]
     return "\n".join(

@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import io
 import logging
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ import yaml
 from commands import NO_WORKERS, ROOT
 from fairseq import checkpoint_utils
 
+from sbnmt_plugin.__main__ import main
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.recipes.step import Step
 
@@ -30,13 +30,13 @@ def run(self: runner.Runner, step: Step) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     print(f"\n== {step.name}")
     words = runner.executable(step.words)
-    if words[:2] != [sys.executable, "-m"]:
+    if words[1:3] != ["-m", "sbnmt_plugin"]:
         subprocess.run(words, check=True)
         return
     # fairseq keeps the best score of the process's last training there
     vars(checkpoint_utils.save_checkpoint).pop("best", None)
-    name, *arguments = words[2:]
-    if name == "fairseq_cli.generate":
+    arguments = words[3:]
+    if arguments[0] == "fairseq-generate":
         arguments += NO_WORKERS  # one would outlive the command, in this process
     with open(log, "a", encoding="utf-8") as file, contextlib.ExitStack() as stack:
         file.write(costs.launch_line(step.name))
@@ -47,12 +47,12 @@ def run(self: runner.Runner, step: Step) -> None:
         for logger in logging.getLogger(), logging.getLogger("fairseq"):
             stack.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.INFO)  # other tests have their own
-        stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
+        stack.enter_context(mock.patch.object(sys, "argv", ["sbnmt", *arguments]))
         stack.enter_context(mock.patch("signal.signal"))  # not from a thread
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         try:
-            runpy.run_module(name, run_name="__main__", alter_sys=False)
+            main()
         except SystemExit as stop:
             assert not stop.code, f"{step.name} failed: {words}"
         file.write(costs.end_line(0.5, 7))

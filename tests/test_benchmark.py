@@ -1,5 +1,6 @@
 """The benchmark: that it compares like with like, and counts right."""
 
+import contextlib
 import json
 import sys
 from argparse import Namespace
@@ -14,43 +15,42 @@ from sbnmt_plugin.tools.benchmark import (
     decoding,
     floor,
     measuring,
-    plan,
     record,
     results,
+    stations,
     training,
-    workers,
 )
 from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
-from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Counts
-from sbnmt_plugin.tools.benchmark.workers import (
-    Failure,
-    Worker,
-    peak_memory,
-    reset_peak,
-)
+from sbnmt_plugin.tools.benchmark.stations import peak_memory, reset_peak
+from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
 from sbnmt_plugin.tools.commands import benchmark
+
+
+def decoding_table(*rows):
+    return results.table(rows, results.DECODING)
+
 
 TINY = Spec(size="tiny", vocabulary=50)
 CASE = decoding.Case(batch=3, length=6, beam=4)
 
 
 @pytest.fixture(scope="module")
-def stations():
+def held():
     names = [name for name in SYSTEMS if name != "CTranslate2"]
     return {name: decoding.Station(TINY, name, "float32") for name in names}
 
 
 @pytest.mark.parametrize("name", ["fairseq", "SB-NMT", "Transformer in our search"])
-def test_every_search_does_the_same_number_of_steps(stations, name):
-    assert stations[name].prepare(CASE)["steps"] == 7  # 6 tokens and </s>
-    row = stations[name].measure()
+def test_every_search_does_the_same_number_of_steps(held, name):
+    assert held[name].prepare(CASE)["steps"] == 7  # 6 tokens and </s>
+    row = held[name].measure()
     assert (row["sentences"], row["tokens"]) == (3, 21)
     assert row["seconds"] > 0 and row["memory"] > 0
 
 
 def test_operators_are_counted_without_views():
     model = Namespace(decoder=Namespace(layers=[torch.nn.Identity()]))
-    with Counts(model) as counts:
+    with decoding.Counts(model) as counts:
         model.decoder.layers[0](torch.ones(2, 3).t() + 1)
     assert (counts.steps, counts.operators) == (1, 2)  # ones, add
 
@@ -62,11 +62,11 @@ def assert_few_operators(station):
         assert station.prepare(case)["operators"] < 150
 
 
-def test_a_step_has_few_operators(stations):
-    assert_few_operators(stations["SB-NMT"])
+def test_a_step_has_few_operators(held):
+    assert_few_operators(held["SB-NMT"])
 
 
-def test_the_count_of_operators_can_fail(stations, monkeypatch):
+def test_the_count_of_operators_can_fail(held, monkeypatch):
     """Where every step asks ten times what a length is worth."""
     score = Division.score
 
@@ -77,66 +77,63 @@ def test_the_count_of_operators_can_fail(stations, monkeypatch):
 
     monkeypatch.setattr(Division, "score", anew)
     with pytest.raises(AssertionError):
-        assert_few_operators(stations["SB-NMT"])
+        assert_few_operators(held["SB-NMT"])
 
 
-def test_the_same_transformer_gives_the_same_texts(stations):
+def test_the_same_transformer_gives_the_same_texts(held):
     """In fairseq's search and in ours, lengths being forced."""
     found = []
     for name in ("fairseq", "Transformer in our search"):
-        stations[name].prepare(CASE)
-        found.append([tokens for _, tokens in stations[name]._run().texts])
+        held[name].prepare(CASE)
+        found.append(held[name].translate())
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("name, passes", [("SB-NMT", 0), ("SB-NMT rescored", 1)])
-def test_rescoring_is_measured_where_it_says_so(stations, monkeypatch, name, passes):
-    decoder, seen = stations[name].system.loaded.model.decoder, []
+def test_rescoring_is_measured_where_it_says_so(held, monkeypatch, name, passes):
+    decoder, seen = held[name].system.loaded.model.decoder, []
     scored = decoder.log_probabilities
     monkeypatch.setattr(
         decoder, "log_probabilities", lambda *args: seen.append(1) or scored(*args)
     )
-    stations[name].prepare(CASE)
+    held[name].prepare(CASE)
     seen.clear()
-    stations[name].measure()
+    held[name].measure()
     assert len(seen) == passes
 
 
 @pytest.mark.parametrize("name", choices.SLOW)
-def test_the_slow_systems_translate_too(stations, name):
-    stations[name].prepare(CASE)
-    assert stations[name].measure()["tokens"] == 21
+def test_the_slow_systems_translate_too(held, name):
+    held[name].prepare(CASE)
+    assert held[name].measure()["tokens"] == 21
 
 
-def test_ctranslate2_translates_with_the_same_weights(stations):
+def test_ctranslate2_translates_with_the_same_weights(held):
     """Random weights put two words so close that rounding may decide."""
     pytest.importorskip("ctranslate2")
     converted = decoding.Station(TINY, "CTranslate2", "float32")
     converted.prepare(CASE)
-    stations["fairseq"].prepare(CASE)
-    texts = [
-        [tokens for _, tokens in station._run().texts]
-        for station in (converted, stations["fairseq"])
-    ]
+    held["fairseq"].prepare(CASE)
+    texts = converted.translate(), held["fairseq"].translate()
     assert sum(a == b for a, b in zip(*texts)) >= 2
 
 
-def test_the_products_are_counted():
+def test_the_matrix_multiplications_are_counted():
     """Size tiny: 64 channels, 128 within, 2 + 2 layers; 3 sentences, beam 4."""
-    counted = floor.products(TINY, sentences=3, length=6, beam=4)
+    counted = floor.matmuls(TINY, sentences=3, length=6, beam=4)
     encoder = 18 * (4 * 64 * 64 + 2 * 64 * 128) * 2
     crossed = 18 * 2 * 64 * 64 * 2
     step = 12 * ((6 * 64 * 64 + 2 * 64 * 128) * 2 + 64 * 50)
-    assert sum(p.operations for p in counted) == 2 * (encoder + crossed + 7 * step)
+    assert sum(one.operations for one in counted) == 2 * (encoder + crossed + 7 * step)
     found = floor.Floor(TINY, "float32").measure(3, 6, 4)
-    assert found["operations"] == sum(p.operations for p in counted)
+    assert found["operations"] == sum(one.operations for one in counted)
     assert found["seconds"] > 0
 
 
 def test_ratios_are_taken_round_by_round():
     def run(seconds):
         base = {"seconds": seconds, "sentences": 10, "tokens": 70, "memory": 1.0}
-        return {**base, "each": [seconds / 2] * 2}
+        return [{**base, "each": [seconds / 2] * 2}]
 
     slow, fast = [run(2.0), run(4.0), run(3.0)], [run(1.0), run(1.0), run(3.0)]
     row = decoding.summary(fast, slow)
@@ -148,21 +145,11 @@ def test_ratios_are_taken_round_by_round():
 def test_one_sentence_at_a_time_has_its_percentiles():
     each = [n / 1000 for n in range(1, 101)]
     run = {"seconds": 5.05, "sentences": 100, "tokens": 700, "memory": 1.0}
-    row = decoding.summary([{**run, "each": each}] * 2, None)
+    row = decoding.summary([[{**run, "each": each}]] * 2, None)
     assert row["ms, half"] == pytest.approx(50.5)
     assert row["ms, 95 %"] == pytest.approx(95.5, abs=0.5)
-    table = results.decoding_table(
-        [
-            {
-                "system": "x",
-                "dtype": "y",
-                "batch": 1,
-                "max tokens": None,
-                "beam": 4,
-                **row,
-            }
-        ]
-    )
+    case = {"system": "x", "dtype": "y", "batch": 1, "max tokens": None, "beam": 4}
+    table = decoding_table({**case, **row})
     assert "ms a sentence, half ≤" in table[0] and "50.5" in table[-1]
 
 
@@ -192,35 +179,47 @@ def test_the_peak_of_memory_is_forgotten():
     assert peak_memory("cpu") < before + 0.3
 
 
-def test_workers_do_not_interrupt_progress_bars(capfd):
-    place = "sbnmt_plugin.tools.benchmark.floor:Floor"
-    with Worker(place, (TINY, "float32"), threads=1) as worker:
-        assert worker.ask("measure", 3, 6, 4)["seconds"] > 0
+@pytest.fixture
+def worker():
+    """Return a function that makes workers, which end with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def made(place, *arguments):
+            one = stations.Worker(place, arguments, threads=1)
+            stack.callback(one.close)
+            return one
+
+        yield made
+
+
+FLOOR_PLACE = "sbnmt_plugin.tools.benchmark.floor:Floor"
+
+
+def test_workers_do_not_interrupt_progress_bars(worker, capfd):
+    (found,) = stations.answers(
+        [worker(FLOOR_PLACE, TINY, "float32").ask("measure", 3, 6, 4)]
+    )
+    assert found["seconds"] > 0
     assert capfd.readouterr().err == ""
 
 
-def test_a_worker_reports_its_errors():
-    wrong = "sbnmt_plugin.tools.benchmark.floor:Floor", (TINY, "float99")
-    with pytest.raises(Failure, match="float99") as caught:
-        Worker(*wrong, threads=1)
+def test_a_worker_reports_its_errors(worker):
+    with pytest.raises(stations.Failure, match="float99") as caught:
+        stations.answers([worker(FLOOR_PLACE, TINY, "float99").made])
     assert caught.value.reason.startswith("AttributeError: module 'torch' has no attr")
 
 
-def test_a_process_that_dies_is_a_failure():
+def test_a_process_that_dies_is_a_failure(worker):
     """As by the system, for want of memory."""
-    with pytest.raises(Failure, match=r"the process has died \(exit 3\)"):
-        Worker("os:_exit", (3,), threads=1)
+    with pytest.raises(stations.Failure, match="the process has died, as when the sys"):
+        stations.answers([worker("os:_exit", 3).made])
 
 
-def test_processes_that_work_together_do_not_wait_for_one_that_failed(monkeypatch):
+def test_processes_that_work_together_do_not_wait_for_one_that_failed(worker):
     """The first would wait for ever; the second has no such method."""
-    monkeypatch.setattr(workers, "PATIENCE", 0.1)
-    with (
-        Worker("threading:Event", (), threads=1) as waiting,
-        Worker("io:StringIO", (), threads=1) as failing,
-        pytest.raises(Failure, match="no attribute 'wait'"),
-    ):
-        workers.ask_all([waiting, failing], "wait")
+    both = worker("threading:Event"), worker("io:StringIO")
+    with pytest.raises(stations.Failure, match="no attribute 'wait'"):
+        stations.answers([one.ask("wait") for one in both])
 
 
 # ---------------------------------------------------------------- cases
@@ -231,32 +230,32 @@ def options(*words):
 
 
 def test_the_headline_is_what_is_measured_unasked():
-    assert plan.names(options()) == [
+    assert measuring.names(options()) == [
         ("decoding", "base-50-25-4"),
         ("floor", "floor-float32"),
         ("floor", "floor-bfloat16"),
         ("training", "training-1"),
         ("training", "training-2"),
     ]
-    assert len(plan.names(options("--grid", "full", "--parts", "decoding"))) == 10
-    names = {name for name, _ in plan.systems(options())}
+    assert len(measuring.names(options("--grid", "full", "--parts", "decoding"))) == 10
+    names = {name for name, _ in measuring.systems(options())}
     assert names == set(SYSTEMS) - set(choices.SLOW)
-    assert plan.trained(options()) == ["fairseq", "SB-NMT", training.NARROW]
-    assert plan.trained(options("--device", "cuda")) == ["fairseq", "SB-NMT"]
-    assert plan.trained(options("--systems", "ABD-NMT")) == list(training.SYSTEMS)
+    assert measuring.trained(options()) == ["fairseq", "SB-NMT", training.BFLOAT16]
+    assert measuring.trained(options("--device", "cuda")) == ["fairseq", "SB-NMT"]
+    assert measuring.trained(options("--systems", "ABD-NMT")) == list(training.SYSTEMS)
 
 
 @pytest.mark.parametrize("work", [None, "work/toy"])
 def test_a_case_has_the_name_that_makes_it(work):
     words = ["--grid", "full", *(["--work", work] if work else [])]
-    models = plan.models_name(options(*words))
-    for case in plan.grid(options(*words)):
+    models = measuring.models_name(options(*words))
+    for case in measuring.grid(options(*words)):
         assert decoding.Case.named(case.name(models), models) == case
 
 
 def test_cases_are_chosen_by_their_names():
     words = "floor-float32,base-1-25-4,base-t99-10-2,training-2"
-    assert plan.names(options("--cases", words)) == [
+    assert measuring.names(options("--cases", words)) == [
         ("floor", "floor-float32"),
         ("decoding", "base-1-25-4"),
         ("decoding", "base-t99-10-2"),
@@ -294,7 +293,7 @@ def test_a_record_is_written_after_every_case_and_continued(tmp_path):
     assert [row["case"] for row in found["floor"]] == ["floor-x", "floor-y"]
     assert found["command"] == "one; two"
     text = (tmp_path / "benchmark.md").read_text()
-    assert "no memory" in text and "products alone" in text
+    assert "no memory" in text and "matrix multiplications" in text
 
 
 def test_a_case_in_which_a_system_failed_is_there_unless_retried(tmp_path):
@@ -339,7 +338,7 @@ def test_a_record_that_cannot_be_continued_is_named(tmp_path, content):
 
 
 def rows_of(case, *systems):
-    with decoding.Stations(TINY, list(systems), threads=1) as stations:
+    with decoding.stations_of(TINY, list(systems), threads=1) as stations:
         return decoding.run_case(stations, case, rounds=1)
 
 
@@ -349,7 +348,7 @@ def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(capsys)
     assert measured["ratio"] == 1
     assert "ratio" not in failed and "no attribute 'float99'" in failed["failed"]
     assert "Traceback" in capsys.readouterr().err
-    table = results.decoding_table([measured, failed])
+    table = decoding_table(measured, failed)
     assert "no attribute 'float99'" in table[-1] and "1.00×" in table[-2]
 
 
@@ -358,15 +357,15 @@ def test_without_the_baseline_there_are_no_ratios(monkeypatch):
     failed, measured = rows_of(CASE, decoding.BASELINE, ("fairseq", "float32"))
     assert failed["failed"] == "KeyError: 'Moses'"
     assert measured["sentences/s"] > 0 and "ratio" not in measured
-    assert len(results.decoding_table([failed, measured])) == 4
+    assert len(decoding_table(failed, measured)) == 4
 
 
 def test_a_system_that_failed_is_opened_anew_for_the_next_case():
     system = ("fairseq", "float32")
-    with decoding.Stations(TINY, [system], threads=1) as stations:
+    with decoding.stations_of(TINY, [system], threads=1) as stations:
         stations.begin()
-        assert stations.ask(system, "prepare", "no case") is None
-        assert stations.ask(system, "measure") is None
+        assert stations.ask(system, "prepare", "no case") == []
+        assert stations.ask(system, "measure") == []
         assert "AttributeError" in stations.failed[system]
         (row,) = decoding.run_case(stations, CASE, rounds=1)
         assert row["ratio"] == 1
@@ -382,7 +381,7 @@ def test_more_processes_than_gpus_fail_by_name():
     assert [row["system"] for row in rows] == names
     for row in rows:
         assert row["failed"].startswith("2 processes need as many GPUs, but torch sees")
-    assert "2 processes need" in results.training_table(rows)[-1]
+    assert "2 processes need" in results.table(rows, results.TRAINING)[-1]
 
 
 # ---------------------------------------------------------------- the command
@@ -503,7 +502,6 @@ def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
     ("words", "message"),
     [
         ("--parts decoding,cooking", "--parts must be of"),
-        ("--size huge", "--size must be one of tiny"),
         ("--systems Moses", "--systems must be of"),
         ("--rounds 0", "--rounds must be ≥ 1"),
         ("--dropout 1", "--dropout must be in"),
@@ -523,6 +521,12 @@ def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_size_is_one_of_those_that_there_are(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        command(tmp_path, monkeypatch, "--size", "huge")
+    assert "argument --size: invalid choice: 'huge'" in capsys.readouterr().err
+
+
 def test_narrow_numbers_are_compared_with_wide_ones():
     assert decoding.share_of_same(list("abce"), list("abcd")) == 0.75
 
@@ -540,6 +544,6 @@ def test_the_tables_leave_out_what_is_empty():
         **{f"ratio{end}": 1.0 for end in ("", ", least", ", most")},
         **{"sentences/s": 1.0, "tokens/s": 2.0, "memory ratio": 1.0},
     }
-    header = results.decoding_table([row])[0]
+    header = decoding_table(row)[0]
     assert "tok. BLEU" not in header and "steps" not in header
-    assert "steps" in results.decoding_table([{**row, "steps": 26}])[0]
+    assert "steps" in decoding_table({**row, "steps": 26})[0]

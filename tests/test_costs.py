@@ -107,3 +107,10 @@ def test_the_drivers_own_lines_are_read_back(tmp_path):
     assert cost["commits"] == [costs.commit()]
     assert cost["peak memory (GiB)"] == 2.5
     assert cost["processor seconds"] == 60
+
+
+def test_a_clock_that_is_set_back_takes_nothing_from_the_cost():
+    times = ["10:00:00", "10:00:20", "09:00:00", "09:00:30"]
+    lines = [f"2026-11-21 {time} | INFO | x" for time in times]
+    lines.insert(0, f"{costs.LAUNCH}2026-11-21 10:00:00 | commit x |")
+    assert costs.seconds(lines) == 50

@@ -271,8 +271,8 @@ def test_subwords_are_joined_before_they_are_scored():
 WRONG = [
     (["--longest", 0], "--longest must be ≥ 1, but is 0"),
     (["--least-count", -1], "--least-count must be ≥ 1, but is -1"),
-    (["--words", "--longest", 3], "--longest is of phrases of several tokens"),
-    (["--words", "--least-count", 2], "--least-count is of phrases of several"),
+    (["--words", "--longest", 3], "--longest is for phrases of several tokens"),
+    (["--words", "--least-count", 2], "--least-count is for phrases of several"),
     (["--held-out-source", "x"], "--held-out-source and --held-out-target go together"),
     (
         ["--keep-alignments", "x"],

@@ -1,116 +1,190 @@
 """sbnmt triples: gold text and pseudo targets to triples and pairs."""
 
+import itertools
+import random
+
 import pytest
 from steps import call, imported, put
 
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools import text as texts
-from sbnmt_plugin.tools.commands import triples as make_triples
+from sbnmt_plugin.tools import training_examples as examples
+from sbnmt_plugin.tools.commands import triples
+from sbnmt_plugin.tools.translations import read_translations
 
 
-def make(tmp_path, *words, left=None, right=None):
+def texts_of(kind):
+    """Return the targets of a sentence: g of the bitext, l and r by the teachers."""
+    found = examples.examples_of(kind, "s", "g", "l", "r")
+    assert all(source == "s" for source, *_ in found)
+    return ["".join(targets) for _, *targets in found]
+
+
+def test_one_triple_is_of_gold_and_the_r2l_teacher():
+    assert texts_of("one") == ["gr"]
+
+
+def test_two_triples_are_the_papers():
+    assert texts_of("two") == ["lg", "gr"]
+
+
+def test_the_other_kinds_are_as_the_step_says():
+    assert texts_of("three") == ["lg", "gr", "gg"]
+    assert texts_of("six") == ["gl", "gr", "lg", "lr", "rg", "rl"]
+    assert [texts_of(kind) for kind in ("pl", "pr", "pl-pr")] == [
+        ["g", "l"],
+        ["g", "r"],
+        ["g", "l", "r"],
+    ]
+    assert texts_of("kd") == ["l"]
+    assert len(examples.KINDS) == 8
+
+
+SENTENCES = 40
+KINDS = [
+    *(("--triples", kind) for kind in examples.TRIPLES),
+    *(("--pairs", kind) for kind in examples.PAIRS),
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A bitext and what two teachers made of it, with gaps, and some texts alike."""
+    folder, draw = tmp_path_factory.mktemp("corpus"), random.Random(1)
+
+    def line():
+        return " ".join(draw.choices(["a", "b", "ß", "好"], k=draw.randint(1, 2)))
+
+    columns = {name: [line() for _ in range(SENTENCES)] for name in ("en", "de")}
+    for name, lines in columns.items():
+        texts.write_lines(folder / f"t.{name}", lines)
+    for name in ("l2r", "r2l"):
+        rows = [f"{i}\t-0.5\t{line()}" for i in range(SENTENCES) if draw.random() < 0.9]
+        draw.shuffle(rows)  # their order says nothing
+        texts.write_lines(folder / f"{name}.tsv", rows)
+    return folder
+
+
+def slowly(corpus, kind, shuffle, drop):
+    """The same with everything in memory: what is written, and what is shown."""
+    source, gold = texts.read_parallel(corpus / "t.en", corpus / "t.de")
+    names = teachers_of(kind)
+    read = [read_translations(corpus / f"{name}.tsv", SENTENCES) for name in names]
+    left, right = read[0], read[-1]
+    found = []
+    for i in range(SENTENCES):
+        if i in left and i in right:
+            found += examples.examples_of(kind, source[i], gold[i], left[i], right[i])
+    if drop:
+        found = [example for example in found if example[1] != example[2]]
+    if shuffle is not None:
+        random.Random(shuffle).shuffle(found)
+    return found, random.Random(0).sample(found, 5)
+
+
+def teachers_of(kind):
+    return {"one": ["r2l"], "kd": ["l2r"]}.get(kind, ["l2r", "r2l"])
+
+
+def made(corpus, folder, flag, kind, shuffle, drop):
+    """What the step writes."""
+    words = ["--source", corpus / "t.en", "--target", corpus / "t.de", flag, kind]
+    words += ["--output", folder / "out"]
+    for name in teachers_of(kind):
+        words += [f"--pseudo-{name}", corpus / f"{name}.tsv"]
+    words += [] if shuffle is None else ["--shuffle", shuffle]
+    call(triples, *words, *(["--drop-identical"] if drop else []))
+    ends = ["en", "de", "r2l"][: 2 if flag == "--pairs" else 3]
+    return list(zip(*(texts.read_lines(folder / f"out.{end}") for end in ends)))
+
+
+@pytest.mark.parametrize("flag, kind", KINDS)
+@pytest.mark.parametrize("shuffle", [None, 3])
+def test_examples_are_those_of_a_program_that_holds_all(
+    corpus, tmp_path, capsys, flag, kind, shuffle
+):
+    drops = [False, True] if flag == "--triples" and kind != "three" else [False]
+    for drop in drops:
+        expected, shown = slowly(corpus, kind, shuffle, drop)
+        assert made(corpus, tmp_path, flag, kind, shuffle, drop) == expected
+        printed = capsys.readouterr().out
+        labels = itertools.cycle(("source", "   l2r", "   r2l")[: len(shown[0])])
+        lines = [f"  {name} {x}" for name, x in zip(labels, itertools.chain(*shown))]
+        assert printed.endswith("\n".join(lines) + "\n")
+        usable = set(range(SENTENCES))
+        for name in teachers_of(kind):
+            usable &= {i for i, _ in slow_ids(corpus, f"{name}.tsv")}
+        gone = SENTENCES - len(usable)
+        assert printed.startswith(f"{SENTENCES} sentences, {gone} not translated\n")
+
+
+def slow_ids(corpus, name):
+    return read_translations(corpus / name, SENTENCES).items()
+
+
+@pytest.fixture
+def bitext(tmp_path):
+    """Return the options of three sentences, of all but the output."""
     put(tmp_path / "g.en", "a", "b", "c")
     put(tmp_path / "g.de", "A", "B", "C")
-    put(tmp_path / "l", *(left or ["0\t-1.0\tA", "1\t-1.0\tBl", "2\t-1.0\tCl"]))
-    put(tmp_path / "r", *(right or ["0\t-1.0\tAr", "1\t-1.0\tBr", "2\t-1.0\tCr"]))
-    command = ["--source", tmp_path / "g.en", "--target", tmp_path / "g.de"]
-    command += ["--pseudo-l2r", tmp_path / "l", "--pseudo-r2l", tmp_path / "r"]
-    call(make_triples, *command, "--output", tmp_path / "out" / "t", *words)
-    files = [texts.read_lines(tmp_path / "out" / f"t.{s}") for s in ("en", "de", "r2l")]
-    return list(zip(*files))
-
-
-def test_two_triples_are_the_papers(tmp_path, capsys):
-    assert make(tmp_path) == [
-        ("a", "A", "A"),
-        ("a", "A", "Ar"),
-        ("b", "Bl", "B"),
-        ("b", "B", "Br"),
-        ("c", "Cl", "C"),
-        ("c", "C", "Cr"),
-    ]
-    report = capsys.readouterr().out
-    assert "1 of 6 (16.7 %) with identical texts, kept" in report
-    assert report.count("source") == 5
-
-
-def test_one_triple_is_of_gold_and_the_r2l_teacher(tmp_path):
-    make(tmp_path)  # the files
-    words = ["--source", tmp_path / "g.en", "--target", tmp_path / "g.de"]
-    words += ["--output", tmp_path / "one", "--pseudo-r2l", tmp_path / "r"]
-    call(make_triples, *words, "--triples", "one")
-    found = [
-        (tmp_path / f"one.{end}").read_text().split() for end in ("en", "de", "r2l")
-    ]
-    assert found == [["a", "b", "c"], ["A", "B", "C"], ["Ar", "Br", "Cr"]]
-    with pytest.raises(ValueError, match="--pseudo-l2r must be given, but for --tri"):
-        call(make_triples, *words, "--triples", "two")
-    with pytest.raises(
-        ValueError, match="--pseudo-l2r is not for --triples one, which"
-    ):
-        pseudo = ["--pseudo-l2r", tmp_path / "l"]
-        call(make_triples, *words, *pseudo, "--triples", "one")
-
-
-@pytest.mark.parametrize("symbol", RESERVED)
-def test_a_reserved_symbol_gives_no_triple(tmp_path, symbol):
-    with pytest.raises(ValueError, match=rf"l, line 2, must not contain {symbol}"):
-        make(tmp_path, left=["0\t-1.0\tA", f"1\t-1.0\tB {symbol}"])
-    found = make(tmp_path, left=["0\t-1.0\tA", "1\t-1.0\t<unk>"])
-    assert ("b", "<unk>", "B") in found
-    put(tmp_path / "x.de", "A", "B", f"{symbol} C")
-    pair = ["--source", tmp_path / "g.en", "--target", tmp_path / "x.de"]
-    pseudo = ["--pseudo-l2r", tmp_path / "l", "--pseudo-r2l", tmp_path / "r"]
-    with pytest.raises(ValueError, match=rf"x.de, line 3, must not contain {symbol}"):
-        call(make_triples, *pair, *pseudo, "--output", tmp_path / "t")
-
-
-def test_triples_are_made_without_torch(tmp_path):
-    make(tmp_path)
-    words = ["--source", tmp_path / "g.en", "--target", tmp_path / "g.de"]
-    words += ["--pseudo-l2r", tmp_path / "l", "--pseudo-r2l", tmp_path / "r"]
-    words += ["--output", tmp_path / "again"]
-    found = imported("-m", "sbnmt_plugin", "triples", *map(str, words))
-    assert "sbnmt_plugin.symbols" in found
-    assert not {"torch", "fairseq"} & found
-    assert (tmp_path / "again.r2l").exists()
-
-
-def test_six_triples_are_all_ordered_pairs(tmp_path):
-    found = make(tmp_path, "--triples", "six")
-    assert len(found) == 18
-    assert {t[1:] for t in found if t[0] == "b"} == {
-        (x, y) for x in ("B", "Bl", "Br") for y in ("B", "Bl", "Br") if x != y
+    put(tmp_path / "l", "0\t-1.0\tA", "1\t-1.0\tBl", "2\t-1.0\tCl")
+    put(tmp_path / "r", "0\t-1.0\tAr", "1\t-1.0\tBr", "2\t-1.0\tCr")
+    return {
+        "--source": tmp_path / "g.en",
+        "--target": tmp_path / "g.de",
+        "--pseudo-l2r": tmp_path / "l",
+        "--pseudo-r2l": tmp_path / "r",
     }
 
 
-def test_three_triples_are_two_and_gold_text_twice(tmp_path):
-    two = make(tmp_path / "two")
-    three = make(tmp_path / "three", "--triples", "three")
-    gold = [(text, text.upper(), text.upper()) for text in "abc"]
-    assert sorted(three) == sorted([*two, *gold])
-    with pytest.raises(ValueError, match="gold text twice"):
-        make(tmp_path, "--triples", "three", "--drop-identical")
+def make(bitext, *words):
+    """Run the step; return the lines of its files, those with one number together."""
+    output = bitext["--source"].with_name("out")
+    given = [part for option in bitext.items() for part in option]
+    call(triples, *given, "--output", output, *words)
+    suffixes = [x for x in ("en", "de", "r2l") if output.with_suffix(f".{x}").exists()]
+    return list(zip(*(texts.read_lines(f"{output}.{x}") for x in suffixes)))
 
 
-def test_identical_pairs_can_be_dropped(tmp_path, capsys):
-    found = make(tmp_path, "--drop-identical")
-    assert len(found) == 5
-    assert all(l2r != r2l for _, l2r, r2l in found)
+def test_the_step_says_what_it_has_written(bitext, capsys):
+    assert make(bitext)[:2] == [("a", "A", "A"), ("a", "A", "Ar")]
+    report = capsys.readouterr().out
+    assert "1 of 6 (16.7 %) with identical texts, kept" in report
+    assert report.count("source") == 5
+    assert ("a", "A", "A") not in make(bitext, "--drop-identical")
     assert "1 of 6 (16.7 %) with identical texts, left out" in capsys.readouterr().out
-
-
-def test_untranslated_sentences_give_no_triple(tmp_path, capsys):
-    found = make(tmp_path, left=["0\t-1.0\tA", "2\t-1.0\tCl"])
-    assert {t[0] for t in found} == {"a", "c"}
+    put(bitext["--pseudo-l2r"], "0\t-1.0\tA", "2\t-1.0\tCl")
+    assert {source for source, *_ in make(bitext)} == {"a", "c"}
     assert "3 sentences, 1 not translated" in capsys.readouterr().out
 
 
-def test_shuffling_keeps_the_triples_together(tmp_path):
-    plain = make(tmp_path)
-    shuffled = make(tmp_path, "--shuffle", 3)
-    assert shuffled != plain
-    assert sorted(shuffled) == sorted(plain)
+def test_pairs_have_no_file_of_r2l_texts(bitext):
+    assert make(bitext, "--pairs", "pl")[:2] == [("a", "A"), ("a", "A")]
+    put(bitext["--pseudo-r2l"], "0\t-1.0\tAr")  # the sentences that triples have
+    assert make(bitext, "--pairs", "pl") == [("a", "A"), ("a", "A")]
+    bitext.pop("--pseudo-l2r")  # which pr can do without
+    assert make(bitext, "--pairs", "pr") == [("a", "A"), ("a", "Ar")]
+
+
+@pytest.mark.parametrize("symbol", RESERVED)
+def test_a_reserved_symbol_gives_no_triple(bitext, symbol):
+    put(bitext["--pseudo-l2r"], "0\t-1.0\tA", f"1\t-1.0\tB {symbol}")
+    with pytest.raises(ValueError, match=rf"l, line 2, must not contain {symbol}"):
+        make(bitext)
+    put(bitext["--pseudo-l2r"], "0\t-1.0\tA", "1\t-1.0\t<unk>")
+    assert ("b", "<unk>", "B") in make(bitext)
+    put(bitext["--target"], "A", "B", f"{symbol} C")
+    with pytest.raises(ValueError, match=rf"g.de, line 3, must not contain {symbol}"):
+        make(bitext)
+
+
+def test_triples_are_made_without_torch(bitext, tmp_path):
+    words = [str(part) for option in bitext.items() for part in option]
+    words += ["--output", str(tmp_path / "again")]
+    found = imported("-m", "sbnmt_plugin", "triples", *words)
+    assert "sbnmt_plugin.symbols" in found
+    assert not {"torch", "fairseq"} & found
+    assert (tmp_path / "again.r2l").exists()
 
 
 @pytest.mark.parametrize(
@@ -121,34 +195,26 @@ def test_shuffling_keeps_the_triples_together(tmp_path):
         (["A B C"], "line 1, must be id<TAB>score<TAB>text"),
     ],
 )
-def test_foreign_pseudo_targets_are_refused(tmp_path, left, message):
+def test_foreign_pseudo_targets_are_refused(bitext, tmp_path, left, message):
+    put(bitext["--pseudo-l2r"], *left)
     with pytest.raises(ValueError, match=message):
-        make(tmp_path, left=left)
-    assert not (tmp_path / "out").exists()
+        make(bitext)
+    assert not list(tmp_path.glob("out*"))
 
 
-def test_pairs_are_gold_and_pseudo_targets(tmp_path):
-    put(tmp_path / "s.en", "a", "b", "c")
-    put(tmp_path / "s.de", "A", "B", "C")
-    put(tmp_path / "l2r", "0\t-1.0\tAl", "2\t-1.0\tCl")
-    put(tmp_path / "r2l", "0\t-1.0\tAr", "1\t-1.0\tBr", "2\t-1.0\tCr")
-    words = ["--source", tmp_path / "s.en", "--target", tmp_path / "s.de"]
-    words += ["--output", tmp_path / "out", "--pseudo-l2r", tmp_path / "l2r"]
-    right = ["--pseudo-r2l", tmp_path / "r2l", "--pairs"]
-    call(make_triples, *words, *right, "pl-pr")
-    assert texts.read_lines(tmp_path / "out.en") == list("aaaccc")
-    assert texts.read_lines(tmp_path / "out.de") == ["A", "Al", "Ar", "C", "Cl", "Cr"]
-    assert not (tmp_path / "out.r2l").exists()
-    call(make_triples, *words, "--pairs", "pl")
-    assert texts.read_lines(tmp_path / "out.de") == ["A", "Al", "C", "Cl"]
-    with pytest.raises(ValueError, match="--drop-identical is for --triples"):
-        call(make_triples, *words, "--pairs", "pl", "--drop-identical")
-    call(make_triples, *words[:-2], *right, "pr")  # wants no L2R teacher
-    assert texts.read_lines(tmp_path / "out.de") == ["A", "Ar", "B", "Br", "C", "Cr"]
-    with pytest.raises(ValueError, match="--pseudo-r2l must be given, but for --pairs"):
-        call(make_triples, *words, "--pairs", "pr")
-    call(make_triples, *words, *right, "pr")  # the sentences that triples have
-    assert texts.read_lines(tmp_path / "out.de") == ["A", "Ar", "C", "Cr"]
-    put(tmp_path / "r2l", "0\t-1.0\tAr")
-    call(make_triples, *words, *right, "pl")
-    assert texts.read_lines(tmp_path / "out.de") == ["A", "Al"]
+@pytest.mark.parametrize(
+    ("without", "words", "message"),
+    [
+        ("l2r", ["--triples", "two"], "--pseudo-l2r must be given, but for --triples"),
+        ("l2r", ["--pairs", "pl"], "--pseudo-l2r must be given, but for --triples"),
+        ("r2l", ["--pairs", "pr"], "--pseudo-r2l must be given, but for --pairs"),
+        ("", ["--triples", "one"], "--pseudo-l2r is not for --triples one, which has"),
+        ("", ["--pairs", "kd"], "--pseudo-r2l is not for --pairs kd, which has"),
+        ("", ["--triples", "three", "--drop-identical"], "gold text twice"),
+        ("", ["--pairs", "pl", "--drop-identical"], "--drop-identical is for --tri"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(bitext, without, words, message):
+    bitext.pop(f"--pseudo-{without}", None)
+    with pytest.raises(ValueError, match=message):
+        make(bitext, *words)

@@ -21,7 +21,8 @@ import torch.nn.functional as F
 
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.layout import Layout
-from sbnmt_plugin.tools.benchmark.models import SIZES, make_dictionary, model_options
+from sbnmt_plugin.tools.benchmark.choices import SIZES
+from sbnmt_plugin.tools.benchmark.models import make_dictionary, model_options
 from sbnmt_plugin.tools.corpora.synthetic import parser_of
 from sbnmt_plugin.tools.results.table import aligned
 

@@ -17,7 +17,7 @@ from functools import partial
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from sbnmt_plugin.tools import quiet
+from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.benchmark.decoding import Case, Station
 from sbnmt_plugin.tools.benchmark.models import Spec
 from sbnmt_plugin.tools.corpora.synthetic import parser_of

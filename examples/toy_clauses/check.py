@@ -20,7 +20,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from sbnmt_plugin.tools import quiet
+from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe

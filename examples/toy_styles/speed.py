@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from sbnmt_plugin.tools import quiet
+from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.results.verdicts import measuring_parser, table_text

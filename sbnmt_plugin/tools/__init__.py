@@ -1,1 +1,1 @@
-"""What the steps of ``sbnmt`` are made of; the steps are in :mod:`commands`."""
+"""Libraries of the steps of ``sbnmt``; the steps are in :mod:`commands`."""

@@ -1,4 +1,4 @@
-"""What every step of ``sbnmt`` is made with: its parser, its errors, its processes."""
+"""Parts of every step of ``sbnmt``: its parser, its errors, its processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 def parser(
     text: str | None, usage: str | None = None, **options: Any
 ) -> argparse.ArgumentParser:
-    """A step's parser.
+    """Return a step's parser.
 
     Args:
         text: the docstring of its module.
@@ -33,20 +33,40 @@ def parser(
     )
 
 
+def at_least(least: int) -> type[argparse.Action]:
+    """Return an action of argparse that takes no integer below ``least``.
+
+    For one it raises ValueError, with the flag.
+    """
+
+    class AtLeast(argparse.Action):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(type=int, **options)
+
+        def __call__(self, *given: Any) -> None:
+            _, namespace, value, *_ = given
+            if value < least:
+                flag = self.option_strings[0]
+                raise ValueError(f"{flag} must be ≥ {least}, but is {value} instead")
+            setattr(namespace, self.dest, value)
+
+    return AtLeast
+
+
 def step_command(step: str, *words: Any) -> list[str]:
-    """The words by which another process runs a step."""
+    """Return the words by which another process runs a step."""
     return [sys.executable, "-m", "sbnmt_plugin", step, *map(str, words)]
 
 
 def tied(words: list[str]) -> list[str]:
-    """The words by which this process starts a command that ends with it."""
+    """Return the words by which this process starts a command that ends with it."""
     script = PLUGIN / "tools" / "tied.py"
     return [sys.executable, "-I", str(script), str(os.getpid()), *words]
 
 
 def child_environment() -> dict[str, str]:
-    """Variables with which another process imports this very package."""
-    found = {"PYTHONSAFEPATH": "1"}  # not what lies in its working directory
+    """Return variables with which another process imports this very package."""
+    found = {"PYTHONSAFEPATH": "1"}  # and no module in its working directory
     if str(HOME) not in [*site.getsitepackages(), site.getusersitepackages()]:
         path = [str(HOME), os.environ.get("PYTHONPATH")]
         found["PYTHONPATH"] = os.pathsep.join(filter(None, path))
@@ -55,7 +75,7 @@ def child_environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import modules of an extra of setup.py's, which a plain installation lacks.
+    """Import modules of an extra of setup.py, which a plain installation lacks.
 
     Raises:
         ValueError: one is missing.
@@ -70,7 +90,7 @@ def extra(name: str) -> Iterator[None]:
 
 
 def tell(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    """What nobody has foreseen is told in full, the user's own interrupt in a line."""
+    """Print an unforeseen error in full, the user's own interrupt in a line."""
     if issubclass(kind, KeyboardInterrupt):
         print(f"{os.path.basename(sys.argv[0])}: interrupted", file=sys.stderr)
     else:

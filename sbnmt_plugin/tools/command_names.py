@@ -35,7 +35,7 @@ STEPS = {
     "trace-page": "one page that shows how the two beams met",
     "benchmark": "speed and memory beside stock fairseq",
 }
-# name of a step that is gone, and what does its work
+# name of a step that is gone, and the command that does its work
 RETIRED = {
     "campaign": "it is `python -m campaign`, run in the tests folder of a clone",
 }

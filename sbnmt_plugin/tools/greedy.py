@@ -1,13 +1,13 @@
-"""What each direction writes, word by word, beside a partner that is given.
+"""Greedy decoding of each direction beside a partner whose text is given.
 
-own     what the other direction writes at the same time
-gold    the right text, as far as the other direction would have written it by then
+own     the words that the other direction writes at the same time
+gold    the reference, as far as the other direction would have written it by then
 none    nothing: λ = 0
 
-A direction that writes better beside the gold text than beside the other's own words
+A direction that writes better beside the reference than beside the other's own words
 trusts its partner; where it does not, no better partner can help it.  This is no
-search: no lengths, penalties or pools; what has ended stays as it is, and what has not
-at twice the length of the longest right text of its batch is cut.
+search: it has no lengths, penalties or pools.  A text that has not ended at twice the
+length of the longest reference of its batch is cut.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def write(
     """Write both directions greedily, each word the best after those before it.
 
     Args:
-        batch: gold text in both streams.
+        batch: the reference in both streams.
         partner: one of :data:`PARTNERS`.
 
     Returns:
@@ -46,7 +46,7 @@ def write(
     never = [pad, *gold[:2, 0].tolist()]  # nor the tags
 
     def written(layout: Layout, others: Tensor) -> Tensor:
-        """All streams, of which those of ``others`` (BD,) hold the gold text."""
+        """Write all streams; those of ``others`` (BD,) hold the reference."""
         streams = F.pad(gold, (0, 1 + gold.size(1)), value=pad)
         streams[~others, 1:] = pad
         done = others.clone()
@@ -74,10 +74,10 @@ def write(
 def bleu_by_partner(
     translator: Translator, batches: list[dict[str, Any]]
 ) -> dict[str, dict[str, float]]:
-    """Tokenised BLEU of each direction, by its partner.
+    """Return the tokenised BLEU of each direction, by its partner.
 
     Args:
-        batches: gold text in both streams.
+        batches: the reference in both streams.
 
     Returns:
         partner -> direction -> BLEU.

@@ -14,8 +14,10 @@ PATIENCE = 10.0  # seconds; processes that load data look for theirs every 5
 
 
 def taken(lock: int) -> bool:
-    """Whether nobody else holds an open file, which is locked then; on a file system
-    without locks nobody can tell."""
+    """Lock an open file, and return whether nobody else holds it.
+
+    On a file system without locks nobody can tell, and nobody counts as holding it.
+    """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -31,8 +33,8 @@ def hold(folder: Path, flag: str = "--work") -> Iterator[int]:
     killed command is ending, and is waited for: :data:`PATIENCE` seconds.
 
     Args:
-        folder: is there, or is made.
-        flag: by which the user gave it.
+        folder: made where it does not exist.
+        flag: the option by which the user gave it.
 
     Yields:
         A file descriptor, for steps to inherit that must end before others begin.

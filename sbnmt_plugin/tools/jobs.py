@@ -1,8 +1,9 @@
 """A text translated shard by shard, so that a killed run continues.
 
-The work is cut into shards, kept in OUTPUT.shards, which several workers divide; the
-one that finds all of them done writes OUTPUT.  OUTPUT.shards/job.json says from what it
-was made: the same command has then nothing to do, another is refused.
+The work is cut into shards, kept in OUTPUT.shards, which several workers divide.  The
+worker that finds all of them done writes OUTPUT.  OUTPUT.shards/job.json says from
+which input, options and models it was made: the same command then has nothing to do,
+another is refused.
 """
 
 from __future__ import annotations
@@ -17,13 +18,11 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from sbnmt_plugin.tools import command, origin
-from sbnmt_plugin.tools.text import read_lines, refuse_reserved
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.text import as_written, read_lines, refuse_reserved
+from sbnmt_plugin.tools.unfinished import new_file, write_json
 
 if TYPE_CHECKING:
     from sbnmt_plugin.tools.translator import Translator
-
-WHOLE = {"id", "score", "text"}
 
 
 def write_shard(path: Path, start: int, lines: list[str], make: Translator) -> None:
@@ -41,25 +40,20 @@ def write_shard(path: Path, start: int, lines: list[str], make: Translator) -> N
 
 
 def read_shard(path: Path) -> list[dict[str, Any]]:
-    """The records of a shard.
+    """Return the records of a shard.
 
     Raises:
         ValueError: it is not as it was written.
     """
-    try:
+    with as_written(path, "remove it and repeat the command"):
         records = [json.loads(line) for line in read_lines(path)]
-        if all(r.keys() >= {"id", "skipped"} or r.keys() >= WHOLE for r in records):
-            return records
-    except (ValueError, AttributeError):
-        pass  # no JSON, or no records
-    raise ValueError(
-        f"{path} must hold a JSON record per line, as it was written, but is damaged: "
-        "remove it and repeat the command"
-    )
+        for record in records:  # a sentence that was left out has a reason alone
+            _ = record["id"], record.get("skipped") or (record["score"], record["text"])
+    return records
 
 
 def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
-    """Join all shards, checking that every id is there exactly once, in order.
+    """Join all shards, and check that every id is there exactly once, in order.
 
     Returns:
         How many sentences were translated, and how many skipped.
@@ -84,14 +78,13 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
         if not found["text"]:
             raise ValueError(
                 f"none of the {count} sentences could be translated, the first because "
-                f"of: {reason}; remove {shards[0].parent} and try again with other "
-                "options"
+                f"of: {reason}; remove {shards[0].parent} and use other options"
             )
     return found["text"], found["skipped"]
 
 
 def not_whole(shards: list[Path], count: int) -> ValueError:
-    """The error for ids that are missing, doubled or in another order."""
+    """Return the error for ids that are missing, doubled or in another order."""
     return ValueError(
         f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, in "
         f"order, but does not: remove the folder and translate again"
@@ -99,7 +92,7 @@ def not_whole(shards: list[Path], count: int) -> ValueError:
 
 
 def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:
-    """What an output depends on: input, options, models."""
+    """Return everything on which an output depends: input, options, models."""
     return {
         "input sha256": origin.sha256_of(lines),
         "options": arguments,
@@ -108,27 +101,26 @@ def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:
 
 
 def check_same_job(output: Path, folder: Path, job: dict[str, Any]) -> None:
-    """What is there already, shards or a whole output, must be of the same job.
+    """Check that an output, or its shards, were begun by the same job.
 
     Raises:
-        ValueError: it has been begun with others, or nobody can tell.
+        ValueError: they were begun with other input, options or models, or nobody can
+            tell.
     """
     path = folder / "job.json"
+    remedy = f"remove {output} and {folder} to translate anew"
     # in this order, since another worker writes its job before its first shard
     begun = output.exists() or any(folder.glob("*.jsonl"))
     if not path.exists():
         if begun:
             raise ValueError(
                 f"{output} has been begun or written, but {path}, which says from "
-                f"what, is missing: remove {output} and {folder} to translate anew"
+                f"what, is missing: {remedy}"
             )
         return
-    remedy = f"remove {output} and {folder} to translate anew"
-    try:
+    with as_written(path, remedy):
         known = json.loads(path.read_text(encoding="utf-8"))
         differences = origin.differences(known, job)
-    except (ValueError, AttributeError) as error:  # no JSON, or another
-        raise ValueError(f"{path} is damaged: {remedy}") from error
     if differences:
         raise ValueError(
             f"{output} was begun with {', '.join(differences)}: {remedy}, or repeat "
@@ -137,30 +129,30 @@ def check_same_job(output: Path, folder: Path, job: dict[str, Any]) -> None:
 
 
 def job_parser(description: str | None) -> argparse.ArgumentParser:
-    """Options of every command that translates shard by shard."""
+    """Return the parser of a command that translates shard by shard."""
     parser = command.parser(description, allow_abbrev=False)
-    parser.add_argument("--input", required=True, help="text, one sentence a line")
-    parser.add_argument("--output", required=True, help="file to write")
-    parser.add_argument("--shard-size", type=int, default=2000, help="lines per shard")
-    parser.add_argument("--of", type=int, default=1, help="how many workers there are")
-    parser.add_argument("--worker", type=int, default=0, help="which one this is")
+    add, number = parser.add_argument, command.at_least(1)
+    add("--input", required=True, help="text, one sentence a line")
+    add("--output", required=True, help="file to write")
+    add("--shard-size", action=number, default=2000, help="lines per shard")
+    add("--of", action=number, default=1, help="number of workers")
+    add("--worker", type=int, default=0, help="number of this one, from 0")
     return parser
 
 
 def run_job(
     args: argparse.Namespace, words: list[str], make: Callable[[], Translator]
 ) -> None:
-    """Translate what is missing of the input, and join all shards if none is.
+    """Translate the missing shards of the input; join all if none is missing any more.
 
     Args:
-        args: of :func:`job_parser`.
-        words: all that decides the result beside the input, to be the same on resuming.
+        args: the command line, see :func:`job_parser`.
+        words: everything but the input on which the result depends; it must be the same
+            when the command is repeated.
         make: loads the models; it is called only if there is something to do.
     """
     if not 0 <= args.worker < args.of:
         raise ValueError(f"--worker must be in 0 … {args.of - 1}, but is {args.worker}")
-    if args.shard_size < 1:
-        raise ValueError(f"--shard-size must be ≥ 1, but is {args.shard_size}")
     lines = read_lines(args.input)
     if not lines:
         raise ValueError(f"--input {args.input} must have lines, but is empty")
@@ -181,8 +173,7 @@ def run_job(
     ]
     if mine:
         translator = make()  # first: it refuses bad options
-        with new_file(folder / "job.json") as file:
-            json.dump(job, file, indent=1)
+        write_json(folder / "job.json", job)
         for n in tqdm(mine, desc=f"{output.name}: shards", unit="shard"):
             piece = lines[starts[n] : starts[n] + args.shard_size]
             write_shard(shards[n], starts[n], piece, translator)

@@ -1,28 +1,47 @@
-"""Command lines of fairseq's, and that of one of torchrun's processes."""
+"""Command lines of fairseq's, run in this process, and that of a torchrun process."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+# name of a command of fairseq's -> its module
+FAIRSEQ = {
+    "fairseq-train": "fairseq_cli.train",
+    "fairseq-generate": "fairseq_cli.generate",
+    "fairseq-interactive": "fairseq_cli.interactive",
+}
 CPU = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
 
 
+def run_fairseq(command: str) -> None:
+    """Run a command of :data:`FAIRSEQ` in this process; ``sys.argv`` has its arguments.
+
+    Its module comes first: it sets up logging, which only the first to try can do.
+    """
+    module = importlib.import_module(FAIRSEQ[command])
+    from sbnmt_plugin.register import register
+
+    register()
+    module.cli_main()
+
+
 def gives(words: Iterable[str], flag: str) -> bool:
-    """Whether a command line has an option, as ``--flag value`` or ``--flag=value``."""
+    """Return whether a command line has ``--flag value`` or ``--flag=value``."""
     return any(word.partition("=")[0] == flag for word in words)
 
 
 def split_flag(word: str) -> list[str]:
-    """``--flag=value`` as two words."""
+    """Split ``--flag=value`` into two words."""
     return word.split("=", 1) if re.match("--[a-z-]+=", word) else [word]
 
 
 def alone(words: Iterable[Any]) -> list[Any]:
-    """The command line of one process that shall stay alone.
+    """Return the command line of one process that shall stay alone.
 
-    fairseq would take every GPU that it sees, and a batch for each.
+    Without it fairseq takes every GPU that it sees, and a batch for each.
     """
     words = list(words)
     chosen = "--distributed-world-size" in words
@@ -30,7 +49,7 @@ def alone(words: Iterable[Any]) -> list[Any]:
 
 
 def distributed(given: Iterable[Any], environment: Mapping[str, str]) -> list[str]:
-    """The command line of one of torchrun's processes.
+    """Return the command line of one of torchrun's processes.
 
     Args:
         given: the command line for one process.

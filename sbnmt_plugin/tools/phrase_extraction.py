@@ -1,11 +1,11 @@
-"""A phrase table from a bitext and its links, as Moses makes one (Koehn et al. 2003).
+"""Phrase table of a bitext and its links, as Moses makes one (Koehn et al. 2003).
 
 A phrase pair is consistent with the links of a sentence pair if it has a link, and none
 of its words is linked to a word outside.  nltk's ``phrase_based.phrase_extraction``
-(3.10.4) is not used: without a limit it gives these pairs, but where a limit is smaller
-than the sentences, it cuts a target phrase that is longer instead of leaving the pair
-out, and what it gives then is not consistent; and it lets words without a link make
-target phrases longer than the limit.
+(3.10.4) gives these pairs only without a limit.  Where a limit is smaller than the
+sentences, nltk cuts a longer target phrase instead of leaving the pair out, which makes
+the pair inconsistent.  Words without a link also make its target phrases longer than
+the limit.  So it is not used.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from sbnmt_plugin.training.phrase_table import SEPARATOR, PhraseTable, entry_lin
 # begin and end of a source phrase, begin and end of its target phrase
 Span = tuple[int, int, int, int]
 Sentence = tuple[list[str], list[str], Links]  # source, target
-NOTHING = ""  # what a target word without a link is linked to
+NOTHING = ""  # the source word of a target word without a link
 
 
 def consistent_spans(source: int, target: int, links: Links, longest: int) -> set[Span]:
-    """All consistent phrase pairs of a sentence pair.
+    """Return all consistent phrase pairs of a sentence pair.
 
     Args:
         source, target: how many tokens each side has.
@@ -59,7 +59,7 @@ def consistent_spans(source: int, target: int, links: Links, longest: int) -> se
 def with_unlinked(
     low: int, high: int, length: int, linked: dict[int, list[int]]
 ) -> Iterator[tuple[int, int]]:
-    """A span and all that have words without a link beside it."""
+    """Yield a span, and all spans that add words without a link on its sides."""
     first, last = low, high
     while first > 0 and not linked[first - 1]:
         first -= 1
@@ -71,7 +71,7 @@ def with_unlinked(
 
 
 def single_links(links: Links) -> set[Span]:
-    """Pairs of words that are linked to each other and to no others."""
+    """Return pairs of words that are linked to each other and to no others."""
     sources = Counter(i for i, _ in links)
     targets = Counter(j for _, j in links)
     return {
@@ -80,9 +80,9 @@ def single_links(links: Links) -> set[Span]:
 
 
 class PhraseCounts:
-    """How often phrases, and linked words, are translated to what.
+    """Counts of translations of phrases, and of linked words.
 
-    In memory are the different pairs of both, nothing of the sentences.
+    Memory holds the different pairs of both, and no sentences.
 
     Attributes:
         pairs: source phrase -> target phrase -> count.
@@ -95,7 +95,7 @@ class PhraseCounts:
         self.words: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, sentence: Sentence, spans: Iterable[Span]) -> None:
-        """Count what the links of a sentence pair say.
+        """Count the phrases and the links of a sentence pair.
 
         A phrase that has the file's separator for a word is left out.
         """
@@ -110,10 +110,11 @@ class PhraseCounts:
                 self.pairs[" ".join(ours)][" ".join(theirs)] += 1
 
     def lexical_probability(self, source: str, target: str) -> Fraction:
-        """IBM model 1's: Π over target words of the mean w(e|f) over source words f.
+        """Return IBM model 1's probability of a target phrase.
 
-        One more of these is ``NOTHING``; w(e|f) is the share of e among the target
-        words that were linked to f.
+        It is Π over target words e of the mean w(e|f) over source words f, one more of
+        which is ``NOTHING``; w(e|f) is the share of e among the target words that were
+        linked to f.
         """
         places = [NOTHING, *source.split()]
         rows = [self.words[word] for word in places if word in self.words]
@@ -128,9 +129,9 @@ class PhraseCounts:
         )
 
     def best(self, source: str) -> str:
-        """The target phrase that was counted most often for a source phrase.
+        """Return the target phrase that was counted most often for a source phrase.
 
-        Of several: that with the higher lexical probability, with fewer tokens, first
+        Among several it is that of higher lexical probability, with fewer tokens, first
         in the alphabet.
         """
         counts = self.pairs[source]
@@ -148,11 +149,11 @@ class PhraseCounts:
         )
 
     def table_lines(self, least: int) -> Iterator[str]:
-        """The phrase table's lines, in order.
+        """Yield the phrase table's lines, in order.
 
         Args:
-            least: how often a source phrase of several tokens must have been seen with
-                its target phrase; for one token once is enough.
+            least: the least count of a source phrase of several tokens with its target
+                phrase; for one token once is enough.
         """
         for source in sorted(self.pairs):
             counts = self.pairs[source]
@@ -165,7 +166,7 @@ class PhraseCounts:
 def counted(
     sentences: Iterable[Sentence], spans: Callable[[Sentence], Iterable[Span]]
 ) -> PhraseCounts:
-    """The counts of a bitext, read once."""
+    """Count the phrases and links of a bitext, which is read once."""
     counts = PhraseCounts()
     for sentence in sentences:
         counts.add(sentence, spans(sentence))
@@ -173,11 +174,11 @@ def counted(
 
 
 def linked_sentences(source: str, target: str, links: str) -> Iterator[Sentence]:
-    """Sentence pairs of three line-aligned files.
+    """Yield the sentence pairs of three line-aligned files.
 
     Raises:
-        ValueError: a line of the links has what is no link, or one beyond the sentence;
-            a file has another number of lines.
+        ValueError: a line of the links has a word that is no link, or a link beyond the
+            sentence; a file has another number of lines.
     """
     rows = each_parallel(source, target, links)
     for number, (one, other, line) in enumerate(rows, start=1):
@@ -199,7 +200,9 @@ def linked_sentences(source: str, target: str, links: str) -> Iterator[Sentence]
 def lookup_bleu(
     table: PhraseTable[str, str], pairs: Iterable[tuple[str, ...]]
 ) -> tuple[float, str]:
-    """Tokenised BLEU of the table's own text, subwords joined, and its signature.
+    """Return tokenised BLEU of the table's own text, and its signature.
+
+    Subwords are joined.
 
     Args:
         pairs: lines of source and target.

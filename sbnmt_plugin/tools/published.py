@@ -1,4 +1,4 @@
-"""Corpora as they are published, under the name that 0.2.0 gave a user's prepare.py."""
+"""Published corpora, under the name that version 0.2.0 gave a user's prepare.py."""
 
 from sbnmt_plugin.tools.corpora.published import Archive, Corpus, Part, prepare
 

@@ -1,4 +1,4 @@
-"""Made-up language pairs, under the name that 0.2.0 gave a user's prepare.py."""
+"""Made-up language pairs, by the name that version 0.2.0 gave a user's prepare.py."""
 
 from sbnmt_plugin.tools.corpora.synthetic import (
     LANGUAGES,

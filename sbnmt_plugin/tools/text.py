@@ -1,4 +1,4 @@
-"""Line-aligned text files: read and written so that nothing is lost or half-done."""
+"""Line-aligned text files: read and written whole, or refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sbnmt_plugin.tools.unfinished import new_file
 
 
 def each_line(path: str | os.PathLike[str]) -> Iterator[str]:
-    """The lines of a UTF-8 file, without their ends, one after the other.
+    """Yield the lines of a UTF-8 file, without their ends.
 
     Raises:
         FileNotFoundError: no such file.
@@ -31,10 +31,10 @@ def each_line(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def decoded(path: Path, file: Iterable[bytes]) -> Iterator[tuple[int, str]]:
-    """Lines of an open file, numbered from 1.
+    """Yield the lines of an open file, numbered from 1.
 
     Raises:
-        ValueError: they are not UTF-8; with the file's name.
+        ValueError: one is not UTF-8; with the file's name.
     """
     for number, data in enumerate(file, start=1):
         try:
@@ -47,7 +47,7 @@ def decoded(path: Path, file: Iterable[bytes]) -> Iterator[tuple[int, str]]:
 
 
 def checked_lines(path: Path) -> Iterator[str]:
-    """See :func:`each_line`, which looks for the file at once."""
+    """Yield lines as :func:`each_line` does, which looks for the file at once."""
     with open(path, "rb") as file:
         for number, line in decoded(path, file):
             if number == 1 and line.startswith("\ufeff"):  # fairseq would keep it
@@ -66,17 +66,17 @@ def checked_lines(path: Path) -> Iterator[str]:
 
 
 def without_end(line: str) -> str:
-    """A line without its line feed, and the carriage return before that."""
+    """Remove the line feed of a line, and the carriage return before it."""
     return line.removesuffix("\n").removesuffix("\r")
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """All lines of a file: see :func:`each_line`."""
+    """Return all lines of a file: see :func:`each_line`."""
     return list(each_line(path))
 
 
 def each_parallel(*paths: str | os.PathLike[str]) -> Iterator[tuple[str, ...]]:
-    """The lines with one number of files that must have equally many, at least one.
+    """Yield the lines of one number of files that must have equally many, not none.
 
     Raises:
         ValueError: one is empty, or has another number of lines than the first.
@@ -100,12 +100,12 @@ def each_parallel(*paths: str | os.PathLike[str]) -> Iterator[tuple[str, ...]]:
 
 
 def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:
-    """All lines of each file: see :func:`each_parallel`."""
+    """Return all lines of each file: see :func:`each_parallel`."""
     return [list(lines) for lines in zip(*each_parallel(*paths))]
 
 
 def check_parallel(*paths: str | os.PathLike[str]) -> None:
-    """What is to be binarised: parallel, and without reserved symbols.
+    """Check texts to be binarised: parallel, and without reserved symbols.
 
     Raises:
         ValueError: see :func:`each_parallel` and :func:`refuse_reserved`.
@@ -118,10 +118,10 @@ def check_parallel(*paths: str | os.PathLike[str]) -> None:
 class Lines(Sequence[str]):
     """The lines of a file, read when they are asked for.
 
-    In memory is where each begins: 8 bytes a line.
+    Memory holds the place where each begins: 8 bytes a line.
 
     Args:
-        path: a file that :func:`each_line` has nothing to say against.
+        path: a file that :func:`each_line` takes.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -139,17 +139,17 @@ class Lines(Sequence[str]):
         return without_end(data.decode("utf-8"))
 
 
-# what reading a damaged file raises, somewhere in the middle
+# errors that reading a damaged file raises, somewhere in the middle
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
 @contextlib.contextmanager
 def as_written(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """Make one error of whatever goes wrong while a file is read.
+    """Turn any error of reading a file into one that says how to go on.
 
     Args:
         path: the file, which a step of ours, or of fairseq's, has written.
-        remedy: what to do where it is damaged.
+        remedy: tells a user how to go on where it is damaged.
 
     Raises:
         ValueError: with path and remedy; one that names the path is passed on.
@@ -168,7 +168,7 @@ def as_written(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
 def refuse_reserved(
     path: str | os.PathLike[str], lines: Iterable[str], start: int = 1
 ) -> None:
-    """Refuse text in which a reserved symbol stands as a token: see :mod:`symbols`.
+    """Refuse text with a reserved symbol as a token: see :mod:`symbols`.
 
     Args:
         start: number of the first of the lines.

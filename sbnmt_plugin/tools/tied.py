@@ -1,10 +1,10 @@
-"""Run a command that ends when the process that asked for it ends, by SIGKILL too.
+"""Run a command that ends when the process that started it ends, by SIGKILL too.
 
     python -I tied.py PID COMMAND …
 
-PID is who asked.  The command keeps the number of the process, so it can be waited for
-and measured as if it had been started by itself.  The wish outlives the exec, but not a
-fork: what the command starts is its own to end.  Linux; elsewhere nothing is tied.
+PID is that process.  The command keeps the number of this one, so it can be waited for
+and measured as if it had been started by itself.  Linux sends the signal after an exec,
+too, but not to children: the command ends its own.  On other systems nothing is tied.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def tie(parent: int, number: int = signal.SIGTERM) -> None:
-    """Get a signal when the thread that started this process ends.
+    """Have a signal sent here when the thread that started this process ends.
 
     Args:
         parent: its process; if that has ended already, the signal comes now.
-        number: of the signal.
+        number: the signal's.
     """
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is None:

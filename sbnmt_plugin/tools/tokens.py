@@ -18,7 +18,7 @@ IDEOGRAPH = "[\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef]
 
 
 def tokeniser(language: str, lowercase: bool = False) -> Callable[[str], str]:
-    """A function that separates the tokens of a line by blanks.
+    """Return a function that separates the tokens of a line by blanks.
 
     Punctuation is normalised (but not in Chinese); nothing is escaped for XML.
     """

@@ -25,7 +25,7 @@ TRANSLATED = re.compile(
 def each_translation(
     path: str | os.PathLike[str], count: int
 ) -> Iterator[tuple[int, str]]:
-    """What ``sbnmt translate`` or ``sbnmt rerank`` has written: number and text.
+    """Yield number and text of translations by ``sbnmt translate`` or ``sbnmt rerank``.
 
     Args:
         count: sentences of the source.
@@ -53,20 +53,20 @@ def each_translation(
 
 
 def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str]:
-    """All of a file by their numbers: see :func:`each_translation`."""
+    """Return all texts of a file by their numbers: see :func:`each_translation`."""
     return dict(each_translation(path, count))
 
 
 class Translations:
-    """Those of a file that are to be trained on, read when they are asked for.
+    """Translations of a file to train on, read when they are asked for.
 
-    In memory is where each is: 16 bytes a sentence.
+    Memory holds the place of each: 16 bytes a sentence.
 
     Args:
         path, count: as for :func:`each_translation`.
 
     Raises:
-        ValueError: see there; a reserved symbol in a text.
+        ValueError: as there, or a text has a reserved symbol.
     """
 
     def __init__(self, path: str | os.PathLike[str], count: int) -> None:
@@ -85,7 +85,7 @@ class Translations:
 
 
 def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:
-    """The best hypothesis of each sentence, of fairseq-generate's output.
+    """Return the best hypothesis of each sentence in fairseq-generate's output.
 
     Args:
         path: generate-SUBSET.txt, or the folder (--results-path) that holds one.
@@ -118,7 +118,7 @@ def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:
 
 
 def read_generate_log(lines: Iterable[str]) -> dict[str, float] | None:
-    """The last "Translated N sentences" of a log, or None.
+    """Return the numbers of the last "Translated N sentences" of a log, or None.
 
     Returns:
         sentences, tokens, seconds, sentences/s and tokens/s.
@@ -126,8 +126,7 @@ def read_generate_log(lines: Iterable[str]) -> dict[str, float] | None:
     names = ("sentences", "tokens", "seconds", "sentences/s", "tokens/s")
     result = None
     for line in lines:
-        found = TRANSLATED.search(line)
-        if found:
+        if found := TRANSLATED.search(line):
             values = (float(text.replace(",", "")) for text in found.groups())
             result = dict(zip(names, values))
     return result

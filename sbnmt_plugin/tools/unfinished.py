@@ -1,8 +1,8 @@
 """Files and folders that appear under their name when they are whole.
 
-Until then they lie beside it as ``.NAME.PID.tmp``, locked by who writes them.  So what
-a killed process has left can be told from what another one, perhaps on another machine,
-is writing; the next that writes NAME removes it.
+Until then they lie beside it as ``.NAME.PID.tmp``, locked by the process that writes
+them.  So the remains of a killed process can be told from the work of another one,
+perhaps on another machine; the next that writes NAME removes remains.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -23,7 +24,7 @@ UNFINISHED = re.compile(r"\.(.+)\.\d+\.(tmp|old)")
 
 
 def beside(path: Path, ending: str = "tmp") -> Path:
-    """The temporary name of a file or folder."""
+    """Return the temporary name of a file or folder."""
     return path.with_name(f".{path.name}.{os.getpid()}.{ending}")
 
 
@@ -64,6 +65,12 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]
         raise
 
 
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Write a value as JSON; the file appears when all is written."""
+    with new_file(path) as file:
+        json.dump(value, file, indent=1, ensure_ascii=False)
+
+
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """Fill a folder under a temporary name; it appears when all is written.
@@ -89,9 +96,22 @@ def new_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
 
 
+def refuse_existing(flag: str, path: str | os.PathLike[str]) -> None:
+    """Refuse a folder that exists already.
+
+    Raises:
+        FileExistsError: with the flag by which the user gave it.
+    """
+    if os.path.exists(path):
+        raise FileExistsError(
+            f"{flag} {path} must be a new folder, but exists: remove it or choose "
+            "another"
+        )
+
+
 @contextlib.contextmanager
 def held(path: Path, flags: int) -> Iterator[int]:
-    """Open and lock what nobody else may take for abandoned.
+    """Open and lock a file or folder that nobody else may take for abandoned.
 
     Yields:
         Its file descriptor.
@@ -107,7 +127,7 @@ def held(path: Path, flags: int) -> Iterator[int]:
 
 
 def lock(handle: int, path: Path) -> bool:
-    """Lock an open file, and say whether it still has its name."""
+    """Lock an open file, and return whether it still has its name."""
     with contextlib.suppress(OSError):  # file systems without locks: nothing is removed
         fcntl.flock(handle, fcntl.LOCK_EX)
     try:
@@ -117,7 +137,7 @@ def lock(handle: int, path: Path) -> bool:
 
 
 def remove_abandoned(path: Path) -> None:
-    """Remove what killed processes have left of a file or folder."""
+    """Remove the remains of a file or folder that killed processes have left."""
     for left in path.parent.iterdir():
         found = UNFINISHED.fullmatch(left.name)
         if found and found[1] == path.name:
@@ -126,7 +146,8 @@ def remove_abandoned(path: Path) -> None:
 
 
 def remove_unheld(left: Path) -> None:
-    """
+    """Remove a temporary file or folder that nobody holds.
+
     Raises:
         OSError: somebody holds it, or nobody can tell.
     """

@@ -1,8 +1,8 @@
 """Links between the words of two texts: found in both directions, and joined.
 
-nltk's ``gdfa.grow_diag_final_and`` (3.10.4) is not used: it asks whether a *place* is
-among the two keys of its table of linked places, which none ever is, so every link that
-either direction has is added, and what it gives is their union.
+nltk's ``gdfa.grow_diag_final_and`` (3.10.4) is not used.  It asks whether a *place* is
+among the two keys of its table of linked places, which none ever is.  So it adds every
+link of either direction, and its result is their union.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Links = set[tuple[int, int]]  # place in the source, place in the target
 
 
 def parse_links(line: str) -> Links:
-    """``0-0 2-1`` as pairs.
+    """Read ``0-0 2-1`` as pairs.
 
     Raises:
-        ValueError: what is no link.
+        ValueError: a word is no link.
     """
     found = set()
     for word in line.split():
@@ -33,16 +33,16 @@ def parse_links(line: str) -> Links:
 
 
 def links_line(links: Links) -> str:
-    """What :func:`parse_links` reads."""
+    """Write links as :func:`parse_links` reads them."""
     return " ".join(f"{i}-{j}" for i, j in sorted(links))
 
 
 def grow_diag(forward: Links, reverse: Links) -> Links:
     """Join both directions' links (Och and Ney 2003; Koehn's grow-diag).
 
-    Starts from the links that both have and adds a neighbouring one that either has
-    while it links a word that is still alone.  Places are visited in order, those that
-    were added on the way, too.
+    It starts from the links that both have, and adds a neighbouring one that either has
+    while it links a word that is still alone.  Places are visited in order, also those
+    that were added on the way.
     """
     links = forward & reverse
     either = forward | reverse
@@ -66,9 +66,9 @@ def grow_diag(forward: Links, reverse: Links) -> Links:
 
 
 def grow_diag_final_and(forward: Links, reverse: Links) -> Links:
-    """:func:`grow_diag`, and then any link between two words that are both alone.
+    """Join links by :func:`grow_diag`, then add any between two words without a link.
 
-    Those of the forward direction come first (Koehn et al. 2005; Moses' default).
+    The forward direction comes first (Koehn et al. 2005; Moses' default).
     """
     links = grow_diag(forward, reverse)
     sources = {i for i, _ in links}
@@ -85,7 +85,7 @@ def grow_diag_final_and(forward: Links, reverse: Links) -> Links:
 def found_by_eflomal(
     sources: Iterable[str], targets: Iterable[str]
 ) -> Iterator[tuple[Links, Links]]:
-    """Forward and reverse links of every pair of lines, on this machine.
+    """Yield forward and reverse links of every pair of lines.
 
     eflomal draws random numbers and takes no seed: another run gives other links.
 

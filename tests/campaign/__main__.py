@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def faults(args: argparse.Namespace) -> Outcome:
-    """Kills, shared out among the subjects, and accidents."""
+    """Kill all subjects, each its share of times, and try accidents."""
     from campaign.accidents import Accidents
     from campaign.faults import Faults, Trial
 
@@ -121,7 +121,7 @@ def faults(args: argparse.Namespace) -> Outcome:
 
 
 def fuzz(args: argparse.Namespace) -> Outcome:
-    """Garbage, until the time is over."""
+    """Feed garbage to readers until the time is over."""
     from campaign.fuzz import rounds
 
     outcome = Outcome(Path(args.output) / "fuzz.json", seed=args.seed)
@@ -131,7 +131,7 @@ def fuzz(args: argparse.Namespace) -> Outcome:
 
 
 def soak(args: argparse.Namespace) -> Outcome:
-    """Many lines, through every door of a trained model."""
+    """Send many lines through every door of a trained model."""
     from campaign.soak import Soak
 
     outcome = Outcome(Path(args.output) / "soak.json", seed=args.seed)
@@ -143,7 +143,7 @@ def soak(args: argparse.Namespace) -> Outcome:
 
 
 def scale(args: argparse.Namespace) -> Outcome:
-    """Texts of three sizes, through the steps that handle texts."""
+    """Measure the steps that handle texts, with texts of three sizes."""
     from campaign.scale import rows
 
     outcome = Outcome(Path(args.output) / "scale.json", seed=args.seed)

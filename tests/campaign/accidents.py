@@ -1,4 +1,4 @@
-"""What else befalls a command: no space, no permission, a file that goes, a clock."""
+"""Accidents of a command: no space, no permission, a lost file, a wrong clock."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from campaign.processes import (
     start,
 )
 from campaign.subjects import Subject, results_of
+from sbnmt_plugin.tools.launch import FAIRSEQ
 
 SMALL = 2000  # bytes: less than any checkpoint, and than the longest file of a subject
 HOUR = 3600
@@ -23,7 +24,7 @@ REFUSED = 2  # exit status of a step for what it says in one line
 
 
 class Accidents:
-    """Each is tried on one subject or more, and the command repeated.
+    """Accidents, each tried on one subject or more; the command is then repeated.
 
     Args:
         faults: has stage and folders.
@@ -34,7 +35,7 @@ class Accidents:
         self.subjects = faults.stage.subjects()
 
     def all(self) -> list[Trial]:
-        """Every accident."""
+        """Try every accident."""
         trials = []
         for name, limit in (
             ("binarise", 300),
@@ -55,7 +56,7 @@ class Accidents:
         before: Callable[[], None],
         read_only: bool = False,
     ) -> Trial:
-        """A command that cannot write fails, and completes when it can."""
+        """Let a command fail that cannot write, and complete when it can."""
         trial, place = self.failed(title, name, before, read_only)
         return self.completed(self.subjects[name], place, trial)
 
@@ -66,7 +67,7 @@ class Accidents:
         before: Callable[[], None],
         read_only: bool = False,
     ) -> tuple[Trial, Path]:
-        """A command that cannot write, and its folder."""
+        """Run a command that cannot write; return its trial and its folder."""
         subject, trial = self.subjects[name], Trial(title)
         place = self.faults.folder / "accidents" / title.replace(":", "")
         place.mkdir(parents=True)
@@ -78,7 +79,7 @@ class Accidents:
         (words, *_) = subject.commands(place)
         status, said = hindered(words, mark, before)
         place.chmod(0o755)
-        step = "-m sbnmt_plugin" in " ".join(words)
+        step = not FAIRSEQ.keys() & set(words)
         if status <= 0 or (step and status != REFUSED):
             trial.faults.append(f"status {status}: {said[-1500:]}")
         if step and "Traceback" in said:
@@ -90,7 +91,7 @@ class Accidents:
         return trial, place
 
     def completed(self, subject: Subject, place: Path, trial: Trial) -> Trial:
-        """Repeat, and compare."""
+        """Repeat a command, and compare its files."""
         expected, _ = self.faults.reference(subject)
         if not subject.done(place):
             self.faults.complete(subject, place, trial)
@@ -100,7 +101,7 @@ class Accidents:
         return trial
 
     def vanishing(self) -> Trial:
-        """A shard is removed while others are translated."""
+        """Remove a shard while others are translated."""
         subject = self.subjects["translate"]
         trial = Trial("vanishing file: translate")
         place = self.faults.folder / "accidents" / trial.subject.replace(":", "")
@@ -121,7 +122,7 @@ class Accidents:
         return self.completed(subject, place, trial)
 
     def second_driver(self) -> Trial:
-        """A second driver of the folder is refused, the first one completes."""
+        """Start a second driver, which is refused; the first one completes."""
         subject, trial = self.subjects["recipe"], Trial("second driver: recipe")
         place = self.faults.folder / "accidents" / trial.subject.replace(":", "")
         (words,) = subject.commands(place)
@@ -137,7 +138,7 @@ class Accidents:
         return self.completed(subject, place, trial)
 
     def clock(self) -> Trial:
-        """A clock that was an hour fast is set right while a training is stopped."""
+        """Set a clock right, which was an hour fast, while a training is stopped."""
         subject, trial = self.subjects["training"], Trial("clock set back: training")
         _, seconds = self.faults.reference(subject)
         place = self.faults.folder / "accidents" / trial.subject.replace(":", "")

@@ -33,7 +33,7 @@ class Trial:
 
 
 class Faults:
-    """Kills.
+    """Kills of the subjects.
 
     Args:
         folder: to work in.
@@ -60,7 +60,7 @@ class Faults:
             self.whole([words])
 
     def mark(self) -> str:
-        """A new attempt's."""
+        """Return the mark of a new attempt."""
         self.count += 1
         return f"{self.folder}:{self.count}"
 
@@ -86,7 +86,7 @@ class Faults:
         return time.monotonic() - begun
 
     def reference(self, subject: Subject) -> tuple[dict[str, str], float]:
-        """What a subject makes undisturbed, and its seconds."""
+        """Return the files that a subject makes undisturbed, and its seconds."""
         if subject.name not in self.references:
             place = self.folder / "reference" / subject.name
             seconds = self.whole(subject.undisturbed(place))
@@ -170,7 +170,7 @@ class Faults:
 
 
 def wait_for_change(folder: Path, running: list[Running]) -> None:
-    """Until there is another file than before, or nobody left to write one."""
+    """Wait for another file than before, or for nobody to be left to write one."""
     before = set(folder.rglob("*"))
     while set(folder.rglob("*")) == before:
         if all(one.process.poll() is not None for one in running):
@@ -179,12 +179,12 @@ def wait_for_change(folder: Path, running: list[Running]) -> None:
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """Files and folders with temporary names."""
+    """Return files and folders with temporary names."""
     return [p for p in folder.rglob("*") if p.name.endswith(UNFINISHED)]
 
 
 def differences(expected: dict[str, str], found: dict[str, str]) -> list[str]:
-    """Files that are missing, too many, or others than those of an undisturbed run."""
+    """Return files that are missing, too many, or not those of an undisturbed run."""
     wrong = [f"missing: {name}" for name in expected.keys() - found.keys()]
     wrong += [f"too many: {name}" for name in found.keys() - expected.keys()]
     same = expected.keys() & found.keys()

@@ -1,4 +1,4 @@
-"""Garbage given to what reads files: an error that names the file, or a result."""
+"""Garbage given to readers of files: an error that names the file, or a result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 20  # faults of a kind that are listed
 
 @dataclass
 class Count:
-    """What became of the cases of a target.
+    """Outcomes of the cases of a target.
 
     Attributes:
         refused: by an error that names the file.
@@ -69,7 +69,7 @@ class Count:
 
 
 def rounds(folder: Path, seed: int, seconds: float) -> Iterator[dict[str, Any]]:
-    """All targets, each for its share of the time.
+    """Attack all targets, each for its share of the time.
 
     Args:
         folder: to work in.
@@ -92,7 +92,7 @@ def rounds(folder: Path, seed: int, seconds: float) -> Iterator[dict[str, Any]]:
 
 
 def until(seconds: float) -> Iterator[int]:
-    """Numbers, until the time is over; one at least."""
+    """Yield numbers until the time is over, one at least."""
     end = time.monotonic() + seconds
     for number in itertools.count():
         if number and time.monotonic() > end:
@@ -101,7 +101,7 @@ def until(seconds: float) -> Iterator[int]:
 
 
 def texts(folder: Path, draw: random.Random, seconds: float) -> Count:
-    """Any bytes as text: refused, or as many lines as line feeds; writing keeps it."""
+    """Read any bytes as text: refused, or as many lines as line feeds."""
     count, path = Count("text"), folder / "text.en"
     for number in until(seconds):
         content = text(draw)
@@ -119,7 +119,7 @@ def texts(folder: Path, draw: random.Random, seconds: float) -> Count:
 
 
 def binarised(data: DataFolder, draw: random.Random, seconds: float) -> Count:
-    """Clean text, however strange: binarised and read back it is the same."""
+    """Binarise clean text, however strange, and read the same text back."""
     count = Count("text, binarised")
     for number in until(seconds):
         lines = clean(draw)
@@ -134,7 +134,7 @@ def binarised(data: DataFolder, draw: random.Random, seconds: float) -> Count:
 
 
 def every_byte(data: DataFolder, summed: bool, seed: int, seconds: float) -> Count:
-    """Every byte of a data folder changed, and every file cut off there.
+    """Change every byte of a data folder, and cut every file off there.
 
     With checksums: an error or the same result.  Without: no crash.
     """
@@ -172,7 +172,7 @@ def every_byte(data: DataFolder, summed: bool, seed: int, seconds: float) -> Cou
 
 
 def files(folder: Path, reader: Reader, draw: random.Random, seconds: float) -> Count:
-    """A file of ours with something changed in it."""
+    """Change a file of ours at random places."""
     count = Count(reader.name)
     path = folder / reader.file
     path.parent.mkdir(parents=True, exist_ok=True)

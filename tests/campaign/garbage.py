@@ -21,7 +21,7 @@ BYTES = (b"\xff", b"\xed\xa0\x80", b"\xc3", b"\xf8\x88\x80\x80\x80", b"\xef\xbb\
 
 
 def text(draw: random.Random) -> bytes:
-    """A file of text that may be anything, an empty or a huge line included."""
+    """Make a file of any text, an empty or a huge line included."""
     lines = []
     for _ in range(draw.choice((0, 1, 2, 5, 20))):
         size = draw.choice((0, 1, 3, 8, 8, 8, 200))
@@ -35,7 +35,7 @@ def text(draw: random.Random) -> bytes:
 
 
 def clean(draw: random.Random) -> list[str]:
-    """Lines that no reader may refuse: no reserved symbol, no line end within."""
+    """Make lines that no reader may refuse: no reserved symbol, no line end within."""
     signs = [sign for sign in SIGNS if sign not in RESERVED]
     found = []
     for _ in range(draw.choice((1, 2, 5, 20))):
@@ -46,7 +46,7 @@ def clean(draw: random.Random) -> list[str]:
 
 
 def changed(content: bytes, draw: random.Random) -> bytes:
-    """A file with a byte, a piece or its end changed."""
+    """Change a byte, a piece or the end of a file."""
     place = draw.randrange(len(content) + 1)
     other = draw.randrange(place, min(len(content), place + 40) + 1)
     kind = draw.randrange(6)
@@ -65,6 +65,6 @@ def changed(content: bytes, draw: random.Random) -> bytes:
 
 
 def flipped(content: bytes, place: int, draw: random.Random) -> bytes:
-    """A file with one byte changed."""
+    """Change one byte of a file."""
     value = content[place] ^ draw.randint(1, 255)
     return content[:place] + bytes([value]) + content[place + 1 :]

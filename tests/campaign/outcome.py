@@ -1,4 +1,4 @@
-"""What a campaign has found: a file beside its folder, and a table."""
+"""Results of a campaign: a file beside its folder, and a table."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Outcome:
             print(f"  FAULT {fault}", file=sys.stderr)
 
     def faults(self) -> int:
-        """How many in all."""
+        """Return the number of all faults."""
         return sum(len(row[FAULTS]) for row in self.rows)
 
     def table(self) -> list[str]:
-        """Of the rows, in Markdown."""
+        """Return the rows as a Markdown table."""
         columns = list(dict.fromkeys(key for row in self.rows for key in row))
         lines = ["| " + " | ".join(columns) + " |", "| --- " * len(columns) + "|"]
         for row in self.rows:

@@ -28,7 +28,7 @@ STATUSES = {
 
 @dataclass
 class Running:
-    """A command that has been started; what it says goes to a file."""
+    """A command that has been started; its output goes to a file."""
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -42,7 +42,7 @@ class Running:
 
 
 def variables(mark: str) -> dict[str, str]:
-    """The environment of a command.
+    """Return the environment of a command.
 
     Args:
         mark: of this attempt, for :func:`alive`.
@@ -88,7 +88,7 @@ def hindered(
 
 
 def alive(mark: str) -> list[str]:
-    """Command lines of all processes of an attempt that live."""
+    """Return the command lines of all processes of an attempt that live."""
     found = []
     wanted = f"{MARK}={mark}".encode()
     for folder in Path("/proc").iterdir():
@@ -105,7 +105,7 @@ def alive(mark: str) -> list[str]:
 
 
 def outlived(mark: str) -> list[str]:
-    """What still lives after :data:`PATIENCE`, though nobody asks for it any more."""
+    """Return the command lines that still live after :data:`PATIENCE`."""
     end = time.monotonic() + PATIENCE
     while (left := alive(mark)) and time.monotonic() < end:
         time.sleep(0.1)
@@ -113,7 +113,7 @@ def outlived(mark: str) -> list[str]:
 
 
 def small_files(size: int) -> Callable[[], None]:
-    """A disk that is full: no file may get longer than ``size`` bytes."""
+    """Make a disk full: no file may get longer than ``size`` bytes."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

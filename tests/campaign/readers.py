@@ -1,4 +1,4 @@
-"""What reads files that somebody may have damaged, with a whole file for each."""
+"""Readers of files that somebody may have damaged, with a whole file for each."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class DataFolder:
         return sorted(self.folders[summed].iterdir())
 
     def load(self, summed: bool) -> Any:
-        """All that a training reads: dictionaries and sentences."""
+        """Return everything that a training reads: dictionaries and sentences."""
         task = SBTranslationTask.setup_task(copy.deepcopy(self.settings[summed]))
         found: list[Any] = [task.src_dict.symbols, task.tgt_dict.symbols]
         for split in SIZES:
@@ -75,14 +75,14 @@ class DataFolder:
         return found
 
     def outcome(self, summed: bool) -> Any:
-        """What :meth:`load` gives, or its error."""
+        """Return the result of :meth:`load`, or its error."""
         try:
             return self.load(summed)
         except Exception as error:
             return error
 
     def there_and_back(self, lines: list[str]) -> list[list[str]]:
-        """Tokens of lines that fairseq has binarised, as they are read back."""
+        """Return tokens of lines that fairseq has binarised, as they are read back."""
         write_lines(self.prefix, lines)
         dictionary = Dictionary()
         Dictionary.add_file_to_dictionary(
@@ -102,7 +102,7 @@ class DataFolder:
 
 
 def settings_of(folder: Path) -> Any:
-    """The task's, of a training on a data folder."""
+    """Return the task's settings for a training on a data folder."""
     register()
     words = [str(folder), "--user-dir", str(PLUGIN), "--task", "sb_translation"]
     words += ["--arch", "sb_transformer_tiny"]
@@ -138,7 +138,7 @@ def as_lines(values: list[Any]) -> bytes:
 
 
 def checkpoint() -> bytes:
-    """A small one."""
+    """Make a small checkpoint."""
     weights = {f"layer.{i}": torch.randn(3, 4) for i in range(3)}
     settings = {"model": {"sb_direction": "both", "encoder_layers": 1}}
     file = io.BytesIO()
@@ -147,7 +147,7 @@ def checkpoint() -> bytes:
 
 
 def readers(folder: Path, data: DataFolder) -> list[Reader]:
-    """All kinds of files."""
+    """Return all kinds of files."""
     recipe = folder / "recipe"
     recipe.mkdir(exist_ok=True)
     (recipe / "recipe.yaml").write_bytes(as_json(RECIPE))

@@ -1,4 +1,4 @@
-"""What the steps that handle texts cost, from thousands of lines to a million.
+"""Cost of the steps that handle texts, from thousands of lines to a million.
 
 The texts are synthetic: words drawn by Zipf's law, the target the same words in upper
 case, and what a teacher made of it the same with another last word.
@@ -32,7 +32,7 @@ merge(sorted(Path(folder).iterdir()), int(count), Path(output))
 
 
 def words_of(draw: random.Random) -> list[str]:
-    """A vocabulary: made-up words, the frequent ones short."""
+    """Make a vocabulary of made-up words, the frequent ones short."""
     found = (
         "".join(draw.choices("abcdefghijklmnoprstuvwz", k=2 + i.bit_length() // 2))
         for i in itertools.count(1)
@@ -41,7 +41,7 @@ def words_of(draw: random.Random) -> list[str]:
 
 
 def write_corpus(folder: Path, draw: random.Random, count: int) -> None:
-    """A bitext, what two teachers made of it, and the shards of one of them."""
+    """Write a bitext, two teachers' translations, and the shards of one of them."""
     vocabulary = words_of(draw)
     weights = list(itertools.accumulate(1 / (i + 1) for i in range(WORDS)))
     rows = (
@@ -67,7 +67,7 @@ def write_corpus(folder: Path, draw: random.Random, count: int) -> None:
 
 
 def commands(folder: Path, count: int) -> dict[str, tuple[list[str], list[str]]]:
-    """Every step: its command, and patterns of the files that it writes."""
+    """Return the command of every step, and patterns of the files that it writes."""
     source, target = folder / "train.en", folder / "train.de"
     apply = ["bpe", "apply", "--codes", folder / "codes", source, folder / "bpe.en"]
     learn = ["bpe", "learn", "--merges", MERGES, "--codes", folder / "codes", source]
@@ -113,7 +113,7 @@ def measured(words: list[str], log: Path) -> dict[str, Any]:
 
 
 def rows(folder: Path, seed: int, largest: int) -> Iterator[dict[str, Any]]:
-    """A row of the outcome for every step, at a hundredth of the lines, a tenth, all.
+    """Yield a row for every step, at a hundredth of the lines, a tenth, all.
 
     Args:
         folder: to work in.

@@ -40,7 +40,7 @@ SEARCH = {"beam": 4, "max_len_a": 1, "max_len_b": 5}
 
 
 def pool(draw: random.Random) -> list[str]:
-    """Lines of 0 … :data:`LONGEST` - 1 tokens, in several scripts at once."""
+    """Make lines of 0 … :data:`LONGEST` - 1 tokens, in several scripts at once."""
     strange = [s for s in SIGNS if s.split() == [s] and s not in RESERVED and s != "\r"]
     lengths = [0, 1, LONGEST - 1]
     short, middle, long = (1, 12), (13, 40), (41, LONGEST - 1)
@@ -58,7 +58,7 @@ def pool(draw: random.Random) -> list[str]:
 
 
 def text_of(draw: random.Random, count: int) -> list[str]:
-    """So many lines of a pool."""
+    """Draw so many lines of a pool."""
     return draw.choices(pool(draw), k=count)
 
 
@@ -78,7 +78,7 @@ class Sample:
 
 @dataclass
 class Flow:
-    """What a process has answered.
+    """Answers of a process.
 
     Attributes:
         ids: the numbers of the lines, as they came.
@@ -93,20 +93,20 @@ class Flow:
     status: int | None = None
 
     def resident(self, share: float) -> float:
-        """MiB after this share of the samples: the median of the last few of them."""
+        """Return MiB after a share of the samples: the median of its last few."""
         end = max(1, round(share * len(self.samples)))
         last = self.samples[max(0, end - len(self.samples) // 20 - 1) : end]
         return statistics.median(sample.resident for sample in last) / 2**20
 
     def speed(self, first: float, last: float) -> float:
-        """Lines per second of computing, between two shares of the samples."""
+        """Return lines per second of computing, between two shares of the samples."""
         places = (round(share * (len(self.samples) - 1)) for share in (first, last))
         one, other = (self.samples[place] for place in places)
         return (other.answers - one.answers) / max(other.cpu - one.cpu, 1e-9)
 
 
 def sample_of(pid: int, answers: int) -> Sample:
-    """A process now; one that has ended has no memory."""
+    """Measure a process now; one that has ended has no memory."""
     folder = Path(f"/proc/{pid}")
     pages = int((folder / "statm").read_text().split()[1])
     times = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
@@ -143,7 +143,7 @@ def flow(words: list[str], count: int, log: Path) -> Flow:
 
 
 def judged(lines: list[str], found: Flow, known: dict[str, str]) -> list[str]:
-    """What must not be.
+    """Return the faults of a process.
 
     Args:
         known: the answer of every line so far, to which new ones are added.
@@ -201,7 +201,7 @@ class Soak:
                 )
 
     def doors(self) -> dict[str, list[str]]:
-        """The commands that answer the file of lines, by name."""
+        """Return the commands that answer the file of lines, by name."""
         checkpoint = "checkpoint_last.pt"
         words: list[str | Path] = ["fairseq-interactive", self.stage.data]
         words += ["--user-dir", PLUGIN, "--task", "sb_translation", "--cpu"]
@@ -218,7 +218,7 @@ class Soak:
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A row of the outcome for each door."""
+        """Yield a row of the outcome for each door."""
         lines = read_lines(self.path)
         known: dict[str, str] = {}
         for number, (name, words) in enumerate(self.doors().items()):

@@ -1,4 +1,4 @@
-"""What is attacked: commands on a tiny corpus, each of which makes some files.
+"""Subjects of the attacks: commands on a tiny corpus, which make some files each.
 
 An undisturbed run of each takes seconds.  Compared are the files that hold results;
 logs, timings and the tables of costs differ between any two runs and are not.
@@ -63,7 +63,7 @@ for path in sorted((pathlib.Path(__file__).parent / "text").iterdir()):
 
 
 def write_texts(folder: Path, seed: int, words: list[str]) -> None:
-    """A tiny bitext: words, and the same words in upper case."""
+    """Write a tiny bitext: words, and the same words in upper case."""
     draw = random.Random(seed)
     for split, size in SIZES.items():
         rows = [draw.choices(words, k=draw.randint(2, 6)) for _ in range(size)]
@@ -95,11 +95,11 @@ class Subject:
     alone: Callable[[Path], list[str]] | None = None
 
     def undisturbed(self, folder: Path) -> list[list[str]]:
-        """The commands that make what all others are compared with."""
+        """Return the commands that make the files of reference."""
         return [self.alone(folder)] if self.alone else self.commands(folder)
 
     def done(self, folder: Path) -> bool:
-        """Whether nothing is left to be done, and the command says so."""
+        """Return whether the command has nothing left to do, and says so."""
         return self.makes is not None and (folder / self.makes).exists()
 
 
@@ -180,7 +180,7 @@ class Stage:
         return step_command("benchmark", *words)
 
     def subjects(self) -> dict[str, Subject]:
-        """All that is attacked, by name."""
+        """Return all subjects, by name."""
         made = [
             Subject(
                 "recipe",
@@ -214,7 +214,7 @@ class Stage:
 
 
 def results_of(subject: Subject, folder: Path) -> dict[str, str]:
-    """What a subject has made: file -> checksum of what must not depend on luck."""
+    """Return a checksum of every file of a subject, without its times."""
     found = {}
     for pattern in subject.results:
         for path in sorted(folder.glob(pattern)):
@@ -224,7 +224,7 @@ def results_of(subject: Subject, folder: Path) -> dict[str, str]:
 
 
 def digest(path: Path) -> str:
-    """Checksum of a result: of a checkpoint's parameters, of JSON without its times."""
+    """Return a checksum: of a checkpoint's parameters, of JSON without its times."""
     made = hashlib.sha256()
     if path.suffix == ".pt":
         for name, value in sorted(read_checkpoint(str(path))["model"].items()):
@@ -239,7 +239,7 @@ def digest(path: Path) -> str:
 
 
 def without_times(value: Any) -> Any:
-    """JSON without what a clock or the machine's load has a say in."""
+    """Return JSON without the values that depend on a clock or the machine's load."""
     if isinstance(value, dict):
         kept = {k: v for k, v in value.items() if not k.startswith(COSTS)}
         return {k: without_times(v) for k, v in kept.items()}

@@ -1,1 +1,1 @@
-"""What ``sbnmt benchmark`` is made of: systems that are timed in turn, and tables."""
+"""Parts of ``sbnmt benchmark``: systems that are timed in turn, and tables."""

@@ -1,4 +1,4 @@
-"""What can be chosen, known without torch."""
+"""The choices of the command line, known without torch."""
 
 PARTS = ("decoding", "floor", "training", "processes")
 PROCESSES = {"training": 1, "processes": 2}  # of an update, in the part
@@ -8,5 +8,11 @@ LENGTHS = (10, 25, 50, 100)
 BEAMS = (2, 4, 8, 16, 32)
 BATCHES = (1, 50)
 LOW = {"cpu": "bfloat16", "cuda": "float16"}  # the device's fast type
-# what may differ between the runs that fill a folder
+SIZES = {  # channels, feed-forward channels, layers on each side, heads
+    "tiny": (64, 128, 2, 4),
+    "small": (256, 1024, 3, 4),
+    "base": (512, 2048, 6, 8),
+    "big": (1024, 4096, 6, 16),
+}
+# may differ between the runs that fill a folder
 FREE = ("output", "parts", "grid", "cases", "max_tokens", "retry")

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from dataclasses import dataclass, replace
 from statistics import median, quantiles
 from typing import Any
 
-from tqdm import tqdm
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.tools.benchmark.models import Spec, made_up_batch, test_batches
-from sbnmt_plugin.tools.benchmark.results import FAILED, ratios
-from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Counts, Setting, Work
-from sbnmt_plugin.tools.benchmark.workers import Failure, Worker, timed
+from sbnmt_plugin.tools.benchmark.results import Row
+from sbnmt_plugin.tools.benchmark.stations import Rounds, Stations, compared, timed
+from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, Setting, Text
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 
 WIDE = "float32"
 BASELINE = "fairseq", WIDE
 TEST_SET = "test"  # a case's length in its name, with a recipe's models
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Case:
 
     Attributes:
         batch: sentences, or None for all that --max-tokens holds.
-        tokens: of --max-tokens, source tokens.
+        tokens: --max-tokens, in source tokens.
         length: of source and of translation, or None for a recipe's test set.
     """
 
@@ -40,11 +38,11 @@ class Case:
 
     @property
     def sentences(self) -> int:
-        """Sentences of a made-up batch."""
+        """Return how many sentences a made-up batch has."""
         return self.batch or max(1, self.tokens // (self.length or 1))
 
     def name(self, models: str) -> str:
-        """``MODELS-BATCH-LENGTH-BEAM``, as ``base-50-25-4`` or ``toy-t4096-test-4``.
+        """Return ``MODELS-BATCH-LENGTH-BEAM``, as ``base-50-25-4``.
 
         Args:
             models: a size, or a recipe's folder.
@@ -54,10 +52,10 @@ class Case:
 
     @classmethod
     def named(cls, name: str, models: str) -> Case:
-        """The case of a name.
+        """Return the case of a name.
 
         Raises:
-            ValueError: it is none of these models'.
+            ValueError: it is no name of a case with these models.
         """
         number = r"([1-9]\d*)"
         form = rf"{re.escape(models)}-(t?){number}-(?:{number}|{TEST_SET})-{number}"
@@ -75,11 +73,46 @@ class Case:
         return replace(case, batch=int(size))
 
 
-class Station:
-    """A system, in its worker.
+class Counts(TorchDispatchMode):
+    """Counts a decoder's steps, and the operators of all that runs meanwhile.
 
     Args:
-        name, dtype: of :data:`systems.SYSTEMS`, and of its weights.
+        model: whose decoder's last layer runs once a step.
+
+    Attributes:
+        steps: of the search.
+        operators: that compute or copy; views cost next to nothing.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.steps = self.operators = 0
+        self.layer = model.decoder.layers[-1]
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        self.operators += not function.is_view
+        return function(*args, **(kwargs or {}))
+
+    def __enter__(self) -> Counts:
+        self.handle = self.layer.register_forward_hook(self._note)
+        super().__enter__()
+        return self
+
+    def __exit__(self, *reason: Any) -> None:
+        super().__exit__(*reason)
+        self.handle.remove()
+
+    def _note(self, *_: Any) -> None:
+        self.steps += 1
+
+
+class Station:
+    """A system, in its process.
+
+    Args:
+        name, dtype: a name of :data:`systems.SYSTEMS`, and the type of its weights.
     """
 
     def __init__(self, spec: Spec, name: str, dtype: str) -> None:
@@ -87,8 +120,12 @@ class Station:
         self.system = SYSTEMS[name](spec, dtype)
 
     def prepare(self, case: Case) -> Row:
-        """Make batches and search; a first run, not timed, that counts steps, and the
-        operators in each."""
+        """Make batches and search, and run them once without timing.
+
+        Returns:
+            The steps of the search and the operators of a step, where our process
+            runs them.
+        """
         loaded, device = self.system.loaded, self.spec.device
         if case.length is None:
             tokens = None if case.batch else case.tokens
@@ -98,27 +135,28 @@ class Station:
             self.batches = [batch]
         self.searcher = self.system.searcher(Setting(case.beam, case.length))
         if loaded.model is None:
-            self._run()
+            self.translate()
             return {}
         with Counts(loaded.model) as counts:
-            self._run()
+            self.translate()
         return {
             "steps": counts.steps,
             "operators": counts.operators / counts.steps,
         }
 
-    def _run(self) -> Work:
+    def translate(self) -> list[Text]:
+        """Return the translations of all batches."""
         return self.system.translate(self.searcher, self.batches)
 
     def measure(self) -> Row:
         """Translate once."""
-        works: list[Work] = []
+        found: list[Text] = []
         each: list[float] = []
 
         def run() -> None:
             for batch in self.batches:
                 start = time.perf_counter()
-                works.append(self.system.translate(self.searcher, [batch]))
+                found.extend(self.system.translate(self.searcher, [batch]))
                 each.append(time.perf_counter() - start)
 
         _, seconds, memory = timed(run, self.spec.device)
@@ -126,166 +164,87 @@ class Station:
             "seconds": seconds,
             "each": each,
             "memory": memory,
-            "sentences": sum(work.sentences for work in works),
-            "tokens": sum(work.tokens for work in works),
+            "sentences": len(found),
+            "tokens": sum(len(tokens) for _, tokens in found),
         }
 
     def texts(self) -> list[str]:
-        """Translations in the test set's order, subwords joined, for BLEU."""
+        """Return translations in the test set's order, subwords joined, for BLEU."""
         words = self.system.loaded.words
-        found = sorted(self._run().texts)
-        return [words.string(tokens, "@@ ") for _, tokens in found]
+        return [words.string(tokens, "@@ ") for _, tokens in sorted(self.translate())]
 
     def references(self) -> list[str]:
-        """The test set's own."""
+        """Return the test set's own translations."""
         task = self.system.loaded.task
         rows = task.dataset("test").tgt
         return [task.target_dictionary.string(row, "@@ ") for row in rows]
 
 
-class Stations:
-    """All systems' workers; one that fails is out of its case, then opened anew.
-
-    Args:
-        systems: names and types of numbers.
-        threads: of each.
-    """
-
-    def __init__(
-        self, spec: Spec, systems: list[tuple[str, str]], threads: int
-    ) -> None:
-        self.spec = spec
-        self.systems = systems
-        self.threads = threads
-        self.workers: dict[tuple[str, str], Worker] = {}
-        self.failed: dict[tuple[str, str], str] = {}  # in this case
-        self.missing: dict[tuple[str, str], str] = {}  # cannot be had at all
-
-    def begin(self) -> None:
-        """Before a case: open what is not there."""
-        self.failed = dict(self.missing)
-        closed = [s for s in self.systems if s not in {**self.workers, **self.missing}]
-        for system in closed:
-            self.workers[system] = Worker(
-                "sbnmt_plugin.tools.benchmark.decoding:Station",
-                (self.spec, *system),
-                threads=self.threads,
-                wait=False,
-            )
-        for system in tqdm(closed, desc="loading", unit="system", leave=False):
-            try:
-                self.workers[system].receive()
-            except Failure as failure:
-                self._drop(system, failure)
-                self.missing[system] = failure.reason
-
-    def ask(self, system: tuple[str, str], method: str, *words: Any) -> Any:
-        """What a system answers; None if it fails now, or has failed in this case."""
-        if system in self.failed:
-            return None
-        try:
-            return self.workers[system].ask(method, *words)
-        except Failure as failure:
-            self._drop(system, failure)
-            return None
-
-    def _drop(self, system: tuple[str, str], failure: Failure) -> None:
-        """Note why a system is out, and end its process."""
-        self.failed[system] = failure.reason
-        tqdm.write(f"{', '.join(system)} failed: {failure}", file=sys.stderr)
-        if system in self.workers:
-            self.workers.pop(system).close()
-
-    def __enter__(self) -> Stations:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End all of them; a further case opens them anew."""
-        while self.workers:
-            self.workers.popitem()[1].close()
+def stations_of(spec: Spec, systems: list[tuple[str, str]], threads: int) -> Stations:
+    """Return a process for each system: its name, and the type of its weights."""
+    place = "sbnmt_plugin.tools.benchmark.decoding:Station"
+    return Stations(place, lambda system: [(spec, *system)], systems, threads)
 
 
 def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
     """Measure all systems in a case.
 
-    They take turns, in another order every round, so that a machine that gets slower
-    is slower for all.
-
     Returns:
         A row per system: medians, extremes, and the ratio of speed to
         :data:`BASELINE`, taken round by round; or the reason for which it failed.
     """
-    stations.begin()
-    systems = stations.systems
-    heads = {s: stations.ask(s, "prepare", case) for s in systems}
-    runs: dict[tuple[str, str], list[Row]] = {s: [] for s in systems}
-    for number in tqdm(range(rounds), desc="decoding", unit="round", leave=False):
-        shift = number % len(systems)
-        for system in [*systems[shift:], *systems[:shift]]:
-            runs[system].append(stations.ask(system, "measure"))
+    heads, runs = stations.measure(rounds, "decoding", case)
     trained = case.length is None
-    texts: dict[tuple[str, str], Any] = {}
+    texts: dict[tuple[str, str], list[str]] = {}
     references: list[str] = []
     if trained:
-        texts = {s: stations.ask(s, "texts") for s in systems}
-        given = [stations.ask(s, "references") for s in systems]
-        references = next(filter(None, given), [])
-    rows = []
-    for system in systems:
-        row: Row = {
-            "system": system[0],
-            "dtype": system[1],
-            "batch": case.batch if trained else case.sentences,
-            "max tokens": None if case.batch else case.tokens,
-            "length": case.length,
-            "beam": case.beam,
-        }
-        rows.append(row)
-        if system in stations.failed:
-            row[FAILED] = stations.failed[system]
-            continue
-        baseline = None if BASELINE in stations.failed else runs[BASELINE]
-        row |= {**heads[system], **summary(runs[system], baseline)}
+        for system in stations.systems:
+            for found in stations.ask(system, "texts"):
+                texts[system] = found
+            references = next(iter(stations.ask(system, "references")), references)
+    baseline = None if BASELINE in stations.failed else runs[BASELINE]
+
+    def numbers(system: tuple[str, str]) -> Row:
+        row = {**heads[system][0], **summary(runs[system], baseline)}
         if trained:
             row |= quality(texts[system], references)
             wide = texts.get((system[0], WIDE))
             if system[1] != WIDE and wide is not None:
                 row["as in float32"] = share_of_same(texts[system], wide)
-    return rows
+        return row
+
+    sizes = {
+        "batch": case.batch if trained else case.sentences,
+        "max tokens": None if case.batch else case.tokens,
+        "length": case.length,
+        "beam": case.beam,
+    }
+    return stations.rows(lambda s: {"system": s[0], "dtype": s[1], **sizes}, numbers)
 
 
-def summary(runs: list[Row], baseline: list[Row] | None) -> Row:
-    """Medians and extremes of some runs; ratios to the baseline's, pair by pair."""
-    seconds = [run["seconds"] for run in runs]
+def summary(rounds: Rounds, baseline: Rounds | None) -> Row:
+    """Return medians and extremes of some rounds, and ratios to the baseline's."""
+    runs = [run for (run,) in rounds]
     speeds = [run["sentences"] / run["seconds"] for run in runs]
-    memory = max(run["memory"] for run in runs)
     found = {
         "sentences/s": median(speeds),
         "sentences/s, least": min(speeds),
         "sentences/s, most": max(speeds),
         "tokens/s": median(run["tokens"] / run["seconds"] for run in runs),
-        "seconds": seconds,
-        "memory": memory,
+        **compared(rounds, baseline),
     }
     each = [1000 * one for run in runs for one in run["each"]]
     if len(runs[0]["each"]) == runs[0]["sentences"] > 1:  # batches of one
         found["ms, half"], found["ms, 95 %"] = median(each), quantiles(each, n=20)[-1]
-    if baseline is None:
-        return found
-    theirs = [run["seconds"] for run in baseline]
-    peak = max(run["memory"] for run in baseline)
-    return {**found, **ratios(seconds, theirs), "memory ratio": memory / peak}
+    return found
 
 
 def share_of_same(narrow: list[str], wide: list[str]) -> float:
-    """Which share of the translations float32 gives as well."""
+    """Return the share of translations that are the same as in float32."""
     return sum(a == b for a, b in zip(narrow, wide)) / len(narrow)
 
 
 def quality(texts: list[str], references: list[str]) -> Row:
-    """Tokenised BLEU of what a system has translated."""
+    """Return the tokenised BLEU of a system's translations, and its signature."""
     scored = tokenised_bleu(texts, [references])
     return {"BLEU": scored["score"], "signature": scored["signature"]}

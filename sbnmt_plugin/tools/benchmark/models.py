@@ -12,7 +12,6 @@ from fairseq import checkpoint_utils, utils
 from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
-from torch import Tensor
 
 from sbnmt_plugin.families.abd.model import ABDTransformerModel
 from sbnmt_plugin.families.sb.model import SBTransformerModel
@@ -20,23 +19,18 @@ from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.tools.benchmark.choices import SIZES
 from sbnmt_plugin.tools.recipes import systems
 
 SEED = 1
-SIZES = {  # channels, feed-forward channels, layers on each side, heads
-    "tiny": (64, 128, 2, 4),
-    "small": (256, 1024, 3, 4),
-    "base": (512, 2048, 6, 8),
-    "big": (1024, 4096, 6, 16),
-}
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What the compared models have in common.
+    """Properties that the compared models share.
 
     Attributes:
-        size: a name of :data:`SIZES`.
+        size: a name of :data:`choices.SIZES`.
         vocabulary: words of the joined dictionary, beside fairseq's four and the tags.
         device: ``cpu`` or ``cuda``.
         work: a recipe's folder, whose trained models are taken instead.
@@ -53,13 +47,13 @@ class Loaded:
     """A model, its dictionaries, and the task of a trained one."""
 
     model: Any
-    words: Dictionary  # of the target
+    words: Dictionary  # the target's
     source: Dictionary
     task: Any = None
 
 
 def make_dictionary(words: int) -> Dictionary:
-    """Numbered words and the tags."""
+    """Make a dictionary of numbered words and the tags."""
     made = Dictionary()
     for number in range(words):
         made.add_symbol(f"w{number}")
@@ -69,7 +63,7 @@ def make_dictionary(words: int) -> Dictionary:
 
 
 def model_options(size: str, **others: Any) -> Namespace:
-    """fairseq's names for a size; all embeddings are one matrix."""
+    """Return fairseq's options for a size; all embeddings are one matrix."""
     channels, inner, layers, heads = SIZES[size]
     sides: dict[str, Any] = {}
     for side in ("encoder", "decoder"):
@@ -83,9 +77,13 @@ def model_options(size: str, **others: Any) -> Namespace:
 
 
 def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
-    """The model of a kind: ``both`` directions, ``abd``, or fairseq's Transformer,
-    ``l2r`` or ``r2l``."""
-    leave_cudnn_out()  # of fairseq's too: else a plan for each new shape were timed
+    """Return the model of a kind.
+
+    Args:
+        kind: ``both`` directions, ``abd``, or ``l2r`` or ``r2l``, fairseq's
+            Transformer.
+    """
+    leave_cudnn_out()  # of fairseq's too: it would time a plan for each new shape
     if spec.work is not None:
         return load_trained(Path(spec.work), kind, spec.device)
     words = make_dictionary(spec.vocabulary)
@@ -101,7 +99,7 @@ def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
     return Loaded(model.to(spec.device), words, words)
 
 
-# kinds that a recipe's folder must have; of ours, the rows of one and the class
+# kinds that a recipe's folder must have; for each of ours, its rows and its class
 KINDS = ("both", *NAMES)
 OURS = {
     "both": (systems.OURS, SBTransformerModel),
@@ -110,7 +108,7 @@ OURS = {
 
 
 def trained_model(work: Path, kind: str) -> Path:
-    """A recipe's checkpoint.
+    """Return the path of a recipe's checkpoint.
 
     Raises:
         FileNotFoundError: it has none.
@@ -127,7 +125,7 @@ def trained_model(work: Path, kind: str) -> Path:
 
 
 def load_trained(work: Path, kind: str, device: str) -> Loaded:
-    """A recipe's model, with its task, whose test set can be loaded."""
+    """Return a recipe's model, with its task, whose test set can be loaded."""
     path = trained_model(work, kind)
     register()
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(
@@ -141,7 +139,7 @@ def load_trained(work: Path, kind: str, device: str) -> Loaded:
 def made_up_batch(
     words: Dictionary, sentences: int, length: int, device: str
 ) -> dict[str, Any]:
-    """Random source sentences of one length, ``</s>`` counted."""
+    """Make random source sentences of one length, ``</s>`` counted."""
     generator = torch.Generator().manual_seed(SEED)
     last = len(words) - len(TAGS)
     shape = (sentences, length)
@@ -160,7 +158,7 @@ def made_up_batch(
 
 
 def to_device(sample: dict[str, Any], device: str) -> dict[str, Any]:
-    """The batch where the models are."""
+    """Move a batch to the models' device."""
     moved: dict[str, Any] = utils.apply_to_sample(lambda x: x.to(device), sample)
     return moved
 
@@ -168,7 +166,7 @@ def to_device(sample: dict[str, Any], device: str) -> dict[str, Any]:
 def test_batches(
     task: Any, device: str, sentences: int | None, tokens: int | None
 ) -> list[dict[str, Any]]:
-    """A recipe's test set in fairseq's batches, for ``--batch`` or ``--max-tokens``."""
+    """Return a recipe's test set in batches of ``sentences``, or of ``tokens``."""
     task.load_dataset("test")
     iterator = task.get_batch_iterator(
         dataset=task.dataset("test"),
@@ -178,8 +176,3 @@ def test_batches(
         num_workers=0,
     ).next_epoch_itr(shuffle=False)
     return [to_device(sample, device) for sample in iterator]
-
-
-def source_rows(sample: dict[str, Any], pad: int) -> list[Tensor]:
-    """The source sentences without padding."""
-    return [row[row != pad] for row in sample["net_input"]["src_tokens"]]

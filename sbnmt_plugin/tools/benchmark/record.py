@@ -15,7 +15,7 @@ from sbnmt_plugin.tools.benchmark.results import (
     measured,
 )
 from sbnmt_plugin.tools.text import as_written, write_lines
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import new_file, write_json
 
 Row = dict[str, Any]
 ORIGIN = "origin"
@@ -23,15 +23,15 @@ SECTIONS = ("decoding", "floor", "training")
 
 
 class Record:
-    """What has been measured so far, in a folder.
+    """The results so far, in a folder.
 
     Args:
         folder: to write to.
-        result: head of benchmark.json; its ``origin`` is all that numbers depend on
-            beside their case.
+        result: head of benchmark.json.  Its ``origin`` is everything but the case on
+            which results depend.
 
     Raises:
-        ValueError: the folder has numbers of another origin.
+        ValueError: the folder has results of another origin.
     """
 
     def __init__(self, folder: Path, result: Row) -> None:
@@ -42,7 +42,7 @@ class Record:
             self.result = self._earlier(result)
 
     def _earlier(self, result: Row) -> Row:
-        """What is there, if this run may continue it."""
+        """Return the results that are there, if this run may continue them."""
         remedy = "choose another --output, or remove that file to measure anew"
         with as_written(self.path, remedy):
             known = json.loads(self.path.read_text(encoding="utf-8"))
@@ -58,21 +58,21 @@ class Record:
         return dict(known)
 
     def rows(self, part: str, case: str) -> list[Row]:
-        """Of a case, if it has been measured."""
+        """Return the rows of a case, none if it has not been measured."""
         return [row for row in self.result.get(part, []) if row["case"] == case]
 
     def has(self, part: str, case: str, retry: bool = False) -> bool:
-        """Whether a case has been measured; with ``retry``, by all systems."""
+        """Return whether a case has been measured; with ``retry``, by all systems."""
         rows = self.rows(part, case)
         return bool(rows) and not (retry and len(measured(rows)) < len(rows))
 
     def failed(self) -> list[str]:
-        """The cases in which a system has failed."""
+        """Return the cases in which a system has failed."""
         rows = [row for part in SECTIONS for row in self.result.get(part, [])]
         return list(dict.fromkeys(row["case"] for row in rows if FAILED in row))
 
     def add(self, part: str, case: str, rows: list[Row]) -> None:
-        """Keep the rows of a case, instead of those that it has had, and write."""
+        """Replace the rows of a case, and write."""
         cases: dict[str, list[Row]] = {}
         for row in self.result.get(part, []):
             cases.setdefault(row["case"], []).append(row)
@@ -85,10 +85,9 @@ class Record:
         """Write benchmark.json and its tables.
 
         Returns:
-            The lines of benchmark.md.
+            Lines of benchmark.md.
         """
-        with new_file(self.path) as file:
-            json.dump(self.result, file, indent=1, ensure_ascii=False)
+        write_json(self.path, self.result)
         lines = markdown(self.result)
         write_lines(self.folder / "benchmark.md", lines)
         return lines

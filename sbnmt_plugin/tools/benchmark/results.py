@@ -1,4 +1,4 @@
-"""What was measured: JSON, Markdown tables, plots."""
+"""Results of the benchmark as Markdown tables and as a plot."""
 
 from __future__ import annotations
 
@@ -6,138 +6,116 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from sbnmt_plugin.tools import quiet
+from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.benchmark.choices import SLOW
 from sbnmt_plugin.tools.results.table import aligned
 
 Row = dict[str, Any]
+Cell = Callable[[Row], str]
 HEADLINE = {"batch": 50, "length": 25, "beam": 4}
-AXES = ("length", "beam")
+AXES = {"length": "tokens of a sentence", "beam": "beam"}
 FAILED = "failed"  # of a row: why it has no numbers
 
 
 def is_headline(row: Row) -> bool:
-    """The case of the first table: batch 50, beam 4, 25 tokens."""
+    """Return whether a row is of the first table: batch 50, beam 4, 25 tokens."""
     return all(row.get(name) == value for name, value in HEADLINE.items())
 
 
-def ratios(ours: list[float], theirs: list[float]) -> Row:
-    """How many times as fast, round by round: median and extremes."""
-    found = [b / a for a, b in zip(ours, theirs)]
-    return {
-        "ratio": median(found),
-        "ratio, least": min(found),
-        "ratio, most": max(found),
-    }
+def measured(rows: list[Row]) -> list[Row]:
+    """Return the rows that did not fail."""
+    return [row for row in rows if FAILED not in row]
 
 
 def compare_with_floor(result: Row) -> None:
-    """Add to the rows of the floor's case which share of their time it is."""
+    """Add to the rows of the floor's case its share of their time."""
     floors = {r["dtype"]: r["seconds"] for r in measured(result.get("floor", []))}
     for row in filter(is_headline, measured(result.get("decoding", []))):
         if row["dtype"] in floors and row["system"] not in SLOW:
             row["of the floor"] = floors[row["dtype"]] / median(row["seconds"])
 
 
-def measured(rows: list[Row]) -> list[Row]:
-    """The rows that did not fail."""
-    return [row for row in rows if FAILED not in row]
+def filled(form: str, *names: str, unit: float = 1) -> Cell:
+    """Return a cell that fills a format with numbers of a row, empty where it has none.
+
+    Args:
+        unit: by which numbers are divided.
+    """
+
+    def cell(row: Row) -> str:
+        values: list[Any] = [row.get(name) for name in names]
+        if None in values:
+            return ""
+        return form.format(*(x if unit == 1 else x / unit for x in values))
+
+    return cell
 
 
-def times(row: Row, name: str) -> str:
-    """A ratio, if there is one."""
-    return optional(row, name, ".2f") and f"{row[name]:.2f}×"
+def decoded_batch(row: Row) -> str:
+    """Return the number of sentences of a batch, or the name of what limits it."""
+    return filled("{}", "batch")(row) if row["max tokens"] is None else "max-tokens"
 
 
-def spread(row: Row) -> str:
-    """A ratio with its extremes."""
-    ends = optional(row, "ratio, least", ".2f"), optional(row, "ratio, most", ".2f")
-    return times(row, "ratio") and f"{times(row, 'ratio')} ({'–'.join(ends)})"
+FIRST = {"system": filled("{}", "system"), "dtype": filled("{}", "dtype")}
+COMPARED = {
+    "speed, × fairseq": filled(
+        "{:.2f}× ({:.2f}–{:.2f})", "ratio", "ratio, least", "ratio, most"
+    ),
+}
+LAST = {
+    "GiB": filled("{:.2f}", "memory"),
+    "memory, × fairseq": filled("{:.2f}×", "memory ratio"),
+}
+WHY = {FAILED: filled("{}", FAILED)}
+DECODING: dict[str, Cell] = {
+    **FIRST,
+    "batch": decoded_batch,
+    "length": lambda row: filled("{}", "length")(row) or "test set",
+    "beam": filled("{}", "beam"),
+    "steps": filled("{}", "steps"),
+    "operators a step": filled("{:.0f}", "operators"),
+    "sentences/s": filled("{:.1f}", "sentences/s"),
+    "tokens/s": filled("{:,.0f}", "tokens/s"),
+    "ms a sentence, half ≤": filled("{:.1f}", "ms, half"),
+    "95 % ≤": filled("{:.1f}", "ms, 95 %"),
+    **COMPARED,
+    **LAST,
+    "of the floor": filled("{:.0%}", "of the floor"),
+    "tok. BLEU": filled("{:.2f}", "BLEU"),
+    "same texts": filled("{:.1%}", "as in float32"),
+    **WHY,
+}
+TRAINING: dict[str, Cell] = {
+    "system": FIRST["system"],
+    "processes": filled("{}", "processes"),
+    "sentences": filled("{}", "sentences"),
+    "labels": filled("{:,}", "labels"),
+    "sentences/s": filled("{:.2f}", "sentences/s"),
+    "labels/s": filled("{:,.0f}", "tokens/s"),
+    **COMPARED,
+    **{f"{x}, s": filled("{:.2f}", x) for x in ("forward", "backward", "optimiser")},
+    **LAST,
+    **WHY,
+}
+FLOOR: dict[str, Cell] = {
+    "dtype": FIRST["dtype"],
+    "GFLOP": filled("{:,.0f}", "operations", unit=1e9),
+    "GB": filled("{:,.1f}", "bytes", unit=1e9),
+    "matrix multiplications, s": filled("{:.2f}", "seconds"),
+    "GFLOP/s": filled("{:,.0f}", "operations/s", unit=1e9),
+    **WHY,
+}
 
 
-def rendered(rows: list[Row], columns: dict[str, Callable[[Row], str]]) -> list[str]:
-    """A Markdown table of some columns; those that are empty are left out."""
+def table(rows: list[Row], columns: dict[str, Cell]) -> list[str]:
+    """Return a Markdown table of a line a row; columns that are empty are left out."""
     cells = {name: [cell(row) for row in rows] for name, cell in columns.items()}
     kept = {name: column for name, column in cells.items() if any(column)}
     return aligned(list(kept), [list(line) for line in zip(*kept.values())])
 
 
-def optional(row: Row, name: str, form: str) -> str:
-    return "" if row.get(name) is None else format(row[name], form)
-
-
-def billions(row: Row, name: str, form: str) -> str:
-    return "" if row.get(name) is None else format(row[name] / 1e9, form)
-
-
-def decoding_table(rows: list[Row]) -> list[str]:
-    """A line per case and system."""
-    return rendered(
-        rows,
-        {
-            "system": lambda r: r["system"],
-            "numbers": lambda r: r["dtype"],
-            "batch": lambda r: (
-                optional(r, "batch", "d") if r["max tokens"] is None else "max-tokens"
-            ),
-            "length": lambda r: optional(r, "length", "d") or "test set",
-            "beam": lambda r: str(r["beam"]),
-            "steps": lambda r: optional(r, "steps", "d"),
-            "operators a step": lambda r: optional(r, "operators", ".0f"),
-            "sentences/s": lambda r: optional(r, "sentences/s", ".1f"),
-            "tokens/s": lambda r: optional(r, "tokens/s", ",.0f"),
-            "ms a sentence, half ≤": lambda r: optional(r, "ms, half", ".1f"),
-            "95 % ≤": lambda r: optional(r, "ms, 95 %", ".1f"),
-            "speed, × fairseq": spread,
-            "GiB": lambda r: optional(r, "memory", ".2f"),
-            "memory, × fairseq": lambda r: times(r, "memory ratio"),
-            "of the floor": lambda r: optional(r, "of the floor", ".0%"),
-            "tok. BLEU": lambda r: optional(r, "BLEU", ".2f"),
-            "same texts": lambda r: optional(r, "as in float32", ".1%"),
-            FAILED: lambda r: r.get(FAILED, ""),
-        },
-    )
-
-
-def training_table(rows: list[Row]) -> list[str]:
-    """A line per number of processes and system."""
-    return rendered(
-        rows,
-        {
-            "system": lambda r: r["system"],
-            "processes": lambda r: str(r["processes"]),
-            "sentences": lambda r: str(r["sentences"]),
-            "labels": lambda r: optional(r, "labels", ","),
-            "sentences/s": lambda r: optional(r, "sentences/s", ".2f"),
-            "labels/s": lambda r: optional(r, "tokens/s", ",.0f"),
-            "speed, × fairseq": spread,
-            "forward, s": lambda r: optional(r, "forward", ".2f"),
-            "backward, s": lambda r: optional(r, "backward", ".2f"),
-            "optimiser, s": lambda r: optional(r, "optimiser", ".2f"),
-            "GiB": lambda r: optional(r, "memory", ".2f"),
-            "memory, × fairseq": lambda r: times(r, "memory ratio"),
-            FAILED: lambda r: r.get(FAILED, ""),
-        },
-    )
-
-
-def floor_table(rows: list[Row]) -> list[str]:
-    """What the bare products take."""
-    return rendered(
-        rows,
-        {
-            "numbers": lambda r: r["dtype"],
-            "GFLOP": lambda r: billions(r, "operations", ",.0f"),
-            "GB": lambda r: billions(r, "bytes", ",.1f"),
-            "products alone, s": lambda r: optional(r, "seconds", ".2f"),
-            "GFLOP/s": lambda r: billions(r, "operations/s", ",.0f"),
-            FAILED: lambda r: r.get(FAILED, ""),
-        },
-    )
-
-
 def markdown(result: Row) -> list[str]:
-    """All tables, and how they were made."""
+    """Return all tables, and how they were made."""
     lines = [
         f"`{result['command']}`",
         "",
@@ -145,34 +123,37 @@ def markdown(result: Row) -> list[str]:
         f"{result['versions']}; {result['spec']}",
     ]
     cases = result.get("decoding", [])
-    headline = [row for row in cases if is_headline(row)]
-    others = [row for row in cases if not is_headline(row)]
-    for title, rows, render in (
-        ("Decoding", headline, decoding_table),
-        ("The floor of that", result.get("floor", []), floor_table),
-        ("Decoding, other cases", others, decoding_table),
-        ("Training", result.get("training", []), training_table),
+    for title, rows, columns in (
+        ("Decoding", [row for row in cases if is_headline(row)], DECODING),
+        ("The floor of that", result.get("floor", []), FLOOR),
+        ("Decoding, other cases", [r for r in cases if not is_headline(r)], DECODING),
+        ("Training", result.get("training", []), TRAINING),
     ):
         if rows:
-            lines += ["", f"## {title}", "", *render(rows)]
+            lines += ["", f"## {title}", "", *table(rows, columns)]
     return lines
 
 
+def along(rows: list[Row], axis: str) -> list[Row]:
+    """Return the rows that differ from the headline's case along an axis alone."""
+    case = {**HEADLINE, "max tokens": None}
+    del case[axis]
+    return [
+        row
+        for row in measured(rows)
+        if row[axis] is not None and case == {name: row[name] for name in case}
+    ]
+
+
+def name_of(row: Row) -> str:
+    """Return system and type of its weights, for a legend."""
+    return f"{row['system']}, {row['dtype']}"
+
+
 def cost_figure(rows: list[Row]) -> Any:
-    """Seconds of a batch against length and against beam; None with one point each."""
-    panels = {}
-    for axis in AXES:
-        (other,) = (name for name in AXES if name != axis)
-        along = [
-            row
-            for row in measured(rows)
-            if row["batch"] == HEADLINE["batch"]
-            and row["max tokens"] is None
-            and row[other] == HEADLINE[other]
-            and row[axis] is not None
-        ]
-        if len({row[axis] for row in along}) > 1:
-            panels[axis] = along
+    """Draw seconds of a batch against length and beam; None with one point each."""
+    panels = {axis: along(rows, axis) for axis in AXES}
+    panels = {a: found for a, found in panels.items() if len({r[a] for r in found}) > 1}
     if not panels:
         return None
     import matplotlib
@@ -186,18 +167,15 @@ def cost_figure(rows: list[Row]) -> Any:
         style,
     )
 
-    labels = {"length": "tokens of a sentence", "beam": "beam"}
     with matplotlib.rc_context(style()):
         canvas, axes = canvas_of(len(panels), 3.0)
-        names = list(
-            dict.fromkeys(name_of(row) for along in panels.values() for row in along)
+        looks = colours(
+            list(dict.fromkeys(name_of(row) for x in panels.values() for row in x))
         )
-        looks = colours(names)
-        for panel, (axis, along) in zip(axes, panels.items()):
-            for name in names:
-                own = [row for row in along if name_of(row) == name]
+        for panel, (axis, found) in zip(axes, panels.items()):
+            for name, (colour, marker) in looks.items():
+                own = [row for row in found if name_of(row) == name]
                 own.sort(key=lambda row: row[axis])
-                colour, marker = looks[name]
                 panel.plot(
                     [row[axis] for row in own],
                     [min(row["seconds"]) for row in own],
@@ -205,8 +183,8 @@ def cost_figure(rows: list[Row]) -> Any:
                     color=colour,
                     label=name,
                 )
-            panel.set_xlabel(labels[axis])
-            panel.set_xticks(sorted({row[axis] for row in along}))
+            panel.set_xlabel(AXES[axis])
+            panel.set_xticks(sorted({row[axis] for row in found}))
             panel.set_ylabel("seconds a batch")
             panel.set_ylim(bottom=0)
         legend_above(canvas, axes[0])
@@ -215,8 +193,3 @@ def cost_figure(rows: list[Row]) -> Any:
             "against its length (beam 4) and against the beam (25 tokens)."
         )
         return finish(canvas, "benchmark", caption)
-
-
-def name_of(row: Row) -> str:
-    """System and type of its numbers, for a legend."""
-    return f"{row['system']}, {row['dtype']}"

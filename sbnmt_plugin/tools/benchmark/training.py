@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+import socket
 import time
 from argparse import Namespace
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -20,42 +19,33 @@ from fairseq.distributed import ModuleProxyWrapper
 from fairseq.distributed.legacy_distributed_data_parallel import (
     LegacyDistributedDataParallel,
 )
-from fairseq.optim.adam import FairseqAdam
-from tqdm import tqdm
+from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.cpu_products import bfloat16_products, for_processor
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.models import SEED, Loaded, Spec, load, to_device
-from sbnmt_plugin.tools.benchmark.results import FAILED, ratios
-from sbnmt_plugin.tools.benchmark.workers import (
-    Failure,
-    Worker,
-    ask_all,
-    free_port,
-    receive_all,
-    timed,
-)
+from sbnmt_plugin.tools.benchmark.results import Row
+from sbnmt_plugin.tools.benchmark.stations import Rounds, Stations, compared, timed
 from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset, with_stream_labels
 
 BASELINE = "fairseq"
-NARROW = "SB-NMT, --sb-autocast"  # on a CPU; a GPU trains everything in float16
-SYSTEMS = {"fairseq": "l2r", "SB-NMT": "both", NARROW: "both", "ABD-NMT": "abd"}
+BFLOAT16 = "SB-NMT, --sb-autocast"  # on a CPU; a GPU trains everything in float16
+SYSTEMS = {"fairseq": "l2r", "SB-NMT": "both", BFLOAT16: "both", "ABD-NMT": "abd"}
 POOL = 8  # batches of sentences to choose one of equal lengths from
 PARTS = ("forward", "backward", "optimiser")
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained.
+    """A training of a few updates.
 
     Attributes:
-        sentences: of an update, all processes together.
+        sentences: in an update, all processes together.
         length: mean number of tokens of a source sentence.
         processes: that share an update.
-        updates: timed together.
+        updates: that are timed together.
     """
 
     sentences: int = 32
@@ -65,7 +55,7 @@ class Case:
 
 
 def made_up_triples(loaded: Loaded, case: Case, both: bool) -> FairseqDataset:
-    """Random sentences; target and pseudo target are about as long as the source."""
+    """Make random sentences; both their targets are about as long as the source."""
     random = np.random.default_rng(SEED)
     words = loaded.words
     last = len(words) - len(TAGS)
@@ -93,10 +83,10 @@ def made_up_triples(loaded: Loaded, case: Case, both: bool) -> FairseqDataset:
 
 
 class Station:
-    """A system in training, in its worker.
+    """A system in training, in its process.
 
     Args:
-        rank, port: of this process among the case's, and where they meet.
+        rank, port: this process among the case's, and where they meet.
     """
 
     def __init__(
@@ -123,8 +113,8 @@ class Station:
         order = dataset.ordered_indices()
         batches = np.array_split(order, POOL)
         chosen = batches[POOL // 2][rank :: case.processes]
-        self.sample = to_device(dataset.collater([dataset[i] for i in chosen]), "cpu")
-        self.sample = to_device(self.sample, spec.device)
+        sample = dataset.collater([dataset[i] for i in chosen])
+        self.sample = to_device(sample, spec.device)
         task = Namespace(
             target_dictionary=self.loaded.words, directions=(L2R, R2L), source=None
         )
@@ -134,7 +124,7 @@ class Station:
             self.sample = with_stream_labels(self.sample)
         self.criterion = kind(task, False, 0.1, 0, False)
         self.model = self.loaded.model.train()
-        self.narrow = name == NARROW
+        self.bfloat16 = name == BFLOAT16
         if both:
             for_processor(self.model)
         if case.processes > 1:
@@ -142,14 +132,8 @@ class Station:
                 self.model, torch.distributed.group.WORLD
             )
             self.model = ModuleProxyWrapper(wrapped)
-        options = Namespace(
-            lr=[1e-5],
-            adam_betas="(0.9, 0.98)",
-            adam_eps=1e-9,
-            weight_decay=0.0,
-            use_old_adam=False,
-            fp16_adam_stats=False,
-            tpu=False,
+        options = FairseqAdamConfig(
+            lr=[1e-5], adam_betas="(0.9, 0.98)", adam_eps=1e-9, tpu=False
         )
         self.optimiser = FairseqAdam(options, list(self.model.parameters()))
         self.case = case
@@ -160,9 +144,13 @@ class Station:
         return time.perf_counter()
 
     def _update(self) -> list[float]:
-        """One update; when it began and when each of :data:`PARTS` was done."""
+        """Run an update.
+
+        Returns:
+            When it began, and when each of :data:`PARTS` was done.
+        """
         at = [self._clock()]
-        precision = bfloat16_products(torch.device("cpu"), self.narrow)
+        precision = bfloat16_products(torch.device("cpu"), self.bfloat16)
         if self.device == "cuda":
             precision = torch.autocast("cuda", torch.float16)
         with precision:
@@ -178,7 +166,7 @@ class Station:
         return at
 
     def prepare(self) -> Row:
-        """An update that is not timed; what a batch holds."""
+        """Run an update that is not timed, and return what its batch holds."""
         self._update()
         target = self.sample["target"]
         return {
@@ -188,7 +176,7 @@ class Station:
         }
 
     def measure(self) -> Row:
-        """Some updates."""
+        """Time some updates, and the parts of each."""
 
         def updates() -> list[list[float]]:
             return [self._update() for _ in range(self.case.updates)]
@@ -200,44 +188,11 @@ class Station:
         return found
 
 
-class Group:
-    """The processes of a system, which share an update.
-
-    Raises:
-        Failure: one of them fails; none is left then.  So do the methods.
-    """
-
-    def __init__(
-        self, spec: Spec, name: str, case: Case, dropout: float, threads: int
-    ) -> None:
-        port = free_port()
-        self.workers = [
-            Worker(
-                "sbnmt_plugin.tools.benchmark.training:Station",
-                (spec, name, case, dropout, rank, port),
-                threads=max(1, threads // case.processes),
-                wait=False,
-            )
-            for rank in range(case.processes)
-        ]
-        self._or_close(lambda: receive_all(self.workers))
-
-    def ask(self, method: str) -> list[Row]:
-        """What each process answers."""
-        return self._or_close(lambda: ask_all(self.workers, method))
-
-    def _or_close(self, action: Callable[[], list[Row]]) -> list[Row]:
-        try:
-            return action()
-        except Failure:
-            self.close(now=True)  # the others may wait for the one that failed
-            raise
-
-    def close(self, now: bool = False) -> None:
-        for worker in self.workers:
-            if now:
-                worker.process.kill()
-            worker.close()
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def run_case(
@@ -249,68 +204,35 @@ def run_case(
     threads: int,
 ) -> list[Row]:
     """Measure systems in turn; a row each, or the reason for which it failed."""
-    groups: dict[str, Group] = {}
-    failed: dict[str, str] = {}
 
-    def ask(name: str, method: str) -> Any:
-        """What the processes of a system answer; None if it has failed."""
-        if name in failed:
-            return None
-        try:
-            if name not in groups:
-                groups[name] = Group(spec, name, case, dropout, threads)
-            return groups[name].ask(method)
-        except Failure as failure:
-            failed[name] = failure.reason
-            tqdm.write(f"{name} failed: {failure}", file=sys.stderr)
-            return None
+    def arguments(name: str) -> list[tuple[Any, ...]]:
+        port = free_port()
+        ranks = range(case.processes)
+        return [(spec, name, case, dropout, rank, port) for rank in ranks]
 
-    try:
-        heads = {name: ask(name, "prepare") for name in systems}
-        runs: dict[str, list[list[Row]]] = {name: [] for name in systems}
-        for number in tqdm(range(rounds), desc="training", unit="round", leave=False):
-            for name in systems[:: -1 if number % 2 else 1]:
-                runs[name].append(ask(name, "measure"))
-    finally:
-        for group in groups.values():
-            group.close()
-    rows = []
-    for name in systems:
-        row: Row = {"system": name, "processes": case.processes, "length": case.length}
-        if name in failed:
-            row |= {"sentences": case.sentences, FAILED: failed[name]}
-        else:
-            baseline = None if BASELINE in failed else runs[BASELINE]
-            row |= summary(heads[name], runs[name], baseline)
-        rows.append(row)
-    return rows
+    place = "sbnmt_plugin.tools.benchmark.training:Station"
+    each = max(1, threads // case.processes)
+    with Stations(place, arguments, systems, each) as stations:
+        heads, runs = stations.measure(rounds, "training")
+    baseline = None if BASELINE in stations.failed else runs[BASELINE]
+    sizes = {name: getattr(case, name) for name in ("processes", "length", "sentences")}
+    return stations.rows(
+        lambda name: {"system": name, **sizes},
+        lambda name: summary(heads[name], runs[name], baseline),
+    )
 
 
-def summary(
-    heads: list[Row], runs: list[list[Row]], baseline: list[list[Row]] | None
-) -> Row:
-    """Medians; a process group is as slow as its slowest."""
-
-    def seconds(rounds: list[list[Row]]) -> list[float]:
-        return [max(run["seconds"] for run in group) for group in rounds]
-
-    def peak(rounds: list[list[Row]]) -> float:
-        return max(float(run["memory"]) for group in rounds for run in group)
-
-    ours = seconds(runs)
+def summary(heads: list[Row], runs: Rounds, baseline: Rounds | None) -> Row:
+    """Return medians over the rounds of a system's processes."""
+    times = compared(runs, baseline)
     sentences = sum(head["sentences"] for head in heads)
     labels = sum(head["labels"] for head in heads)
-    found = {
+    return {
         "sentences": sentences,
         "labels": labels,
         "padding": heads[0]["padding"],
-        "sentences/s": sentences / median(ours),
-        "tokens/s": labels / median(ours),
-        "seconds": ours,
-        "memory": peak(runs),
+        "sentences/s": sentences / median(times["seconds"]),
+        "tokens/s": labels / median(times["seconds"]),
+        **times,
         **{part: median(group[0][part] for group in runs) for part in PARTS},
     }
-    if baseline is None:
-        return found
-    times = ratios(ours, seconds(baseline))
-    return {**found, **times, "memory ratio": peak(runs) / peak(baseline)}

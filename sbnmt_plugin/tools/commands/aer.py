@@ -1,23 +1,22 @@
-r"""Word alignment error rate of a model's attention, while the reference is forced.
+r"""Word alignment error rate of a model's attention to the source of a reference.
 
     sbnmt aer data --path ba/model.pt --sb-direction l2r --input bpe/test.src \
         --reference bpe/test.tgt --gold test.links [--output FILE] [--json FILE] \
         [options of fairseq-generate]
 
-Every target word is linked to the source word that has most of its attention; subwords
-(a@@ b) are words again by then.  --gold has a line a sentence of links between words,
-counted from 0: 0-0 is a sure one, 1?2 a possible one.  Any model works whose decoder
-gives attention to the source; of one that writes both directions it is the L2R half's.
+The model is made to write the reference.  Every target word is linked to the source
+word that has most of its attention; subwords (a@@ b) are words again by then.  --gold
+has a line a sentence of links between words, counted from 0: 0-0 is a sure one, 1?2 a
+possible one.  Any model works whose decoder gives attention to the source; in a model
+that writes both directions it is the L2R half's.
 """
 
 from __future__ import annotations
 
-import json
-
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting, write_lines
 from sbnmt_plugin.tools.translator import Translator
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 from sbnmt_plugin.tools.word_alignment import (
     Links,
     alignment_error_rate,
@@ -31,10 +30,10 @@ from sbnmt_plugin.tools.word_alignment import (
 def read_gold(
     path: str, lines: list[str], sources: list[list[int]], targets: list[list[int]]
 ) -> list[tuple[Links, Links]]:
-    """Sure and possible links of every sentence.
+    """Read the sure and possible links of every sentence.
 
     Raises:
-        ValueError: what is no link, or is beyond the sentence; with file and line.
+        ValueError: a word is no link, or beyond the sentence; with file and line.
     """
     gold = []
     for number, (line, *words) in enumerate(zip(lines, sources, targets), start=1):
@@ -57,7 +56,7 @@ def main() -> None:
     parser = command.parser(__doc__, allow_abbrev=False)
     parser.add_argument("--input", required=True, help="source text, as binarised")
     parser.add_argument("--reference", required=True, help="its target, as binarised")
-    parser.add_argument("--gold", required=True, help="links that are known")
+    parser.add_argument("--gold", required=True, help="known links")
     parser.add_argument("--output", help="file to write the links found to")
     parser.add_argument("--json", help="file to write the rate to")
     args, others = parser.parse_known_args()
@@ -76,5 +75,4 @@ def main() -> None:
         text = (" ".join(f"{i}-{j}" for i, j in sorted(links)) for links in found)
         write_lines(args.output, text)
     if args.json:
-        with new_file(args.json) as file:
-            json.dump({"AER": {"score": rate}, "links": count}, file, indent=1)
+        write_json(args.json, {"AER": {"score": rate}, "links": count})

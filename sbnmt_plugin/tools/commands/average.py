@@ -3,10 +3,10 @@
     sbnmt average --output model/checkpoint_avg.pt model/checkpoint{11..20}.pt
     sbnmt average --output model/checkpoint_avg.pt --last 5 model
 
-With a folder, the last N of checkpointE.pt, or of checkpoint_E_U.pt where there are not
-so many of the former (--no-epoch-checkpoints).  The result has everything else from the
-newest one, but no optimiser.  Where it is there already, it is left alone, so that what
-was made with it still belongs to it.
+In a folder, --last N takes the last N of checkpointE.pt, or of checkpoint_E_U.pt where
+there are fewer of the former (--no-epoch-checkpoints).  The result has everything else
+from the newest one, but no optimiser.  An output that is the same already keeps its
+time, by which later steps know it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
-# names that fairseq gives, with what they are counted by: epochs, and updates
+# names that fairseq gives; they count epochs, and updates
 NAMES = (r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt")
 
 
 def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
-    """The last ``count`` checkpoints of a folder, all of one kind, oldest first.
+    """Return the last ``count`` checkpoints of a folder, of one kind, oldest first.
 
     Args:
-        fewer: whether one that has fewer will do, at least one.
+        fewer: takes a folder with fewer, at least one.
 
     Raises:
         ValueError: there are not enough of either kind.
@@ -53,48 +53,45 @@ def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
 
 
 def kind(checkpoint: dict[str, Any]) -> str:
-    """Direction and dictionaries of a checkpoint's model, and what it is."""
+    """Return family, direction and dictionaries of a checkpoint's model."""
     values = settings_of(checkpoint)
     names = "sb_direction", "sb_dictionaries", "two_way_languages", "enat_input"
     return repr([str(values.get(name)) for name in names])
 
 
 def average(paths: list[Path]) -> dict[str, Any]:
-    """The newest checkpoint with the mean of all parameters, summed in float64."""
-    sums: dict[str, torch.Tensor] = {}
-    checkpoint: dict[str, Any] = {}
-    kinds: set[str] = set()
+    """Return the newest checkpoint with the mean of all parameters, summed in float64.
+
+    Raises:
+        ValueError: the checkpoints are not of one training.
+    """
+    sums: dict[str, Any] = {}
+    first: tuple[str, set[str]] | None = None
     for path in paths:
         checkpoint = read_checkpoint(str(path))
         model = checkpoint["model"]
-        kinds.add(kind(checkpoint))
-        if len(kinds) > 1:
+        own = kind(checkpoint), set(model)
+        first = first or own
+        if own[0] != first[0]:
             raise ValueError(
                 f"{path} must have the direction and the dictionaries of {paths[0]}, "
                 "but has others: average checkpoints of one training"
             )
-        if sums and sums.keys() != model.keys():
+        if own[1] != first[1]:
             raise ValueError(f"{path} must have the parameters of {paths[0]}")
         for name, value in model.items():
-            value = value.double() if value.is_floating_point() else value
-            adds = name in sums and value.is_floating_point()
-            sums[name] = sums[name] + value if adds else value
-    for name, value in checkpoint["model"].items():
-        mean = sums[name]
-        if value.is_floating_point():
-            mean = (mean / len(paths)).to(value.dtype)
-        checkpoint["model"][name] = mean
-    checkpoint["last_optimizer_state"] = None
-    return checkpoint
+            if value.is_floating_point():
+                sums[name] = sums.get(name, 0) + value.double()
+    for name, total in sums.items():
+        model[name] = (total / len(paths)).to(model[name].dtype)
+    return {**checkpoint, "last_optimizer_state": None}
 
 
 def main() -> None:
     parser = command.parser(__doc__)
     parser.add_argument("--output", required=True, help="checkpoint to write")
-    parser.add_argument("--last", type=int, help="how many of a folder's")
-    parser.add_argument(
-        "--or-fewer", action="store_true", help="where the folder has fewer"
-    )
+    parser.add_argument("--last", type=int, help="number of checkpoints of a folder")
+    parser.add_argument("--or-fewer", action="store_true", help="if it has fewer")
     parser.add_argument("inputs", nargs="+", help="checkpoints, or one folder")
     args = parser.parse_args()
     paths = [Path(name) for name in args.inputs]
@@ -110,8 +107,7 @@ def main() -> None:
     for path in paths:
         if path.is_dir():
             raise ValueError(
-                f"{path} is a folder: name checkpoints, or say with --last N how many "
-                "of its newest"
+                f"{path} is a folder: name checkpoints, or give --last N for its newest"
             )
     refuse_overwriting(args.output, *map(str, paths))
     mean = io.BytesIO()

@@ -7,17 +7,18 @@ r"""Time SB-NMT beside stock fairseq's Transformer, in turn and on the same batc
     sbnmt benchmark --output work/benchmark --work work/toy  a recipe's models
 
 A case is SIZE-BATCH-LENGTH-BEAM: decoding a batch of made-up sentences (base-t4096-25-4
-holds 4,096 tokens); or floor-TYPE, the bare products of the first one; or training-N,
-updates by N processes.  Without --work the models have random weights, and every
-hypothesis is made to have as many tokens as the source, so that all searches run the
-same number of steps; with it the recipe's test set is translated as usual (a case is
-toy-50-test-4), and BLEU stands beside the speed.  Every system is a process of its own;
-within a case they take turns, and ratios to fairseq are taken round by round.  A first
-run of each is not counted.  A system that fails has its reason in the table.
+holds 4,096 tokens); or floor-TYPE, the matrix multiplications of the first one alone;
+or training-N, updates by N processes.  Without --work the models have random weights,
+and every hypothesis is made to have as many tokens as the source, so that all searches
+run the same number of steps.  With --work the recipe's test set is translated as usual
+(a case is toy-50-test-4), and BLEU stands beside the speed.  Every system is a process
+of its own.  Within a case they take turns, and ratios to fairseq are taken round by
+round.  A first run of each is not counted.  A system that fails has its reason in the
+table.
 
 OUTPUT receives benchmark.json and benchmark.md after every case and, where the plots
 have more than one point, benchmark.svg and .png.  Interrupted, the same command goes on
-with the cases that are missing; so do other cases, but not other numbers.
+with the cases that are missing.  Other cases may be added, by the same options.
 """
 
 from __future__ import annotations
@@ -27,28 +28,34 @@ import sys
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, PARTS, SLOW
+from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, PARTS, SIZES, SLOW
 from sbnmt_plugin.tools.in_use import hold
 
 
 def parser() -> argparse.ArgumentParser:
     made = command.parser(__doc__, allow_abbrev=False)
     add = made.add_argument
-    add("--output", required=True, help="folder for what is measured")
+    number = command.at_least(1)
+    add("--output", required=True, help="folder for the results")
     add("--parts", help=f"of the grid; default {','.join(PARTS)}")
     add("--grid", choices=GRIDS, default="headline", help="which cases of decoding")
     add("--cases", help="instead: cases by their names, joined by commas")
-    add("--size", default="base", help="tiny, small, base (default) or big")
-    add("--vocabulary", type=int, default=32000, help="words; default 32,000")
+    add("--size", choices=SIZES, default="base", help="of the models; default base")
+    add("--vocabulary", action=number, default=32000, help="words; default 32,000")
     add("--device", choices=sorted(LOW), default="cpu")
     add("--work", help="recipe's folder, whose models and test set are used")
     slow = " and ".join(SLOW)
     add("--systems", help=f"names, joined by commas; default: all but {slow}")
-    add("--rounds", type=int, default=3, help="timed runs of a case; default 3")
-    add("--threads", type=int, help="of a process; default: all cores")
-    add("--max-tokens", type=int, default=4096, help="of one case; default 4096")
-    add("--sentences", type=int, default=32, help="of a training update; default 32")
-    add("--updates", type=int, default=1, help="that are timed together; default 1")
+    add("--rounds", action=number, default=3, help="timed runs of a case; default 3")
+    add("--threads", action=number, help="of a process; default: all cores")
+    add("--max-tokens", action=number, default=4096, help="of one case; default 4096")
+    add(
+        "--sentences",
+        action=number,
+        default=32,
+        help="of an update; default 32",
+    )
+    add("--updates", action=number, default=1, help="timed together; default 1")
     add("--dropout", type=float, default=0.1, help="in training; default 0.1")
     add("--retry", action="store_true", help="measure anew where a system has failed")
     return made
@@ -57,10 +64,10 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     args = parser().parse_args()
     with command.extra("benchmark"):
-        from sbnmt_plugin.tools.benchmark import measuring, plan
+        from sbnmt_plugin.tools.benchmark import measuring
         from sbnmt_plugin.tools.benchmark.record import Record
-    plan.check(args)
-    wanted = plan.names(args)
+    measuring.check(args)
+    wanted = measuring.names(args)
     head, output = measuring.head(args), Path(args.output)
     with hold(output, "--output"):  # two at once would slow each other, too
         record = Record(output, head)

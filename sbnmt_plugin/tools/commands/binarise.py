@@ -3,11 +3,11 @@ r"""Turn line-aligned text files into a data folder for --task sb_translation.
     sbnmt binarise --source-lang en --target-lang de --trainpref text/train \
         --validpref text/valid --testpref text/test --destdir data
 
-Each prefix names PREFIX.en, PREFIX.de and, where the R2L stream has texts of its
-own, PREFIX.r2l: three files with the same number of lines, all in natural word
-order (the task reverses).  A training set of triples needs the third; validation
-and test sets usually have none.  Any other option goes to fairseq-preprocess:
---srcdict, --tgtdict, --joined-dictionary, --workers, --thresholdsrc …
+Each prefix names PREFIX.en, PREFIX.de and, where the R2L stream has texts of its own,
+PREFIX.r2l.  The files have the same number of lines, all in natural word order (the
+task reverses).  A training set of triples needs the third; validation and test sets
+usually have none.  Any other option goes to fairseq-preprocess: --srcdict, --tgtdict,
+--joined-dictionary, --workers, --thresholdsrc …
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairseq_cli import preprocess
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import check_parallel
-from sbnmt_plugin.tools.unfinished import new_folder
+from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import write_sums
 
 logger = logging.getLogger("binarise")
@@ -36,7 +36,7 @@ def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
     """Check the files of a split.
 
     Returns:
-        The R2L texts, if the split has any.
+        The file of R2L texts, if the split has one.
     """
     paths = [Path(f"{prefix}.{language}") for language in languages]
     opposite = Path(f"{prefix}.r2l")
@@ -74,11 +74,7 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     """Write ``args.destdir``; it appears when all is written."""
     languages = args.source_lang, args.target_lang
     destination = Path(args.destdir)
-    if destination.exists():
-        raise FileExistsError(
-            f"--destdir {destination} must be a new folder, but exists: remove it or "
-            "choose another"
-        )
+    refuse_existing("--destdir", destination)
     if os.pathsep in str(destination):
         raise ValueError(
             f"--destdir {destination} must have no {os.pathsep} in it, where fairseq "
@@ -110,7 +106,7 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
 def write_opposite(
     folder: Path, split: str, texts: Path, settings: argparse.Namespace
 ) -> None:
-    """R2L texts beside the pairs, in fairseq's form."""
+    """Write R2L texts beside the pairs, in fairseq's form."""
     pair = f"{settings.source_lang}-{settings.target_lang}"
     dictionary = Dictionary.load(str(folder / f"dict.{settings.target_lang}.txt"))
     summary = FileBinarizer.multiprocess_dataset(

@@ -5,9 +5,9 @@
         --testpref both/test --destdir data-both --joined-dictionary
 
 TEXT holds train, valid and test of both languages.  In OUTPUT the sources of train and
-valid are every pair's source and then every pair's target, each after a tag that says
-into what it is to be translated (<2de>); test is the test set with its tags, and back
-the same the other way round, whose source text has the source language's ending, too.
+valid are every pair's source, then every pair's target, each after a tag that names the
+language to translate into (<2de>).  test is the test set with its tags.  back is the
+same the other way round; its source text has the source language's ending, too.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import each_parallel, write_lines
-from sbnmt_plugin.tools.unfinished import new_folder
+from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 
-# split -> the text it is made of, and which ways
+# split -> the text it is made of, and the sides that are its source
 SPLITS = {
     "train": ("train", (0, 1)),
     "valid": ("valid", (0, 1)),
@@ -28,12 +28,12 @@ SPLITS = {
 
 
 def tag(language: str) -> str:
-    """What stands before a text that is to be translated into a language."""
+    """Return the tag of a text that is to be translated into a language."""
     return f"<2{language}>"
 
 
 def write_both_ways(text: Path, output: Path, languages: tuple[str, str]) -> None:
-    """All splits of a text, tagged.
+    """Write all splits of a text, tagged.
 
     Raises:
         FileNotFoundError, ValueError: a text is missing, or the two of a split are of
@@ -66,10 +66,6 @@ def main() -> None:
             f"--source-lang and --target-lang must be two languages, but both are "
             f"{languages[0]}"
         )
-    if args.output.exists():
-        raise FileExistsError(
-            f"--output {args.output} must be a new folder, but exists: remove it or "
-            "choose another"
-        )
+    refuse_existing("--output", args.output)
     with new_folder(args.output) as folder:
         write_both_ways(args.text, folder, languages)

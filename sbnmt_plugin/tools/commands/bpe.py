@@ -3,8 +3,8 @@
     sbnmt bpe learn --merges 8000 --codes codes TEXT [TEXT ...]
     sbnmt bpe apply --codes codes [--vocabulary vocab --threshold 1] INPUT OUTPUT
 
-Several texts give joint codes.  fastBPE applies them where it is installed (pip
-install --no-build-isolation fastBPE, with cython); subword-nmt does the same work.
+Several texts give joint codes.  fastBPE applies them if it is installed (pip install
+--no-build-isolation fastBPE, with cython), subword-nmt otherwise, with the same result.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def apply(
 
 
 def fast_bpe(codes: str) -> Any:
-    """fastBPE's encoder, or None where it is missing.
+    """Return fastBPE's encoder, or None where it is missing.
 
     Its codes have no header line, and a third column of counts that it ignores.
     """
@@ -77,7 +77,7 @@ def main() -> None:
     parser = command.parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     learner = commands.add_parser("learn", help="learn codes")
-    learner.add_argument("--merges", type=int, required=True)
+    learner.add_argument("--merges", action=command.at_least(1), required=True)
     learner.add_argument("--codes", required=True, help="file to write")
     learner.add_argument("texts", nargs="+")
     applier = commands.add_parser("apply", help="apply codes")
@@ -91,16 +91,14 @@ def main() -> None:
     counter.add_argument("output")
     args = parser.parse_args()
     if args.command == "learn":
-        if args.merges < 1:
-            raise ValueError(f"--merges must be ≥ 1, but is {args.merges} instead")
         refuse_overwriting(args.codes, *args.texts)
         learn(args.texts, args.codes, args.merges)
     elif args.command == "apply":
         refuse_overwriting(args.output, args.input, args.codes, args.vocabulary)
         if args.threshold is not None and args.vocabulary is None:
             raise ValueError(
-                f"--threshold {args.threshold} is of a vocabulary: give --vocabulary, "
-                "or leave it out"
+                f"--threshold {args.threshold} counts in a vocabulary: give "
+                "--vocabulary, or leave it out"
             )
         least = 1 if args.threshold is None else args.threshold
         apply(args.codes, args.input, args.output, args.vocabulary, least)

@@ -1,9 +1,9 @@
-"""A text's rough translation by a phrase table.
+"""Translate a text roughly by a phrase table.
 
     sbnmt lookup --table table --input bpe/test.en --output lookup.de
 
-From the left, always the longest phrase that the table has; tokens that begin none are
-skipped.  A line a line, empty where nothing is found.
+From the left it takes the longest phrase that the table has, and skips tokens that
+begin none.  Every line gives a line, empty where no phrase is found.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
-"""A phrase table of a bitext, in the tokens that a model is trained on.
+"""Make a phrase table of a bitext, in the tokens that a model is trained on.
 
     sbnmt phrase-table --source bpe/train.en --target bpe/train.de --output table \\
         [--held-out-source bpe/valid.en --held-out-target bpe/valid.de]
 
-Words are linked by eflomal in both directions and joined by grow-diag-final-and;
-phrase pairs are those that no link leaves; of each source phrase the most frequent
-target phrase stays.  --alignments takes the links of any other aligner: a line a
-sentence, tokens counted from 0, 0-0 1-2.  eflomal takes no seed, so another run gives
-another table; --keep-alignments writes its links, from which the same table is made
-again.
+eflomal links words in both directions, and grow-diag-final-and joins these links.  No
+link leaves a phrase pair.  For each source phrase the most frequent target phrase
+stays.  --alignments takes the links of any other aligner: a line a sentence, tokens
+counted from 0, 0-0 1-2.  eflomal takes no seed, so another run gives another table.
+--keep-alignments writes its links, which give the same table again.
 
-Tokenised BLEU of the table's own text is printed for the first 1,000 training lines
-and for the held-out text: the larger their gap, the more the table remembers its own
-sentences, and --least-count is the handle.
+The step prints tokenised BLEU of the table's own text for the first 1,000 training
+lines and for the held-out text.  The larger their gap, the more the table remembers its
+own sentences; a higher --least-count lessens it.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ LONGEST, LEAST_COUNT = 7, 2
 
 
 def write_links(source: str, target: str, path: str) -> None:
-    """Both directions' links, joined, of every pair of lines."""
+    """Write the joined links of both directions for every pair of lines."""
     with command.extra("phrases"):
         links = (
             links_line(grow_diag_final_and(forward, reverse))
@@ -88,14 +87,14 @@ def write_table(args: argparse.Namespace, links: str) -> None:
 
 
 def print_table(table: PhraseTable[str, str]) -> None:
-    """How many entries there are, by the length of their source phrase."""
+    """Print the number of entries, by the length of their source phrase."""
     lengths = sorted(Counter(map(len, table.entries)).items())
     counts = ", ".join(f"{length}: {count}" for length, count in lengths)
     print(f"{len(table)} entries; by source tokens {counts}")
 
 
 def print_measure(table: PhraseTable[str, str], args: argparse.Namespace) -> None:
-    """BLEU of the table's own text, and how much less it is where it is new."""
+    """Print BLEU of the table's own text, for lines it has seen and for new ones."""
     pairs = each_parallel(args.source, args.target)
     seen, signature = lookup_bleu(table, islice(pairs, MEASURED))
     print(f"lookup, first {MEASURED} training lines: BLEU = {seen:.2f}   {signature}")
@@ -106,46 +105,42 @@ def print_measure(table: PhraseTable[str, str], args: argparse.Namespace) -> Non
 
 
 def held_out(args: argparse.Namespace) -> tuple[str, str]:
-    """The held-out text's files."""
+    """Return the held-out text's files."""
     return args.held_out_source, args.held_out_target
 
 
 def parsed() -> argparse.Namespace:
-    """The command line, checked before the long work begins.
+    """Read and check the command line, before the long work begins.
 
     Raises:
-        FileNotFoundError, ValueError: what is asked for cannot be done.
+        FileNotFoundError, ValueError: an option that cannot be followed.
     """
     parser = command.parser(__doc__)
-    parser.add_argument("--source", required=True, help="training text, as binarised")
-    parser.add_argument("--target", required=True, help="its translation")
-    parser.add_argument("--output", required=True, help="the table, a new file")
-    parser.add_argument("--alignments", help="links of another aligner, not eflomal's")
-    parser.add_argument("--keep-alignments", help="file to write eflomal's links to")
-    parser.add_argument(
-        "--longest", type=int, help=f"tokens of a phrase (default {LONGEST})"
-    )
-    parser.add_argument(
+    add, number = parser.add_argument, command.at_least(1)
+    add("--source", required=True, help="training text, as binarised")
+    add("--target", required=True, help="its translation")
+    add("--output", required=True, help="the table, a new file")
+    add("--alignments", help="links of another aligner, not eflomal's")
+    add("--keep-alignments", help="file to write eflomal's links to")
+    add("--longest", action=number, help=f"tokens of a phrase (default {LONGEST})")
+    add(
         "--least-count",
-        type=int,
-        help="how often a source phrase of several tokens must have been seen with its "
-        f"target phrase (default {LEAST_COUNT})",
+        action=number,
+        help="least count of a source phrase of several tokens with its target phrase "
+        f"(default {LEAST_COUNT})",
     )
-    parser.add_argument("--words", action="store_true", help="only 1 : 1 links")
-    parser.add_argument("--held-out-source", help="a text to measure the table on")
-    parser.add_argument("--held-out-target", help="its translation")
+    add("--words", action="store_true", help="only 1 : 1 links")
+    add("--held-out-source", help="a text to measure the table on")
+    add("--held-out-target", help="its translation")
     args = parser.parse_args()
     for name, default in ("longest", LONGEST), ("least_count", LEAST_COUNT):
-        flag, value = "--" + name.replace("_", "-"), getattr(args, name)
-        if value is None:
+        if getattr(args, name) is None:
             setattr(args, name, default)
         elif args.words:
             raise ValueError(
-                f"{flag} is of phrases of several tokens, and --words takes single "
-                "tokens alone: leave one out"
+                f"--{name.replace('_', '-')} is for phrases of several tokens, and "
+                "--words takes single tokens alone: leave one out"
             )
-        elif value < 1:
-            raise ValueError(f"{flag} must be ≥ 1, but is {value} instead")
     if args.alignments and args.keep_alignments:
         raise ValueError(
             "--keep-alignments must not stand beside --alignments, whose links are "

@@ -1,30 +1,29 @@
-r"""Does the interaction matter?  Decode with one checkpoint as it is and crippled.
+r"""Measure the effect of the interaction: decode with it, and without it.
 
     sbnmt probe-interaction data --path sb/model.pt --input bpe/test.src \
         --reference text/test.tgt [--reference …] [--phonemes] [--json FILE] \
         [options of fairseq-generate]
 
-Prints tokenised BLEU (and word and phoneme error rate, where lines are words) of
+It prints tokenised BLEU (and word and phoneme error rate, where lines are words) of
+three searches with one checkpoint:
 
     as trained          the search of the paper
-    λ = 0               nothing of the future attention reaches the model
+    λ = 0               the future attention adds nothing
     partners shuffled   every hypothesis attends to the opposite hypothesis of another
                         sentence of its batch, always the same one
 
-and of an ABD-NMT model what it writes when it reads nothing of the R2L text ("λ = 0"),
-or that of another sentence.
+An ABD-NMT model reads nothing of the R2L text instead ("λ = 0"), or the R2L text of
+another sentence.
 """
 
 from __future__ import annotations
-
-import json
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.probes import SETTINGS, Prober
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 from sbnmt_plugin.tools.text import read_parallel, refuse_reserved, remove_bpe
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 
 def main() -> None:
@@ -73,5 +72,4 @@ def main() -> None:
         )
     print(f"signature {results['as trained']['signature']}")
     if args.json:
-        with new_file(args.json) as file:
-            json.dump(results, file, indent=1, ensure_ascii=False)
+        write_json(args.json, results)

@@ -1,32 +1,31 @@
-"""How much do the streams read of each other?  Score gold text that gives itself away.
+"""Measure how much the streams read of each other, by scoring the same text in both.
 
     sbnmt probe-reading data --path sb/model.pt [--subset valid] [--write] [--json FILE]
 
-The same text stands in both streams, so from its middle on each stream can read in the
-other every word that it has to predict.  Printed is the negative log-likelihood of a
-token, in bits, in the first and in the second half of the sentences,
+The reference stands in both streams.  So from its middle on each stream can read in the
+other every word that it has to predict.  The step prints the negative log-likelihood of
+a token, in bits, in the first and in the second half of the sentences,
 
     as trained          with the text in the other stream
     λ = 0               with nothing
     partners shuffled   with the text of another sentence of the batch
 
-A model that has learned to look across is far better in the second half, as trained;
-where the three are equal, no search can make the interaction matter.
+A model that has learned to read the other stream is far better in the second half, as
+trained.  Where the three are equal, no search can profit from the interaction.
 
-With --write also how good the text is that each direction writes, word by word, beside
+With --write it also prints tokenised BLEU (of words with --remove-bpe, else of
+subwords) of the text that each direction writes, word by word, beside
 
-    own                 what the other direction writes at the same time
-    gold                the right text, as far as the other direction would be by then
+    own                 the words that the other direction writes at the same time
+    gold                the reference, as far as the other direction would be by then
     none                nothing, λ = 0
 
-in tokenised BLEU (of words with --remove-bpe, else of subwords).  What gold is better
-than own is the most that better words of the other direction could give, what can be
-copied of the right text included.
+The gain of gold over own bounds the gain by better words of the other direction; words
+copied from the reference are part of it.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from sbnmt_plugin.network.protocol import said
@@ -34,14 +33,14 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.greedy import bleu_by_partner
 from sbnmt_plugin.tools.probes import HALVES, SETTINGS, bits_by_half, gold_batches
 from sbnmt_plugin.tools.translator import Translator
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 
 def main() -> None:
     parser = command.parser(__doc__, allow_abbrev=False)
     parser.add_argument("--subset", default="valid", help="of the data folder")
     parser.add_argument(
-        "--write", action="store_true", help="also write beside a partner that is given"
+        "--write", action="store_true", help="write as well, beside a given partner"
     )
     parser.add_argument("--json", help="file to write the numbers to")
     args, others = parser.parse_known_args()
@@ -49,8 +48,8 @@ def main() -> None:
     model, *more = translator.models
     if more or not said(model, "reads_across"):
         raise ValueError(
-            "--path must be one sb_transformer: nothing else has two streams that read "
-            "each other"
+            "--path must be one sb_transformer: no other model has two streams that "
+            "read each other"
         )
     pad = translator.task.target_dictionary.pad()
     batches = gold_batches(translator, args.subset)
@@ -68,5 +67,4 @@ def main() -> None:
             )
             print(f"BLEU, the other direction's words: {partner:<5} {numbers}")
     if args.json:
-        with new_file(args.json) as file:
-            json.dump(results, file, indent=1, ensure_ascii=False)
+        write_json(args.json, results)

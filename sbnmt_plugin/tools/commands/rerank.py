@@ -1,4 +1,4 @@
-r"""Rerank-NMT: the best of what both teachers propose, by what both think of it.
+r"""Translate by Rerank-NMT: both teachers propose, and both score the proposals.
 
     sbnmt rerank data --l2r l2r/model.pt --r2l r2l/model.pt --beam 10 --lenpen 0.6 \
         --input bpe/test.en --output rerank.tsv

@@ -1,4 +1,4 @@
-"""Tokenise a text as the Moses script would (sacremoses), or undo it.
+"""Tokenise a text as the Moses script does (sacremoses), or undo it.
 
     sbnmt tokenise --language de [--lowercase] INPUT OUTPUT
     sbnmt tokenise --language de --undo INPUT OUTPUT

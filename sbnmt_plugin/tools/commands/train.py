@@ -5,9 +5,9 @@ r"""fairseq-train, alone or as one of several processes, with the batch kept the
     torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d \
         --rdzv-endpoint HOST:29500 -m sbnmt_plugin train DATA …      on each of two
 
---update-freq is that of one process: among N it is divided by N, so that an update
-holds as many sentences wherever it runs.  On a CPU (--cpu) gloo connects the processes
-(a bare fairseq-train would start N independent trainings there).
+--update-freq is for one process.  Among N processes it is divided by N, so that an
+update holds as many sentences wherever it runs.  On a CPU (--cpu) gloo connects the
+processes; a bare fairseq-train would start N independent trainings there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import sys
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.launch import distributed
+from sbnmt_plugin.tools.launch import distributed, run_fairseq
 
 
 def main() -> None:
@@ -24,10 +24,4 @@ def main() -> None:
         print(command.parser(__doc__, usage="sbnmt train DATA …").format_help())
         return
     sys.argv[1:] = distributed(sys.argv[1:], dict(os.environ))
-    # torchrun knows nothing of fairseq's exit; and importing it takes seconds
-    from fairseq_cli.train import cli_main
-
-    from sbnmt_plugin.register import register
-
-    register()
-    cli_main()
+    run_fairseq("fairseq-train")

@@ -10,12 +10,13 @@ has no line, and is listed with its reason in OUTPUT.skipped.
 
 The work is cut into shards of --shard-size lines, kept in OUTPUT.shards.  Several
 processes, on several machines if the folder is shared, divide them by --of N
---worker I (0 … N - 1); the one that finds all shards done writes OUTPUT.  OUTPUT.shards
-also says from what OUTPUT was made: the same command has then nothing to do, another
-is refused.  With --executor slurm this command submits N workers as an array of jobs,
-follows them, and joins their shards; killed and repeated, it follows them again.
+--worker I (0 … N - 1).  The one that finds all shards done writes OUTPUT.
+OUTPUT.shards also notes input, options and models: the same command then has nothing to
+do, another is refused.  With --executor slurm this command submits N workers as an
+array of jobs, follows them, and joins their shards; killed and repeated, it follows
+them again.
 
-Any other option is one of fairseq-generate's or of the task's.
+Any other option is one of fairseq-generate or of the task.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def main() -> None:
     cluster = chosen(args.executor, args.cluster)
     if cluster:
         spread(cluster, args, others)
-        args.of, args.worker = 1, 0  # who joins the shards
+        args.of, args.worker = 1, 0  # this process joins the shards
     run_job(args, others, lambda: Translator(others))
 
 
@@ -52,8 +53,6 @@ def spread(cluster: Cluster, args: argparse.Namespace, others: list[str]) -> Non
     """
     if args.worker:
         raise ValueError("--executor starts all workers: leave --worker out")
-    if args.of < 1:
-        raise ValueError(f"--of must be ≥ 1, but is {args.of}")
     output = Path(args.output).resolve()
     if output.exists():
         return

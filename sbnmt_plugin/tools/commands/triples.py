@@ -11,7 +11,7 @@ sbnmt translate wrote), a sentence gives (paper, section 3.4)
     one:    (y_g, y_pr), for ABD-NMT; wants no y_pl
     two:    (y_pl, y_g), (y_g, y_pr)
     three:  these and (y_g, y_g), which teaches to read across; its inputs want noise
-            in training (--sb-partner-noise), or each stream gives the other away
+            in training (--sb-partner-noise), or each stream shows the other its labels
     six:    all ordered pairs of two different ones of y_g, y_pl, y_pr
 
 as (L2R text, R2L text), written to OUTPUT.SRC, OUTPUT.TGT and OUTPUT.r2l in
@@ -25,102 +25,20 @@ are written to OUTPUT.SRC and OUTPUT.TGT, and for a model that writes all words 
 
     kd:     y_pl alone; wants no y_pr
 
-A sentence that a teacher has not translated
-gives no example of any kind.  Where both texts of a triple are identical each stream
-sees through the other what it has to predict: such triples are counted, and left out
-with --drop-identical.
+A sentence that a teacher has not translated gives no example.  Where both texts of a
+triple are identical, each stream sees in the other the words that it has to predict.
+Such triples are counted; --drop-identical leaves them out.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import itertools
 import random
-from array import array
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import Lines, check_parallel, refuse_overwriting
-from sbnmt_plugin.tools.translations import Translations
-from sbnmt_plugin.tools.unfinished import new_file
-
-TRIPLES, PAIRS = ("one", "two", "three", "six"), ("pl", "pr", "pl-pr", "kd")
-# whose pseudo targets a kind has; all others have both teachers'
-ALONE = {"one": "r2l", "pl": "l2r", "pr": "r2l", "kd": "l2r"}
-Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
-
-
-def examples_of(
-    kind: str, source: str, gold: str, left: str, right: str
-) -> list[Example]:
-    """The triples, or pairs, of one sentence."""
-    targets: dict[str, list[Example]] = {
-        "one": [(gold, right)],
-        "two": [(left, gold), (gold, right)],
-        "three": [(left, gold), (gold, right), (gold, gold)],
-        "six": list(itertools.permutations((gold, left, right), 2)),
-        "kd": [(left,)],
-        "pl": [(gold,), (left,)],
-        "pr": [(gold,), (right,)],
-        "pl-pr": [(gold,), (left,), (right,)],
-    }
-    return [(source, *texts) for texts in targets[kind]]
-
-
-def identical(example: Example) -> bool:
-    """Whether both texts of a triple are the same."""
-    return example[1] == example[-1]
-
-
-class Corpus:
-    """The examples of a text, made when they are asked for.
-
-    Args:
-        kind: of examples.
-        args: of :func:`parser`.
-
-    Raises:
-        ValueError: see :class:`Translations`.
-    """
-
-    def __init__(self, kind: str, args: argparse.Namespace) -> None:
-        self.kind = kind
-        self.source, self.gold = Lines(args.source), Lines(args.target)
-        both = args.pseudo_l2r, args.pseudo_r2l
-        paths = [path for path in both if path]
-        read = [Translations(path, len(self.source)) for path in paths]
-        self.left, self.right = read[0], read[-1]  # one and the same, if there is one
-        self.each = len(examples_of(kind, "", "", "", ""))
-        self.last: tuple[int, list[Example]] = -1, []
-
-    def of_sentence(self, index: int) -> list[Example]:
-        """All examples of a sentence; those of the last one asked for are kept."""
-        if self.last[0] != index:
-            texts = (x[index] for x in (self.source, self.gold, self.left, self.right))
-            self.last = index, examples_of(self.kind, *texts)
-        return self.last[1]
-
-    def example(self, number: int) -> Example:
-        """One of all examples, the untranslated sentences' counted, too."""
-        index, place = divmod(number, self.each)
-        return self.of_sentence(index)[place]
-
-    def chosen(self, drop_identical: bool) -> tuple[array[int], int]:
-        """The examples of all sentences that the teachers have translated.
-
-        Returns:
-            numbers: those to be written, in the order of the text.
-            same: how many have identical texts.
-        """
-        numbers, same = array("q"), 0
-        for index in range(len(self.source)):
-            if index in self.left and index in self.right:
-                for place, example in enumerate(self.of_sentence(index)):
-                    same += identical(example)
-                    if not (drop_identical and identical(example)):
-                        numbers.append(index * self.each + place)
-        return numbers, same
+from sbnmt_plugin.tools.text import check_parallel, refuse_overwriting
+from sbnmt_plugin.tools.training_examples import PAIRS, TRIPLES, Corpus, teachers_of
 
 
 def parser() -> argparse.ArgumentParser:
@@ -140,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
-    """Of the files to write.
+    """Check the options, and return the suffixes of the files to write.
 
     Raises:
         ValueError: options that do not go together, or files that cannot be written.
@@ -151,24 +69,23 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
         )
     if args.triples == "three" and args.drop_identical:
         raise ValueError(
-            "--drop-identical would leave out the third of --triples three, which is "
+            "--drop-identical would leave out the third of --triples three, which has "
             "gold text twice: use --triples two"
         )
-    kind = args.pairs or args.triples
-    only = ALONE.get(kind)
+    kind = args.pairs or args.triples or "two"
     for direction, without in (
         ("l2r", "--triples one and --pairs pr"),
         ("r2l", "--pairs kd and pl"),
     ):
         given = getattr(args, f"pseudo_{direction}") is not None
-        needed = only in (None, direction)
+        needed = direction in teachers_of(kind)
         if needed and not given:
             raise ValueError(f"--pseudo-{direction} must be given, but for {without}")
         if given and not needed and kind not in ("pl", "pr"):
             option = "--pairs" if args.pairs else "--triples"
             raise ValueError(
-                f"--pseudo-{direction} is not for {option} {kind}, which has nothing "
-                f"of the {direction.upper()} teacher's: leave it out"
+                f"--pseudo-{direction} is not for {option} {kind}, which has no text "
+                f"of the {direction.upper()} teacher: leave it out"
             )
     suffixes = (Path(args.source).suffix, Path(args.target).suffix, ".r2l")
     if len(set(suffixes)) < 3 or "" in suffixes:
@@ -188,7 +105,8 @@ def main() -> None:
     suffixes = checked_suffixes(args)
     kind = args.pairs or args.triples or "two"
     check_parallel(args.source, args.target)
-    corpus = Corpus(kind, args)
+    pseudo = [path for path in (args.pseudo_l2r, args.pseudo_r2l) if path]
+    corpus = Corpus(kind, args.source, args.target, pseudo)
     order, same = corpus.chosen(args.drop_identical)
     if not order:
         raise ValueError(
@@ -197,15 +115,7 @@ def main() -> None:
         )
     if args.shuffle is not None:
         random.Random(args.shuffle).shuffle(order)
-    with contextlib.ExitStack() as stack:
-        files = [
-            stack.enter_context(new_file(f"{args.output}{suffix}"))
-            for suffix in suffixes
-        ]
-        for number in order:
-            for file, text in zip(files, corpus.example(number)):
-                file.write(f"{text}\n")
-
+    corpus.write(order, [f"{args.output}{suffix}" for suffix in suffixes])
     count, total = len(corpus.source), len(order) + same * args.drop_identical
     print(f"{count} sentences, {count - total // corpus.each} not translated")
     if args.pairs:

@@ -1,1 +1,1 @@
-"""Corpora made the text of a recipe: as published, raw, or made up."""
+"""Corpora made into the text of a recipe: published, raw, or made up."""

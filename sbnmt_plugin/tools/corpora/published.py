@@ -1,4 +1,4 @@
-"""Corpora as they are published, made the text of a recipe: cleaned and tokenised.
+"""Published corpora made into the text of a recipe: cleaned and tokenised.
 
 A recipe's prepare.py declares a :class:`Corpus` and calls :func:`prepare`.
 """
@@ -19,22 +19,23 @@ from tqdm import tqdm
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.command_names import PLUGIN
-from sbnmt_plugin.tools.corpora.raw_data import CHECKSUMS, Archive, Part, Raw, Row
+from sbnmt_plugin.tools.corpora.raw_data import Archive, Part, Raw, Row
 from sbnmt_plugin.tools.corpora.raw_text import rows_of, tokenised
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.training.checksums import NAME as CHECKSUMS
 
 __all__ = ["Archive", "Corpus", "Limits", "Part", "prepare"]  # of a prepare.py
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a training pair must keep to, as in Moses's clean-corpus-n.
+    """Limits of a training pair, as in Moses's clean-corpus-n.
 
     Attributes:
-        longest: tokens of either side; an empty side is never kept.
-        ratio: of the longer side to the shorter one, in tokens.
-        word: characters of a token.
+        longest: most tokens of either side; an empty side is never kept.
+        ratio: most tokens of the longer side for one of the shorter.
+        word: most characters of a token.
     """
 
     longest: int = 80
@@ -42,7 +43,7 @@ class Limits:
     word: int = 1000
 
     def keep(self, pair: Row) -> bool:
-        """Whether a tokenised pair stays."""
+        """Return whether a tokenised pair stays."""
         words = [side.split() for side in pair]
         least, most = sorted(map(len, words))
         return (
@@ -55,7 +56,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a recipe is made of."""
+    """The parts of a recipe's text."""
 
     source: str
     target: str
@@ -66,36 +67,33 @@ class Corpus:
 
 
 class Preparation:
-    """Writes what ``sbnmt recipe`` expects.
+    """Writes the text that ``sbnmt recipe`` expects.
 
     Args:
         corpus: the recipe's.
-        raw: where to read.
+        raw: the folder to read.
         args: the command line.
     """
 
     def __init__(self, corpus: Corpus, raw: Raw, args: argparse.Namespace) -> None:
         self.corpus = corpus
         self.raw = raw
+        self.args = args
         self.output = Path(args.output)
-        self.first = args.first
-        self.words = args.words
-        self.lowercase = args.lowercase
-        self.workers = args.workers
 
     def wanted(self, row: Row) -> bool:
-        """Whether a tokenised row's first target is as long as is asked for."""
-        least, most = self.words or (0, math.inf)
+        """Return whether a tokenised row's first target is as long as is asked for."""
+        least, most = self.args.words or (0, math.inf)
         return least <= len(row[1].split()) <= most
 
     def tokenised(self, rows: Iterable[Row], references: int = 1) -> Iterator[Row]:
         languages = (self.corpus.source, *[self.corpus.target] * references)
-        return tokenised(rows, languages, self.lowercase, self.workers)
+        return tokenised(rows, languages, self.args.lowercase, self.args.workers)
 
     def train(self) -> None:
-        """Clean pairs of all parts."""
+        """Write the training set: the clean pairs of all parts."""
         found = [self.raw.find(part) for part in self.corpus.train]
-        rows = chain.from_iterable(rows_of(paths, self.first) for paths in found)
+        rows = chain.from_iterable(rows_of(paths, self.args.first) for paths in found)
         read = kept = 0
         prefix = self.output / "train"
         with (
@@ -111,12 +109,12 @@ class Preparation:
         print(f"train: {kept} of {read} sentence pairs kept", file=sys.stderr)
 
     def held_out(self, split: str, parts: tuple[Part, ...]) -> None:
-        """Write a validation or test set; the file that tells it is done comes last."""
+        """Write a validation or test set; the file that marks it as done comes last."""
         raw: list[Row] = []
         tokens: list[Row] = []
         sizes = []
         for part in parts:
-            rows = [*rows_of(self.raw.find(part), self.first)]
+            rows = [*rows_of(self.raw.find(part), self.args.first)]
             both = zip(rows, self.tokenised(rows, len(rows[0]) - 1))
             kept = [pair for pair in both if self.wanted(pair[1])]
             raw += [row for row, _ in kept]
@@ -124,8 +122,8 @@ class Preparation:
             sizes.append(f"{part.name or split}\t{len(kept)}")
         if not raw:
             raise ValueError(
-                f"--words {self.words[0]} {self.words[1]} must leave sentences, but "
-                f"{split} has none of such a length"
+                "--words {} {} must leave sentences, but {} has none of such a "
+                "length".format(*self.args.words, split)
             )
         print(f"{split}: {len(raw)} sentences", file=sys.stderr)
         if split == "test":
@@ -143,20 +141,22 @@ class Preparation:
 
 
 def parse(description: str, licensed: bool) -> argparse.Namespace:
-    """The command line of every prepare.py."""
+    """Read the command line of a prepare.py."""
     parser = command.parser(description)
     parser.add_argument("--data", required=True, help="folder of the raw files")
     parser.add_argument("--output", required=True, help="folder to write")
     parser.add_argument("--lowercase", action="store_true")
-    parser.add_argument("--first", type=int, help="read so many lines of each file")
+    parser.add_argument(
+        "--first", action=command.at_least(1), help="lines to read of each file"
+    )
     parser.add_argument(
         "--words",
         type=int,
         nargs=2,
         metavar=("MIN", "MAX"),
-        help="of all sets, keep sentences whose target (the first) has so many tokens",
+        help="keep sentences, of all sets, whose (first) target has so many tokens",
     )
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--workers", action=command.at_least(1), default=os.cpu_count())
     if not licensed:
         parser.add_argument(
             "--download", action="store_true", help="fetch archives that are missing"
@@ -168,10 +168,6 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
             "installed",
         )
     args = parser.parse_args()
-    for name in ("first", "workers"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise ValueError(f"--{name} must be ≥ 1, but is {value} instead")
     least, most = args.words or (1, 1)
     if not 1 <= least <= most:
         raise ValueError(
@@ -181,7 +177,7 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
 
 
 def checksums_of(script: Path, data: Path) -> Path:
-    """Where the list of checksums is kept: with the recipe, if that is the user's.
+    """Return the list of checksums: with the recipe, if that is the user's.
 
     Args:
         script: the recipe's prepare.py.
@@ -192,12 +188,12 @@ def checksums_of(script: Path, data: Path) -> Path:
 
 
 def prepare(description: str, script: str, corpus: Corpus) -> None:
-    """A recipe's prepare.py.
+    """Do the work of a recipe's prepare.py.
 
     Args:
-        description: for --help.
-        script: prepare.py's path.
-        corpus: what to prepare.
+        description: its text for --help.
+        script: its path.
+        corpus: the corpus to prepare.
     """
     parts = (*corpus.train, corpus.valid, *corpus.test)
     public = any(part.archive for part in parts)
@@ -208,7 +204,7 @@ def prepare(description: str, script: str, corpus: Corpus) -> None:
         checksums = Path(args.checksums or checksums)
         options = {"download": args.download, "mirror": args.mirror}
     raw = Raw(Path(args.data), checksums, **options)
-    for part in parts:  # what is missing is told before hours of work
+    for part in parts:  # a missing file is told before hours of work
         raw.find(part)
     preparation = Preparation(corpus, raw, args)
     preparation.train()

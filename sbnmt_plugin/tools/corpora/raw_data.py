@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import lzma
 import shutil
 import sys
@@ -17,18 +16,17 @@ from pathlib import Path
 
 from sbnmt_plugin.tools.text import read_lines, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.training.checksums import sha256_of
 
-CHECKSUMS = "SHA256SUMS"
 Row = tuple[str, ...]  # a sentence and its translations
 
-
-# what reading a packed file raises where it is cut off or damaged
+# errors of reading a packed file that is cut off or damaged
 DAMAGES = (tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 
 
 @contextmanager
 def damage_is_named(path: Path) -> Iterator[None]:
-    """Raise ValueError with the file's name where what is read there is damaged."""
+    """Raise ValueError with the file's name where a packed file is damaged."""
     try:
         yield
     except DAMAGES as error:
@@ -43,8 +41,8 @@ class Archive:
     """A .tgz that is public.
 
     Attributes:
-        name: of the file in the folder of raw data.
-        url: where it is published.
+        name: the file's, in the folder of raw data.
+        url: its published address.
     """
 
     name: str
@@ -57,11 +55,11 @@ class Part:
 
     Attributes:
         source: its path in the folder of raw data: plain, .gz or .sgm.
-        targets: of its translations, the first one being the reference for
+        targets: paths of its translations, the first one being the reference for
             validation; a training set has one.
-        archive: that holds these files under these paths.
-        remedy: how to get the files, where no archive is public.
-        name: of a test set.
+        archive: the archive that holds these files under these paths.
+        remedy: tells how to get the files, where no archive is public.
+        name: a test set's.
     """
 
     source: str
@@ -75,15 +73,6 @@ class Part:
         return (self.source, *self.targets)
 
 
-def sha256(path: Path) -> str:
-    """Checksum of a file of any size."""
-    found = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            found.update(block)
-    return found.hexdigest()
-
-
 class Raw:
     """The folder of raw data.
 
@@ -91,8 +80,8 @@ class Raw:
         folder: given by the user.
         checksums: file of lines "SHA-256<blank><blank>name"; a first download adds
             to it, later files must agree with it.
-        download: whether archives that are missing may be fetched.
-        mirror: URL of a folder to fetch them from, instead of where they are public.
+        download: allows archives that are missing to be fetched.
+        mirror: URL of a folder to fetch them from, instead of their published address.
     """
 
     def __init__(
@@ -108,7 +97,7 @@ class Raw:
             self.known = {name: value for value, name in lines}
 
     def find(self, part: Part) -> list[Path]:
-        """The files of a part, unpacked if need be.
+        """Return the files of a part, unpacked if need be.
 
         Raises:
             FileNotFoundError: one is missing, with the remedy.
@@ -130,14 +119,12 @@ class Raw:
         return found
 
     def existing(self, name: str) -> Path | None:
-        """A file as named, or with .gz added."""
-        for path in (self.folder / name, self.folder / f"{name}.gz"):
-            if path.is_file():
-                return path
-        return None
+        """Return a file as named, or with .gz added, if it exists."""
+        paths = self.folder / name, self.folder / f"{name}.gz"
+        return next((path for path in paths if path.is_file()), None)
 
     def unpack(self, archive: Archive, names: Row) -> None:
-        """Unpack some files of an archive, which is checked first.
+        """Check an archive, and unpack some of its files.
 
         Raises:
             ValueError: it is damaged; files that were whole before the damage stay.
@@ -182,7 +169,7 @@ class Raw:
                 f"{path}"
             ) from error
         if archive.name not in self.known:
-            self.known[archive.name] = sha256(path)
+            self.known[archive.name] = sha256_of(path)
             lines = [f"{value}  {name}" for name, value in sorted(self.known.items())]
             write_lines(self.checksums, lines)
 
@@ -193,7 +180,7 @@ class Raw:
             ValueError: they differ.
         """
         known = self.known.get(path.name)
-        if known is not None and (found := sha256(path)) != known:
+        if known is not None and (found := sha256_of(path)) != known:
             raise ValueError(
                 f"{path} must have the SHA-256 {known}, says {self.checksums}, but has "
                 f"{found}: fetch it anew, or remove its line if the publisher has "

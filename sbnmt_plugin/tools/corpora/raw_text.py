@@ -24,7 +24,7 @@ CHUNK = 5000  # sentences that a process tokenises at a time
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """Lines of a UTF-8 text, plain or .gz, or the segments of an SGML file.
+    """Yield the lines of a UTF-8 text, plain or .gz, or the segments of an SGML file.
 
     White space, line separators of other systems among it, becomes single blanks.
 
@@ -43,7 +43,7 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 def rows_of(paths: list[Path], first: int | None = None) -> Iterator[Row]:
-    """The lines of files side by side, or the first of them.
+    """Yield the lines of files side by side, or the first of them.
 
     Raises:
         ValueError: the files do not have the same number of lines, or none.

@@ -1,29 +1,23 @@
-"""Language pairs that a script makes up: what the toys' scripts have in common."""
+"""Made-up language pairs: the common parts of the toys' scripts."""
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from sbnmt_plugin.tools.command import parser as parser_of
 from sbnmt_plugin.tools.text import write_lines
 
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 LANGUAGES = ("src", "tgt")
+__all__ = ["LANGUAGES", "invented_stems", "parser_of", "write_corpus"]  # of scripts
 Language = TypeVar("Language")
 
 
-def parser_of(doc: str | None) -> argparse.ArgumentParser:
-    """A parser that shows a script's docstring as it is written."""
-    return argparse.ArgumentParser(
-        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-
-
 def invented_stems(generator: random.Random) -> list[str]:
-    """All syllables, in a random order: each begins a word of one meaning."""
+    """Return all syllables, in a random order: each begins a word of one meaning."""
     stems = [c + v + d for c in CONSONANTS for v in VOWELS for d in CONSONANTS]
     generator.shuffle(stems)
     return stems
@@ -37,17 +31,17 @@ def write_corpus(
     beside: Sequence[str] = (),
     pairs: Callable[[Sequence[str]], list[Sequence[str]]] = lambda row: [row],
 ) -> None:
-    """What a toy's prepare.py does: training, validation and test set, in a folder.
+    """Do the work of a toy's prepare.py: write training, validation and test set.
 
-    No two of a split, or of two splits, have the same source, but for ``pairs``.
+    No two lines have the same source, but for those of ``pairs``.
 
     Args:
-        doc: the script's, for --help.
+        doc: the script's text for --help.
         sizes: lines, by split.
-        invent: a language, by --seed.
-        sentence: its texts: source, target, and what stands beside them.
-        beside: endings of what stands beside the test set's texts.
-        pairs: a sentence's training lines, where it is translated several times.
+        invent: makes a language, by --seed.
+        sentence: makes a sentence's texts: source, target, and those beside them.
+        beside: endings of the files beside the test set's texts.
+        pairs: gives a sentence's training lines, where it is translated several times.
     """
     parser = parser_of(doc)
     parser.add_argument("--output", required=True, help="folder to write")

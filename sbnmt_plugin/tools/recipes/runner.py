@@ -16,6 +16,7 @@ from typing import Any
 
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.command_names import HOME, IS_CLONE
+from sbnmt_plugin.tools.launch import FAIRSEQ
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
 from sbnmt_plugin.tools.recipes.process import Logged
@@ -29,13 +30,6 @@ from sbnmt_plugin.tools.recipes.step import (
 )
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
-# commands that are modules: of this very environment, whatever PATH says
-MODULES = {
-    "fairseq-train": "fairseq_cli.train",
-    "fairseq-generate": "fairseq_cli.generate",
-    "fairseq-interactive": "fairseq_cli.interactive",
-    "torchrun": "torch.distributed.run",
-}
 
 
 class Runner:
@@ -244,12 +238,17 @@ def workers_of(step: Step) -> list[Step]:
 
 
 def executable(words: Sequence[Word]) -> list[str]:
-    """Return a user's command line as this process starts it."""
+    """Return a user's command line as this process starts it.
+
+    The commands are those of this very environment, whatever PATH says.
+    """
     program, *rest = map(str, words)
     if program == "sbnmt":
         return step_command(*rest)
-    if program in MODULES:
-        return [sys.executable, "-m", MODULES[program], *rest]
+    if program in FAIRSEQ:
+        return step_command(program, *rest)
+    if program == "torchrun":
+        return [sys.executable, "-m", "torch.distributed.run", *rest]
     return [program, *rest]
 
 

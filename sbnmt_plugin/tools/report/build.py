@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from sbnmt_plugin.tools import quiet
+from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.report import (
     accuracy,
     alignment,

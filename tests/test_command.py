@@ -6,13 +6,17 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import pytest
-from commands import ROOT
-from steps import imported, put, translate_command
+from commands import PLUGIN, ROOT
+from steps import environment, imported, put, translate_command
 
-from sbnmt_plugin.tools import quiet
+from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.command import step_command
+from sbnmt_plugin.tools.recipes import runner
+
+CHECK = str(ROOT / "examples" / "toy" / "check.py")
 
 
 def test_a_users_mistake_is_one_line(tmp_path):
@@ -126,12 +130,14 @@ MESSAGES = {  # of fairseq's, and whether the steps of sbnmt show them
 }
 
 
-def test_two_messages_of_fairseqs_are_left_out_and_no_others(caplog):
+@pytest.fixture
+def shown(caplog):
+    """Return a function that logs all MESSAGES and returns those that are shown."""
     loggers = [logging.getLogger(name) for name in quiet.SILENCED]
     for name in (None, "fairseq"):  # a report has quietened fairseq
         caplog.set_level(logging.INFO, name)
 
-    def shown():
+    def logged():
         caplog.clear()
         for name, text in MESSAGES:
             logging.getLogger(name).info(text)
@@ -139,15 +145,82 @@ def test_two_messages_of_fairseqs_are_left_out_and_no_others(caplog):
 
     for logger in loggers:
         logger.removeFilter(quiet.wanted)
+    yield logged
+    for logger in loggers:
+        logger.removeFilter(quiet.wanted)
+
+
+def test_two_messages_of_fairseqs_are_left_out_and_no_others(shown):
+    wanted = {key for key, kept in MESSAGES.items() if kept}
     assert shown() == set(MESSAGES)
-    try:
+    with quiet.while_importing():
+        assert shown() == wanted
+    assert shown() == set(MESSAGES)
+    with warnings.catch_warnings():
         quiet.silence()
         quiet.silence()
-        assert shown() == {key for key, kept in MESSAGES.items() if kept}
-        assert all(logger.filters == [quiet.wanted] for logger in loggers)
-    finally:
-        for logger in loggers:
-            logger.removeFilter(quiet.wanted)
+    with quiet.while_importing():
+        pass
+    assert shown() == wanted
+    loggers = [logging.getLogger(name) for name in quiet.SILENCED]
+    assert all(logger.filters == [quiet.wanted] for logger in loggers)
+
+
+LOADER = """
+import sys, warnings
+sys.argv[0] = "sbnmt"
+from sbnmt_plugin import quiet
+if sys.argv[1] == "silent":
+    quiet.silence()
+from torch.utils.data import DataLoader
+list(DataLoader([1], pin_memory=True))
+warnings.warn("pin_memory is a word that I use")
+"""
+
+
+@pytest.mark.parametrize("kind", ["silent", "loud"])
+def test_torchs_warning_of_missing_gpus_is_left_out_and_no_other(kind):
+    command = [sys.executable, "-c", LOADER, kind]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**environment(), **NO_GPU}
+    )
+    assert ("'pin_memory' argument is set" in done.stderr) == (kind == "loud")
+    assert "UserWarning: pin_memory is a word that I use" in done.stderr
+
+
+NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
+NOISE = "tensorboardX", "can_reuse_epoch_itr", "pin_memory", "Warning: "
+STARTED = {  # how the plugin is started, and whether what calls for nothing is told
+    "a recipe's fairseq": (runner.executable(["fairseq-train", "--help"]), False),
+    "the plugin imported": ([sys.executable, "-c", "import sbnmt_plugin"], False),
+    "a script of an example": ([sys.executable, CHECK, "--help"], False),
+    "a user's fairseq": ([sys.executable, "-m", "fairseq_cli.train", "--help"], True),
+}
+
+
+@pytest.mark.parametrize("name", STARTED)
+def test_what_our_commands_start_is_quiet_and_what_a_user_starts_is_not(name):
+    command, told = STARTED[name]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert ("tensorboardX: pip install" in done.stdout + done.stderr) == told
+    assert told or not done.stderr
+
+
+def test_a_command_of_fairseqs_that_a_recipe_starts_has_its_own_messages(
+    data, teacher, tmp_path
+):
+    words = [data, "--path", teacher, *PLUGIN, "--task", "sb_translation", "--cpu"]
+    words += ["--sb-direction", "r2l", "--beam", 2, "--batch-size", 8]
+    command = runner.executable(["fairseq-generate", *words])
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(command, **pipes, env={**environment(), **NO_GPU})
+    assert done.returncode == 0, done.stdout
+    assert "Generate test with beam=2" in done.stdout
+    assert not [noise for noise in NOISE if noise in done.stdout]
+    missing = runner.executable(["fairseq-generate", tmp_path, *words[1:]])
+    done = subprocess.run(missing, **pipes, env=environment())
+    assert done.returncode == 1 and "Traceback" in done.stdout
 
 
 def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
@@ -159,8 +232,7 @@ def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "out: shards" in done.stderr
-    assert "can_reuse_epoch_itr" not in done.stderr
-    assert "tensorboardX" not in done.stderr
+    assert not [noise for noise in NOISE if noise in done.stderr]
 
 
 SCRIPTS_OF_EXAMPLES = sorted(
@@ -184,3 +256,19 @@ def test_a_reader_that_has_enough_is_no_error():
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["recipe", "toy", "--work", "a:b"],
+        ["binarise", "-s", "a", "-t", "b", "--destdir", "a:b"],
+    ],
+)
+def test_a_folder_that_fairseq_would_split_is_refused(words, tmp_path):
+    words = [sys.executable, "-m", "sbnmt_plugin", *words]
+    done = subprocess.run(
+        words, capture_output=True, text=True, cwd=tmp_path, env=environment()
+    )
+    assert done.returncode == 2 and "must have no : in it" in done.stderr
+    assert not list(tmp_path.iterdir())

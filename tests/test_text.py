@@ -1,14 +1,10 @@
-"""Text files that the steps read and write: lines, encoding, whole or not at all."""
-
-import errno
-import os
+"""Text files that the steps read and write: their lines and their encoding."""
 
 import pytest
 from commands import PLUGIN, write_texts
 from steps import call, put
 
 from sbnmt_plugin.tools import text as texts
-from sbnmt_plugin.tools import unfinished
 from sbnmt_plugin.tools.commands import bpe, score, tokenise
 from sbnmt_plugin.tools.commands import triples as make_triples
 
@@ -57,24 +53,6 @@ def test_an_input_is_never_the_output(tmp_path):
     with pytest.raises(ValueError, match="two different suffixes"):
         call(make_triples, "--source", path, "--target", path, *words)
     assert path.read_text() == "a b\n"
-
-
-def test_a_failure_leaves_the_old_file(tmp_path):
-    path = put(tmp_path / "kept", "old")
-    with pytest.raises(RuntimeError), unfinished.new_file(path) as file:
-        file.write("new\n")
-        raise RuntimeError
-    assert path.read_text() == "old\n"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_full_disk_names_the_file(tmp_path):
-    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    with pytest.raises(OSError, match=r"No space") as caught:  # noqa: SIM117
-        with unfinished.new_file(tmp_path / "out"):
-            raise full
-    assert caught.value.filename == str(tmp_path / "out")
-    assert not list(tmp_path.iterdir())
 
 
 def test_writing_texts_is_seeded(tmp_path):
