@@ -256,7 +256,7 @@ def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
 
 
 def test_a_failed_decoding_shows_the_end_of_its_log(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep_runs.sys, "executable", "/bin/false")
+    monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(ValueError, match="failed with status 1, its log"):
         sweep_runs.decode(tmp_path / "run", [])
 

@@ -14,7 +14,7 @@ from sbnmt_plugin.network import dot_product as products
 from sbnmt_plugin.network import encoder
 from sbnmt_plugin.network.cpu_products import bfloat16_products, widen_attention
 from sbnmt_plugin.training import train_step as updates
-from sbnmt_plugin.training.criterion import smoothed_loss
+from sbnmt_plugin.training.smoothed_loss import smoothed_loss
 
 CPU = torch.device("cpu")
 NARROW = bfloat16_products

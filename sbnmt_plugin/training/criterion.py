@@ -15,11 +15,10 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 )
 from fairseq.logging import metrics
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.fairseq_decoder import DECODERS
-from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time
+from sbnmt_plugin.training.smoothed_loss import smoothed_loss
 
 Values = tuple[Tensor, Tensor, Tensor]  # loss, -log p, whether the best token is right
 
@@ -32,67 +31,6 @@ class SBCriterionConfig(LabelSmoothedCrossEntropyCriterionConfig):
         default=0.1,
         metadata={"help": "epsilon for label smoothing, 0 means no label smoothing"},
     )
-
-
-class SmoothedLoss(torch.autograd.Function):
-    """Label-smoothed cross-entropy of (n, V) logits, fairseq's formula::
-
-        loss = (1 - ε - ε') · -log p(y) + ε' · Σ_v -log p(v),   ε' = ε / (V - 1)
-
-    whose gradient is p - ε' - (1 - ε - ε') · [v = y].  Log-probabilities are never
-    written down, and the gradient takes the place of the logits, so that they are the
-    only matrix of their size: torch refuses a second backward pass.  Logits that are a
-    leaf of the graph keep their values.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, logits: Tensor, labels: Tensor, epsilon: float, spend: bool
-    ) -> tuple[Tensor, Tensor]:
-        norms, sums = [], []
-        for part in logits.split(rows_at_a_time(logits)):
-            norms.append(log_sum_exp(part))
-            sums.append(part.sum(-1, dtype=norms[-1].dtype))
-        norm, vocabulary = torch.cat(norms), logits.size(-1)
-        nll = norm - logits.gather(1, labels[:, None])[:, 0]
-        each = epsilon / (vocabulary - 1)
-        smooth = vocabulary * norm - torch.cat(sums)
-        ctx.save_for_backward(logits, labels, norm)
-        ctx.epsilon, ctx.spend = epsilon, spend
-        ctx.mark_non_differentiable(nll)
-        return (1 - epsilon - each) * nll + each * smooth, nll
-
-    @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: Any, gradient: Tensor, _: Tensor
-    ) -> tuple[Tensor, None, None, None]:
-        logits, labels, norm = ctx.saved_tensors
-        each = ctx.epsilon / (logits.size(-1) - 1)
-        result = logits.detach() if ctx.spend else torch.empty_like(logits)
-        size = rows_at_a_time(logits)
-        parts = (x.split(size) for x in (logits, labels, norm, gradient, result))
-        for part, label, row_norm, row_gradient, out in zip(*parts):
-            p = (part - row_norm[:, None]).exp_().sub_(each)
-            right = torch.full_like(row_norm, each + ctx.epsilon - 1)
-            p.scatter_add_(1, label[:, None], right[:, None])
-            out.copy_(p.mul_(row_gradient[:, None]))
-        return result, None, None, None
-
-
-def smoothed_loss(
-    logits: Tensor, labels: Tensor, epsilon: float
-) -> tuple[Tensor, Tensor]:
-    """Compute loss and -log p of each row's label, (n,), in float32 at least.
-
-    Args:
-        logits: (n, V).
-        labels: (n,).
-    """
-    owner = logits if logits._base is None else logits._base
-    spend = not owner.is_leaf
-    loss, nll = SmoothedLoss.apply(logits, labels, epsilon, spend)
-    return loss, nll
 
 
 def projects_rows(model: Any) -> bool:

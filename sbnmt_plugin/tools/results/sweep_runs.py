@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
     log = folder / "log"
     with open(log, "w", encoding="utf-8") as file:
         status = subprocess.run(
-            command.tied([sys.executable, "-m", "fairseq_cli.generate", *words]),
+            command.tied(command.step_command("fairseq-generate", *words)),
             stdout=file,
             stderr=subprocess.STDOUT,
             env={**os.environ, **command.child_environment()},
