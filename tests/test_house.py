@@ -520,6 +520,44 @@ def test_an_unknown_step_is_named_with_those_that_exist(step, remedy):
     assert f"but is {step!r}: {remedy}" in done.stderr
 
 
+# tests
+
+
+# also in programs that a test holds as text
+OF_A_TEST_FILE = re.compile(
+    r"^\s*(?:from\s+test_|import\s+(?:[\w. ]+,\s*)*test_)", re.MULTILINE
+)
+
+
+def assert_test_files_stand_alone(folder):
+    """Check that helpers are imported from modules that hold no tests."""
+    for path in sorted(folder.rglob("*.py")):
+        found = OF_A_TEST_FILE.search(path.read_text(encoding="utf-8"))
+        assert not found, f"{path.name} imports a test file: {found[0].strip()}"
+
+
+def test_no_test_file_is_imported():
+    assert_test_files_stand_alone(ROOT / "tests")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from test_bpe import merges",
+        "import test_bpe as bpe",
+        "import os, test_bpe",
+        "def f():\n    from test_bpe import merges",
+        "PROGRAM = '''\nfrom test_bpe import merges\n'''",
+    ],
+)
+def test_the_check_of_test_files_can_fail(text, tmp_path):
+    (tmp_path / "test_codes.py").write_text("from bpe import test_codes\n")
+    assert_test_files_stand_alone(tmp_path)
+    (tmp_path / "codes.py").write_text(text + "\n")
+    with pytest.raises(AssertionError, match=r"codes\.py imports a test file"):
+        assert_test_files_stand_alone(tmp_path)
+
+
 def test_the_constraints_pin_what_setup_asks_for():
     setup = (ROOT / "setup.py").read_text()
     pinned = (ROOT / "constraints.txt").read_text().lower()
