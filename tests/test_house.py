@@ -79,8 +79,6 @@ LONGEST_MODULE = 300  # lines
 # test files of what several modules do together; all others bear a module's name
 CROSS_CUTTING = {
     "across_families": "what holds of every model family",
-    "api": "the Python interface",
-    "cluster": "jobs of Slurm, pretended",
     "device": "a device that is not the CPU, pretended",
     "docs": "README.md and the pages of docs/",
     "hostile": "checkpoints and data folders made to do harm",

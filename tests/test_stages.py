@@ -105,9 +105,6 @@ def test_every_row_may_have_stages(tmp_path):
     first, last = training_stages(recipe, Row("sb", 2, rescored=True))
     assert (first.name, last.name) == ("sb@2/stage-1", "sb@2")
     assert (first.data, first.options["--max-epoch"]) == ("gold", 2)
-    assert stages.needs_pseudo(recipe, [Row("sb")])
-    others = map(Row, ["teacher-both", "teacher-l2r", "rerank"])
-    assert not stages.needs_pseudo(recipe, others)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Measure the cost of --sb-future-shift and --sb-reader on a CPU: the same model as in the paper,
-with the one, and with both, in turn.
+"""Measure the cost of --sb-future-shift and --sb-reader on a CPU.
+
+The same model is run as in the paper, with the one, and with both, in turn.
 
     future_shift.py [--size small] [--rounds 12]
 

@@ -14,7 +14,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     search_options,
     searching,
 )
-from sbnmt_plugin.tools.recipes.stages import Settings, direction_taught, needs_pseudo
+from sbnmt_plugin.tools.recipes.stages import Settings, direction_taught
 from sbnmt_plugin.tools.recipes.step import (
     Step,
     check_records,
@@ -48,9 +48,9 @@ class RowSteps:
         The gold text comes first, then pseudo targets, then rows, last of them those
         that would wait for another row's model, then what measures the rows.
         """
-        found = [self.texts.gold()]
-        found += map(self.training.pseudo, needs_pseudo(self.settings, rows))
-        found += map(self.result, sorted(rows, key=lambda row: row.borrows))
+        results = [self.result(row) for row in sorted(rows, key=lambda x: x.borrows)]
+        pseudo = [x for x in in_order(results) if x.name.startswith("pseudo/")]
+        found = [self.texts.gold(), *sorted(pseudo, key=lambda x: x.name), *results]
         for row in rows:
             if row.interacts and not row.rescored:
                 found += [self.probe(row)]

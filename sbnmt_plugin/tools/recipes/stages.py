@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,7 +14,6 @@ from sbnmt_plugin.tools.recipes.systems.system import (
     TEACHER,
     Options,
 )
-from sbnmt_plugin.tools.recipes.training_sets import TRAINING_SETS
 
 Settings = dict[str, Any]  # a recipe.yaml's
 
@@ -107,13 +105,6 @@ def training_stages(recipe: Settings, row: Row) -> list[Stage]:
                 "it by --max-epoch alone (--max-update: false)"
             )
     return found
-
-
-def needs_pseudo(recipe: Settings, rows: Iterable[Row]) -> list[str]:
-    """Return the directions whose pseudo targets any of the rows is trained on."""
-    trained = [row for row in rows if row.system.data]
-    stages = [stage for row in trained for stage in training_stages(recipe, row)]
-    return sorted({way for s in stages for way in TRAINING_SETS[s.data].teachers})
 
 
 def teacher_row(recipe: Settings, direction: str) -> Row:
