@@ -85,11 +85,10 @@ def test_another_package_registers_the_rows_of_its_family(tmp_path):
             with pytest.raises(ValueError, match=f"{name} must be a new name"):
                 systems.register_rows(name, {"my-other": mine})
         assert "my-other" not in systems.SYSTEMS
-    script = output.text.replace("\\\n  ", "")
+    script = " ".join(output.text.replace("\\\n", " ").split())
     assert "# Its rows: my-row, my-row@2." in script
     assert "--arch my_transformer" in script
     # among the options that the trainings share, and the searches
-    assert (
-        script.count(f"--user-dir {tmp_path}/mine") == 2
-    )  # trained and decoded, twice
+    # trained and decoded, twice
+    assert script.count(f"--user-dir {tmp_path}/mine") == 2
     assert "my-row" not in systems.SYSTEMS
