@@ -14,6 +14,8 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
+import sbnmt_plugin  # noqa: E402, F401  (before fairseq, whose noise it leaves out)
+
 torch.set_num_threads(1)
 
 import commands  # noqa: E402
