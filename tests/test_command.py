@@ -80,6 +80,33 @@ def test_an_interrupt_is_one_line(raised):
     assert (done.returncode in interrupts) == interrupted
 
 
+@pytest.mark.parametrize(
+    "sent, statuses",
+    [
+        ("SIGTERM", {128 + signal.SIGTERM}),
+        ("SIGINT", {-signal.SIGINT, 128 + signal.SIGINT}),
+        (None, {1}),
+    ],
+)
+def test_a_signal_ends_a_command_whatever_a_library_makes_of_it(sent, statuses):
+    """omegaconf, in the middle of a change, makes an AttributeError of any exception;
+    without a signal that is an error like others."""
+    kill = f"os.kill(os.getpid(), signal.{sent})" if sent else "sys.exit(3)"
+    program = (
+        "import os, signal, sys\n"
+        "from sbnmt_plugin.tools.command import run\n"
+        "def fall():\n"
+        f"    try: {kill}\n"
+        "    except BaseException: raise AttributeError('half changed')\n"
+        "run(fall)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode in statuses, done.stderr
+    assert ("half changed" in done.stderr) == (sent is None)
+
+
 LIGHT = ["recipe", "prepare", "tokenise", "bpe", "train", "triples", "score", "table"]
 LIGHT += ["evaluate", "sweep-beam", "report", "trace-page", "benchmark"]
 

@@ -100,18 +100,33 @@ def tell(kind: type[BaseException], error: BaseException, trace: Any) -> None:
 def run(action: Callable[[], None]) -> None:
     """Run a command; a user's mistake is one line on standard error and exit 2.
 
-    Ended by SIGTERM, it removes its temporary files as after an interrupt.
+    Ended by SIGTERM, it removes its temporary files as after an interrupt.  Either
+    signal ends it, whatever error a library that is in the middle of a change makes
+    of the exception.
     """
     sys.excepthook = tell
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    stopped: list[BaseException] = []  # by a signal
+
+    def stop(number: int, _: Any) -> None:
+        interrupt = number == signal.SIGINT
+        stopped.append(KeyboardInterrupt() if interrupt else SystemExit(128 + number))
+        raise stopped[0]
+
+    signal.signal(signal.SIGTERM, stop)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, stop)
     logging.raiseExceptions = False  # a full disk is told of once, not for every line
     try:
         action()
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads the output, as head does, has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except (ValueError, OSError) as error:
+    except Exception as error:
+        if stopped:
+            raise stopped[0] from None
+        if isinstance(error, BrokenPipeError):  # whoever reads the output has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        if not isinstance(error, (ValueError, OSError)):
+            raise
         message = str(error)
         if isinstance(error, OSError) and error.errno:  # the system's own
             message = (
