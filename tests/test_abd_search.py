@@ -138,8 +138,10 @@ def texts(results):
     return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in results]
 
 
-def assert_scores_are_teacher_forced(model, beam, read=None):
+@pytest.mark.parametrize("beam", [1, 2, 3])
+def test_a_score_is_the_teacher_forced_one(beam, read=None):
     """Property 5: given the ȳ that is returned."""
+    model = abd_model()
     net_input = source(model)
     words = model.decoder.dictionary
     starts = [words.index(tag) for tag in NAMES_OF_TAGS]
@@ -162,22 +164,18 @@ def assert_scores_are_teacher_forced(model, beam, read=None):
             torch.testing.assert_close(hypothesis["score"], expected, **EXACT)
 
 
-@pytest.mark.parametrize("beam", [1, 2, 3])
-def test_a_score_is_the_teacher_forced_one(beam):
-    assert_scores_are_teacher_forced(abd_model(), beam)
-
-
 def test_the_score_check_can_fail():
     """Given the answer itself as the text that is read."""
     with pytest.raises(AssertionError):
-        assert_scores_are_teacher_forced(abd_model(), 2, lambda own: own.flip(0))
+        test_a_score_is_the_teacher_forced_one(2, lambda own: own.flip(0))
 
 
 LENGTHS = (7, 4, 6, 2, 5, 3, 7)
 
 
-def assert_company_changes_nothing(model):
+def test_a_batch_of_one_gives_the_same():
     """Property 6 in search, where the texts that are read differ in length."""
+    model = abd_model()
     net_input = source(model, LENGTHS)
     options = {"max_len_a": 1, "max_len_b": 0}
     together = generate([model], net_input, **options)
@@ -192,10 +190,6 @@ def assert_company_changes_nothing(model):
             torch.testing.assert_close(left["score"], right["score"], **EXACT)
 
 
-def test_a_batch_of_one_gives_the_same():
-    assert_company_changes_nothing(abd_model())
-
-
 @pytest.mark.parametrize("memory", ["source", "reverse"])
 def test_the_check_of_company_can_fail(memory, monkeypatch):
     """Without a mask on either memory."""
@@ -206,7 +200,7 @@ def test_the_check_of_company_can_fail(memory, monkeypatch):
 
     monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
     with pytest.raises(AssertionError):
-        assert_company_changes_nothing(abd_model())
+        test_a_batch_of_one_gives_the_same()
 
 
 def test_another_sentences_text_and_silence_change_the_answer():

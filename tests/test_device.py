@@ -67,7 +67,8 @@ def model_for(options, words=700):
     return transformer(words=words) if one else sb_model(words=words)
 
 
-def assert_same_answers(name):
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_on_a_device_gives_the_same_answers(name):
     model = model_for(SEARCHES[name]).double()
     expected, _ = search(model, LENGTHS, **SEARCHES[name])
     with Device():
@@ -85,11 +86,6 @@ def assert_same_answers(name):
             )
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-def test_a_search_on_a_device_gives_the_same_answers(name):
-    assert_same_answers(name)
-
-
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_a_search_runs_there_in_any_numbers(fusion, dtype):
@@ -104,10 +100,11 @@ def test_the_check_of_the_device_can_fail(monkeypatch):
 
     monkeypatch.setattr(Layout, "rows_of", elsewhere)
     with pytest.raises(RuntimeError, match="on the same device, but add"):
-        assert_same_answers("both")
+        test_a_search_on_a_device_gives_the_same_answers("both")
 
 
-def assert_a_step_asks_once(name):
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_step_asks_the_device_once(name):
     for sentences in (3, 12):
         with Device() as device:
             model = move(model_for(SEARCHES[name]))
@@ -116,22 +113,13 @@ def assert_a_step_asks_once(name):
         assert len(device.synchronisations) <= steps + ONCE, device.synchronisations
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-def test_a_step_asks_the_device_once(name):
-    assert_a_step_asks_once(name)
-
-
-def assert_no_sentence_is_asked_for():
+def test_no_sentence_is_asked_for():
     found = []
     for sentences in (3, 12):
         with Device() as device:
             search(move(sb_model(words=700)), LENGTHS[:1] * sentences)
         found.append(device.synchronisations)
     assert found[0] == found[1]
-
-
-def test_no_sentence_is_asked_for():
-    assert_no_sentence_is_asked_for()
 
 
 def test_the_check_of_steps_can_fail(monkeypatch):
@@ -145,7 +133,7 @@ def test_the_check_of_steps_can_fail(monkeypatch):
 
     monkeypatch.setattr(Generator, "_done", asking)
     with pytest.raises(AssertionError):
-        assert_a_step_asks_once("both")
+        test_a_step_asks_the_device_once("both")
 
 
 def test_the_check_of_sentences_can_fail(monkeypatch):
@@ -158,7 +146,7 @@ def test_the_check_of_sentences_can_fail(monkeypatch):
 
     monkeypatch.setattr(Generator, "_step", asking)
     with pytest.raises(AssertionError):
-        assert_no_sentence_is_asked_for()
+        test_no_sentence_is_asked_for()
 
 
 def test_both_ways_to_the_best_are_one():
@@ -193,7 +181,8 @@ class TASK:
     directions = (L2R, R2L)
 
 
-def assert_same_update(fusion):
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_an_update_on_a_device_is_the_same(fusion):
     model = fused(fusion).double().eval()
     sample = with_stream_labels(make_sample(model))
     expected, gradients = update(copy.deepcopy(model), sample)
@@ -203,11 +192,6 @@ def assert_same_update(fusion):
     assert found.keys() == gradients.keys()
     for name, gradient in gradients.items():
         torch.testing.assert_close(found[name], gradient, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("fusion", FUSIONS)
-def test_an_update_on_a_device_is_the_same(fusion):
-    assert_same_update(fusion)
 
 
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
@@ -222,7 +206,7 @@ def test_an_update_runs_there_in_any_numbers(fusion, dtype):
 def test_an_update_in_parts_is_the_same(monkeypatch):
     monkeypatch.setattr(numerics, "AT_A_TIME_ON_GPU", 30)
     assert numerics.rows_at_a_time(moved(torch.zeros(9, 13))) == 2
-    assert_same_update("tanh")
+    test_an_update_on_a_device_is_the_same("tanh")
 
 
 def test_the_check_of_an_update_can_fail(monkeypatch):
@@ -232,4 +216,4 @@ def test_the_check_of_an_update_can_fail(monkeypatch):
         grid, "causal", lambda padding, *rest: causal(padding.cpu(), *rest)
     )
     with pytest.raises(RuntimeError, match="on the same device"):
-        assert_same_update("tanh")
+        test_an_update_on_a_device_is_the_same("tanh")

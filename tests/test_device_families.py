@@ -159,17 +159,13 @@ def test_an_update_may_drop_and_shift(way):
     assert len(device.synchronisations) <= UPDATE
 
 
-def assert_reads_the_same():
+def test_what_is_read_is_the_same_there():
     model = sb_model(sb_lambda=0.7)
     sample = streams_of(model)
     expected = reading.read_bits(model, [sample], PAD)
     with Device():
         found = reading.read_bits(move(copy.deepcopy(model)), [moved(sample)], PAD)
     assert found == pytest.approx(expected, abs=1e-9)
-
-
-def test_what_is_read_is_the_same_there():
-    assert_reads_the_same()
 
 
 def test_a_place_of_another_device_is_noticed(monkeypatch):
@@ -180,4 +176,4 @@ def test_a_place_of_another_device_is_noticed(monkeypatch):
 
     monkeypatch.setattr(reading, "halves", elsewhere)
     with pytest.raises(RuntimeError, match="on the same device"):
-        assert_reads_the_same()
+        test_what_is_read_is_the_same_there()

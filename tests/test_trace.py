@@ -93,8 +93,11 @@ def test_the_check_of_the_trace_can_fail(tmp_path, monkeypatch):
         assert_trace_tells_the_search(*traced(sb_model(sb_lambda=1.0), tmp_path / "t"))
 
 
-def assert_looks(model, path, pairing):
+@pytest.mark.parametrize("pairing", ["rank", "best"])
+def test_weights_and_shares_follow_the_formulas(tmp_path, pairing):
     """Weights and shares, by the formulas, on the rows of each step."""
+    model = sb_model(sb_lambda=0.7)
+    path = tmp_path / "t"
     module = model.decoder.layers[-1].self_attn
     seen = []
     traced(model, path, pairing)
@@ -132,15 +135,10 @@ def assert_looks(model, path, pairing):
     assert len(seen) > 12
 
 
-@pytest.mark.parametrize("pairing", ["rank", "best"])
-def test_weights_and_shares_follow_the_formulas(tmp_path, pairing):
-    assert_looks(sb_model(sb_lambda=0.7), tmp_path / "t", pairing)
-
-
 def test_the_check_of_weights_can_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(trace_module, "opposite", lambda rows: rows)
     with pytest.raises(AssertionError):
-        assert_looks(sb_model(sb_lambda=0.7), tmp_path / "t", "rank")
+        test_weights_and_shares_follow_the_formulas(tmp_path, "rank")
 
 
 def looks_of(blind, path):
@@ -197,9 +195,6 @@ def test_another_familys_decoder_has_no_trace():
     generator = make_generator([sb_model()], beam=2)
     with pytest.raises(ValueError, match=r"--sb-trace .* TransformerDecoderBase does"):
         Tracer(None, [transformer()], generator.options)
-
-
-# ------------------------------------------------------------------ the option
 
 
 @pytest.mark.parametrize("others", [(), ("--sb-rescore", 1)], ids=str)

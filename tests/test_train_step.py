@@ -60,7 +60,8 @@ def gradients(kind, narrow):
     return torch.cat([x.flatten() for x in found]), watch
 
 
-def assert_only_products_are_narrow(kind):
+@pytest.mark.parametrize("kind", MODELS)
+def test_products_are_bfloat16_and_weights_and_attention_float32(kind):
     expected, _ = gradients(kind, narrow=False)
     found, watch = gradients(kind, narrow=True)
     assert watch.products == {torch.bfloat16}
@@ -69,17 +70,12 @@ def assert_only_products_are_narrow(kind):
     assert F.cosine_similarity(found, expected, dim=0) > 0.99
 
 
-@pytest.mark.parametrize("kind", MODELS)
-def test_products_are_bfloat16_and_weights_and_attention_float32(kind):
-    assert_only_products_are_narrow(kind)
-
-
 def test_the_check_of_attention_can_fail(monkeypatch):
     monkeypatch.setattr(products, "OPEN", nullcontext())
     for module in encoder, products:
         monkeypatch.setattr(module, "narrow_products", lambda x: False)
     with pytest.raises(AssertionError):
-        assert_only_products_are_narrow("sb")
+        test_products_are_bfloat16_and_weights_and_attention_float32("sb")
 
 
 @pytest.mark.parametrize("family", [SB, ABD, ["--arch", "transformer"]], ids=str)

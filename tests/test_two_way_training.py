@@ -48,7 +48,7 @@ def slow_losses(model):
     return sums
 
 
-def assert_the_loss_is_of_both_texts():
+def test_the_loss_is_the_sum_over_both_texts():
     """Property 6: the sum of both, and so is the gradient of all parameters."""
     model = two_way_model()
     loss, size, log = criterion()(model, batch(model))
@@ -68,10 +68,6 @@ def assert_the_loss_is_of_both_texts():
         torch.testing.assert_close(found, expected, **EXACT)
 
 
-def test_the_loss_is_the_sum_over_both_texts():
-    assert_the_loss_is_of_both_texts()
-
-
 def test_a_readout_that_is_left_out_is_noticed(monkeypatch):
     right = TwoWayCrossEntropy.placed
 
@@ -81,7 +77,7 @@ def test_a_readout_that_is_left_out_is_noticed(monkeypatch):
 
     monkeypatch.setattr(TwoWayCrossEntropy, "placed", forth_alone)
     with pytest.raises(AssertionError):
-        assert_the_loss_is_of_both_texts()
+        test_the_loss_is_the_sum_over_both_texts()
 
 
 def test_what_is_logged_adds_up():

@@ -37,9 +37,6 @@ CHECKPOINTS = list(EXPECTED["trained"])
 RETIRED = set(option_checks.RETIRED)
 
 
-# ---------------------------------------------------------------- checkpoints
-
-
 def assert_decodes_as_before(name, path=None):
     case = EXPECTED["decoded"][name]
     path = path or HERE / f"{case['checkpoint']}.pt"
@@ -108,9 +105,6 @@ def test_a_witness_of_an_option_has_it(name, group, options):
     settings = load(HERE / f"{name}.pt")["cfg"][group]
     settings = settings if isinstance(settings, dict) else vars(settings)
     assert {key: settings[key] for key in options} == options
-
-
-# ---------------------------------------------------------------- trainings
 
 
 def words_of(name):
@@ -186,9 +180,6 @@ def test_a_training_starts_from_a_teacher(tmp_path):
     for key, value in load(path)["model"].items():
         if key.startswith("encoder.layers."):
             assert found[key].equal(value)
-
-
-# ---------------------------------------------------------------- names
 
 
 def flag_of(setting):
@@ -277,9 +268,6 @@ def test_it_registers_before_and_after_fairseq(begin):
     architectures, tasks = json.loads(made.stdout)
     assert set(NAMES["architecture"]) - RETIRED <= set(architectures)
     assert "sb_translation" in tasks
-
-
-# ---------------------------------------------------------------- work folders
 
 
 def call(module, *words):
