@@ -14,8 +14,8 @@ from helpers import (
     S,
     T,
     abd_model,
+    assert_live_logits_are_the_logits,
     fake_task,
-    live_of,
     logits,
     source,
     streams,
@@ -219,11 +219,7 @@ def test_one_mask_for_both_memories_is_noticed(monkeypatch):
 
 
 def test_live_logits_are_the_logits(model):
-    prev = streams(model)
-    everything = logits(model, prev)
-    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
-    shown = prev.ne(model.decoder.dictionary.pad())
-    torch.testing.assert_close(live, everything.transpose(0, 1)[shown.t()], **EXACT)
+    assert_live_logits_are_the_logits(model)
 
 
 def gradients_of(model, directions):

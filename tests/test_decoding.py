@@ -11,7 +11,7 @@ from fairseq.modules import BaseLayer, MultiheadAttention
 from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
 from reference import a_place_later, attention_row, fused, projected
-from searching import generate, make_generator, texts
+from searching import assert_same_answers, generate, make_generator, texts
 
 from sbnmt_plugin.layout import L2R, R2L, RANK, Layout
 from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
@@ -263,9 +263,7 @@ def test_a_batch_of_one_gives_the_same(monkeypatch, beam, options):
         tokens = net_input["src_tokens"][b : b + 1, max(lengths) - length :]
         alone = {"src_tokens": tokens, "src_lengths": torch.tensor([length])}
         (hypotheses,) = generate([model], alone, beam=beam)
-        assert texts([hypotheses]) == texts([together[b]])
-        for left, right in zip(hypotheses, together[b]):
-            torch.testing.assert_close(left["score"], right["score"], **EXACT)
+        assert_same_answers([hypotheses], [together[b]])
 
 
 def test_shuffled_partners_and_lambda_zero_change_the_output():
@@ -332,10 +330,7 @@ def test_waiting_for_company_changes_nothing(monkeypatch):
         sizes.append(set())
         found.append(generate([model], source(model, range(2, 14)), **options))
     assert len(sizes[0]) > len(sizes[1]) > 1
-    assert texts(found[0]) == texts(found[1])
-    for one, other in zip(*found):
-        scores = [torch.stack([h["score"] for h in x]) for x in (one, other)]
-        torch.testing.assert_close(*scores, **EXACT)
+    assert_same_answers(*found)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
@@ -521,21 +516,13 @@ def both_ways(monkeypatch, model, **options):
         return ours, generate([model], directions=(L2R,), **options)
 
 
-def assert_same(ones, others):
-    assert texts(ones) == texts(others)
-    for one, other in zip(ones, others):
-        for left, right in zip(one, other):
-            for key in ("score", "positional_scores"):
-                torch.testing.assert_close(left[key], right[key], **EXACT)
-
-
 @pytest.mark.usefixtures("float64_fairseq")
 @pytest.mark.parametrize("options", TEACHERS, ids=str)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_teacher_decodes_as_with_fairseqs_attention(monkeypatch, options, beam):
     model = transformer(**options)
     weights = {name: id(p) for name, p in model.named_parameters()}
-    assert_same(*both_ways(monkeypatch, model, beam=beam))
+    assert_same_answers(*both_ways(monkeypatch, model, beam=beam), "positional_scores")
     assert {name: id(p) for name, p in model.named_parameters()} == weights
     assert type(model.decoder.layers[0].self_attn) is MultiheadAttention
 
@@ -544,7 +531,7 @@ def test_a_teacher_decodes_as_with_fairseqs_attention(monkeypatch, options, beam
 def test_the_teacher_check_can_fail(monkeypatch):
     monkeypatch.setattr(kv_cache.KVCache, "mask", lambda *_: None)
     with pytest.raises(AssertionError):
-        assert_same(*both_ways(monkeypatch, transformer(), beam=3))
+        assert_same_answers(*both_ways(monkeypatch, transformer(), beam=3))
 
 
 @pytest.mark.usefixtures("float64_fairseq")

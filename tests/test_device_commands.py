@@ -32,9 +32,7 @@ from sbnmt_plugin.tools import reranking
 from sbnmt_plugin.tools.commands import recipe
 from sbnmt_plugin.tools.recipes import runner
 
-pytestmark = pytest.mark.skipif(
-    not pretended.AVAILABLE, reason="this torch has no devices written in Python"
-)
+pytestmark = pretended.needed
 # (a dropout draws in the order of memory, which the two devices do not share)
 SB = [*SB, "--sb-future-dropout", 0]
 EPOCHS = ["--max-epoch", 2, "--no-epoch-checkpoints", "--log-interval", 1]

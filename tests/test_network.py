@@ -13,8 +13,8 @@ from helpers import (
     H,
     S,
     T,
+    assert_live_logits_are_the_logits,
     fake_task,
-    live_of,
     logits,
     packed,
     sb_model,
@@ -295,13 +295,7 @@ def test_rows_without_padding_come_back():
 
 
 def test_live_logits_are_the_logits(model):
-    prev = streams(model)
-    everything = logits(model, prev)
-    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
-    shown = prev.ne(model.decoder.dictionary.pad())
-    torch.testing.assert_close(
-        live, everything.transpose(0, 1)[shown.t()], **EXACT
-    )  # step by step, and there stream by stream
+    assert_live_logits_are_the_logits(model)
 
 
 def decode_step_by_step(model, prev, beam=1, pairing="rank"):

@@ -18,6 +18,7 @@ from scripted import (
     sample,
     script_row,
 )
+from searching import texts
 
 from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, Layout
@@ -245,9 +246,7 @@ def test_the_check_of_staying_can_fail(monkeypatch):
 def test_interaction_changes_the_scripts_answers():
     apart = ours(SENTENCES, beam=4, script={"interact": False})
     together = ours(SENTENCES, beam=4)
-    assert [h[0]["tokens"].tolist() for h in apart] != [
-        h[0]["tokens"].tolist() for h in together
-    ]
+    assert [best for best, *_ in texts(apart)] != [best for best, *_ in texts(together)]
 
 
 def test_a_wide_beam_without_interaction_finds_what_exhaustive_search_finds():
@@ -282,20 +281,14 @@ def test_a_sentence_does_not_depend_on_its_batch():
     together = ours(SENTENCES, lengths=lengths, **options)
     for sentence, length, hypotheses in zip(SENTENCES, lengths, together):
         (alone,) = ours([sentence], lengths=[length], **options)
-        assert [h["tokens"].tolist() for h in alone] == [
-            h["tokens"].tolist() for h in hypotheses
-        ]
+        assert texts([alone]) == texts([hypotheses])
         longest = max(len(h["tokens"]) for h in alone)
         assert longest <= int(0.9 * length + 1) + 1
 
 
 def test_an_ensemble_of_equals_is_the_model():
-    one = ours(SENTENCES, beam=4)
-    two = ours(SENTENCES, beam=4, models=2)
-    for left, right in zip(one, two):
-        assert [h["tokens"].tolist() for h in left] == [
-            h["tokens"].tolist() for h in right
-        ]
+    one, two = (ours(SENTENCES, beam=4, models=count) for count in (1, 2))
+    assert texts(one) == texts(two)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
