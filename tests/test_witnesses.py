@@ -11,12 +11,12 @@ import json
 import shutil
 import subprocess
 import sys
-from unittest import mock
 
 import in_process
 import pytest
 from commands import ROOT, load
 from fairseq.models import ARCH_MODEL_REGISTRY
+from steps import call
 
 from sbnmt_plugin import option_checks
 from sbnmt_plugin.model import SBTransformerModel
@@ -270,11 +270,6 @@ def test_it_registers_before_and_after_fairseq(begin):
     assert "sb_translation" in tasks
 
 
-def call(module, *words):
-    with mock.patch.object(sys, "argv", [module.__name__, *map(str, words)]):
-        module.main()
-
-
 @pytest.fixture(params=["work", "work-rows"])
 def old(request):
     return HERE / request.param
@@ -282,16 +277,7 @@ def old(request):
 
 @pytest.fixture
 def work(old, tmp_path):
-    """The folder as it was, large files empty."""
-    folder = tmp_path / "work"
-    for name in (old / "files.txt").read_text().splitlines():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if (old / name).exists():
-            shutil.copy(old / name, path)
-        else:
-            path.touch()
-    return folder
+    return in_process.unpacked(old, tmp_path / "work")
 
 
 @pytest.fixture
