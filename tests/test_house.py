@@ -714,6 +714,7 @@ def test_steps_that_handle_texts_need_no_torch(tmp_path):
             *((step, "--help") for step in ("recipe", "triples", "report", "train")),
             *((step, "--help") for step in ("phrase-table", "lookup", "compare")),
             *((step, "--help") for step in ("sweep-beam", "trace-page", "benchmark")),
+            ("evaluate", "--help"),
         ]
     )
 

@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 import torch
 import torch.nn.functional as F
-from commands import ABD, SB, load, run_generate, run_train
+from commands import ABD, SB, load, run_train
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from torch.overrides import TorchFunctionMode
 
@@ -158,8 +158,3 @@ def test_the_check_of_a_gpus_products_can_fail(monkeypatch):
         updates, "bfloat16_products", lambda *x: NARROW(*x) if x[1:] else nullcontext()
     )
     assert not narrow_there()
-
-
-def test_it_is_not_for_decoding(data, trained):
-    with pytest.raises(ValueError, match="--sb-autocast is for training"):
-        run_generate(data, trained, "--sb-autocast")

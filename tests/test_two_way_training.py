@@ -6,7 +6,7 @@ import pytest
 import torch
 from fairseq.logging import metrics
 from fairseq.models import ARCH_CONFIG_REGISTRY
-from helpers import fake_task, rnn_model, source, two_way_model
+from helpers import fake_task, rnn_model, two_way_model
 from two_way_nets import (
     EOS,
     EPSILON,
@@ -23,7 +23,6 @@ from two_way_nets import (
 
 from sbnmt_plugin.families.two_way.criterion import TwoWayCrossEntropy
 from sbnmt_plugin.families.two_way.model import TwoWayModel
-from sbnmt_plugin.layout import Layout
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 
@@ -159,13 +158,6 @@ def test_what_does_not_fit_is_refused(options, message):
 def test_another_task_is_refused():
     with pytest.raises(ValueError, match="an two_way needs the tags <l2r> and"):
         TwoWayModel.build_model(Namespace(), fake_task(tags=False))
-
-
-def test_attention_that_is_not_there_is_refused():
-    model = two_way_model()
-    encoder_out = model.encoder(source(model)["src_tokens"])
-    with pytest.raises(ValueError, match="--print-alignment, as sbnmt aer, needs"):
-        model.decoder.start(encoder_out, Layout(directions=1), weights=True)
 
 
 @pytest.mark.parametrize("saved", [["de", "en"], ["en", "de"]])
