@@ -182,10 +182,6 @@ def test_a_training_starts_from_a_teacher(tmp_path):
             assert found[key].equal(value)
 
 
-def flag_of(setting):
-    return "--" + setting.replace("_", "-")
-
-
 def missing(found):
     """Names of 0.2.0 that are registered no more, or stand for something else."""
     for kind in "task", "model", "criterion", "search", "architecture":
@@ -194,7 +190,7 @@ def missing(found):
         now = found["architecture"].get(architecture, settings)
         for name, value in settings.items():
             if now.get(name) != value:
-                yield flag_of(name)
+                yield "--" + name.replace("_", "-")
     for owner, flags in NAMES["options"].items():
         now = found["options"].get(owner, flags)
         for flag, choices in flags.items():
