@@ -9,8 +9,10 @@ import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
+import pytest
 import torch
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -151,6 +153,12 @@ def run_interactive(
     return out.text
 
 
+def load_hub(kind: Any, path: Path, data: Path, **options: object) -> Any:
+    """Load a checkpoint as Python's interface of a kind of models."""
+    names = str(path.parent), path.name, str(data)
+    return kind.from_pretrained(*names, num_workers=0, **options)
+
+
 def lines(output: str, kind: str) -> dict[int, list[list[str]]]:
     """H-, D-, P-, A-, S- or T- lines by id."""
     found: dict[int, list[list[str]]] = {}
@@ -184,6 +192,43 @@ def assert_prints_three_hypotheses(output: str) -> None:
             assert not {*RESERVED} & set(text.split())  # a bad model may write <unk>
     assert f"Translated {count} sentences" not in output  # that is logged, not printed
     assert "Generate test with beam=4: BLEU4 = " in output
+
+
+def assert_batch_size_does_not_matter(data: Path, path: Path, *words: object) -> None:
+    """Check that a sentence has the same text and score alone and in company."""
+    one, many = (
+        best(run_generate(data, path, *words, "--batch-size", size)) for size in (1, 32)
+    )
+    for i, (score, text) in one.items():
+        assert text == many[i][1]
+        assert float(score) == pytest.approx(float(many[i][0]), abs=1e-4)
+
+
+def assert_all_translate_alike(
+    data: Path, path: Path, hub: Any, words: list, **options: object
+) -> None:
+    """Check that generate, interactive and Python translate the test set alike.
+
+    Args:
+        words: options of fairseq's commands; the rest are the same ones of Python.
+    """
+    output = run_generate(data, path, *words)
+    texts = [text for _, (_, text) in sorted(best(output).items())]
+    sources = [rows[0][0] for _, rows in sorted(lines(output, "S").items())]
+    assert hub.translate(sources, **options) == texts
+    typed = best(run_interactive(data, path, "\n".join([*sources, ""]), *words))
+    assert [typed[i][1] for i in range(len(texts))] == texts
+
+
+def assert_two_halves_are_the_whole(
+    data: Path, folder: Path, *words: object, half: int = 1
+) -> None:
+    """Check that a training that stops after some epochs and goes on is the same."""
+    words = (*words, "--dropout", 0.2, "--update-freq", 2)
+    whole = run_train(data, folder / "whole", *words, "--max-epoch", 2 * half)
+    run_train(data, folder / "half", *words, "--max-epoch", half)
+    resumed = run_train(data, folder / "half", *words, "--max-epoch", 2 * half)
+    assert_equal_models(load(whole)["model"], load(resumed)["model"])
 
 
 def noisy_epochs(data: Path, save: Path, *words: object) -> dict:

@@ -4,11 +4,7 @@ import random
 
 from sacrebleu.metrics import BLEU
 
-from sbnmt_plugin.tools.results.bootstrap import (
-    bootstrap,
-    of_all_seeds,
-    seeds_together,
-)
+from sbnmt_plugin.tools.results.bootstrap import bootstrap, of_all_seeds, seeds_together
 
 LINES = 120
 RIGHT = [f"a{i % 7} b{i % 5} c{i % 11} d{i} e" for i in range(LINES)]

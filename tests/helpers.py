@@ -225,6 +225,15 @@ def packed(padding: Tensor) -> PackedBatch:
     return PackedBatch(live_places(~padding), padding.t().shape)
 
 
+def assert_live_logits_are_the_logits(model: Any) -> None:
+    """Check logits of live places alone, step by step, there stream by stream."""
+    prev = streams(model)
+    everything = logits(model, prev).transpose(0, 1)
+    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
+    shown = prev.ne(model.decoder.dictionary.pad())
+    torch.testing.assert_close(live, everything[shown.t()], rtol=0, atol=1e-10)
+
+
 def logits(model: Any, prev: Tensor, lengths: tuple[int, ...] = (7, 4, 6)) -> Tensor:
     """Compute logits (2B, T, V) by the full forward pass."""
     output, _ = model(**source(model, lengths), prev_output_tokens=prev)

@@ -6,17 +6,21 @@ import contextlib
 import importlib.util
 import io
 import logging
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
+import pytest
 import yaml
 from commands import NO_WORKERS, ROOT
 from fairseq import checkpoint_utils
+from steps import call, put
 
 from sbnmt_plugin.__main__ import main
+from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.recipes.step import Step
 
@@ -68,22 +72,74 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def write_recipe(folder: Path, **changes: object) -> Path:
-    """The toy recipe with almost no data and one epoch."""
-    settings = yaml.safe_load((ROOT / "examples" / "toy" / "recipe.yaml").read_text())
-    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1}
-    settings["sb_train"] |= {"--max-epoch": 1}
-    settings["rows"] = ["teacher-l2r", "teacher-r2l", "sb"]
-    for options in settings["systems"].values():
-        options.pop("--max-epoch", None)
-    settings |= {"average": 0, "bpe": {"kind": "joint", "merges": 40}, "jobs": 1}
-    settings |= changes
-    folder.mkdir(parents=True)
-    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
-    toy = (ROOT / "examples" / "toy" / "prepare.py").read_text()
-    toy = toy.replace('"train": 6000, "valid": 200, "test": 300', SMALL)
-    (folder / "prepare.py").write_text(toy)
+def run_script(path: Path, *words: object) -> None:
+    """Run the main() of a script with a command line; errors pass through."""
+    with mock.patch.object(sys, "argv", [path.name, *map(str, words)]):
+        load(path).main()
+
+
+def verdict(path: Path, capsys: pytest.CaptureFixture, *words: object):
+    """Return exit status and output of a script that checks a run."""
+    with pytest.raises(SystemExit) as stopped:
+        run_script(path, *words)
+    return int(stopped.value.code), capsys.readouterr().out
+
+
+def make(recipe: Path, *words: object) -> None:
+    """Run ``sbnmt recipe`` with all its commands in this process."""
+    with mock.patch.object(runner.Runner, "run", run):
+        call(run_recipe, recipe, *words)
+
+
+def unpacked(old: Path, folder: Path) -> Path:
+    """Lay out a work folder of an earlier version, its large files empty.
+
+    Args:
+        old: what is kept of it: the names of all files (files.txt), the small ones.
+    """
+    for name in (old / "files.txt").read_text().splitlines():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if (old / name).exists():
+            shutil.copy(old / name, path)
+        else:
+            path.touch()
     return folder
 
 
 SMALL = '"train": 60, "valid": 8, "test": 11'
+
+
+def shrink(
+    name: str,
+    folder: Path,
+    sizes: str = '"train": 6000, "valid": 200, "test": 300',
+    small: str = SMALL,
+    **changes: object,
+) -> Path:
+    """Write an example's recipe with almost no data and one epoch.
+
+    Args:
+        sizes: of the example's texts, as its prepare.py says them.
+        small: what it says instead.
+        changes: of the recipe's settings; options of training are added.
+    """
+    example = ROOT / "examples" / name
+    settings = yaml.safe_load((example / "recipe.yaml").read_text())
+    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1}
+    put(folder / "recipe.yaml", yaml.safe_dump({**settings, **changes}))
+    script = (example / "prepare.py").read_text()
+    assert sizes in script
+    put(folder / "prepare.py", script.replace(sizes, small))
+    return folder
+
+
+def write_recipe(folder: Path, **changes: object) -> Path:
+    """Write the toy recipe with almost no data, one epoch and three rows."""
+    toy = yaml.safe_load((ROOT / "examples" / "toy" / "recipe.yaml").read_text())
+    for options in toy["systems"].values():
+        options.pop("--max-epoch", None)
+    few = {"average": 0, "bpe": {"kind": "joint", "merges": 40}, "jobs": 1}
+    few |= {"rows": ["teacher-l2r", "teacher-r2l", "sb"], "systems": toy["systems"]}
+    few |= {"sb_train": toy["sb_train"] | {"--max-epoch": 1}}
+    return shrink("toy", folder, **few | changes)

@@ -1,10 +1,11 @@
-"""Searches with small random networks of any family but ABD-NMT and ENAT."""
+"""Searches with small random networks of any family but ENAT."""
 
+import torch
 from helpers import source
 
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
-from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.registry import search_for
 from sbnmt_plugin.symbols import TAGS
 
 
@@ -25,7 +26,8 @@ def make_generator(models, directions=(L2R, R2L), **options):
     options.setdefault("no_repeat_ngram_size", 1)
     if isinstance(options.get("pairing"), str):
         options["pairing"] = PAIRINGS[options["pairing"]]
-    return Generator(models, symbols, SearchOptions(directions=directions, **options))
+    chosen = SearchOptions(directions=directions, **options)
+    return search_for(models)(models, symbols, chosen)
 
 
 def generate(models, net_input=None, directions=(L2R, R2L), **options):
@@ -37,3 +39,16 @@ def generate(models, net_input=None, directions=(L2R, R2L), **options):
 def texts(results):
     """Return the token ids of every hypothesis of every source."""
     return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in results]
+
+
+def assert_same_answers(ones, others, *keys):
+    """Check that two searches give the same texts and scores, in the same order.
+
+    Args:
+        keys: what else of a hypothesis must be the same.
+    """
+    assert texts(ones) == texts(others)
+    for one, other in zip(ones, others):
+        for left, right in zip(one, other):
+            for key in ("score", *keys):
+                torch.testing.assert_close(left[key], right[key], rtol=0, atol=1e-10)

@@ -14,8 +14,8 @@ from helpers import (
     S,
     T,
     abd_model,
+    assert_live_logits_are_the_logits,
     fake_task,
-    live_of,
     logits,
     source,
     streams,
@@ -95,7 +95,7 @@ def test_the_check_of_halves_can_fail():
 # what reads what
 
 
-def assert_reads_in_one_direction(model):
+def test_the_forward_half_reads_all_of_the_backward_one(model):
     """Property 2: the R2L half sees its own past alone; the L2R half its own past, and
     every word of the R2L stream from its first step on."""
     prev = streams(model, FULL)
@@ -115,10 +115,6 @@ def assert_reads_in_one_direction(model):
                 assert not other.any(), f"the L2R half does not read word {step}"
 
 
-def test_the_forward_half_reads_all_of_the_backward_one(model):
-    assert_reads_in_one_direction(model)
-
-
 def test_the_check_of_reading_can_fail(monkeypatch):
     """With a causal mask on R the first steps do not see its end."""
     right = PackedBatch.padding.fget
@@ -129,14 +125,15 @@ def test_the_check_of_reading_can_fail(monkeypatch):
 
     monkeypatch.setattr(PackedBatch, "padding", property(first))
     with pytest.raises(AssertionError):
-        assert_reads_in_one_direction(abd_model())
+        test_the_forward_half_reads_all_of_the_backward_one(abd_model())
 
 
 # the layer's formulas
 
 
-def assert_layer_follows_the_formulas(model, merge=None):
+def test_the_layer_follows_the_formulas(merge=None):
     """Property 3: the layer as loops, forward and gradient."""
+    model = abd_model()
     torch.manual_seed(4)
     layer = model.decoder.layers[0]
     lengths, sources, reverses = (5, 3, 4), (7, 4, 6), (2, 6, 5)
@@ -169,20 +166,16 @@ def assert_layer_follows_the_formulas(model, merge=None):
         torch.testing.assert_close(ours, reference, **EXACT)
 
 
-def test_the_layer_follows_the_formulas():
-    assert_layer_follows_the_formulas(abd_model())
-
-
 def test_the_check_of_the_layer_can_fail():
     """One softmax over the union of source and R is something else."""
     with pytest.raises(AssertionError):
-        assert_layer_follows_the_formulas(abd_model(), lambda h, r: torch.cat([h, r]))
+        test_the_layer_follows_the_formulas(lambda h, r: torch.cat([h, r]))
 
 
 # padding
 
 
-def assert_padding_is_inert(model):
+def test_padding_and_company_change_nothing(model):
     """Property 6 in training: more padding, other company change nothing."""
     prev = streams(model, ((5, 3), (3, 5), (4, 2)))
     pad = model.decoder.dictionary.pad()
@@ -203,10 +196,6 @@ def assert_padding_is_inert(model):
         torch.testing.assert_close(alone[own.ne(pad)], found[own.ne(pad)], **EXACT)
 
 
-def test_padding_and_company_change_nothing(model):
-    assert_padding_is_inert(model)
-
-
 @pytest.mark.parametrize("memory", ["source", "reverse"])
 def test_the_padding_check_can_fail(memory, monkeypatch):
     """Without a mask on either memory, or with one memory's mask for the other."""
@@ -217,24 +206,20 @@ def test_the_padding_check_can_fail(memory, monkeypatch):
 
     monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
     with pytest.raises(AssertionError):
-        assert_padding_is_inert(abd_model())
+        test_padding_and_company_change_nothing(abd_model())
 
 
 def test_one_mask_for_both_memories_is_noticed(monkeypatch):
     monkeypatch.setattr(ReverseAttention, "memory", "source")
     with pytest.raises((AssertionError, RuntimeError)):
-        assert_padding_is_inert(abd_model())
+        test_padding_and_company_change_nothing(abd_model())
 
 
 # training
 
 
 def test_live_logits_are_the_logits(model):
-    prev = streams(model)
-    everything = logits(model, prev)
-    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
-    shown = prev.ne(model.decoder.dictionary.pad())
-    torch.testing.assert_close(live, everything.transpose(0, 1)[shown.t()], **EXACT)
+    assert_live_logits_are_the_logits(model)
 
 
 def gradients_of(model, directions):
@@ -247,16 +232,13 @@ def gradients_of(model, directions):
     return {name: p.grad for name, p in model.named_parameters()}
 
 
-def assert_the_forward_loss_trains_all(model):
+def test_the_forward_loss_alone_trains_the_backward_decoder():
     """Property 7; softmax ignores what a bias adds to all keys alike."""
+    model = abd_model()
     for name, gradient in gradients_of(model, [L2R]).items():
         assert gradient is not None, name
         keys = "attn" in name and name.endswith("k_proj.bias")
         assert keys or gradient.abs().max() > 1e-10, name
-
-
-def test_the_forward_loss_alone_trains_the_backward_decoder():
-    assert_the_forward_loss_trains_all(abd_model())
 
 
 def test_the_check_of_gradients_can_fail(monkeypatch):
@@ -268,7 +250,7 @@ def test_the_check_of_gradients_can_fail(monkeypatch):
 
     monkeypatch.setattr(ABDTransformerModel, "with_reverse", detached)
     with pytest.raises(AssertionError):
-        assert_the_forward_loss_trains_all(abd_model())
+        test_the_forward_loss_alone_trains_the_backward_decoder()
 
 
 def test_no_parameter_is_idle():

@@ -1,23 +1,22 @@
 """ABD-NMT's search: two beams, one after the other, and what belongs to them."""
 
-import copy
 from argparse import Namespace
 
 import pretended
 import pytest
 import torch
-from abd_searching import generate
-from helpers import abd_model, dictionary, sb_model, source
+from helpers import abd_model, dictionary, source
 from pretended import Device, move, moved
 from reference import search
-from scripted import EOS, NEVER, PAD, TAGS, UNK, AsynchronousModel, sample, script_row
+from scripted import EOS, NEVER, SYMBOLS, TAGS, AsynchronousModel, sample, script_row
+from searching import assert_same_answers, generate, texts
 
 from sbnmt_plugin.config import task_config
 from sbnmt_plugin.families.abd.model import ABDTransformerModel
 from sbnmt_plugin.families.abd.search import AsynchronousGenerator
 from sbnmt_plugin.layout import L2R, R2L, Pairing
 from sbnmt_plugin.network.grid import AttentionGrid
-from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS as NAMES_OF_TAGS
 from sbnmt_plugin.task import SBTranslationTask
@@ -29,9 +28,8 @@ SHIFTED = Pairing("rank", shift=1)
 
 
 def two_stage(models, batch, prefix=None, recorder=None, **options):
-    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
     chosen = SearchOptions(penalty=Gnmt(0.6), max_len_b=7, min_len=2, **options)
-    generator = AsynchronousGenerator(models, symbols, chosen, recorder)
+    generator = AsynchronousGenerator(models, SYMBOLS, chosen, recorder)
     return generator.generate(models, batch, prefix)
 
 
@@ -89,9 +87,7 @@ def test_a_prefix_binds_the_second_search_alone():
     found = two_stage([AsynchronousModel()], sample(SENTENCES), prefix, beam=3)
     for sentence, hypotheses in zip(SENTENCES, found):
         read, expected = reference(sentence, 3, prefix=[5, 4])
-        assert [h["tokens"].tolist() for h in hypotheses] == [
-            entry["tokens"] for entry in expected
-        ]
+        assert texts([hypotheses]) == [[entry["tokens"] for entry in expected]]
         assert all(h["tokens"].tolist()[:2] == [5, 4] for h in hypotheses)
         assert hypotheses[0]["partner_tokens"].tolist() == read[:-1][::-1]
 
@@ -116,17 +112,16 @@ def test_records_hold_the_answer_and_what_was_read():
     found = two_stage(
         [AsynchronousModel()], sample(SENTENCES), beam=3, recorder=recorder
     )
-    for sentence, (best, *_), (winner, texts) in zip(SENTENCES, found, told):
+    for sentence, (best, *_), (winner, told_of) in zip(SENTENCES, found, told):
         read, _ = reference(sentence, 3)
-        assert winner == "l2r" and texts["l2r"] is best
-        assert texts["r2l"]["tokens"].tolist() == read
+        assert winner == "l2r" and told_of["l2r"] is best
+        assert told_of["r2l"]["tokens"].tolist() == read
     assert len(told) == len(SENTENCES)
 
 
 def test_constraints_are_refused():
     model = AsynchronousModel()
-    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
-    generator = AsynchronousGenerator([model], symbols, SearchOptions())
+    generator = AsynchronousGenerator([model], SYMBOLS, SearchOptions())
     with pytest.raises(ValueError, match="--constraints is not supported"):
         generator.generate([model], sample(SENTENCES), None, torch.ones(1))
 
@@ -134,12 +129,10 @@ def test_constraints_are_refused():
 # on real networks
 
 
-def texts(results):
-    return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in results]
-
-
-def assert_scores_are_teacher_forced(model, beam, read=None):
+@pytest.mark.parametrize("beam", [1, 2, 3])
+def test_a_score_is_the_teacher_forced_one(beam, read=None):
     """Property 5: given the ȳ that is returned."""
+    model = abd_model()
     net_input = source(model)
     words = model.decoder.dictionary
     starts = [words.index(tag) for tag in NAMES_OF_TAGS]
@@ -162,22 +155,18 @@ def assert_scores_are_teacher_forced(model, beam, read=None):
             torch.testing.assert_close(hypothesis["score"], expected, **EXACT)
 
 
-@pytest.mark.parametrize("beam", [1, 2, 3])
-def test_a_score_is_the_teacher_forced_one(beam):
-    assert_scores_are_teacher_forced(abd_model(), beam)
-
-
 def test_the_score_check_can_fail():
     """Given the answer itself as the text that is read."""
     with pytest.raises(AssertionError):
-        assert_scores_are_teacher_forced(abd_model(), 2, lambda own: own.flip(0))
+        test_a_score_is_the_teacher_forced_one(2, lambda own: own.flip(0))
 
 
 LENGTHS = (7, 4, 6, 2, 5, 3, 7)
 
 
-def assert_company_changes_nothing(model):
+def test_a_batch_of_one_gives_the_same():
     """Property 6 in search, where the texts that are read differ in length."""
+    model = abd_model()
     net_input = source(model, LENGTHS)
     options = {"max_len_a": 1, "max_len_b": 0}
     together = generate([model], net_input, **options)
@@ -187,13 +176,7 @@ def assert_company_changes_nothing(model):
         tokens = net_input["src_tokens"][b : b + 1, max(LENGTHS) - length :]
         alone = {"src_tokens": tokens, "src_lengths": torch.tensor([length])}
         (hypotheses,) = generate([model], alone, **options)
-        assert texts([hypotheses]) == texts([together[b]])
-        for left, right in zip(hypotheses, together[b]):
-            torch.testing.assert_close(left["score"], right["score"], **EXACT)
-
-
-def test_a_batch_of_one_gives_the_same():
-    assert_company_changes_nothing(abd_model())
+        assert_same_answers([hypotheses], [together[b]])
 
 
 @pytest.mark.parametrize("memory", ["source", "reverse"])
@@ -206,7 +189,7 @@ def test_the_check_of_company_can_fail(memory, monkeypatch):
 
     monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
     with pytest.raises(AssertionError):
-        assert_company_changes_nothing(abd_model())
+        test_a_batch_of_one_gives_the_same()
 
 
 def test_another_sentences_text_and_silence_change_the_answer():
@@ -231,10 +214,7 @@ def test_an_ensemble_agrees_on_what_is_read(monkeypatch):
     """Property 10: with itself it is the model; with another one both read one text."""
     model, other = abd_model(), abd_model(seed=2)
     alone, twice = generate([model]), generate([model, model])
-    assert texts(alone) == texts(twice)
-    for one, two in zip(alone, twice):
-        for left, right in zip(one, two):
-            torch.testing.assert_close(left["score"], right["score"], **EXACT)
+    assert_same_answers(alone, twice)
     read, right = [], ABDTransformerModel.with_reverse
 
     def noted(self, encoder_out, tokens, live=None):
@@ -269,24 +249,7 @@ def test_half_precision_has_finite_scores(dtype):
 # on a device that is not the CPU
 
 
-needs_device = pytest.mark.skipif(
-    not pretended.AVAILABLE, reason="this torch has no devices written in Python"
-)
-
-
-@needs_device
-def test_a_search_on_a_device_gives_the_same_answers():
-    model = abd_model(words=700)
-    expected = generate([model])
-    with Device():
-        found = generate([move(copy.deepcopy(model))], moved(source(model)))
-    assert texts(found) == texts(expected)
-    for ours, theirs in zip(found, expected):
-        read = [h[0]["partner_tokens"].tolist() for h in (ours, theirs)]
-        assert read[0] == read[1]
-
-
-@needs_device
+@pretended.needed
 def test_no_sentence_is_asked_for():
     found = []
     for sentences in (3, 12):
@@ -331,8 +294,3 @@ def test_what_needs_directions_that_meet_is_refused(flag, options, tmp_path):
         options = {"sb_trace": str(tmp_path / options["sb_trace"])}
     with pytest.raises(ValueError, match=f"{flag} is not supported by an abd_trans"):
         task(**options).build_generator([abd_model()], Namespace(beam=4))
-
-
-def test_an_ensemble_of_two_families_is_refused():
-    with pytest.raises(ValueError, match="want asynchronous and synchronous"):
-        task().build_generator([abd_model(), sb_model()], Namespace(beam=4))

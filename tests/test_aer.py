@@ -29,10 +29,7 @@ EXACT = {"rtol": 0, "atol": 1e-10}
 
 
 def test_links_are_sure_or_possible():
-    assert parse_gold("0-0 1?2 10-3") == (
-        {(0, 0), (10, 3)},
-        {(0, 0), (1, 2), (10, 3)},
-    )
+    assert parse_gold("0-0 1?2 10-3") == ({(0, 0), (10, 3)}, {(0, 0), (1, 2), (10, 3)})
     assert parse_gold("") == (set(), set())
     for wrong in "0", "0--1", "a-1", "-1-2", "1-":
         with pytest.raises(ValueError, match=r"links as 0-0 1\?2, but has"):
@@ -70,7 +67,7 @@ def drawn(generator, count):
     return set(generator.sample(cells, count))
 
 
-def assert_is_nltks(rate):
+def test_the_rate_is_nltks(rate=alignment_error_rate):
     reference = pytest.importorskip("nltk.translate.metrics").alignment_error_rate
     generator = random.Random(5)
     for _ in range(50):
@@ -82,14 +79,10 @@ def assert_is_nltks(rate):
         assert ours == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_rate_is_nltks():
-    assert_is_nltks(alignment_error_rate)
-
-
 def test_the_comparison_with_nltk_can_fail():
     """Possible links that are taken for wrong ones."""
     with pytest.raises(AssertionError):
-        assert_is_nltks(
+        test_the_rate_is_nltks(
             lambda found, gold: alignment_error_rate(found, [(s, s) for s, _ in gold])
         )
 
@@ -163,7 +156,9 @@ def rows_of(line, words):
     return words.encode_line(line, add_if_not_exist=False).long()
 
 
-def assert_is_teacher_forced(model, direction=L2R):
+@pytest.mark.parametrize("direction", [L2R, R2L])
+def test_forced_attention_is_the_teacher_forced_one(direction):
+    model = rnn_model()
     words = fake_task().target_dictionary
     for found, source, target in zip(forced(model, (direction,)), INPUTS, TARGETS):
         natural = rows_of(target, words)[:-1]
@@ -177,11 +172,6 @@ def assert_is_teacher_forced(model, direction=L2R):
         torch.testing.assert_close(found, expected, **EXACT)
 
 
-@pytest.mark.parametrize("direction", [L2R, R2L])
-def test_forced_attention_is_the_teacher_forced_one(direction):
-    assert_is_teacher_forced(rnn_model(), direction)
-
-
 def test_attention_of_the_step_after_is_noticed(monkeypatch):
     """The state that has read a word, instead of the one that writes it."""
     right = word_alignment.attention_of
@@ -191,7 +181,7 @@ def test_attention_of_the_step_after_is_noticed(monkeypatch):
 
     monkeypatch.setattr(word_alignment, "attention_of", later)
     with pytest.raises(AssertionError):
-        assert_is_teacher_forced(rnn_model())
+        test_forced_attention_is_the_teacher_forced_one(L2R)
 
 
 @pytest.mark.parametrize("make", [sb_model, abd_model, transformer, rnn_model])

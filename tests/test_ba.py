@@ -187,7 +187,8 @@ def test_the_check_of_silent_histories_can_fail():
         assert_is_rnnsearch(model)
 
 
-def assert_histories_begin_empty_and_fill(history):
+@pytest.mark.parametrize("history", ["source", "target", "both"])
+def test_histories_begin_empty_and_fill(history):
     """Property 3: V counts for nothing at step 1, and for something at step 2."""
     model = rnn_model(history)
     _, before = forward(model, target())
@@ -197,15 +198,10 @@ def assert_histories_begin_empty_and_fill(history):
     assert (before[:, 1] - after[:, 1]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("history", ["source", "target", "both"])
-def test_histories_begin_empty_and_fill(history):
-    assert_histories_begin_empty_and_fill(history)
-
-
 def test_a_history_that_is_never_updated_is_noticed(monkeypatch):
     monkeypatch.setattr(HistoryGRU, "forward", lambda self, alpha, x, history: history)
     with pytest.raises(AssertionError):
-        assert_histories_begin_empty_and_fill("both")
+        test_histories_begin_empty_and_fill("both")
 
 
 def test_a_first_history_in_narrow_numbers_becomes_wide():
@@ -218,7 +214,8 @@ def test_a_first_history_in_narrow_numbers_becomes_wide():
     assert found.dtype == torch.float32 and found.isfinite().all()
 
 
-def assert_needs_its_histories(history):
+@pytest.mark.parametrize("history", ["source", "target", "both"])
+def test_histories_of_zeros_change_the_answer(history):
     """Property 8 in small; examples/toy_sort/check.py shows it on a trained model."""
     model = rnn_model(history)
     plain, _ = forward(model, target())
@@ -229,20 +226,17 @@ def assert_needs_its_histories(history):
     assert forward(model, target())[0].equal(plain)
 
 
-@pytest.mark.parametrize("history", ["source", "target", "both"])
-def test_histories_of_zeros_change_the_answer(history):
-    assert_needs_its_histories(history)
-
-
 def test_rnnsearch_has_none_that_could_be_zero():
     with pytest.raises(AssertionError):
-        assert_needs_its_histories("none")
+        test_histories_of_zeros_change_the_answer("none")
 
 
 # step by step, with what is kept
 
 
-def assert_steps_are_teacher_forced(history, beam):
+@pytest.mark.parametrize("beam", [1, 3])
+@VARIANTS
+def test_a_step_with_what_is_kept_is_the_teacher_forced_one(history, beam):
     """Property 4, while ranks really change and a sentence leaves."""
     model = rnn_model(history)
     for one, prefix, lprobs, weights in written(model, beam, weights=True):
@@ -251,12 +245,6 @@ def assert_steps_are_teacher_forced(history, beam):
         )
         torch.testing.assert_close(lprobs, logits[0, -1].log_softmax(-1), **EXACT)
         torch.testing.assert_close(weights, alpha[0, -1], **EXACT)
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-@VARIANTS
-def test_a_step_with_what_is_kept_is_the_teacher_forced_one(history, beam):
-    assert_steps_are_teacher_forced(history, beam)
 
 
 def test_a_history_that_does_not_follow_its_parent_is_noticed(monkeypatch):
@@ -269,7 +257,7 @@ def test_a_history_that_does_not_follow_its_parent_is_noticed(monkeypatch):
 
     monkeypatch.setattr(RNNState, "select", wrong)
     with pytest.raises(AssertionError):
-        assert_steps_are_teacher_forced("both", 3)
+        test_a_step_with_what_is_kept_is_the_teacher_forced_one("both", 3)
 
 
 # padding

@@ -55,15 +55,12 @@ def test_operators_are_counted_without_views():
     assert (counts.steps, counts.operators) == (1, 2)  # ones, add
 
 
-def assert_few_operators(station):
+def test_a_step_has_few_operators(held):
     """Of a step of two layers, encoder and answers shared out among all steps."""
+    station = held["SB-NMT"]
     for batch in (3, 12):
         case = decoding.Case(batch=batch, length=24, beam=4)
         assert station.prepare(case)["operators"] < 150
-
-
-def test_a_step_has_few_operators(held):
-    assert_few_operators(held["SB-NMT"])
 
 
 def test_the_count_of_operators_can_fail(held, monkeypatch):
@@ -77,7 +74,7 @@ def test_the_count_of_operators_can_fail(held, monkeypatch):
 
     monkeypatch.setattr(Division, "score", anew)
     with pytest.raises(AssertionError):
-        assert_few_operators(held["SB-NMT"])
+        test_a_step_has_few_operators(held)
 
 
 def test_the_same_transformer_gives_the_same_texts(held):
@@ -222,9 +219,6 @@ def test_processes_that_work_together_do_not_wait_for_one_that_failed(worker):
         stations.answers([one.ask("wait") for one in both])
 
 
-# ---------------------------------------------------------------- cases
-
-
 def options(*words):
     return benchmark.parser().parse_args(["--output", "out", *words])
 
@@ -262,8 +256,6 @@ def test_cases_are_chosen_by_their_names():
         ("training", "training-2"),
     ]
 
-
-# ---------------------------------------------------------------- the record
 
 ORIGIN = {
     "commit": "a",
@@ -334,9 +326,6 @@ def test_a_record_that_cannot_be_continued_is_named(tmp_path, content):
         begun(tmp_path)
 
 
-# ---------------------------------------------------------------- failing rows
-
-
 def rows_of(case, *systems):
     with decoding.stations_of(TINY, list(systems), threads=1) as stations:
         return decoding.run_case(stations, case, rounds=1)
@@ -382,9 +371,6 @@ def test_more_processes_than_gpus_fail_by_name():
     for row in rows:
         assert row["failed"].startswith("2 processes need as many GPUs, but torch sees")
     assert "2 processes need" in results.table(rows, results.TRAINING)[-1]
-
-
-# ---------------------------------------------------------------- the command
 
 
 def command(tmp_path, monkeypatch, *words):

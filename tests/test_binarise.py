@@ -6,19 +6,20 @@ from steps import call, put
 from sbnmt_plugin.symbols import RESERVED, TAGS
 from sbnmt_plugin.tools.commands import binarise
 
+TEXT = ["-s", "en", "-t", "de", "--trainpref"]
+
 
 def test_line_counts_must_agree(tmp_path):
     put(tmp_path / "train.en", "a", "b")
     put(tmp_path / "train.de", "A")
-    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "train"]
     with pytest.raises(
         ValueError, match=r"train.de must have as many lines as .*1 inst"
     ):
-        call(binarise, *words, "--destdir", tmp_path / "bin")
+        call(binarise, *TEXT, tmp_path / "train", "--destdir", tmp_path / "bin")
     put(tmp_path / "train.de", "A", "B")
     put(tmp_path / "train.r2l", "A", "B", "C")
     with pytest.raises(ValueError, match=r"train.r2l must have .* 3 instead of 2"):
-        call(binarise, *words, "--destdir", tmp_path / "bin")
+        call(binarise, *TEXT, tmp_path / "train", "--destdir", tmp_path / "bin")
     assert not (tmp_path / "bin").exists()
 
 
@@ -28,18 +29,16 @@ def test_a_reserved_symbol_in_the_text_is_refused(tmp_path, symbol, suffix):
     for other in ("en", "de", "r2l"):
         put(tmp_path / f"train.{other}", "a", "b")
     path = put(tmp_path / f"train.{suffix}", "a", f"b {symbol} c")
-    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "train"]
     message = rf"{path.name}, line 2, must not contain {symbol}, which is reserved"
     with pytest.raises(ValueError, match=message):
-        call(binarise, *words, "--destdir", tmp_path / "bin")
+        call(binarise, *TEXT, tmp_path / "train", "--destdir", tmp_path / "bin")
 
 
 def test_an_unknown_word_may_stand_in_a_text(tmp_path):
     """A teacher has written it; it is binarised as what it is."""
     for suffix in ("en", "de", "r2l"):
         put(tmp_path / f"train.{suffix}", "a <unk>", "b <unk> <pad>s")
-    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "train"]
-    call(binarise, *words, "--destdir", tmp_path / "bin")
+    call(binarise, *TEXT, tmp_path / "train", "--destdir", tmp_path / "bin")
     assert "<unk>" not in (tmp_path / "bin" / "dict.de.txt").read_text()
 
 
@@ -53,16 +52,15 @@ def test_the_reserved_symbols_are_fairseqs_and_the_tags():
 def test_an_empty_corpus_is_refused(tmp_path):
     put(tmp_path / "train.en")
     put(tmp_path / "train.de")
-    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "train"]
     with pytest.raises(ValueError, match="must have at least one line, but is empty"):
-        call(binarise, *words, "--destdir", tmp_path / "bin")
+        call(binarise, *TEXT, tmp_path / "train", "--destdir", tmp_path / "bin")
 
 
 def test_an_existing_folder_is_kept(data):
-    words = ["-s", "en", "-t", "de", "--trainpref", data.parent / "texts" / "train"]
+    texts = data.parent / "texts" / "train"
     before = sorted(data.iterdir())
     with pytest.raises(FileExistsError, match=r"--destdir .* must be a new"):
-        call(binarise, *words, "--destdir", data)
+        call(binarise, *TEXT, texts, "--destdir", data)
     assert sorted(data.iterdir()) == before
 
 
@@ -78,9 +76,9 @@ def test_an_existing_folder_is_kept(data):
     ids=str,
 )
 def test_what_a_data_folder_cannot_hold_is_refused(data, tmp_path, options):
-    words = ["-s", "en", "-t", "de", "--trainpref", data.parent / "texts" / "train"]
+    texts = data.parent / "texts" / "train"
     with pytest.raises(ValueError, match=f"{options[0]} .* is not supported"):
-        call(binarise, *words, "--destdir", tmp_path / "bin", *options)
+        call(binarise, *TEXT, texts, "--destdir", tmp_path / "bin", *options)
     assert not list(tmp_path.iterdir())
 
 

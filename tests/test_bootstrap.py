@@ -42,13 +42,9 @@ def test_the_score_of_all_seeds_is_that_of_one_long_text(metric):
     assert pooled.score != pytest.approx(metric().corpus_score(runs[0], [RIGHT]).score)
 
 
-def assert_the_same_twice_is_no_more_evidence(p=p_of_seeds):
+def test_the_same_answers_twice_are_no_more_evidence(p=p_of_seeds):
     one, rival = answers(1, 0.2), answers(2, 0.22)
     assert p([one, one], [rival, rival]) == p([one], [rival])
-
-
-def test_the_same_answers_twice_are_no_more_evidence():
-    assert_the_same_twice_is_no_more_evidence()
 
 
 def test_the_check_of_evidence_can_fail():
@@ -61,7 +57,7 @@ def test_the_check_of_evidence_can_fail():
         return bootstrap(systems, given, "rival", {"it": bleu()})[0]["row"]["it"].p
 
     with pytest.raises(AssertionError):
-        assert_the_same_twice_is_no_more_evidence(behind)
+        test_the_same_answers_twice_are_no_more_evidence(behind)
 
 
 def test_more_seeds_that_agree_are_more_evidence():

@@ -2,20 +2,16 @@
 
 import json
 import runpy
-import sys
 from pathlib import Path
-from unittest import mock
 
 import in_process
 import pytest
-import yaml
 from commands import ROOT
 from steps import call
 
 from sbnmt_plugin.tools.commands import both_ways
-from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import runner, stages, systems
 from sbnmt_plugin.tools.recipes import settings as recipes
+from sbnmt_plugin.tools.recipes import stages, systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.row_steps import costed_steps
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
@@ -26,25 +22,14 @@ CHECK = runpy.run_path(str(FOLDER / "check.py"))
 
 
 def small_recipe(folder, **changes):
-    """The recipe with almost no data and one epoch."""
-    settings = yaml.safe_load((FOLDER / "recipe.yaml").read_text())
-    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1}
-    settings |= {"average": 0, "jobs": 1, **changes}
-    folder.mkdir(parents=True)
-    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
-    script = (FOLDER / "prepare.py").read_text()
-    sizes = '"train": 6000, "valid": 200, "test": 300'
-    assert sizes in script
-    (folder / "prepare.py").write_text(script.replace(sizes, in_process.SMALL))
-    return folder
+    return in_process.shrink("toy_swap", folder, average=0, jobs=1, **changes)
 
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
     """A run of all rows."""
     folder = tmp_path_factory.mktemp("both-ways")
-    with mock.patch.object(runner.Runner, "run", in_process.run):
-        call(run_recipe, small_recipe(folder / "recipe"), "--work", folder / "work")
+    in_process.make(small_recipe(folder / "recipe"), "--work", folder / "work")
     return folder / "work"
 
 
@@ -137,8 +122,7 @@ def test_a_row_of_both_ways_is_trained_as_it_says():
 def text(tmp_path_factory):
     """Pairs of lines of the test set."""
     folder = tmp_path_factory.mktemp("text")
-    with mock.patch.object(sys, "argv", ["prepare.py", "--output", str(folder)]):
-        runpy.run_path(str(FOLDER / "prepare.py"), run_name="__main__")
+    in_process.run_script(FOLDER / "prepare.py", "--output", folder)
     return list(zip(*(read_lines(Path(folder, f"test.{x}")) for x in ("src", "tgt"))))
 
 

@@ -44,10 +44,7 @@ def test_a_rows_whole_cost_includes_all_workers_and_launches(tmp_path):
     put(tmp_path / "pseudo-r2l.log", *KILLED.splitlines())
     seen = results.step_cost(tmp_path / "train-sb.log")["tokens"]
     assert seen > 0
-    assert total("sb") == {
-        "total seconds": 3 * 70 + 300 * 3,
-        "total tokens": 3 * seen,
-    }
+    assert total("sb") == {"total seconds": 3 * 70 + 300 * 3, "total tokens": 3 * seen}
     assert total("teacher-l2r") == {"total seconds": 70, "total tokens": seen}
     put(tmp_path / "train-transformer-pl.log", *LOG.splitlines())
     (tmp_path / "pseudo-r2l.log").unlink()

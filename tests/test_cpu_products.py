@@ -9,7 +9,7 @@ import sys
 
 import pytest
 import torch
-from commands import run_generate, run_interactive
+from commands import load_hub, run_generate, run_interactive
 from fairseq.modules import MultiheadAttention
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from searching import generate
@@ -292,9 +292,7 @@ def test_the_check_of_training_can_fail():
 def test_every_search_packs(monkeypatch, data, trained):
     """Large float32 layers are ours as well as soon as there is a search."""
     monkeypatch.setattr(precision, "LARGE", 1)
-    hub = SBTransformerModel.from_pretrained(
-        str(trained.parent), trained.name, str(data), num_workers=0
-    )
+    hub = load_hub(SBTransformerModel, trained, data)
     hub.translate(["w1 w2"])
     kinds = {type(m) for m in hub.modules() if isinstance(m, torch.nn.Linear)}
     assert kinds == {PackedLinear}
@@ -309,9 +307,7 @@ def test_small_layers_of_float32_stay_torchs():
 
 @needs_packing
 def test_the_python_interface_packs_once(copies, data, trained):
-    hub = SBTransformerModel.from_pretrained(
-        str(trained.parent), trained.name, str(data), num_workers=0, sb_bf16=True
-    )
+    hub = load_hub(SBTransformerModel, trained, data, sb_bf16=True)
     first = hub.translate(["w1 w2", "w3 w4 w5"])
     assert len(copies) > 10
     count = len(copies)
@@ -341,15 +337,12 @@ def test_two_kinds_of_narrow_numbers_are_refused(flags, data, trained):
 
 
 def test_two_kinds_of_narrow_numbers_are_refused_in_python(data, trained):
-    words = str(trained.parent), trained.name, str(data)
-    with pytest.raises(ValueError, match=BOTH):
-        SBTransformerModel.from_pretrained(*words, sb_bf16=True, fp16=True)
-    hub = SBTransformerModel.from_pretrained(*words, num_workers=0, sb_bf16=True)
+    for flags in ("sb_bf16", "fp16"), ("sb_int8", "fp16"), ("sb_int8", "sb_bf16"):
+        with pytest.raises(ValueError, match=BOTH):
+            load_hub(SBTransformerModel, trained, data, **dict.fromkeys(flags, True))
+    hub = load_hub(SBTransformerModel, trained, data, sb_bf16=True)
     with pytest.raises(ValueError, match=BOTH):
         hub.half().translate(["w1"])
-    for more in ({"fp16": True}, {"sb_bf16": True}):
-        with pytest.raises(ValueError, match=BOTH):
-            SBTransformerModel.from_pretrained(*words, sb_int8=True, **more)
 
 
 # of an input: without VNNI products are added up two by two in 16 bits, so it has 7

@@ -153,7 +153,8 @@ def waits_of_an_update(kind, model, sample, accuracy):
     return device.synchronisations
 
 
-def assert_waits_no_more_than_fairseqs(accuracy):
+@pytest.mark.parametrize("accuracy", [False, True])
+def test_an_update_waits_for_the_device_no_more_often_than_fairseqs(accuracy):
     model, plain = sb_model(sb_lambda=0.7), transformer()
     sample = make_sample(model)
     prev = streams(plain)[::2].contiguous()
@@ -171,11 +172,6 @@ def assert_waits_no_more_than_fairseqs(accuracy):
     assert set(ours) == {"_local_scalar_dense"}  # of fairseq's encoder and positions
 
 
-@pytest.mark.parametrize("accuracy", [False, True])
-def test_an_update_waits_for_the_device_no_more_often_than_fairseqs(accuracy):
-    assert_waits_no_more_than_fairseqs(accuracy)
-
-
 def test_the_check_of_waiting_can_fail(monkeypatch):
     by_label = SBLabelSmoothedCrossEntropy._by_label
 
@@ -185,7 +181,7 @@ def test_the_check_of_waiting_can_fail(monkeypatch):
 
     monkeypatch.setattr(SBLabelSmoothedCrossEntropy, "_by_label", asking)
     with pytest.raises(AssertionError, match="nonzero"):
-        assert_waits_no_more_than_fairseqs(False)
+        test_an_update_waits_for_the_device_no_more_often_than_fairseqs(False)
 
 
 def assert_smoothed(epsilon, computed=False):

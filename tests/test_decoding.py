@@ -11,7 +11,7 @@ from fairseq.modules import BaseLayer, MultiheadAttention
 from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
 from reference import a_place_later, attention_row, fused, projected
-from searching import generate, make_generator, texts
+from searching import assert_same_answers, generate, make_generator, texts
 
 from sbnmt_plugin.layout import L2R, R2L, RANK, Layout
 from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
@@ -233,7 +233,9 @@ def teacher_forced(model, hypothesis, b, net_input):
     return output[direction].log_softmax(-1).gather(1, labels[:, None]).sum()
 
 
-def assert_scores_are_teacher_forced(model):
+def test_a_beam_2_score_is_the_teacher_forced_one():
+    """Property 8."""
+    model = sb_model(sb_lambda=0.9)
     net_input = source(model)
     results = generate([model], net_input, beam=2, penalty=Gnmt(0.0))
     for b, hypotheses in enumerate(results):
@@ -242,15 +244,10 @@ def assert_scores_are_teacher_forced(model):
             torch.testing.assert_close(hypothesis["score"], expected, **EXACT)
 
 
-def test_a_beam_2_score_is_the_teacher_forced_one():
-    """Property 8."""
-    assert_scores_are_teacher_forced(sb_model(sb_lambda=0.9))
-
-
 def test_the_score_check_can_fail(monkeypatch):
     monkeypatch.setattr(Layout, "partners", lambda self, rows: rows)
     with pytest.raises(AssertionError):
-        assert_scores_are_teacher_forced(sb_model(sb_lambda=0.9))
+        test_a_beam_2_score_is_the_teacher_forced_one()
 
 
 @pytest.mark.parametrize("beam", [2, 4])
@@ -266,9 +263,7 @@ def test_a_batch_of_one_gives_the_same(monkeypatch, beam, options):
         tokens = net_input["src_tokens"][b : b + 1, max(lengths) - length :]
         alone = {"src_tokens": tokens, "src_lengths": torch.tensor([length])}
         (hypotheses,) = generate([model], alone, beam=beam)
-        assert texts([hypotheses]) == texts([together[b]])
-        for left, right in zip(hypotheses, together[b]):
-            torch.testing.assert_close(left["score"], right["score"], **EXACT)
+        assert_same_answers([hypotheses], [together[b]])
 
 
 def test_shuffled_partners_and_lambda_zero_change_the_output():
@@ -335,13 +330,11 @@ def test_waiting_for_company_changes_nothing(monkeypatch):
         sizes.append(set())
         found.append(generate([model], source(model, range(2, 14)), **options))
     assert len(sizes[0]) > len(sizes[1]) > 1
-    assert texts(found[0]) == texts(found[1])
-    for one, other in zip(*found):
-        scores = [torch.stack([h["score"] for h in x]) for x in (one, other)]
-        torch.testing.assert_close(*scores, **EXACT)
+    assert_same_answers(*found)
 
 
-def assert_one_error_says_it(bad):
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_one_error_says_that_numbers_are_none(bad):
     """Of a sentence whose logits are no numbers, and no warning beside it."""
     model = sb_model(sb_lambda=0.7)
     output = model.decoder.output_layer
@@ -358,15 +351,10 @@ def assert_one_error_says_it(bad):
             generate([model], source(model, LENGTHS), beam=4)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_one_error_says_that_numbers_are_none(bad):
-    assert_one_error_says_it(bad)
-
-
 def test_the_check_of_warnings_can_fail(monkeypatch):
     monkeypatch.setattr(backpointers.np, "errstate", lambda **_: nullcontext())
     with pytest.raises(RuntimeWarning, match="invalid value"):
-        assert_one_error_says_it(-float("inf"))
+        test_one_error_says_that_numbers_are_none(-float("inf"))
 
 
 def partners_met(monkeypatch, model):
@@ -471,7 +459,7 @@ def test_one_direction_equals_fairseqs_generator(beam):
             )
 
 
-def assert_fairseqs_greedy_search(stop):
+def test_one_hypothesis_that_stops_first_is_fairseqs_beam_1(stop="first"):
     """At free lengths, where it matters what may end."""
     from fairseq.sequence_generator import SequenceGenerator
 
@@ -490,13 +478,9 @@ def assert_fairseqs_greedy_search(stop):
         assert texts(ours) == texts(fairseqs)
 
 
-def test_one_hypothesis_that_stops_first_is_fairseqs_beam_1():
-    assert_fairseqs_greedy_search("first")
-
-
 def test_the_check_of_fairseqs_beam_1_can_fail():
     with pytest.raises(AssertionError):
-        assert_fairseqs_greedy_search("bound")
+        test_one_hypothesis_that_stops_first_is_fairseqs_beam_1("bound")
 
 
 def test_soft_and_hard_alignments_are_in_output_order():
@@ -532,21 +516,13 @@ def both_ways(monkeypatch, model, **options):
         return ours, generate([model], directions=(L2R,), **options)
 
 
-def assert_same(ones, others):
-    assert texts(ones) == texts(others)
-    for one, other in zip(ones, others):
-        for left, right in zip(one, other):
-            for key in ("score", "positional_scores"):
-                torch.testing.assert_close(left[key], right[key], **EXACT)
-
-
 @pytest.mark.usefixtures("float64_fairseq")
 @pytest.mark.parametrize("options", TEACHERS, ids=str)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_teacher_decodes_as_with_fairseqs_attention(monkeypatch, options, beam):
     model = transformer(**options)
     weights = {name: id(p) for name, p in model.named_parameters()}
-    assert_same(*both_ways(monkeypatch, model, beam=beam))
+    assert_same_answers(*both_ways(monkeypatch, model, beam=beam), "positional_scores")
     assert {name: id(p) for name, p in model.named_parameters()} == weights
     assert type(model.decoder.layers[0].self_attn) is MultiheadAttention
 
@@ -555,7 +531,7 @@ def test_a_teacher_decodes_as_with_fairseqs_attention(monkeypatch, options, beam
 def test_the_teacher_check_can_fail(monkeypatch):
     monkeypatch.setattr(kv_cache.KVCache, "mask", lambda *_: None)
     with pytest.raises(AssertionError):
-        assert_same(*both_ways(monkeypatch, transformer(), beam=3))
+        assert_same_answers(*both_ways(monkeypatch, transformer(), beam=3))
 
 
 @pytest.mark.usefixtures("float64_fairseq")
@@ -608,7 +584,7 @@ def half_attention(query, keys):
     return weights[:, 0]
 
 
-def assert_alignment_fits_half_precision():
+def test_alignments_fit_half_precision():
     """Products of about 90,000, which are more than float16 holds, 65,504."""
     query = torch.full((1, 2, 8), 150.0)
     keys = torch.full((3, 1, 8), 150.0)
@@ -619,15 +595,11 @@ def assert_alignment_fits_half_precision():
     torch.testing.assert_close(found.float(), expected, rtol=1e-3, atol=1e-6)
 
 
-def test_alignments_fit_half_precision():
-    assert_alignment_fits_half_precision()
-
-
 def test_the_check_of_half_precision_can_fail(monkeypatch):
     """As it was: multiplied in half precision, and scaled then."""
     monkeypatch.setattr(attention, "wide", lambda dtype: dtype)
     with pytest.raises(AssertionError):
-        assert_alignment_fits_half_precision()
+        test_alignments_fit_half_precision()
 
 
 class HalfModel:
@@ -654,7 +626,8 @@ def scores_of(logits, temperature, fairseqs):
     return decoder.step(tokens, state, temperature)[0].lprobs()
 
 
-def assert_temperature_is_exact(fairseqs, scores=scores_of):
+@pytest.mark.parametrize("fairseqs", [False, True])
+def test_temperature_divides_in_float32_at_least(fairseqs, scores=scores_of):
     logits = 20 * torch.randn(3, 11, generator=torch.Generator().manual_seed(2))
     for dtype, allowed in ((torch.float16, 1e-5), (torch.float64, 1e-12)):
         narrow = logits.to(dtype)
@@ -665,11 +638,6 @@ def assert_temperature_is_exact(fairseqs, scores=scores_of):
 
 
 @pytest.mark.parametrize("fairseqs", [False, True])
-def test_temperature_divides_in_float32_at_least(fairseqs):
-    assert_temperature_is_exact(fairseqs)
-
-
-@pytest.mark.parametrize("fairseqs", [False, True])
 def test_the_check_of_temperature_can_fail(fairseqs):
     """As it was: divided in half precision."""
 
@@ -677,4 +645,4 @@ def test_the_check_of_temperature_can_fail(fairseqs):
         return scores_of(logits / temperature, 1.0, fairseqs)
 
     with pytest.raises(AssertionError):
-        assert_temperature_is_exact(fairseqs, narrow)
+        test_temperature_divides_in_float32_at_least(fairseqs, narrow)

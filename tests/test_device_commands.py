@@ -32,9 +32,7 @@ from sbnmt_plugin.tools import reranking
 from sbnmt_plugin.tools.commands import recipe
 from sbnmt_plugin.tools.recipes import runner
 
-pytestmark = pytest.mark.skipif(
-    not pretended.AVAILABLE, reason="this torch has no devices written in Python"
-)
+pytestmark = pretended.needed
 # (a dropout draws in the order of memory, which the two devices do not share)
 SB = [*SB, "--sb-future-dropout", 0]
 EPOCHS = ["--max-epoch", 2, "--no-epoch-checkpoints", "--log-interval", 1]
@@ -74,7 +72,7 @@ def test_a_training_there_gives_the_same_model(name, data, gold_data, tmp_path):
     assert_trains_the_same(name, gold_data if name in GOLD else data, tmp_path)
 
 
-def assert_amp_unscales_once(data, folder):
+def test_amp_unscales_gradients_once(data, tmp_path):
     """The pretended device's autocast narrows nothing, so that scaling is all it does.
 
     Adam's ε is as large as gradients are: what is divided twice would move less.
@@ -82,22 +80,18 @@ def assert_amp_unscales_once(data, folder):
     words = [*SB, *EPOCHS, "--adam-eps", 1e-3, "--clip-norm", 0]
     amp = ["--amp", "--fp16-init-scale", 2**14]
     with gpu():
-        plain = run_train(data, folder / "plain", *words, cpu=False)
-        scaled = run_train(data, folder / "amp", *words, *amp, cpu=False)
+        plain = run_train(data, tmp_path / "plain", *words, cpu=False)
+        scaled = run_train(data, tmp_path / "amp", *words, *amp, cpu=False)
     expected, found = parameters(plain), parameters(scaled)
     for key, x in expected.items():
         torch.testing.assert_close(found[key], x, rtol=0, atol=1e-3)
-
-
-def test_amp_unscales_gradients_once(data, tmp_path):
-    assert_amp_unscales_once(data, tmp_path)
 
 
 def test_the_check_of_scaling_can_fail(data, tmp_path, monkeypatch):
     """fairseq's own step."""
     monkeypatch.setattr("sbnmt_plugin.task.step_of", lambda optimizer: optimizer.step)
     with pytest.raises(AssertionError):
-        assert_amp_unscales_once(data, tmp_path)
+        test_amp_unscales_gradients_once(data, tmp_path)
 
 
 @pytest.mark.parametrize("numbers", NARROW)

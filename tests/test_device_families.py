@@ -1,12 +1,12 @@
 """Every family, and every way to train one, on a device that is not the CPU.
 
-As :mod:`test_device` has it of SB-NMT itself.  What is compared was computed twice, on
-the CPU and there, from the same numbers.
+As :mod:`test_device` has it of SB-NMT's searches.  What is compared was computed twice,
+on the CPU and there, from the same numbers.
 """
 
 import copy
+from functools import partial
 
-import abd_searching as asynchronous
 import enat_nets as enat
 import pretended
 import pytest
@@ -18,17 +18,14 @@ from helpers import abd_model, enat_model, rnn_model, sb_model, source, two_way_
 from pretended import NARROW, ONCE, Device, OnDevice, move, moved, on_cpu
 from searching import generate, texts
 
+from sbnmt_plugin import numerics
 from sbnmt_plugin.families.enat import decoder as enat_decoder
 from sbnmt_plugin.layout import L2R
+from sbnmt_plugin.network import grid
 from sbnmt_plugin.training import read_bits as reading
 from sbnmt_plugin.training.dataset import with_stream_labels
 
-pytestmark = [
-    pytest.mark.skipif(
-        not pretended.AVAILABLE, reason="this torch has no devices written in Python"
-    ),
-    pytest.mark.usefixtures("float64_fairseq"),
-]
+pytestmark = [pretended.needed, pytest.mark.usefixtures("float64_fairseq")]
 UPDATE = 6  # questions and copies of an update, of whatever size
 PAD = 1
 
@@ -41,8 +38,16 @@ def one_text():
     return make_criterion(directions=(L2R,))
 
 
+FUSIONS = {
+    "tanh": {"sb_lambda": 0.7},
+    "relu": {"sb_lambda": 0.7},
+    "linear": {"sb_lambda": 0.7, "sb_learn_lambda": True},
+    "gate": {},
+}
+SB = {name: partial(sb_model, sb_fusion=name, **more) for name, more in FUSIONS.items()}
 # a model, its batch, its criterion
 FAMILIES = {
+    **{f"sb {name}": (make, streams_of, make_criterion) for name, make in SB.items()},
     "abd": (abd_model, streams_of, make_criterion),
     "rnnsearch": (lambda: rnn_model("none"), two_way.batch, one_text),
     "ba": (rnn_model, two_way.batch, one_text),
@@ -77,7 +82,7 @@ def update(model, sample, criterion):
     return {"loss": on_cpu(loss.detach()), **found}
 
 
-def assert_same_update(family):
+def test_an_update_on_a_device_is_the_same(family):
     make, batch, criterion = FAMILIES[family]
     model = make()
     sample = batch(model)
@@ -87,11 +92,13 @@ def assert_same_update(family):
     assert found.keys() == expected.keys()
     for name, x in expected.items():
         torch.testing.assert_close(found[name], x, rtol=0, atol=1e-10)
-    return device.synchronisations
+    assert len(device.synchronisations) <= UPDATE
 
 
-def test_an_update_on_a_device_is_the_same(family):
-    assert len(assert_same_update(family)) <= UPDATE
+def test_an_update_in_parts_is_the_same(monkeypatch):
+    monkeypatch.setattr(numerics, "AT_A_TIME_ON_GPU", 30)
+    assert numerics.rows_at_a_time(moved(torch.zeros(9, 13))) == 2
+    test_an_update_on_a_device_is_the_same("sb tanh")
 
 
 def test_a_mask_of_another_device_is_noticed(monkeypatch):
@@ -102,7 +109,17 @@ def test_a_mask_of_another_device_is_noticed(monkeypatch):
 
     monkeypatch.setattr(enat_decoder, "stretch_weights", elsewhere)
     with pytest.raises(RuntimeError, match="on the same device"):
-        assert_same_update("enat copy")
+        test_an_update_on_a_device_is_the_same("enat copy")
+
+
+def test_the_check_of_an_update_can_fail(monkeypatch):
+    """A mask that is made on the CPU, wherever the batch lies."""
+    causal = grid.causal
+    monkeypatch.setattr(
+        grid, "causal", lambda padding, *rest: causal(padding.cpu(), *rest)
+    )
+    with pytest.raises(RuntimeError, match="on the same device"):
+        test_an_update_on_a_device_is_the_same("sb tanh")
 
 
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
@@ -120,8 +137,8 @@ def answers(family, model, there=False):
         net = net_of(model)
         return searched(model, options(), moved(net) if there else net)
     net = moved(source(model)) if there else source(model)
-    if family == "abd":
-        return asynchronous.generate([model], net)
+    if family.startswith(("sb", "abd")):
+        return generate([model], net)
     alignment = "hard" if family in ("rnnsearch", "ba") else None
     return generate([model], net, directions=(L2R,), print_alignment=alignment)
 
@@ -137,6 +154,9 @@ def test_a_search_on_a_device_gives_the_same_answers(family):
     for ours, theirs in zip(found, expected):
         for one, other in zip(ours, theirs):
             assert float(one["score"]) == pytest.approx(float(other["score"]), abs=1e-9)
+            if "partner_tokens" in one and one["partner_tokens"] is not None:
+                read = one["partner_tokens"].tolist()
+                assert read == other["partner_tokens"].tolist()
     longest = max(len(one["tokens"]) for ours in found for one in ours)
     assert waits <= 2 * longest + 2 * ONCE
 
@@ -159,17 +179,13 @@ def test_an_update_may_drop_and_shift(way):
     assert len(device.synchronisations) <= UPDATE
 
 
-def assert_reads_the_same():
+def test_what_is_read_is_the_same_there():
     model = sb_model(sb_lambda=0.7)
     sample = streams_of(model)
     expected = reading.read_bits(model, [sample], PAD)
     with Device():
         found = reading.read_bits(move(copy.deepcopy(model)), [moved(sample)], PAD)
     assert found == pytest.approx(expected, abs=1e-9)
-
-
-def test_what_is_read_is_the_same_there():
-    assert_reads_the_same()
 
 
 def test_a_place_of_another_device_is_noticed(monkeypatch):
@@ -180,4 +196,4 @@ def test_a_place_of_another_device_is_noticed(monkeypatch):
 
     monkeypatch.setattr(reading, "halves", elsewhere)
     with pytest.raises(RuntimeError, match="on the same device"):
-        assert_reads_the_same()
+        test_what_is_read_is_the_same_there()

@@ -8,11 +8,14 @@ import torch
 from commands import (
     SIZES,
     WORDS,
+    assert_all_translate_alike,
+    assert_batch_size_does_not_matter,
+    assert_two_halves_are_the_whole,
     best,
     lines,
     load,
+    load_hub,
     run_generate,
-    run_interactive,
     run_train,
 )
 from enat_nets import lookup
@@ -96,13 +99,7 @@ def test_training_has_counted_lengths(gold_data, model, given):
 
 
 def test_batch_size_does_not_matter(gold_data, model, asked):
-    one, many = (
-        best(run_generate(gold_data, model, *asked, "--batch-size", size))
-        for size in (1, 32)
-    )
-    for i, (score, text) in one.items():
-        assert text == many[i][1]
-        assert float(score) == pytest.approx(float(many[i][0]), abs=1e-4)
+    assert_batch_size_does_not_matter(gold_data, model, *asked)
 
 
 def test_python_interactive_and_generate_translate_alike(
@@ -110,22 +107,11 @@ def test_python_interactive_and_generate_translate_alike(
 ):
     """With the table, and with a teacher."""
     chosen = [*asked, "--nat-teacher", teacher["l2r"]]
-    output = run_generate(gold_data, model, *chosen)
-    texts = [text for _, (_, text) in sorted(best(output).items())]
-    sources = [rows[0][0] for _, rows in sorted(lines(output, "S").items())]
     files = {"enat_table": str(table)} if given == "phrase" else {}
-    hub = ENATModel.from_pretrained(
-        str(model.parent),
-        model.name,
-        str(gold_data),
-        num_workers=0,
-        nat_teacher=str(teacher["l2r"]),
-        **files,
-    )
-    assert hub.translate(sources, beam=5, max_len_a=1, max_len_b=5) == texts
-    typed = run_interactive(gold_data, model, "\n".join([*sources, ""]), *chosen)
-    found = best(typed)
-    assert [found[i][1] for i in range(len(texts))] == texts
+    files["nat_teacher"] = str(teacher["l2r"])
+    hub = load_hub(ENATModel, model, gold_data, **files)
+    same = {"beam": 5, "max_len_a": 1, "max_len_b": 5}
+    assert_all_translate_alike(gold_data, model, hub, chosen, **same)
 
 
 def test_a_teacher_chooses(gold_data, model, asked, teacher):
@@ -176,13 +162,7 @@ def test_half_precision_trains_and_has_finite_scores(name, dtype):
 
 def test_one_and_one_epochs_equal_two(gold_data, given, table, tmp_path):
     words = [*ENAT, "--enat-input", given, *words_of(given, table)]
-    words += ["--dropout", 0.2, "--update-freq", 2]
-    whole = run_train(gold_data, tmp_path / "two", *words, "--max-epoch", 2)
-    run_train(gold_data, tmp_path / "one", *words, "--max-epoch", 1)
-    resumed = run_train(gold_data, tmp_path / "one", *words, "--max-epoch", 2)
-    left, right = load(whole)["model"], load(resumed)["model"]
-    assert left.keys() == right.keys()
-    assert all(left[name].equal(right[name]) for name in left)
+    assert_two_halves_are_the_whole(gold_data, tmp_path, *words)
 
 
 def test_what_decoding_cannot_do_is_refused(

@@ -245,9 +245,6 @@ def test_a_recorder_is_told():
 
 
 NET = net_of(enat_model("copy"))
-HAS_DEVICE = pytest.mark.skipif(
-    not pretended.AVAILABLE, reason="this torch has no devices written in Python"
-)
 
 
 def synchronisations(times):
@@ -263,12 +260,12 @@ def synchronisations(times):
         return len(device.synchronisations)
 
 
-@HAS_DEVICE
+@pretended.needed
 def test_a_teacher_waits_for_the_device_once_a_batch():
     assert synchronisations(1) == synchronisations(4)
 
 
-@HAS_DEVICE
+@pretended.needed
 def test_a_teacher_that_waits_for_every_sentence_is_noticed(monkeypatch):
     score = Teacher.__call__
 

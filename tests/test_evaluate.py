@@ -115,9 +115,6 @@ def test_outputs_that_are_none_are_named(tmp_path, text):
         call(evaluate, "x", "--text", text, "--target", "de", "--output", "out.txt")
 
 
-# ---------------------------------------------------------------- the table of a folder
-
-
 def test_a_table_is_built_from_the_results_alone(tmp_path, capsys):
     recipe, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
     put(work / "text" / "test.tgt", *GOLD)

@@ -9,7 +9,7 @@ from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
 from helpers import enlarge, fake_task, rnn_model, source, transformer, two_way_model
 from reference import search
-from searching import make_generator
+from searching import generate, make_generator, texts
 
 from sbnmt_plugin.families.ba.decoder import RNNSearchDecoder, RNNState
 from sbnmt_plugin.families.two_way.decoder import GridState, TwoWayDecoder
@@ -150,15 +150,13 @@ def test_the_source_is_selected_with_its_sentences(monkeypatch):
     net_input = source(model, LENGTHS[::-1])  # the first one is done first
     options = {"max_len_a": 1, "max_len_b": 0, "beam": 3, "no_repeat_ngram_size": 0}
 
-    def texts():
-        generator = make_generator([model], (L2R,), **options)
-        found = generator.generate([model], {"net_input": net_input})
-        return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in found]
+    def found():
+        return texts(generate([model], net_input, (L2R,), **options))
 
-    expected = texts()
+    expected = found()
     monkeypatch.setattr(kv_cache, "select_sentences", first)
     with pytest.raises(AssertionError):
-        assert texts() == expected
+        assert found() == expected
 
 
 # which columns attention has

@@ -6,9 +6,9 @@ from argparse import Namespace
 import pytest
 import torch
 from commands import ROOT
-from helpers import enat_model, sb_model, transformer, two_way_model
+from helpers import abd_model, enat_model, sb_model, transformer, two_way_model
 from reference import search
-from scripted import EOS, NEVER, PAD, TAGS, UNK, VOCABULARY, sample
+from scripted import EOS, NEVER, SYMBOLS, TAGS, VOCABULARY, sample
 from torch import nn
 
 from sbnmt_plugin.config import task_config
@@ -18,7 +18,7 @@ from sbnmt_plugin.network.protocol import Decoder, DecoderState, said
 from sbnmt_plugin.option_checks import check_model, refuse_out_of_scope
 from sbnmt_plugin.search import registry
 from sbnmt_plugin.search.generator import Generator
-from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.task_options import DECODING, TRAINING
 
@@ -70,12 +70,11 @@ class RecurrentModel(nn.Module):
 
 
 def translated(model, **options):
-    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
     pairing = PAIRINGS[options.pop("pairing", "rank")]
     chosen = SearchOptions(
         pairing=pairing, penalty=Gnmt(0.6), max_len_b=7, min_len=2, **options
     )
-    generator = registry.search_for([model])([model], symbols, chosen, None, None)
+    generator = registry.search_for([model])([model], SYMBOLS, chosen, None, None)
     return generator.generate([model], sample(SENTENCES))
 
 
@@ -179,6 +178,8 @@ def test_searches_that_cannot_be_are_named(other):
     registry.register_search("other")(Other)  # a second import changes nothing
     with pytest.raises(ValueError, match="want other and synchronous"):
         registry.search_for([Namespace(searched_by="other"), sb_model()])
+    with pytest.raises(ValueError, match="want asynchronous and synchronous"):
+        registry.search_for([abd_model(), sb_model()])
     with pytest.raises(ValueError, match="but a model says 'thrid'"):
         registry.search_for([Namespace(searched_by="thrid")])
 
@@ -225,7 +226,8 @@ def refused(*given, phase="", models=(), **values):
     "phase, values, message",
     [
         (DECODING, {"sb_probe": 5}, "--sb-probe is for training, not for decoding"),
-        (DECODING, {"sb_autocast": True}, "leave it out .--sb-bf16 decodes in"),
+        (DECODING, {"sb_autocast": True}, "for training.* out .--sb-bf16 decodes in"),
+        (TRAINING, {"sb_bf16": True}, "--sb-bf16 is for decoding, not for training"),
         (TRAINING, {"sb_int8": True}, "--sb-int8 is for decoding, .*--sb-autocast"),
         (TRAINING, {"sb_records": "x"}, "--sb-records is for decoding, not for train"),
         ("", {"sb_direction": "l2r", "sb_rescore": 1.0}, "--sb-rescore needs .* both"),

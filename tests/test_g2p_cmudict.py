@@ -3,8 +3,6 @@
 import json
 import random
 import re
-import sys
-from unittest import mock
 
 import in_process
 import pytest
@@ -12,11 +10,10 @@ import yaml
 from commands import ROOT
 from comparing import p_of
 from sacrebleu.metrics import BLEU
-from steps import call, put
+from steps import put
 
-from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.phonemes import WordErrorRate, error_rates
-from sbnmt_plugin.tools.recipes import runner, work_folder
+from sbnmt_plugin.tools.recipes import work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.results import comparison
 from sbnmt_plugin.tools.text import read_lines
@@ -41,27 +38,18 @@ def toy_dictionary(count=60):
 
 def small_recipe(folder, test=7, valid=5, **changes):
     """The recipe with few words, one epoch and a small model."""
-    settings = yaml.safe_load((RECIPE / "recipe.yaml").read_text())
-    settings["model"] = {}
-    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1}
-    settings["train"] |= {"--max-tokens": 400}
-    settings["sb_train"] |= {"--max-tokens": 800}
+    recipe = yaml.safe_load((RECIPE / "recipe.yaml").read_text())
+    few = {"--max-epoch": 1, "--keep-last-epochs": 1, "--max-tokens": 400}
+    settings = {"model": {}, "train": recipe["train"] | few}
+    settings |= {"sb_train": recipe["sb_train"] | {"--max-tokens": 800}}
     settings |= {"teacher_arch": "transformer_tiny", "sb_arch": "sb_transformer_tiny"}
     settings |= {"average": 1, "systems": {}} | changes
-    script = (RECIPE / "prepare.py").read_text()
-    assert SIZES in script
-    put(folder / "recipe.yaml", yaml.safe_dump(settings))
-    put(folder / "prepare.py", script.replace(SIZES, f"TEST, VALID = {test}, {valid}"))
-    return folder
-
-
-# ---------------------------------------------------------------- the text
+    small = f"TEST, VALID = {test}, {valid}"
+    return in_process.shrink("g2p_cmudict", folder, SIZES, small, **settings)
 
 
 def run_prepare(folder, *words):
-    """Run a recipe's prepare.py with a command line; errors pass through."""
-    with mock.patch.object(sys, "argv", ["prepare.py", *map(str, words)]):
-        in_process.load(folder / "prepare.py").main()
+    in_process.run_script(folder / "prepare.py", *words)
 
 
 def prepared(tmp_path, lines, name="text", **sizes):
@@ -171,9 +159,6 @@ def test_the_installed_package_is_taken(tmp_path, monkeypatch):
     assert len(read_lines(tmp_path / "text" / "test.letters")) == 7
 
 
-# ---------------------------------------------------------------- the recipe
-
-
 def test_the_split_is_as_large_as_the_literatures():
     assert SIZES in (RECIPE / "prepare.py").read_text()
     script = in_process.load(RECIPE / "prepare.py")
@@ -206,14 +191,11 @@ def test_a_folder_from_before_phonemes_is_still_its_recipes(tmp_path):
         work_folder.same_recipe(tmp_path, settings)
 
 
-def test_the_recipe_runs_without_bpe_and_reports_error_rates(
-    tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr(runner.Runner, "run", in_process.run)
+def test_the_recipe_runs_without_bpe_and_reports_error_rates(tmp_path, capsys):
     folder, work = small_recipe(tmp_path / "recipe"), tmp_path / "work"
     data = put(tmp_path / "dict", *toy_dictionary())
     rows = ["transformer-pl", "sb"]
-    call(run_recipe, folder, "--work", work, "--data", data, "--rows", *rows)
+    in_process.make(folder, "--work", work, "--data", data, "--rows", *rows)
     assert not (work / "bpe").exists()
     made = json.loads((work / "table.json").read_text())
     references = [work / "text" / f"test.phonemes{n}" for n in ("", ".2", ".3", ".4")]
@@ -255,9 +237,6 @@ def test_the_best_opponent_has_the_lowest_error_rate(tmp_path):
     )
 
 
-# ---------------------------------------------------------------- the check
-
-
 def laid_out_results(tmp_path, wrong):
     """200 words; of each run so many, from a place of its own, are wrong."""
     right = [f"A {number} B" for number in range(200)]
@@ -266,69 +245,63 @@ def laid_out_results(tmp_path, wrong):
     for name, (start, stop) in wrong.items():
         lines = ["X" if start <= n < stop else line for n, line in enumerate(right)]
         put(tmp_path / "results" / f"{name}.tok", *lines)
-    return ["check.py", "--work", str(tmp_path)]
+    return ["--work", str(tmp_path)]
 
 
-def checked(monkeypatch, capsys, *words):
-    """Exit status and output of check.py."""
-    monkeypatch.setattr(sys, "argv", [str(word) for word in words])
-    with pytest.raises(SystemExit) as stopped:
-        in_process.load(RECIPE / "check.py").main()
-    return int(stopped.value.code), capsys.readouterr().out
+def checked(capsys, *words):
+    return in_process.verdict(RECIPE / "check.py", capsys, *words)
 
 
-def test_the_check_compares_with_the_better_teacher(tmp_path, monkeypatch, capsys):
+def test_the_check_compares_with_the_better_teacher(tmp_path, capsys):
     wrong = {"teacher-l2r": (0, 80), "teacher-r2l": (0, 60), "sb": (0, 40)}
     words = laid_out_results(tmp_path, wrong)
-    status, output = checked(monkeypatch, capsys, *words)
+    status, output = checked(capsys, *words)
     assert status == 0
     assert "sb: WER 20.00 %, 33.3 % lower than teacher-r2l's 30.00 %" in output
     laid_out_results(tmp_path, wrong | {"sb": (0, 59)})  # less than 3 %
-    status, output = checked(monkeypatch, capsys, *words)
+    status, output = checked(capsys, *words)
     assert (status, output.count("FAIL")) == (1, 2)
     laid_out_results(tmp_path, wrong | {"sb": (60, 117)})  # 5 %, but by chance
-    status, output = checked(monkeypatch, capsys, *words)
+    status, output = checked(capsys, *words)
     assert (status, output.count("FAIL")) == (1, 1)
 
 
-def test_the_check_pools_seeds_by_word(tmp_path, monkeypatch, capsys):
+def test_the_check_pools_seeds_by_word(tmp_path, capsys):
     wrong = {"teacher-l2r": (0, 60), "teacher-r2l": (0, 60), "sb": (57, 114)}
     runs = {f"{name}{at}": span for name, span in wrong.items() for at in ("", "@2")}
     words = [*laid_out_results(tmp_path, runs), "--seeds", 1, 2]
-    one = checked(monkeypatch, capsys, *words[:3])
-    two = checked(monkeypatch, capsys, *words)
+    one = checked(capsys, *words[:2])
+    two = checked(capsys, *words)
     assert one == two  # the same answers twice are no more evidence than once
     laid_out_results(tmp_path, runs | {"sb@2": (0, 20)})
-    status, output = checked(monkeypatch, capsys, *words)
+    status, output = checked(capsys, *words)
     assert status == 0
     assert "sb: WER 19.25 %" in output
 
 
-def test_the_check_takes_the_opponents_that_are_named(tmp_path, monkeypatch, capsys):
+def test_the_check_takes_the_opponents_that_are_named(tmp_path, capsys):
     """As a Transformer with pseudo targets, which is harder to beat."""
     wrong = {"teacher-l2r": (0, 80), "teacher-r2l": (0, 60), "sb": (0, 40)}
     wrong["transformer-pr"] = (0, 40)
     words = laid_out_results(tmp_path, wrong)
     opponents = ["--against", "teacher-r2l", "transformer-pr"]
-    status, output = checked(monkeypatch, capsys, *words, *opponents)
+    status, output = checked(capsys, *words, *opponents)
     assert status == 1 and "0.0 % lower than transformer-pr's 20.00 %" in output
-    assert checked(monkeypatch, capsys, *words)[0] == 0
+    assert checked(capsys, *words)[0] == 0
     for wrong in "sb", "nothere", "teacher-l2r@2":
-        status, _ = checked(monkeypatch, capsys, *words, "--against", wrong)
+        status, _ = checked(capsys, *words, "--against", wrong)
         assert status == 2
     laid_out_results(tmp_path, {"teacher-l2r": (0, 0), "teacher-r2l": (0, 9)})
-    status, output = checked(monkeypatch, capsys, *words)
+    status, output = checked(capsys, *words)
     assert status == 1 and "0.0 % lower than teacher-l2r's 0.00 %" in output
 
 
-def test_of_equal_opponents_the_one_that_is_nearer_counts(
-    tmp_path, monkeypatch, capsys
-):
+def test_of_equal_opponents_the_one_that_is_nearer_counts(tmp_path, capsys):
     """In whatever order they come: its p is the larger."""
     wrong = {"teacher-l2r": (0, 60), "teacher-r2l": (100, 160), "sb": (0, 54)}
     words = laid_out_results(tmp_path, wrong)
     found = set()
     for names in ["teacher-l2r", "teacher-r2l"], ["teacher-r2l", "teacher-l2r"]:
-        _, output = checked(monkeypatch, capsys, *words, "--against", *names)
+        _, output = checked(capsys, *words, "--against", *names)
         found.add(output)
     assert len(found) == 1 and "than teacher-r2l's 30.00 %" in found.pop()

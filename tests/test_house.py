@@ -547,7 +547,9 @@ def test_the_check_of_test_names_can_fail(tmp_path):
         assert_tests_are_a_map(tmp_path)
 
 
-def assert_defined(names, folder):
+def test_every_slow_test_exists(
+    names=slow.TESTS | slow.FIXTURES, folder=ROOT / "tests"
+):
     """Every name is that of a function in a folder of tests."""
     files = sorted(folder.rglob("*.py"))
     found = {
@@ -559,15 +561,11 @@ def assert_defined(names, folder):
     assert not names - found, f"tests/slow.py names what is gone: {names - found}"
 
 
-def test_every_slow_test_exists():
-    assert_defined(slow.TESTS | slow.FIXTURES, ROOT / "tests")
-
-
 def test_the_check_of_slow_tests_can_fail(tmp_path):
     (tmp_path / "test_x.py").write_text("def test_x():\n    pass\n")
-    assert_defined({"test_x"}, tmp_path)
+    test_every_slow_test_exists({"test_x"}, tmp_path)
     with pytest.raises(AssertionError, match=r"what is gone: {'test_y'}"):
-        assert_defined({"test_x", "test_y"}, tmp_path)
+        test_every_slow_test_exists({"test_x", "test_y"}, tmp_path)
 
 
 # names in docstrings
@@ -596,7 +594,7 @@ def names_in(body):
     return found
 
 
-def assert_references(package):
+def test_docstrings_refer_to_what_exists(package=PACKAGE):
     """What a docstring refers to exists: ``:func:`pool.finished``` by its module's last
     names; without one among those of the same module and what it imports by name."""
     known = modules(package)
@@ -633,10 +631,6 @@ def leads(reference, names):
     return False
 
 
-def test_docstrings_refer_to_what_exists():
-    assert_references(PACKAGE)
-
-
 @pytest.mark.parametrize(
     "reference",
     [":mod:`directions`", ":func:`beam.finished`", ":meth:`A.c`", ":meth:`pool.A.c`"],
@@ -648,10 +642,10 @@ def test_the_check_of_references_can_fail(reference, tmp_path):
     (tmp_path / "search" / "pool.py").write_text(
         pool.format(":meth:`A.b`, :attr:`d`, :mod:`search.beam`, :data:`beam.x`")
     )
-    assert_references(tmp_path)
+    test_docstrings_refer_to_what_exists(tmp_path)
     (tmp_path / "search" / "pool.py").write_text(pool.format(reference))
     with pytest.raises(AssertionError, match="which does not exist"):
-        assert_references(tmp_path)
+        test_docstrings_refer_to_what_exists(tmp_path)
 
 
 # steps
@@ -720,6 +714,7 @@ def test_steps_that_handle_texts_need_no_torch(tmp_path):
             *((step, "--help") for step in ("recipe", "triples", "report", "train")),
             *((step, "--help") for step in ("phrase-table", "lookup", "compare")),
             *((step, "--help") for step in ("sweep-beam", "trace-page", "benchmark")),
+            ("evaluate", "--help"),
         ]
     )
 
@@ -761,15 +756,11 @@ OF_A_TEST_FILE = re.compile(
 )
 
 
-def assert_test_files_stand_alone(folder):
+def test_no_test_file_is_imported(folder=ROOT / "tests"):
     """Check that helpers are imported from modules that hold no tests."""
     for path in sorted(folder.rglob("*.py")):
         found = OF_A_TEST_FILE.search(path.read_text(encoding="utf-8"))
         assert not found, f"{path.name} imports a test file: {found[0].strip()}"
-
-
-def test_no_test_file_is_imported():
-    assert_test_files_stand_alone(ROOT / "tests")
 
 
 @pytest.mark.parametrize(
@@ -784,10 +775,10 @@ def test_no_test_file_is_imported():
 )
 def test_the_check_of_test_files_can_fail(text, tmp_path):
     (tmp_path / "test_codes.py").write_text("from bpe import test_codes\n")
-    assert_test_files_stand_alone(tmp_path)
+    test_no_test_file_is_imported(tmp_path)
     (tmp_path / "codes.py").write_text(text + "\n")
     with pytest.raises(AssertionError, match=r"codes\.py imports a test file"):
-        assert_test_files_stand_alone(tmp_path)
+        test_no_test_file_is_imported(tmp_path)
 
 
 def test_the_constraints_pin_what_setup_asks_for():

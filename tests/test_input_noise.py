@@ -26,17 +26,13 @@ def corrupted(
     return PartnerNoise(rate, seed)(words, texts, epoch, index, direction)
 
 
-def assert_never_early(make):
-    """No word stands before its place: the label after it would be given away."""
+def test_no_word_stands_before_its_place(make=corrupted):
+    """Else the label after it would be given away."""
     for index in range(200):
         found = make(index=index)
         assert len(found) == len(WORDS)
         for place, word in enumerate(found.tolist()):
             assert word >= 200 or word - 100 <= place, f"word {word} at {place}"
-
-
-def test_no_word_stands_before_its_place():
-    assert_never_early(corrupted)
 
 
 def test_the_check_of_places_can_fail(monkeypatch):
@@ -46,7 +42,7 @@ def test_the_check_of_places_can_fail(monkeypatch):
 
     monkeypatch.setattr(PartnerNoise, "_edit", leaves_out)
     with pytest.raises(AssertionError):
-        assert_never_early(corrupted)
+        test_no_word_stands_before_its_place(corrupted)
 
 
 def test_a_later_word_changes_nothing_before_it():
@@ -61,7 +57,9 @@ def test_a_later_word_changes_nothing_before_it():
 @pytest.mark.parametrize("others", [[], OTHERS[:1]], ids=["alone", "of two"])
 def test_no_new_word_is_a_later_one_of_the_sentence_itself(others):
     texts = [torch.tensor([*WORDS, END]), *others]
-    assert_never_early(lambda index: corrupted(seed=index, index=0, texts=texts))
+    test_no_word_stands_before_its_place(
+        lambda index: corrupted(seed=index, index=0, texts=texts)
+    )
 
 
 def test_new_words_are_those_of_many_other_sentences():

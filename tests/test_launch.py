@@ -7,11 +7,9 @@ import commands
 import in_process
 import pytest
 import torch
-from steps import call
 
 from sbnmt_plugin.tools import launch
 from sbnmt_plugin.tools.command import step_command
-from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import runner
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
@@ -48,9 +46,7 @@ def two_runs(tmp_path_factory):
         teacher_train={"--update-freq": 2, "--max-tokens": 300},
     )
     one, two = root / "by1", root / "by2"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner.Runner, "run", in_process.run)
-        call(run_recipe, folder, "--work", one, "--processes", 1)
+    in_process.make(folder, "--work", one, "--processes", 1)
     shutil.copytree(one, two, ignore=lambda *_: {"teacher-l2r", "results", "logs"})
     words = step_command("recipe", folder, "--work", two, "--processes", 2)
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)

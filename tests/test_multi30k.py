@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from unittest import mock
 
 import in_process
 import pytest
@@ -43,10 +42,8 @@ def prepared_multi30k(tmp_path, *sets, without=None):
     put(raw / "test2017.fr", "Deux chiens.")  # as in the repository
     if without:
         (raw / without).unlink()
-    script = in_process.load(ROOT / "examples" / "multi30k" / "prepare.py")
-    words = ["prepare.py", "--data", str(raw), "--output", str(tmp_path / "text")]
-    with mock.patch.object(sys, "argv", words):
-        script.main()
+    script = ROOT / "examples" / "multi30k" / "prepare.py"
+    in_process.run_script(script, "--data", raw, "--output", tmp_path / "text")
     return tmp_path / "text"
 
 

@@ -13,8 +13,8 @@ from helpers import (
     H,
     S,
     T,
+    assert_live_logits_are_the_logits,
     fake_task,
-    live_of,
     logits,
     packed,
     sb_model,
@@ -56,16 +56,12 @@ def model(request):
     return sb_model(**request.param)
 
 
-def assert_swaps(model):
+def test_swapping_the_streams_swaps_the_outputs(model):
     """Property 1: swapping the two streams swaps the outputs."""
     prev = streams(model)
     torch.testing.assert_close(
         opposite(logits(model, prev)), logits(model, opposite(prev)), **EXACT
     )
-
-
-def test_swapping_the_streams_swaps_the_outputs(model):
-    assert_swaps(model)
 
 
 def test_the_swap_check_can_fail(monkeypatch):
@@ -79,7 +75,7 @@ def test_the_swap_check_can_fail(monkeypatch):
     attend = attention.attend_both_ways
     monkeypatch.setattr(attention, "attend_both_ways", one_sided)
     with pytest.raises(AssertionError):
-        assert_swaps(model)
+        test_swapping_the_streams_swaps_the_outputs(model)
 
 
 def assert_is_a_transformer(model, plain):
@@ -110,7 +106,7 @@ def test_the_transformer_check_can_fail():
         assert_is_a_transformer(sb_model(sb_lambda=0.01), transformer())
 
 
-def assert_causal(model):
+def test_no_step_sees_a_later_step_of_either_stream(model):
     """Property 3: input position > i of either stream changes no logit at ≤ i."""
     full = ((5, 5), (5, 5), (5, 5))
     prev = streams(model, full)
@@ -125,10 +121,6 @@ def assert_causal(model):
             assert not torch.allclose(before[:, step], after[:, step])
 
 
-def test_no_step_sees_a_later_step_of_either_stream(model):
-    assert_causal(model)
-
-
 def test_the_causality_check_can_fail(monkeypatch):
     def without_mask(padding, directions):
         steps = padding.size(1)
@@ -137,10 +129,10 @@ def test_the_causality_check_can_fail(monkeypatch):
     model = sb_model(sb_lambda=0.7)
     monkeypatch.setattr(grid, "causal", without_mask)
     with pytest.raises(AssertionError, match="depends on step"):
-        assert_causal(model)
+        test_no_step_sees_a_later_step_of_either_stream(model)
 
 
-def assert_padding_is_inert(model):
+def test_padding_and_company_change_nothing(model):
     """Property 5, training side: more padding or other company changes nothing."""
     prev = streams(model)
     pad = model.decoder.dictionary.pad()
@@ -172,10 +164,6 @@ def assert_padding_is_inert(model):
         )
 
 
-def test_padding_and_company_change_nothing(model):
-    assert_padding_is_inert(model)
-
-
 def test_the_padding_check_can_fail(monkeypatch):
     def blind(self, memory, padding, dtype, heads):
         """Hide nothing of the source's padding."""
@@ -183,7 +171,7 @@ def test_the_padding_check_can_fail(monkeypatch):
     model = sb_model(sb_lambda=0.7)
     monkeypatch.setattr(grid.AttentionGrid, "memory_mask", blind)
     with pytest.raises(AssertionError):
-        assert_padding_is_inert(model)
+        test_padding_and_company_change_nothing(model)
 
 
 def make_attention(kind, learned=False, shift=False, reader=False):
@@ -307,13 +295,7 @@ def test_rows_without_padding_come_back():
 
 
 def test_live_logits_are_the_logits(model):
-    prev = streams(model)
-    everything = logits(model, prev)
-    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
-    shown = prev.ne(model.decoder.dictionary.pad())
-    torch.testing.assert_close(
-        live, everything.transpose(0, 1)[shown.t()], **EXACT
-    )  # step by step, and there stream by stream
+    assert_live_logits_are_the_logits(model)
 
 
 def decode_step_by_step(model, prev, beam=1, pairing="rank"):

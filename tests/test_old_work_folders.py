@@ -7,6 +7,7 @@ commit 9e98947: the names of all files (files.txt), the small ones whole.
 import json
 import shutil
 
+import in_process
 import pytest
 from commands import ROOT
 from steps import call
@@ -26,15 +27,7 @@ LOG = """\
 
 @pytest.fixture
 def work(tmp_path):
-    """The folder as it was, large files empty."""
-    folder = tmp_path / "work"
-    for name in (OLD / "files.txt").read_text().splitlines():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if (OLD / name).exists():
-            shutil.copy(OLD / name, path)
-        else:
-            path.touch()
+    folder = in_process.unpacked(OLD, tmp_path / "work")
     (folder / "logs" / "train-sb.log").write_text(LOG)
     return folder
 

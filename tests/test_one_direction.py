@@ -9,12 +9,14 @@ from commands import (
     BA,
     L2R,
     TWO_WAY,
+    assert_all_translate_alike,
+    assert_batch_size_does_not_matter,
     assert_prints_three_hypotheses,
+    assert_two_halves_are_the_whole,
     best,
     lines,
-    load,
+    load_hub,
     run_generate,
-    run_interactive,
     run_train,
 )
 from helpers import live_of, rnn_model, source, target, two_way_model
@@ -55,23 +57,12 @@ def test_generate_writes_what_fairseq_writes(output):
 
 
 def test_batch_size_does_not_matter(data, model):
-    one, many = (
-        best(run_generate(data, model, *L2R, "--batch-size", size)) for size in (1, 32)
-    )
-    for i, (score, text) in one.items():
-        assert text == many[i][1]
-        assert float(score) == pytest.approx(float(many[i][0]), abs=1e-4)
+    assert_batch_size_does_not_matter(data, model, *L2R)
 
 
-def test_python_interactive_and_generate_translate_alike(family, data, model, output):
-    texts = [text for _, (_, text) in sorted(best(output).items())]
-    sources = [rows[0][0] for _, rows in sorted(lines(output, "S").items())]
-    hub = family.kind.from_pretrained(
-        str(model.parent), model.name, str(data), num_workers=0
-    )
-    assert hub.translate(sources, max_len_a=1, max_len_b=3) == texts
-    typed = best(run_interactive(data, model, "\n".join([*sources, ""]), *L2R))
-    assert [typed[i][1] for i in range(len(texts))] == texts
+def test_python_interactive_and_generate_translate_alike(family, data, model):
+    hub = load_hub(family.kind, model, data)
+    assert_all_translate_alike(data, model, hub, L2R, max_len_a=1, max_len_b=3)
 
 
 def test_an_ensemble_is_searched_together(data, model, output, tmp_path):
@@ -120,13 +111,7 @@ def test_half_precision_trains_and_has_finite_scores(family, dtype):
 
 
 def test_one_and_one_epochs_equal_two(family, data, tmp_path):
-    words = [*family.words, "--dropout", 0.2, "--update-freq", 2]
-    whole = run_train(data, tmp_path / "two", *words, "--max-epoch", 2)
-    run_train(data, tmp_path / "one", *words, "--max-epoch", 1)
-    resumed = run_train(data, tmp_path / "one", *words, "--max-epoch", 2)
-    left, right = load(whole)["model"], load(resumed)["model"]
-    assert left.keys() == right.keys()
-    assert all(left[name].equal(right[name]) for name in left)
+    assert_two_halves_are_the_whole(data, tmp_path, *family.words)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +121,8 @@ def test_one_and_one_epochs_equal_two(family, data, tmp_path):
         (["--sb-direction", "r2l"], "trained with --sb-direction l2r"),
         ([*L2R, "--sb-answer", "r2l"], "--sb-answer"),
         ([*L2R, "--sb-pairing", "best"], "--sb-pairing"),
-        ([*L2R, "--sb-rescore", 1], "--sb-rescore"),
+        ([*L2R, "--sb-rescore", 1], "--sb-rescore needs --sb-direction both"),
+        ([*L2R, "--sb-trace", "trace"], "--sb-trace needs --sb-direction both"),
     ],
     ids=str,
 )

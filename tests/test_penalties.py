@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from scripted import EOS, NEVER, PAD, TAGS, UNK, ScriptedModel, sample
+from scripted import SYMBOLS, ScriptedModel, sample
 from torch import Tensor
 
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search.arguments import LARGEST_ALPHA
 from sbnmt_plugin.search.generator import Generator
-from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES, Division, Gnmt, name_of
 
 ALPHAS = [0.0, 0.6, 1.0, 2.5, -0.5, -3.0, LARGEST_ALPHA, -LARGEST_ALPHA]
@@ -124,10 +124,9 @@ SENTENCES = list(range(40))
 
 def answers(penalty, beam, sharpness, wanted=None):
     """Texts and scores of the ``wanted`` best, or of the whole pool."""
-    symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
     options = SearchOptions(beam=beam, penalty=penalty, max_len_b=9, nbest=wanted)
     models = [ScriptedModel(sharpness=sharpness)]
-    found = Generator(models, symbols, options).generate(models, sample(SENTENCES))
+    found = Generator(models, SYMBOLS, options).generate(models, sample(SENTENCES))
     found = [hypotheses[:wanted] for hypotheses in found]
     texts = [[(h["direction"], *h["tokens"].tolist()) for h in all_] for all_ in found]
     return texts, [[float(h["score"]) for h in all_] for all_ in found]
@@ -186,10 +185,9 @@ def lines_decoded(monkeypatch, recorder=None, **options):
 
     with monkeypatch.context() as patch:
         patch.setattr(Generator, "_step", counted)
-        symbols = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
         models = [ScriptedModel()]
         chosen = SearchOptions(**{"penalty": Gnmt(0.6), "max_len_b": 40, **options})
-        search = Generator(models, symbols, chosen, recorder)
+        search = Generator(models, SYMBOLS, chosen, recorder)
         search.generate(models, sample(SENTENCES))
     return steps
 

@@ -64,7 +64,7 @@ def drawn_links(generator):
     )
 
 
-def assert_joins(join):
+def test_links_are_joined_as_the_pseudocode_says(join=grow_diag_final_and):
     generator = random.Random(11)
     for _ in range(1000):
         forward, reverse = drawn_links(generator)
@@ -75,10 +75,6 @@ def by_nltk(forward, reverse):
     gdfa = pytest.importorskip("nltk.translate.gdfa")
     texts = links_line(forward), links_line(reverse)
     return set(gdfa.grow_diag_final_and(7, 6, *texts))
-
-
-def test_links_are_joined_as_the_pseudocode_says():
-    assert_joins(grow_diag_final_and)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +90,7 @@ def test_links_are_joined_as_the_pseudocode_says():
 )
 def test_the_check_of_joined_links_can_fail(twin):
     with pytest.raises(AssertionError):
-        assert_joins(twin)
+        test_links_are_joined_as_the_pseudocode_says(twin)
 
 
 def test_nltks_joined_links_are_their_union():
@@ -143,7 +139,7 @@ def drawn_sentences(count):
         yield source, target, set(links), generator.randint(1, 7)
 
 
-def assert_extracts(spans):
+def test_the_phrases_are_those_of_the_definition(spans=consistent_spans):
     for sentence in drawn_sentences(300):
         assert spans(*sentence) == consistent(*sentence)
 
@@ -175,14 +171,10 @@ def spans_by_nltk(source, target, links, longest):
     return {(*a, *b) for a, b, _, _ in phrases(*texts, sorted(links), longest)}
 
 
-def test_the_phrases_are_those_of_the_definition():
-    assert_extracts(consistent_spans)
-
-
 @pytest.mark.parametrize("twin", [with_links_that_leave, minimal, spans_by_nltk])
 def test_the_check_of_phrases_can_fail(twin):
     with pytest.raises(AssertionError):
-        assert_extracts(twin)
+        test_the_phrases_are_those_of_the_definition(twin)
 
 
 def test_nltks_phrases_are_right_without_a_limit_alone():

@@ -1,10 +1,9 @@
 """The recipes: prepare.py on data laid out as the real files are, and the settings."""
 
-import functools
+import contextlib
 import gzip
 import hashlib
 import http.server
-import importlib.util
 import json
 import math
 import os
@@ -31,7 +30,6 @@ from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.commands import prepare as prepare_step
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.corpora import published, raw_text
-from sbnmt_plugin.tools.recipes import runner
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import flags, search_options, searching
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
@@ -49,9 +47,7 @@ PUBLISHED = ["wmt14_en_de", "wmt18_ru_en", "nist_zh_en"]
 def prepare(name, *words):
     """Run a recipe's prepare.py with a command line; errors pass through."""
     path = ROOT / "examples" / name / "prepare.py"
-    spec = importlib.util.spec_from_file_location(f"prepare_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = in_process.load(path)
     with mock.patch.object(sys, "argv", ["prepare.py", *map(str, words)]):
         published.prepare(module.__doc__, str(path), module.CORPUS)
 
@@ -63,9 +59,6 @@ def lines(path):
 def recipe(name):
     path = ROOT / "examples" / name / "recipe.yaml"
     return yaml.safe_load(path.read_text(encoding="utf-8"))
-
-
-# ---------------------------------------------------------------- whole recipes
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -108,11 +101,6 @@ def test_the_step_prepare_passes_a_recipes_options_on(tmp_path):
     (raw / "test.zh").unlink()
     with pytest.raises(SystemExit):
         call(prepare_step, "techdocs_zh_en", *words)
-
-
-def test_no_recipe_looks_for_the_package_itself():
-    for path in ROOT.glob("examples/*/*.py"):
-        assert "sys.path" not in path.read_text(encoding="utf-8"), path
 
 
 def test_a_recipe_says_what_raw_files_it_wants(tmp_path):
@@ -179,9 +167,6 @@ def test_first_reads_some_lines_of_each_file(tmp_path):
     assert len(lines(tmp_path / "test.en")) == 7
     with pytest.raises(ValueError, match="--first must be ≥ 1, but is 0"):
         prepare("wmt18_ru_en", "--data", raw, "--output", tmp_path, "--first", 0)
-
-
-# ---------------------------------------------------------------- refusals
 
 
 def test_a_missing_file_is_named_with_its_remedy(tmp_path):
@@ -258,24 +243,28 @@ def test_text_that_is_not_utf8_and_empty_text_are_refused(tmp_path):
         prepare(*words)
 
 
-# ---------------------------------------------------------------- downloads
+@contextlib.contextmanager
+def served(handler):
+    """Serve on this machine; the address."""
+    handler.log_message = lambda *args: None
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.fixture
 def mirror(tmp_path):
-    """A server on this machine with the archives of WMT14."""
+    """A server with the archives of WMT14."""
     folder = corpora.lay_out_wmt14(tmp_path / "mirror")
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
+    class OfFolder(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *words):
+            super().__init__(*words, directory=str(folder))
 
-    handler = functools.partial(Quiet, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield folder, f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
+    with served(OfFolder) as url:
+        yield folder, url
 
 
 def fetch(tmp_path, url, raw="raw"):
@@ -331,15 +320,8 @@ def test_a_download_cut_short_leaves_nothing(tmp_path):
             self.end_headers()
             self.wfile.write(b"x" * 40)
 
-        def log_message(self, *args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Short)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    with pytest.raises(ValueError, match="cannot be fetched"):
-        fetch(tmp_path, f"http://127.0.0.1:{server.server_port}")
-    server.shutdown()
-    server.server_close()
+    with served(Short) as url, pytest.raises(ValueError, match="cannot be fetched"):
+        fetch(tmp_path, url)
     assert not list((tmp_path / "raw").iterdir())
     assert not (tmp_path / "SHA256SUMS").exists()
 
@@ -379,19 +361,12 @@ def test_a_text_whose_gz_is_cut_off_is_named(tmp_path):
 
 def test_every_archive_has_an_address_of_its_own():
     for name in ("wmt14_en_de", "wmt18_ru_en"):
-        path = ROOT / "examples" / name / "prepare.py"
-        spec = importlib.util.spec_from_file_location(f"urls_{name}", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        corpus = module.CORPUS
+        corpus = in_process.load(ROOT / "examples" / name / "prepare.py").CORPUS
         archives = [p.archive for p in (*corpus.train, corpus.valid, *corpus.test)]
         archives = [archive for archive in archives if archive]
         assert len({a.name for a in archives}) == len({a.url for a in archives}) == 5
         for archive in archives:
             assert archive.url.startswith("https://")
-
-
-# ---------------------------------------------------------------- text
 
 
 def test_cleaning_is_mosess_clean_corpus_n():
@@ -425,9 +400,6 @@ def test_chinese_words_are_separated_and_joined_again():
     tokens = tokenise.tokenise([text, "", "　"], "zh")
     assert tokens == ["主页 文件 「 index.html 」 位于 硬盘 。", "", ""]
     assert tokenise.detokenise(tokens, "zh")[0] == text
-
-
-# ---------------------------------------------------------------- the paper's settings
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -560,22 +532,17 @@ def test_parameters_of_nist_with_one_embedding_matrix(rows, millions):
     assert round(count / 1e6, 1) == millions
 
 
-# ---------------------------------------------------------------- whole chains
-
 ROWS = {"wmt18_ru_en": ["sb", "rnmt", "rerank"]}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_whole_chain_runs_on_files_laid_out_as_the_real_ones(
-    name, tmp_path, monkeypatch, capsys
+    name, tmp_path, capsys
 ):
-    monkeypatch.setattr(runner.Runner, "run", in_process.run)
     corpora.LAY_OUT[name](tmp_path / "raw")
     work, rows = tmp_path / "work", ROWS.get(name, ["sb"])
-    call(
-        *(run_recipe, ROOT / "examples" / name, "--small", "--work", work),
-        *("--data", tmp_path / "raw", "--rows", *rows),
-    )
+    words = ["--small", "--work", work, "--data", tmp_path / "raw", "--rows", *rows]
+    in_process.make(ROOT / "examples" / name, *words)
     table = json.loads((work / "table.json").read_text())
     assert [row["name"] for row in table["rows"]] == sorted(rows, key=list(PAPER).index)
     settings = load_recipe(ROOT / "examples" / name, small=True)

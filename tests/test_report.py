@@ -27,8 +27,6 @@ from sbnmt_plugin.tools.report import (
 )
 from sbnmt_plugin.tools.text import read_lines
 
-# ------------------------------------------------------------------ the inputs
-
 
 def record(i, source, winner="l2r", **texts):
     made = {"id": i, "source": source, "winner": winner}
@@ -84,9 +82,6 @@ def test_a_checkpoint_that_would_run_code_is_refused(tmp_path):
     torch.save({"weights": 1}, path)
     with pytest.raises(ValueError, match=r"\(--checkpoint\) must be a checkpoint of"):
         speeds.section(given)
-
-
-# ----------------------------------------------------------------- the command
 
 
 @pytest.fixture

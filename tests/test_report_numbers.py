@@ -24,8 +24,6 @@ from sbnmt_plugin.tools.report import (
 )
 from sbnmt_plugin.tools.translations import read_generate_log
 
-# ------------------------------------------- each check, and one that must fail it
-
 
 def words(*lines):
     return [line.split() for line in lines]
@@ -197,9 +195,6 @@ def test_length_groups_are_few_and_not_tiny():
     assert len(groups) <= lengths.MOST_BUCKETS
     assert min(len(group.places) for group in groups) >= lengths.FEWEST
     assert lengths.edges([7]) and lengths.buckets([0, 0], lengths.edges([0, 0]))
-
-
-# ------------------------------------------------------------ against sacreBLEU
 
 
 def assert_scores(made, lowercase):

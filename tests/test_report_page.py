@@ -214,9 +214,6 @@ def test_print_leaves_the_controls_out(listed):
     listed.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
-# ------------------------------------------------------------ the two beams
-
-
 def hypothesis(token, parent, score, look, partner=None):
     partner = parent if partner is None else partner
     made = {"token": token, "parent": parent, "score": score, "partner": partner}

@@ -24,11 +24,10 @@ from sbnmt_plugin.tools.recipes.step import in_order
 from sbnmt_plugin.tools.results import table
 
 
-def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(runner.Runner, "run", in_process.run)
+def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys):
     folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
     wanted = [*systems.PAPER, "sb-gate", "sb-learned", "sb-tanh-1.0", "sb@2"]
-    call(run_recipe, folder, "--work", work, "--rows", "paper", *wanted[-4:])
+    in_process.make(folder, "--work", work, "--rows", "paper", *wanted[-4:])
     output = capsys.readouterr().out
     made = json.loads((work / "table.json").read_text())
     rows = {row["name"]: row for row in made["rows"]}
@@ -56,12 +55,10 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypa
     for row in rows.values():
         assert row["title"] in output
     # all is done: nothing runs any more, and another run starts from these targets
-    call(run_recipe, folder, "--work", work)
+    in_process.make(folder, "--work", work)
     assert "==" not in capsys.readouterr().out
-    call(
-        *(run_recipe, folder, "--work", tmp_path / "other", "--rows", "sb"),
-        *("--pseudo", work / "pseudo"),
-    )
+    other = ["--work", tmp_path / "other", "--pseudo", work / "pseudo"]
+    in_process.make(folder, *other, "--rows", "sb")
     output = capsys.readouterr().out
     assert "== train/sb" in output
     assert "== train/teacher" not in output
@@ -71,24 +68,17 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys, monkeypa
     changed = texts.read_lines(work / "pseudo" / "l2r.tsv")
     texts.write_lines(work / "pseudo" / "l2r.tsv", [*changed[:-1], changed[-1] + " x"])
     with pytest.raises(ValueError, match=r"must not differ from what .* has already"):
-        call(
-            *(run_recipe, folder, "--work", tmp_path / "other"),
-            *("--pseudo", work / "pseudo"),
-        )
+        in_process.make(folder, *other)
     texts.write_lines(work / "pseudo" / "train.src", ["another"])
     with pytest.raises(
         ValueError, match="must translate this recipe's training source"
     ):
-        call(
-            *(run_recipe, folder, "--work", tmp_path / "other"),
-            *("--pseudo", work / "pseudo"),
-        )
+        in_process.make(folder, *other)
 
 
-def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(runner.Runner, "run", in_process.run)
+def test_one_model_can_teach_both_directions(tmp_path, capsys):
     folder = in_process.write_recipe(tmp_path / "recipe", teachers="one")
-    call(run_recipe, folder, "--work", tmp_path / "work")
+    in_process.make(folder, "--work", tmp_path / "work")
     output = capsys.readouterr().out
     assert (
         output.count("== train/teacher") == output.count("== train/teacher-both") == 1
@@ -96,7 +86,7 @@ def test_one_model_can_teach_both_directions(tmp_path, capsys, monkeypatch):
     rows = json.loads((tmp_path / "work" / "table.json").read_text())["rows"]
     assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-r2l", "sb"]
     with pytest.raises(ValueError, match="row rerank@2 needs `teachers: two`"):
-        call(run_recipe, folder, "--work", tmp_path / "work", "--rows", "rerank@2")
+        in_process.make(folder, "--work", tmp_path / "work", "--rows", "rerank@2")
 
 
 def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatch):

@@ -144,7 +144,7 @@ def wait_for(work):
         time.sleep(0.05)
 
 
-def test_a_killed_driver_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_a_killed_driver_goes_on_where_it_was(tmp_path):
     """Killed within the teacher's training, with processes of its own."""
     changes = {"rows": ["teacher-l2r"]}
     folder = in_process.write_recipe(tmp_path / "recipe", **changes)
@@ -152,9 +152,7 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path, monkeypatch):
     settings["train"] |= {"--max-epoch": 12}
     (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
     work = tmp_path / "work"
-    with monkeypatch.context() as patch:  # the steps before, at once
-        patch.setattr(runner.Runner, "run", in_process.run)
-        call(run_recipe, folder, "--work", work, "--prepare")
+    in_process.make(folder, "--work", work, "--prepare")  # the steps before, at once
     command = step_command("recipe", folder, "--work", work)
     process = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.DEVNULL

@@ -90,7 +90,7 @@ def callers(package, method):
     }
 
 
-def assert_one_path(package):
+def test_nothing_else_scores_given_texts(package=ROOT / "sbnmt_plugin"):
     scoring = {"search/scorer.py", "search/score_texts.py"}
     assert callers(package, "log_probabilities") <= scoring
     training = {f"training/{name}.py" for name in ("criterion", "read_bits")}
@@ -98,13 +98,9 @@ def assert_one_path(package):
     assert callers(package, "get_normalized_probs") <= scoring | known
 
 
-def test_nothing_else_scores_given_texts():
-    assert_one_path(ROOT / "sbnmt_plugin")
-
-
 def test_a_second_path_is_noticed(tmp_path):
     (tmp_path / "tools").mkdir()
     words = "model.decoder.log_probabilities(inputs)"
     (tmp_path / "tools" / "reranking.py").write_text(words)
     with pytest.raises(AssertionError, match=r"tools/reranking.py"):
-        assert_one_path(tmp_path)
+        test_nothing_else_scores_given_texts(tmp_path)

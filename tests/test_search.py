@@ -18,6 +18,7 @@ from scripted import (
     sample,
     script_row,
 )
+from searching import texts
 
 from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, Layout
@@ -72,12 +73,7 @@ def reference(sentence, script=None, prefix=None, max_len_b=6, **options):
 
     options_unkpen = options.pop("unkpen", 0)
     return search(
-        score,
-        eos=EOS,
-        never=set(NEVER),
-        max_len=max_len_b,
-        prefix=prefix,
-        **options,
+        score, eos=EOS, never=set(NEVER), max_len=max_len_b, prefix=prefix, **options
     )
 
 
@@ -202,16 +198,8 @@ def test_both_directions_win_and_ranks_change_on_these_scripts():
 
 
 BREAKS = {
-    "pairing": (
-        Layout,
-        "partners",
-        lambda self, rows: rows,
-    ),
-    "length penalty": (
-        Gnmt,
-        "worth",
-        lambda self, n: (n.double() + 4) ** self.alpha,
-    ),
+    "pairing": (Layout, "partners", lambda self, rows: rows),
+    "length penalty": (Gnmt, "worth", lambda self, n: (n.double() + 4) ** self.alpha),
     "un-reversal": (
         answers,
         "natural_order",
@@ -227,7 +215,7 @@ def test_the_comparison_can_fail(name, monkeypatch):
         test_the_search_equals_the_reference({"beam": 4})
 
 
-def assert_who_is_done_may_stay(monkeypatch):
+def test_who_is_done_may_stay(monkeypatch):
     """All leave with the last one: what has an answer takes no further hypothesis."""
 
     def answers():
@@ -243,10 +231,6 @@ def assert_who_is_done_may_stay(monkeypatch):
     assert answers() == left
 
 
-def test_who_is_done_may_stay(monkeypatch):
-    assert_who_is_done_may_stay(monkeypatch)
-
-
 def test_the_check_of_staying_can_fail(monkeypatch):
     finish = Generator._finish
 
@@ -256,15 +240,13 @@ def test_the_check_of_staying_can_fail(monkeypatch):
 
     monkeypatch.setattr(Generator, "_finish", open_)
     with pytest.raises(AssertionError):
-        assert_who_is_done_may_stay(monkeypatch)
+        test_who_is_done_may_stay(monkeypatch)
 
 
 def test_interaction_changes_the_scripts_answers():
     apart = ours(SENTENCES, beam=4, script={"interact": False})
     together = ours(SENTENCES, beam=4)
-    assert [h[0]["tokens"].tolist() for h in apart] != [
-        h[0]["tokens"].tolist() for h in together
-    ]
+    assert [best for best, *_ in texts(apart)] != [best for best, *_ in texts(together)]
 
 
 def test_a_wide_beam_without_interaction_finds_what_exhaustive_search_finds():
@@ -299,20 +281,14 @@ def test_a_sentence_does_not_depend_on_its_batch():
     together = ours(SENTENCES, lengths=lengths, **options)
     for sentence, length, hypotheses in zip(SENTENCES, lengths, together):
         (alone,) = ours([sentence], lengths=[length], **options)
-        assert [h["tokens"].tolist() for h in alone] == [
-            h["tokens"].tolist() for h in hypotheses
-        ]
+        assert texts([alone]) == texts([hypotheses])
         longest = max(len(h["tokens"]) for h in alone)
         assert longest <= int(0.9 * length + 1) + 1
 
 
 def test_an_ensemble_of_equals_is_the_model():
-    one = ours(SENTENCES, beam=4)
-    two = ours(SENTENCES, beam=4, models=2)
-    for left, right in zip(one, two):
-        assert [h["tokens"].tolist() for h in left] == [
-            h["tokens"].tolist() for h in right
-        ]
+    one, two = (ours(SENTENCES, beam=4, models=count) for count in (1, 2))
+    assert texts(one) == texts(two)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -360,7 +336,9 @@ def test_ties_go_to_the_lower_index():
         assert values.equal(scores.gather(1, index))
 
 
-def assert_best_tokens(size, count):
+@pytest.mark.parametrize("count", [1, 4, 16])
+@pytest.mark.parametrize("size", [17, 2048, 2175, 2176, 4100])
+def test_the_best_tokens_are_those_of_a_sort(size, count):
     """As a stable sort of the whole row: highest first, among equals the lower id."""
     generator = torch.Generator().manual_seed(size + count)
     for spread in (3, 40, 10**6):  # many ties, some, hardly any
@@ -374,12 +352,6 @@ def assert_best_tokens(size, count):
         assert tokens[alive].equal(expected.indices[..., :count][alive])
 
 
-@pytest.mark.parametrize("count", [1, 4, 16])
-@pytest.mark.parametrize("size", [17, 2048, 2175, 2176, 4100])
-def test_the_best_tokens_are_those_of_a_sort(size, count):
-    assert_best_tokens(size, count)
-
-
 def test_the_check_of_the_best_tokens_can_fail(monkeypatch):
     def unordered(scores, count):  # ties as they come
         values, index = scores.flip(-1).topk(count)
@@ -387,7 +359,7 @@ def test_the_check_of_the_best_tokens_can_fail(monkeypatch):
 
     monkeypatch.setattr(top_k, "top_in_order", unordered)
     with pytest.raises(AssertionError):
-        assert_best_tokens(2175, 4)
+        test_the_best_tokens_are_those_of_a_sort(2175, 4)
 
 
 def assert_normalised(following, logits):

@@ -32,9 +32,6 @@ def printed(capsys, recipe, *words):
     return capsys.readouterr().out
 
 
-# ---------------------------------------------------------------- the committed files
-
-
 def assert_is_printed(path, text, command):
     assert path.read_text(encoding="utf-8") == text, (
         f"{path} is not what its recipe prints: {command}"
@@ -145,8 +142,6 @@ def test_a_script_asks_for_its_data(tmp_path):
     assert "give WORK and DATA, as said above" in caught.value.stderr
 
 
-# ---------------------------------------------------------------- script and driver
-
 ROWS = ["teacher-l2r", "rnmt", "rerank", "transformer-pl", "sb", "sb-finetuned", "sb@2"]
 
 
@@ -233,9 +228,6 @@ def test_the_probes_come_after_all_rows_as_in_the_driver(both):
     names = [words[1] for words in ran if words[0] == "sbnmt"]
     first = names.index("probe-interaction")
     assert set(names[first:]) == {"probe-interaction", "probe-reading"}
-
-
-# ---------------------------------------------------------------- how it is written
 
 
 def step(*words):

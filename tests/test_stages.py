@@ -10,13 +10,10 @@ from pathlib import Path
 import in_process
 import pytest
 import torch
-import yaml
 from commands import assert_equal_models, load
 from recipe_drivers import train
-from steps import call
 
-from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import costs, runner, stages, systems
+from sbnmt_plugin.tools.recipes import costs, stages, systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.stages import training_stages
@@ -41,9 +38,7 @@ def made(tmp_path_factory):
     """All new rows of a tiny recipe, run in this process."""
     folder = tmp_path_factory.mktemp("stages")
     work = folder / "work"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner.Runner, "run", in_process.run)
-        call(run_recipe, write(folder / "toy"), "--work", work, "--rows", *ROWS)
+    in_process.make(write(folder / "toy"), "--work", work, "--rows", *ROWS)
     return work
 
 
@@ -108,23 +103,6 @@ def test_every_row_may_have_stages(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("stages", "message"),
-    [
-        ({"sb": []}, "must be a list of options"),
-        ({"sb": {"data": "gold"}}, "must be a list of options"),
-        ({"sb": [{"data": "silver"}]}, "data must be one of gold, pl"),
-        ({"sb": [{"continue": True}]}, "the first stage has nothing to continue"),
-        ({"sb": [{}, {"continue": True}]}, "needs average ≥ 1"),
-        ({"sbb": [{"data": "gold"}]}, "stages has unknown keys sbb"),
-    ],
-)
-def test_wrong_stages_are_refused(tmp_path, stages, message):
-    folder = write(tmp_path / "toy", stages=stages, average=0)
-    with pytest.raises(ValueError, match=message):
-        load_recipe(folder, False)
-
-
-@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"average": True}, "average must be a whole number, but is True"),
@@ -142,15 +120,22 @@ def test_wrong_stages_are_refused(tmp_path, stages, message):
         ({"environment": {"A": None}}, "environment.A must be .* but is None"),
         ({"score": {"references": 0}}, "score.references must be ≥ 1, but is 0"),
         ({"score": {"lowercase": "no"}}, "score.lowercase must be true or false"),
-        (
-            {"bpe": {"kind": "joint", "merges": 0}},
-            "bpe.merges must be a whole number",
-        ),
+        ({"bpe": {"kind": "joint", "merges": 0}}, "bpe.merges must be a whole number"),
         ({"rows": [3]}, "each of rows must be a text, but is 3"),
+        ({"rescore": 0}, "rescore must be > 0"),
+        ({"stages": {"sb": []}}, "must be a list of options"),
+        ({"stages": {"sb": {"data": "gold"}}}, "must be a list of options"),
+        ({"stages": {"sb": [{"data": "silver"}]}}, "data must be one of gold, pl"),
+        ({"stages": {"sb": [{"continue": True}]}}, "first .* has nothing to continue"),
+        (
+            {"stages": {"sb": [{}, {"continue": True}]}, "average": 0},
+            "needs average ≥ 1",
+        ),
+        ({"stages": {"sbb": [{"data": "gold"}]}}, "stages has unknown keys sbb"),
     ],
     ids=str,
 )
-def test_values_of_a_wrong_type_are_refused_by_their_key(tmp_path, changes, message):
+def test_wrong_values_are_refused_by_their_key(tmp_path, changes, message):
     load_recipe(write(tmp_path / "right"), False)
     with pytest.raises(ValueError, match=rf"recipe\.yaml.*{message}"):
         load_recipe(write(tmp_path / "wrong", **changes), False)
@@ -195,14 +180,6 @@ def test_what_has_one_direction_is_not_rescored():
             asked_rows([f"{name}+rescored"])
 
 
-def test_a_weight_of_rescoring_must_be_positive(tmp_path):
-    folder = write(tmp_path / "toy")
-    path = folder / "recipe.yaml"
-    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "rescore": 0}))
-    with pytest.raises(ValueError, match="rescore must be > 0"):
-        load_recipe(folder, False)
-
-
 def test_updates_are_counted_once_through_several_stages(tmp_path):
     recipe = {"stages": {"sb-staged": [{}, {}, {"continue": True}, {"continue": True}]}}
     recipe = {**load_recipe(write(tmp_path / "toy"), False), **recipe}
@@ -222,8 +199,6 @@ def test_a_missing_log_leaves_the_cost_out(tmp_path):
     found = training_stages(recipe, Row("sb-staged"))
     assert results.training_cost(tmp_path, found) == {}
 
-
-# ---------------------------------------------------------------- killed and repeated
 
 # several updates an epoch, some of them saved in its middle; dropout, whose draws must
 # be the same again

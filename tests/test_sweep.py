@@ -313,9 +313,6 @@ def test_a_sweep_is_printed_a_line_a_system(tmp_path, capsys):
             call(show_table, path)
 
 
-# --------------------------------------------- length penalties, and what is chosen
-
-
 def cells_of(line):
     return [cell.strip() for cell in line.split("|")[1:-1]]
 

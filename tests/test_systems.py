@@ -74,10 +74,7 @@ def test_the_command_table_shows_a_retired_row(tmp_path):
 
 def test_another_package_registers_the_rows_of_its_family(tmp_path):
     mine = systems.System("Mine", "gold", family="my_", user_dir=tmp_path / "mine")
-    with (
-        mock.patch.dict(systems.SYSTEMS),
-        mock.patch.dict(systems.GROUPS),
-    ):
+    with mock.patch.dict(systems.SYSTEMS), mock.patch.dict(systems.GROUPS):
         systems.register_rows("mine", {"my-row": mine})
         with captured() as output:
             call(run_recipe, "toy", "--rows", "mine", "my-row@2", "--print")

@@ -15,25 +15,19 @@ def test_lines_end_at_line_feeds_alone(tmp_path):
     assert texts.read_lines(path) == ["a\u2028b", "c\u0085d", ""]
 
 
-def test_undecodable_text_is_named(tmp_path):
-    path = tmp_path / "latin"
-    path.write_bytes(b"good\nb\xe9d\n")
-    with pytest.raises(ValueError, match=r"latin, line 2, must be UTF-8.*0xe9"):
-        texts.read_lines(path)
-
-
-def test_a_carriage_return_inside_a_line_is_refused(tmp_path):
-    path = tmp_path / "mac"
-    path.write_bytes(b"good\r\na\rb\n")
-    with pytest.raises(ValueError, match=r"mac, line 2, must not contain a carriage"):
-        texts.read_lines(path)
-
-
-def test_a_byte_order_mark_is_refused(tmp_path):
-    """fairseq reads the same files, so that stripping it here would not be enough."""
-    path = tmp_path / "notepad"
-    path.write_text("first\nsecond\n", encoding="utf-8-sig")
-    with pytest.raises(ValueError, match=r"notepad, line 1, must not begin with a"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"good\nb\xe9d\n", "line 2, must be UTF-8.*0xe9"),
+        (b"good\r\na\rb\n", "line 2, must not contain a carriage"),
+        # fairseq reads the same files, so that stripping it here would not be enough
+        ("first\nsecond\n".encode("utf-8-sig"), "line 1, must not begin with a"),
+    ],
+)
+def test_a_text_that_is_no_plain_text_is_refused(tmp_path, content, message):
+    path = tmp_path / "text"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"text, {message}"):
         texts.read_lines(path)
 
 

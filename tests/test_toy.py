@@ -1,7 +1,6 @@
 """The toy's language, and the check of its results."""
 
 import json
-import sys
 
 import in_process
 import pytest
@@ -17,7 +16,7 @@ def test_the_toy_language_is_what_it_says():
     assert toy.endings(classes, "both") == [1, 0, 0, 0, 2]
 
 
-def toys_verdict(work, monkeypatch, capsys, rescored, bleu, wins, alone, shuffled):
+def toys_verdict(work, capsys, rescored, bleu, wins, alone, shuffled):
     """Exit status and lines of the toy's check.py, of a run with these results."""
     best = {"tokenised BLEU": {"score": rescored}}
     put(work / "results" / "sb-shift+rescored.json", json.dumps(best))
@@ -26,23 +25,17 @@ def toys_verdict(work, monkeypatch, capsys, rescored, bleu, wins, alone, shuffle
     interaction = {name: {"score": score} for name, score in scores.items()}
     put(work / "results" / "sb-shift.json", json.dumps(sb))
     put(work / "results" / "interaction" / "sb-shift.json", json.dumps(interaction))
-    monkeypatch.setattr(sys, "argv", ["check.py", "--work", str(work)])
-    with pytest.raises(SystemExit) as stopped:
-        in_process.load(ROOT / "examples" / "toy" / "check.py").main()
-    return int(stopped.value.code), capsys.readouterr().out.split("\n")[1:-1]
+    check = ROOT / "examples" / "toy" / "check.py"
+    status, output = in_process.verdict(check, capsys, "--work", work)
+    return status, output.split("\n")[1:-1]
 
 
-GOOD_TOY = {
-    "rescored": 93.0,
-    "bleu": 90.0,
-    "wins": 50.0,
-    "alone": 89.0,
-    "shuffled": 80.0,
-}
+GOOD_TOY = {"rescored": 93.0, "bleu": 90.0, "wins": 50.0}
+GOOD_TOY |= {"alone": 89.0, "shuffled": 80.0}
 
 
-def test_the_toy_passes_its_check(tmp_path, monkeypatch, capsys):
-    status, lines = toys_verdict(tmp_path, monkeypatch, capsys, **GOOD_TOY)
+def test_the_toy_passes_its_check(tmp_path, capsys):
+    status, lines = toys_verdict(tmp_path, capsys, **GOOD_TOY)
     assert status == 0
     assert [line[:4] for line in lines] == ["ok  "] * 4
 
@@ -52,8 +45,8 @@ def test_the_toy_passes_its_check(tmp_path, monkeypatch, capsys):
     [("rescored", 92.9), ("wins", 0.0), ("wins", 100.0), ("alone", 89.5),
      ("shuffled", 89.5)],
 )  # fmt: skip
-def test_a_toy_that_misses_a_mark_fails(name, value, tmp_path, monkeypatch, capsys):
+def test_a_toy_that_misses_a_mark_fails(name, value, tmp_path, capsys):
     found = GOOD_TOY | {name: value}
-    status, lines = toys_verdict(tmp_path, monkeypatch, capsys, **found)
+    status, lines = toys_verdict(tmp_path, capsys, **found)
     assert status == 1
     assert any(line.startswith("FAIL") and f"{value:.1f}" in line for line in lines)

@@ -3,10 +3,9 @@
 import json
 import re
 import runpy
-import sys
 from itertools import pairwise
-from unittest import mock
 
+import in_process
 import pytest
 from commands import ROOT
 from steps import put
@@ -20,8 +19,7 @@ ENDINGS = ("in", "o", "u")
 def pairs(tmp_path_factory):
     """Source and target of the test set, as words."""
     folder = tmp_path_factory.mktemp("text")
-    with mock.patch.object(sys, "argv", ["prepare.py", "--output", str(folder)]):
-        runpy.run_path(str(FOLDER / "prepare.py"), run_name="__main__")
+    in_process.run_script(FOLDER / "prepare.py", "--output", folder)
     lines = [
         (folder / f"test.{end}").read_text().splitlines() for end in ("src", "tgt")
     ]
@@ -113,10 +111,8 @@ def decoded(work, wrong):
 
 def checked(work, capsys):
     """Status and output of check.py."""
-    words = ["check.py", "--work", str(work), "--json", str(work / "found.json")]
-    with mock.patch.object(sys, "argv", words), pytest.raises(SystemExit) as stopped:
-        CHECK["main"]()
-    return stopped.value.code, capsys.readouterr().out
+    words = ["--work", work, "--json", work / "found.json"]
+    return in_process.verdict(FOLDER / "check.py", capsys, *words)
 
 
 TWIN = "sb-lambda0+rescored"
@@ -162,9 +158,5 @@ def test_the_check_can_fail(tmp_path, capsys, wrong):
 def test_without_a_sweep_there_is_one_clear_error(tmp_path):
     put(tmp_path / "text" / "test.src", "left a")
     put(tmp_path / "text" / "test.tgt", "li x")
-    words = ["check.py", "--work", str(tmp_path)]
-    with (
-        mock.patch.object(sys, "argv", words),
-        pytest.raises((FileNotFoundError, ValueError), match=r"beam-sweep\.json"),
-    ):
-        CHECK["main"]()
+    with pytest.raises((FileNotFoundError, ValueError), match=r"beam-sweep\.json"):
+        in_process.run_script(FOLDER / "check.py", "--work", tmp_path)

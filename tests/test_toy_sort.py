@@ -2,10 +2,9 @@
 
 import json
 import runpy
-import sys
 from collections import Counter
-from unittest import mock
 
+import in_process
 import pytest
 from commands import ROOT
 
@@ -27,8 +26,7 @@ CHECK = runpy.run_path(str(FOLDER / "check.py"))
 def text(tmp_path_factory):
     """Lines of the test set, by the ends of their files' names."""
     folder = tmp_path_factory.mktemp("text")
-    with mock.patch.object(sys, "argv", ["prepare.py", "--output", str(folder)]):
-        runpy.run_path(str(FOLDER / "prepare.py"), run_name="__main__")
+    in_process.run_script(FOLDER / "prepare.py", "--output", folder)
     return {
         end: (folder / f"test.{end}").read_text().splitlines()
         for end in ("src", "tgt", "links")

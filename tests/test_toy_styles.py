@@ -9,12 +9,9 @@ from unittest import mock
 
 import in_process
 import pytest
-import yaml
 from commands import ROOT
-from steps import call, put
 
-from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import runner, systems
+from sbnmt_plugin.tools.recipes import systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import training_options
@@ -31,8 +28,7 @@ MANY = range(len(STYLES))
 def text(tmp_path_factory):
     """Pairs of the training text; of the test set a source and its references."""
     folder = tmp_path_factory.mktemp("text")
-    with mock.patch.object(sys, "argv", ["prepare.py", "--output", str(folder)]):
-        runpy.run_path(str(FOLDER / "prepare.py"), run_name="__main__")
+    in_process.run_script(FOLDER / "prepare.py", "--output", folder)
 
     def rows(split, *ends):
         return list(zip(*(read_lines(folder / f"{split}.{end}") for end in ends)))
@@ -214,27 +210,18 @@ def work(tmp_path_factory):
     """A run of two rows, of one epoch."""
     folder = tmp_path_factory.mktemp("styles")
     names = ["teacher-l2r", "nart-gold", "nart", "enat-phrase"]
-    settings = yaml.safe_load((FOLDER / "recipe.yaml").read_text())
-    settings["train"] |= {"--max-epoch": 1, "--keep-last-epochs": 1}
-    settings |= {"average": 0, "jobs": 1, "rows": names}
-    put(folder / "recipe" / "recipe.yaml", yaml.safe_dump(settings))
-    script = (FOLDER / "prepare.py").read_text()
     sizes = '"train": 4000, "valid": 100, "test": 300'
-    assert sizes in script
-    put(folder / "recipe" / "prepare.py", script.replace(sizes, in_process.SMALL))
-    with mock.patch.object(runner.Runner, "run", in_process.run):
-        call(run_recipe, folder / "recipe", "--work", folder / "work")
+    changes = {"average": 0, "jobs": 1, "rows": names}
+    recipe = in_process.shrink("toy_styles", folder / "recipe", sizes, **changes)
+    in_process.make(recipe, "--work", folder / "work")
     return folder / "work"
 
 
 def test_the_rows_are_trained_scored_and_counted(work, capsys):
     found = CHECK["measured"](work)
     assert list(found) == ["teacher-l2r", "nart-gold", "nart", "enat-phrase"]
-    words = mock.patch.object(sys, "argv", ["check.py", "--work", str(work)])
-    with words, pytest.raises(SystemExit) as stopped:
-        CHECK["main"]()
-    assert stopped.value.code == 1  # one epoch of twelve sentences
-    assert "FAIL" in capsys.readouterr().out
+    status, output = in_process.verdict(FOLDER / "check.py", capsys, "--work", work)
+    assert status == 1 and "FAIL" in output  # one epoch of twelve sentences
 
 
 def test_every_case_is_timed(work, tmp_path, capsys):

@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 import torch
 import torch.nn.functional as F
-from commands import ABD, SB, load, run_generate, run_train
+from commands import ABD, SB, load, run_train
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from torch.overrides import TorchFunctionMode
 
@@ -60,7 +60,8 @@ def gradients(kind, narrow):
     return torch.cat([x.flatten() for x in found]), watch
 
 
-def assert_only_products_are_narrow(kind):
+@pytest.mark.parametrize("kind", MODELS)
+def test_products_are_bfloat16_and_weights_and_attention_float32(kind):
     expected, _ = gradients(kind, narrow=False)
     found, watch = gradients(kind, narrow=True)
     assert watch.products == {torch.bfloat16}
@@ -69,17 +70,12 @@ def assert_only_products_are_narrow(kind):
     assert F.cosine_similarity(found, expected, dim=0) > 0.99
 
 
-@pytest.mark.parametrize("kind", MODELS)
-def test_products_are_bfloat16_and_weights_and_attention_float32(kind):
-    assert_only_products_are_narrow(kind)
-
-
 def test_the_check_of_attention_can_fail(monkeypatch):
     monkeypatch.setattr(products, "OPEN", nullcontext())
     for module in encoder, products:
         monkeypatch.setattr(module, "narrow_products", lambda x: False)
     with pytest.raises(AssertionError):
-        assert_only_products_are_narrow("sb")
+        test_products_are_bfloat16_and_weights_and_attention_float32("sb")
 
 
 @pytest.mark.parametrize("family", [SB, ABD, ["--arch", "transformer"]], ids=str)
@@ -162,8 +158,3 @@ def test_the_check_of_a_gpus_products_can_fail(monkeypatch):
         updates, "bfloat16_products", lambda *x: NARROW(*x) if x[1:] else nullcontext()
     )
     assert not narrow_there()
-
-
-def test_it_is_not_for_decoding(data, trained):
-    with pytest.raises(ValueError, match="--sb-autocast is for training"):
-        run_generate(data, trained, "--sb-autocast")

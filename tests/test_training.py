@@ -1,25 +1,27 @@
-"""Training: gradients, resuming, processes, initialisation, safe checkpoints."""
+"""Training: gradients, resuming, processes, initialisation."""
 
 import os
 import re
 import subprocess
 import sys
-from argparse import Namespace
-from pathlib import Path
 
 import pytest
 import torch
 from batches import make_criterion, make_sample
-from commands import ABD, ALL, PLUGIN, ROOT, SB, TINY, load, run_generate, run_train
-from fairseq.distributed import ModuleProxyWrapper
-from helpers import (
-    dictionary,
-    logits,
-    sb_model,
-    source,
-    streams,
-    transformer,
+from commands import (
+    ABD,
+    ALL,
+    PLUGIN,
+    ROOT,
+    SB,
+    TINY,
+    assert_two_halves_are_the_whole,
+    load,
+    run_generate,
+    run_train,
 )
+from fairseq.distributed import ModuleProxyWrapper
+from helpers import dictionary, logits, sb_model, source, streams, transformer
 
 from sbnmt_plugin.families.sb.initialisation import adopt_transformer
 from sbnmt_plugin.layout import L2R, R2L, opposite
@@ -133,13 +135,7 @@ def test_fine_tuning_starts_from_a_teacher(data, teacher, tmp_path, caplog):
 
 @FAMILIES
 def test_two_and_two_epochs_equal_four(data, tmp_path, family):
-    words = [*family, "--dropout", 0.2, "--update-freq", 2]
-    whole = run_train(data, tmp_path / "four", *words, "--max-epoch", 4)
-    run_train(data, tmp_path / "two", *words, "--max-epoch", 2)
-    resumed = run_train(data, tmp_path / "two", *words, "--max-epoch", 4)
-    left, right = load(whole)["model"], load(resumed)["model"]
-    assert left.keys() == right.keys()
-    assert all(left[name].equal(right[name]) for name in left)
+    assert_two_halves_are_the_whole(data, tmp_path, *family, half=2)
 
 
 def run_process(*words, rank=None, port=None):
@@ -281,29 +277,6 @@ def test_hydra_and_the_command_line_start_alike(data, tmp_path, family):
     assert states[1]["cfg"]["model"].get("sb_lambda") == (0.1 if family is SB else None)
 
 
-class Payload:
-    """Would touch a file if it were unpickled."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return (Path(self.path).touch, ())
-
-
-def test_a_checkpoint_that_carries_code_is_refused_unrun(data, trained, tmp_path):
-    touched = tmp_path / "touched"
-    state = load(trained)
-    state["extra_state"]["harmless"] = Payload(touched)
-    path = tmp_path / "evil.pt"
-    torch.save(state, path)
-    with pytest.raises(Exception, match=r"[Uu]nsupported|[Ww]eights.only"):
-        run_generate(data, path)
-    assert not touched.exists()
-    torch.load(path, weights_only=False)  # the check can fail: this runs it
-    assert touched.exists()
-
-
 def test_the_streams_of_a_batch_are_what_the_files_say(data):
     from fairseq import options, tasks
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -347,9 +320,3 @@ def test_the_streams_of_a_batch_are_what_the_files_say(data):
     assert sorted(i for batch in batches for i in batch) == sorted(indices)
     for one in batches:
         assert len(one) * max(dataset.num_tokens(i) for i in one) <= 100
-
-
-def test_namespace_is_all_that_is_allow_listed_beyond_torchs_own():
-    from sbnmt_plugin.checkpoints import ALLOWED
-
-    assert Namespace in ALLOWED

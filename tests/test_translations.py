@@ -31,8 +31,6 @@ def test_any_line_can_be_asked_for(lines, last, windows, tmp_path_factory):
     assert found[len(found) - 1] == lines[-1]
 
 
-# ---------------------------------------------------------------- memory
-
 LONG = 20_000  # lines of 200 signs: 4 MB a file
 
 

@@ -55,7 +55,12 @@ def states(*shape, seed):
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
-def assert_diagonals_are_loops(places, steps):
+@pytest.mark.parametrize(
+    ("places", "steps"),
+    [(LENGTHS, STEPS), (STEPS, LENGTHS), ((4,), (4,)), ((1,), (3,)), ((3,), (1,))],
+    ids=str,
+)
+def test_diagonals_are_the_loops_over_cells(places, steps):
     """Property 1: z and its gradients, texts of unlike lengths in one batch."""
     grid = two_way_model().decoder.grid
     h = states(len(places), max(places), 8, seed=1).requires_grad_()
@@ -75,15 +80,6 @@ def assert_diagonals_are_loops(places, steps):
         torch.testing.assert_close(one, other, **EXACT)
 
 
-@pytest.mark.parametrize(
-    ("places", "steps"),
-    [(LENGTHS, STEPS), (STEPS, LENGTHS), ((4,), (4,)), ((1,), (3,)), ((3,), (1,))],
-    ids=str,
-)
-def test_diagonals_are_the_loops_over_cells(places, steps):
-    assert_diagonals_are_loops(places, steps)
-
-
 def test_slots_shifted_the_wrong_way_are_noticed(monkeypatch):
     def shifted(x, sides):
         along, low, high = sides[:2], *sides[2:]
@@ -91,7 +87,7 @@ def test_slots_shifted_the_wrong_way_are_noticed(monkeypatch):
 
     monkeypatch.setattr(two_dimensional, "F", type("F", (), {"pad": shifted}))
     with pytest.raises(AssertionError):
-        assert_diagonals_are_loops(LENGTHS, STEPS)
+        test_diagonals_are_the_loops_over_cells(LENGTHS, STEPS)
 
 
 def assert_rows_are_the_grid(grid):
@@ -127,16 +123,12 @@ def calls(cell, work):
     return len(found)
 
 
-def assert_few_calls():
+def test_training_takes_a_call_a_diagonal_and_decoding_one_a_cell_of_a_row():
     """Property 7: I + J - 1 in training, J a step of the search."""
     model = two_way_model()
     cell = model.decoder.grid.cell
     assert calls(cell, lambda: both(model, source(model), target())) == 7 + 5 - 1
     assert calls(cell, lambda: list(written(model, beam=3))) == 7 * 5
-
-
-def test_training_takes_a_call_a_diagonal_and_decoding_one_a_cell_of_a_row():
-    assert_few_calls()
 
 
 def test_a_loop_over_cells_is_noticed(monkeypatch):
@@ -149,23 +141,19 @@ def test_a_loop_over_cells_is_noticed(monkeypatch):
 
     monkeypatch.setattr(TwoDimensionalLSTM, "by_diagonals", loops)
     with pytest.raises(AssertionError):
-        assert_few_calls()
+        test_training_takes_a_call_a_diagonal_and_decoding_one_a_cell_of_a_row()
 
 
 # step by step, with what is kept
 
 
-def assert_steps_are_teacher_forced(beam):
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_step_with_what_is_kept_is_the_teacher_forced_one(beam):
     """Property 2, while ranks change and a sentence leaves."""
     model = two_way_model()
     for one, prefix, lprobs, _ in written(model, beam):
         logits, _ = model(**net(one[None]), prev_output_tokens=prefix[None])
         torch.testing.assert_close(lprobs, logits[0, -1].log_softmax(-1), **EXACT)
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-def test_a_step_with_what_is_kept_is_the_teacher_forced_one(beam):
-    assert_steps_are_teacher_forced(beam)
 
 
 @pytest.mark.parametrize("kept", ["z", "cache"])
@@ -183,14 +171,15 @@ def test_what_does_not_follow_its_parent_is_noticed(kept, monkeypatch):
 
     monkeypatch.setattr(GridState, "select", wrong)
     with pytest.raises((AssertionError, RuntimeError)):
-        assert_steps_are_teacher_forced(3)
+        test_a_step_with_what_is_kept_is_the_teacher_forced_one(3)
 
 
 # who sees what
 
 
-def assert_sees_all_of_the_other_and_its_own_past(model):
+def test_each_text_sees_its_past_and_all_of_the_other():
     """Property 3: p(e_i) of e_<i and all f, the last included; the same for p(f_j)."""
+    model = two_way_model()
     for _, words, prev in sentences():
         tokens, prev = words[None], prev[None]
         forth, back = both(model, net(tokens), prev)
@@ -210,10 +199,6 @@ def assert_sees_all_of_the_other_and_its_own_past(model):
             assert (there - forth).abs().max() > 1e-6
 
 
-def test_each_text_sees_its_past_and_all_of_the_other():
-    assert_sees_all_of_the_other_and_its_own_past(two_way_model())
-
-
 def test_columns_of_words_alone_are_noticed(monkeypatch):
     """Without that of ``</s>`` the last word of f is never read."""
     right = TwoWayEncoder.forward
@@ -225,7 +210,7 @@ def test_columns_of_words_alone_are_noticed(monkeypatch):
 
     monkeypatch.setattr(TwoWayEncoder, "forward", words_alone)
     with pytest.raises(AssertionError):
-        assert_sees_all_of_the_other_and_its_own_past(two_way_model())
+        test_each_text_sees_its_past_and_all_of_the_other()
 
 
 def test_a_stack_that_looks_ahead_is_noticed(monkeypatch):
@@ -236,7 +221,7 @@ def test_a_stack_that_looks_ahead_is_noticed(monkeypatch):
         lambda self, *given: right(self, *given, full_context_alignment=True),
     )
     with pytest.raises(AssertionError):
-        assert_sees_all_of_the_other_and_its_own_past(two_way_model())
+        test_each_text_sees_its_past_and_all_of_the_other()
 
 
 # the exchanged languages
@@ -252,8 +237,9 @@ def transposed(model):
     return found
 
 
-def assert_transposed_is_the_other_way_round(model):
+def test_transposed_weights_are_the_exchanged_languages():
     """Property 4: p(f|e) of the one is p(e|f) of the other, and back."""
+    model = two_way_model()
     exchanged = transposed(model)
     for _, words, prev in sentences():
         start = torch.tensor([EOS])
@@ -262,10 +248,6 @@ def assert_transposed_is_the_other_way_round(model):
         there, here = both(exchanged, turned, torch.cat([start, words[:-1]])[None])
         torch.testing.assert_close(there, back, **EXACT)
         torch.testing.assert_close(here, forth, **EXACT)
-
-
-def test_transposed_weights_are_the_exchanged_languages():
-    assert_transposed_is_the_other_way_round(two_way_model())
 
 
 def test_transposed_twice_is_the_model():
@@ -282,14 +264,15 @@ def test_transposed_twice_is_the_model():
 def test_a_gate_of_the_wrong_sign_is_noticed(monkeypatch):
     monkeypatch.setattr(two_way, "mix_negated", lambda weight: weight)
     with pytest.raises(AssertionError):
-        assert_transposed_is_the_other_way_round(two_way_model())
+        test_transposed_weights_are_the_exchanged_languages()
 
 
 # padding
 
 
-def assert_padding_is_inert(model):
+def test_padding_and_company_change_nothing():
     """Property 5: any padding of the source, on any side, in any company."""
+    model = two_way_model()
     prev, net_input = target(STEPS), source(model)
     forth, back = both(model, net_input, prev)
     order = torch.tensor([2, 0, 1])
@@ -308,16 +291,12 @@ def assert_padding_is_inert(model):
             )
 
 
-def test_padding_and_company_change_nothing():
-    assert_padding_is_inert(two_way_model())
-
-
 def test_a_maximum_over_padding_is_noticed(monkeypatch):
     monkeypatch.setattr(
         two_way_axes, "masked_maximum", lambda grid, padding, dim: grid.max(dim).values
     )
     with pytest.raises(AssertionError):
-        assert_padding_is_inert(two_way_model())
+        test_padding_and_company_change_nothing()
 
 
 def test_a_maximum_is_of_what_is_no_padding():

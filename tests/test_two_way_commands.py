@@ -6,11 +6,12 @@ from commands import (
     L2R,
     SIZES,
     TWO_WAY,
+    assert_all_translate_alike,
     best,
     lines,
     load,
+    load_hub,
     run_generate,
-    run_interactive,
     run_train,
 )
 
@@ -38,14 +39,8 @@ def trained(folder, tmp_path_factory):
 
 def loaded(folder, path, source, target):
     """Python's interface, for these languages."""
-    return TwoWayModel.from_pretrained(
-        str(path.parent),
-        path.name,
-        str(folder),
-        source_lang=source,
-        target_lang=target,
-        num_workers=0,
-    )
+    languages = {"source_lang": source, "target_lang": target}
+    return load_hub(TwoWayModel, path, folder, **languages)
 
 
 def losses(hub):
@@ -59,15 +54,11 @@ def losses(hub):
     return float(log["loss_forth"]), float(log["loss_back"])
 
 
-def assert_one_checkpoint_serves_both(folder, path):
-    forth, back = losses(loaded(folder, path, "en", "de"))
-    assert abs(forth - back) > 1
-    found = losses(loaded(folder, path, "de", "en"))
-    assert found == pytest.approx((back, forth), abs=1e-3)
-
-
 def test_one_checkpoint_serves_both(folder, trained):
-    assert_one_checkpoint_serves_both(folder, trained)
+    forth, back = losses(loaded(folder, trained, "en", "de"))
+    assert abs(forth - back) > 1
+    found = losses(loaded(folder, trained, "de", "en"))
+    assert found == pytest.approx((back, forth), abs=1e-3)
 
 
 def test_weights_that_are_not_exchanged_are_noticed(folder, trained, monkeypatch):
@@ -75,7 +66,7 @@ def test_weights_that_are_not_exchanged_are_noticed(folder, trained, monkeypatch
         TwoWayModel, "upgrade_state_dict_named", lambda self, weights, name: None
     )
     with pytest.raises((AssertionError, RuntimeError)):
-        assert_one_checkpoint_serves_both(folder, trained)
+        test_one_checkpoint_serves_both(folder, trained)
 
 
 def test_the_exchanged_languages_are_those_of_the_data(folder, trained):
@@ -88,15 +79,9 @@ def test_the_exchanged_languages_are_those_of_the_data(folder, trained):
 
 
 def test_python_and_interactive_take_the_exchanged_languages(folder, trained):
-    output = run_generate(folder, trained, *L2R, *BACK)
-    texts = [text for _, (_, text) in sorted(best(output).items())]
-    sources = [rows[0][0] for _, rows in sorted(lines(output, "S").items())]
     hub = loaded(folder, trained, "de", "en")
-    assert hub.translate(sources, max_len_a=1, max_len_b=3) == texts
-    typed = best(
-        run_interactive(folder, trained, "\n".join([*sources, ""]), *L2R, *BACK)
-    )
-    assert [typed[i][1] for i in range(len(texts))] == texts
+    words = [*L2R, *BACK]
+    assert_all_translate_alike(folder, trained, hub, words, max_len_a=1, max_len_b=3)
 
 
 def test_an_ensemble_may_have_learned_either_way_round(folder, trained, tmp_path):
@@ -159,12 +144,6 @@ def test_another_dictionary_is_refused(data, gold_data, trained, folder):
 def test_what_training_cannot_do_is_refused(gold_data, tmp_path, words, message):
     with pytest.raises(ValueError, match=message):
         run_train(gold_data, tmp_path, *TWO_WAY, *words, "--max-epoch", 1)
-
-
-def test_its_criterion_is_for_no_other_model(gold_data, tmp_path):
-    words = ["--arch", "transformer_tiny", *TWO_WAY[2:], "--max-epoch", 1]
-    with pytest.raises(ValueError, match="is for --arch two_way"):
-        run_train(gold_data, tmp_path, *words)
 
 
 def test_bleu_validates_but_alignments_are_refused(gold_data, tmp_path):

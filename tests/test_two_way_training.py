@@ -6,7 +6,7 @@ import pytest
 import torch
 from fairseq.logging import metrics
 from fairseq.models import ARCH_CONFIG_REGISTRY
-from helpers import fake_task, rnn_model, source, two_way_model
+from helpers import fake_task, rnn_model, two_way_model
 from two_way_nets import (
     EOS,
     EPSILON,
@@ -23,7 +23,6 @@ from two_way_nets import (
 
 from sbnmt_plugin.families.two_way.criterion import TwoWayCrossEntropy
 from sbnmt_plugin.families.two_way.model import TwoWayModel
-from sbnmt_plugin.layout import Layout
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 
@@ -48,7 +47,7 @@ def slow_losses(model):
     return sums
 
 
-def assert_the_loss_is_of_both_texts():
+def test_the_loss_is_the_sum_over_both_texts():
     """Property 6: the sum of both, and so is the gradient of all parameters."""
     model = two_way_model()
     loss, size, log = criterion()(model, batch(model))
@@ -68,10 +67,6 @@ def assert_the_loss_is_of_both_texts():
         torch.testing.assert_close(found, expected, **EXACT)
 
 
-def test_the_loss_is_the_sum_over_both_texts():
-    assert_the_loss_is_of_both_texts()
-
-
 def test_a_readout_that_is_left_out_is_noticed(monkeypatch):
     right = TwoWayCrossEntropy.placed
 
@@ -81,7 +76,7 @@ def test_a_readout_that_is_left_out_is_noticed(monkeypatch):
 
     monkeypatch.setattr(TwoWayCrossEntropy, "placed", forth_alone)
     with pytest.raises(AssertionError):
-        assert_the_loss_is_of_both_texts()
+        test_the_loss_is_the_sum_over_both_texts()
 
 
 def test_what_is_logged_adds_up():
@@ -163,13 +158,6 @@ def test_what_does_not_fit_is_refused(options, message):
 def test_another_task_is_refused():
     with pytest.raises(ValueError, match="an two_way needs the tags <l2r> and"):
         TwoWayModel.build_model(Namespace(), fake_task(tags=False))
-
-
-def test_attention_that_is_not_there_is_refused():
-    model = two_way_model()
-    encoder_out = model.encoder(source(model)["src_tokens"])
-    with pytest.raises(ValueError, match="--print-alignment, as sbnmt aer, needs"):
-        model.decoder.start(encoder_out, Layout(directions=1), weights=True)
 
 
 @pytest.mark.parametrize("saved", [["de", "en"], ["en", "de"]])

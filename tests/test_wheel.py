@@ -17,12 +17,11 @@ from pathlib import Path
 import in_process
 import pytest
 from commands import ROOT, lines, run_generate
-from steps import call, put, translate_command
+from steps import put, translate_command
 
 import sbnmt_plugin
 from sbnmt_plugin.tools.command_names import STEPS
-from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import costs, runner
+from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.text import read_lines
 
 # what a checkout has; no tests, no git
@@ -157,9 +156,7 @@ def test_recipes_run_in_a_clone_and_outside_any(environment, tmp_path, monkeypat
     """
     folder = in_process.write_recipe(tmp_path / "small")
     words = [folder, "--work", tmp_path / "work", "--rows"]
-    with monkeypatch.context() as patch:
-        patch.setattr(runner.Runner, "run", in_process.run)
-        call(run_recipe, *words, "teacher-l2r")
+    in_process.make(*words, "teacher-l2r")
     sbnmt = environment / "sbnmt"
     said = run(sbnmt, "recipe", *words, "teacher-both", folder=tmp_path).stdout
     assert "| Transformer, L2R " in said

@@ -11,12 +11,12 @@ import json
 import shutil
 import subprocess
 import sys
-from unittest import mock
 
 import in_process
 import pytest
 from commands import ROOT, load
 from fairseq.models import ARCH_MODEL_REGISTRY
+from steps import call
 
 from sbnmt_plugin import option_checks
 from sbnmt_plugin.model import SBTransformerModel
@@ -35,9 +35,6 @@ make, names = (in_process.load(HERE / f"{name}.py") for name in ("make", "names"
 CHECKPOINTS = list(EXPECTED["trained"])
 # what users cannot name any more: registered names and flags
 RETIRED = set(option_checks.RETIRED)
-
-
-# ---------------------------------------------------------------- checkpoints
 
 
 def assert_decodes_as_before(name, path=None):
@@ -108,9 +105,6 @@ def test_a_witness_of_an_option_has_it(name, group, options):
     settings = load(HERE / f"{name}.pt")["cfg"][group]
     settings = settings if isinstance(settings, dict) else vars(settings)
     assert {key: settings[key] for key in options} == options
-
-
-# ---------------------------------------------------------------- trainings
 
 
 def words_of(name):
@@ -188,13 +182,6 @@ def test_a_training_starts_from_a_teacher(tmp_path):
             assert found[key].equal(value)
 
 
-# ---------------------------------------------------------------- names
-
-
-def flag_of(setting):
-    return "--" + setting.replace("_", "-")
-
-
 def missing(found):
     """Names of 0.2.0 that are registered no more, or stand for something else."""
     for kind in "task", "model", "criterion", "search", "architecture":
@@ -203,7 +190,7 @@ def missing(found):
         now = found["architecture"].get(architecture, settings)
         for name, value in settings.items():
             if now.get(name) != value:
-                yield flag_of(name)
+                yield "--" + name.replace("_", "-")
     for owner, flags in NAMES["options"].items():
         now = found["options"].get(owner, flags)
         for flag, choices in flags.items():
@@ -279,14 +266,6 @@ def test_it_registers_before_and_after_fairseq(begin):
     assert "sb_translation" in tasks
 
 
-# ---------------------------------------------------------------- work folders
-
-
-def call(module, *words):
-    with mock.patch.object(sys, "argv", [module.__name__, *map(str, words)]):
-        module.main()
-
-
 @pytest.fixture(params=["work", "work-rows"])
 def old(request):
     return HERE / request.param
@@ -294,16 +273,7 @@ def old(request):
 
 @pytest.fixture
 def work(old, tmp_path):
-    """The folder as it was, large files empty."""
-    folder = tmp_path / "work"
-    for name in (old / "files.txt").read_text().splitlines():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if (old / name).exists():
-            shutil.copy(old / name, path)
-        else:
-            path.touch()
-    return folder
+    return in_process.unpacked(old, tmp_path / "work")
 
 
 @pytest.fixture

@@ -35,8 +35,6 @@ def kinds(strange, tmp_path_factory):
     return folder, {reader.name: reader for reader in readers(folder, strange)}
 
 
-# ---------------------------------------------------------------- text
-
 LINE = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r"))
 
 
@@ -93,9 +91,6 @@ def test_the_step_has_a_file_and_a_table_of_what_it_found(tmp_path):
     assert len(done.stdout.splitlines()) == 2 + len(found["rows"])
     again = subprocess.run(words, capture_output=True, text=True, env=environment)
     assert again.returncode == 2 and "--output" in again.stderr
-
-
-# ---------------------------------------------------------------- data folders
 
 
 @pytest.mark.parametrize("summed", [True, False])
@@ -163,8 +158,6 @@ def test_an_index_whose_lines_overlap_is_refused(data, trained, tmp_path):
     with pytest.raises(ValueError, match="must be whole, but are cut off or damaged"):
         run_generate(folder, trained)
 
-
-# ---------------------------------------------------------------- files of ours
 
 KINDS = [
     *("checkpoint", "recipe.yaml", "recipe.json", "options.json", "shard", "job.json"),

@@ -1,10 +1,6 @@
 """The toy family's model, with what fairseq wants of one."""
 
-from fairseq.models import (
-    BaseFairseqModel,
-    register_model,
-    register_model_architecture,
-)
+from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import nn
 
 from sbnmt_plugin import hub
