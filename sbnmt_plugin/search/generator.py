@@ -54,45 +54,21 @@ class Generator(Search):
         watched = self.recorder is not None or self.tracer is not None
         self.stop_rank = self.options.beam if watched else self.options.stop_rank
 
-    @torch.no_grad()
-    def generate(
-        self,
-        models: list[Any],
-        sample: dict[str, Any],
-        prefix_tokens: Tensor | None = None,
-        constraints: Tensor | None = None,
+    def translate(
+        self, sample: dict[str, Any], prefix_tokens: Tensor | None
     ) -> list[list[Hypothesis]]:
-        """Translate a batch.
-
-        Args:
-            models: ignored in favour of the constructor's, as in fairseq.
-            sample: fairseq's batch; ``net_input`` with ``src_tokens`` (B, S) and
-                ``src_lengths`` is read, ``id`` where it is there.
-            prefix_tokens: (B, P) start of every L2R hypothesis; ``</s>`` and
-                padding in it are ignored.
+        """Let the encoders read a batch, and search.
 
         Returns:
             The k best hypotheses of each sentence, best first.  Where fewer are asked
             for (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
             is what had finished by then.
-
-        Raises:
-            ValueError: constraints, prefixes of another shape, or lengths and bans that
-                nothing can satisfy.
-            FloatingPointError: a sentence for which no hypothesis has a score,
-                because the model gives none.
         """
-        if constraints is not None:
-            raise ValueError("--constraints is not supported by the SB-NMT search")
-        if prefix_tokens is not None:
-            sources = sample["net_input"]["src_tokens"]
-            self.options.check_prefix(prefix_tokens, sources)
         net_input = {
             key: value
             for key, value in sample["net_input"].items()
             if key != "prev_output_tokens"
         }
-        self._evaluate()
         scorers = [Scorer.encode(model, net_input) for model in self.models]
         return self.search(scorers, sample, prefix_tokens)
 
@@ -106,7 +82,7 @@ class Generator(Search):
 
         Args:
             scorers: a decoder of every model, and what it reads.
-            sample, prefix_tokens: as for :meth:`generate`.
+            sample, prefix_tokens: as for :meth:`registry.Search.generate`.
         """
         sources = sample["net_input"]["src_tokens"]
         for scorer in scorers:

@@ -76,31 +76,23 @@ class ParallelGenerator(Search):
                 task.loaded[path] = load_teacher(path, task, self.symbols)
             self.teacher = task.loaded[path]
 
-    @torch.no_grad()
-    def generate(
-        self,
-        models: list[Any],
-        sample: dict[str, Any],
-        prefix_tokens: Tensor | None = None,
-        constraints: Tensor | None = None,
+    def translate(
+        self, sample: dict[str, Any], prefix_tokens: Tensor | None
     ) -> list[list[Hypothesis]]:
-        """Translate a batch.
+        """Write all lengths, and choose.
 
         Args:
-            models: ignored in favour of the constructor's, as in fairseq.
-            sample: fairseq's batch; ``net_input`` with ``src_tokens`` (B, S) is read,
-                and ``lookup_tokens`` (B, Z) where the model wants them.
+            sample: fairseq's batch; also ``lookup_tokens`` (B, Z) of ``net_input`` is
+                read, where the model wants them.
 
         Returns:
             A hypothesis for each length of every sentence, best first.
 
         Raises:
-            ValueError: constraints or prefixes; lengths that nothing can have.
-            FloatingPointError: a sentence for which no hypothesis has a score.
+            ValueError: prefixes; lengths that nothing can have.
         """
-        given = {"--constraints": constraints, "--prefix-size": prefix_tokens}
-        self._refuse({k: x is not None and x.numel() > 0 for k, x in given.items()})
-        self._evaluate()
+        forced = prefix_tokens is not None and prefix_tokens.numel() > 0
+        self._refuse({"--prefix-size": forced})
         net_input = sample["net_input"]
         source = net_input["src_tokens"]
         inputs = self.model.read(source, net_input.get("lookup_tokens"))
