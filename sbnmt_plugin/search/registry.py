@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -14,6 +15,7 @@ from sbnmt_plugin.search.options import SearchOptions, Symbols
 DEFAULT = Model.searched_by
 
 
+@dataclass(eq=False)
 class Search:
     """Translates batches: fairseq calls it a generator.
 
@@ -40,22 +42,16 @@ class Search:
     has_bound = True
     described = "the SB-NMT search"
 
-    def __init__(
-        self,
-        models: list[Any],
-        symbols: Symbols,
-        options: SearchOptions,
-        recorder: Callable[..., None] | None = None,
-        tracer: Any = None,
-    ) -> None:
-        self.models = models
-        self.symbols = symbols
-        self.options = options
-        self.recorder = recorder
-        self.tracer = tracer
+    models: list[Any]
+    symbols: Symbols
+    options: SearchOptions
+    recorder: Callable[..., None] | None = None
+    tracer: Any = None
+
+    def __post_init__(self) -> None:
         self._refuse(self.unsupported())
         # what fairseq-generate leaves out of the text that it prints
-        self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
+        self.symbols_to_strip_from_output = {self.symbols.eos, *self.symbols.never}
 
     def unsupported(self) -> dict[str, Any]:
         """Options that it cannot honour, by flag; those that are true are refused."""
