@@ -138,12 +138,7 @@ class Pretrained:
             model_name_or_path,
             checkpoint_file,
             data_name_or_path,
-            archive_map=cls.hub_models(),
+            archive_map={},  # no model is published yet
             **kwargs,
         )
         return SBHubInterface(loaded["args"], loaded["task"], loaded["models"])
-
-    @classmethod
-    def hub_models(cls) -> dict[str, Any]:
-        """No model is published yet."""
-        return {}

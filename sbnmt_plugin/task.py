@@ -34,7 +34,6 @@ from sbnmt_plugin.option_checks import (
     refuse_out_of_scope,
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
-from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import RecordWriter, on_host
 from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
@@ -185,15 +184,8 @@ class SBTranslationTask(StreamData):
                 "--prefix-size takes prefixes from the target texts, but the data has "
                 "none: leave it out, or binarise the targets too"
             )
-        symbols = Symbols(
-            pad=self.tgt_dict.pad(),
-            eos=self.tgt_dict.eos(),
-            unk=self.tgt_dict.unk(),
-            starts=self.starts,
-            never=self._never,
-        )
         tracer = Tracer(self._trace, models, options) if self._trace else None
-        made = search(models, symbols, options, self._records, tracer)
+        made = search(models, self.symbols, options, self._records, tracer)
         made.prepare(self)
         return made
 

@@ -17,6 +17,7 @@ from fairseq.tasks.translation import TranslationTask
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
 from sbnmt_plugin.layout import R2L
 from sbnmt_plugin.network.transformer import writable
+from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.task_options import TASK_OPTIONS
 from sbnmt_plugin.training.checksums import check_sums
@@ -142,9 +143,11 @@ class StreamData(TranslationTask):
         return [completion for completion in found if completion is not None]
 
     @property
-    def _never(self) -> tuple[int, ...]:
-        """Ids that are never generated: padding and the tags."""
-        return self.tgt_dict.pad(), *(self.tgt_dict.index(tag) for tag in TAGS)
+    def symbols(self) -> Symbols:
+        """Special ids of the search."""
+        words = self.tgt_dict
+        never = words.pad(), *(words.index(tag) for tag in TAGS)
+        return Symbols(words.pad(), words.eos(), words.unk(), self.starts, never)
 
     @property
     def starts(self) -> tuple[int, ...]:

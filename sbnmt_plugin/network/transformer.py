@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields
-from typing import Any
+from dataclasses import Field, fields
+from typing import Any, Optional
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -145,16 +145,16 @@ def refuse_options(args: Any, family: str) -> None:
             raise ValueError(f"{family} does not support {flag_of(name)}: {reason}")
 
 
-def refuse_below_one(args: Any, names: Iterable[str]) -> None:
-    """Refuse sizes that are not positive; None is no size.
+def refuse_below_one(args: Any, config: type[FairseqDataclass]) -> None:
+    """Refuse sizes, a family's own options that are whole numbers, below 1.
 
     Raises:
         ValueError: with the flag.
     """
-    for name in names:
-        size = getattr(args, name)
-        if size is not None and size < 1:
-            raise ValueError(f"{flag_of(name)} must be ≥ 1, but is {size}")
+    for option in own_options(config):
+        size = getattr(args, option.name)
+        if option.type in (int, Optional[int]) and size is not None and size < 1:
+            raise ValueError(f"{flag_of(option.name)} must be ≥ 1, but is {size}")
 
 
 def writable(cfg: Any) -> AbstractContextManager[Any]:
@@ -162,12 +162,12 @@ def writable(cfg: Any) -> AbstractContextManager[Any]:
     return open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext()
 
 
-def own_options(config: type[FairseqDataclass]) -> list[str]:
-    """Return the names of options that a family adds to those of fairseq's class."""
+def own_options(config: type[FairseqDataclass]) -> list[Field[Any]]:
+    """Return the options that a family adds to those of fairseq's class."""
     transformer = issubclass(config, TransformerConfig)
     known = fields(TransformerConfig if transformer else FairseqDataclass)
     others = {option.name for option in known}
-    return [option.name for option in fields(config) if option.name not in others]
+    return [option for option in fields(config) if option.name not in others]
 
 
 def set_defaults(args: Any, config: type[FairseqDataclass], **others: Any) -> None:
@@ -176,9 +176,9 @@ def set_defaults(args: Any, config: type[FairseqDataclass], **others: Any) -> No
     Args:
         others: defaults that differ from those of ``config``.
     """
-    for name in own_options(config):
-        default = others.get(name, getattr(config, name))
-        setattr(args, name, getattr(args, name, default))
+    for option in own_options(config):
+        default = others.get(option.name, option.default)
+        setattr(args, option.name, getattr(args, option.name, default))
 
 
 def wmt_en_de_big(args: Any) -> None:

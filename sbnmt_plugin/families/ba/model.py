@@ -39,7 +39,6 @@ from sbnmt_plugin.network.transformer import (
 from sbnmt_plugin.task_options import option
 
 FIRST = 0.1  # weights begin in ± this
-SIZES = "embed_dim", "hidden_size"  # of encoder and decoder
 
 
 @dataclass
@@ -119,8 +118,7 @@ def check_sizes(args: Any) -> None:
     Raises:
         ValueError: with the flag.
     """
-    names = [f"{side}_{size}" for side in ("encoder", "decoder") for size in SIZES]
-    refuse_below_one(args, [*names, "ba_history_size"])
+    refuse_below_one(args, RNNSearchConfig)
     if args.share_all_embeddings and args.encoder_embed_dim != args.decoder_embed_dim:
         raise ValueError(
             "--share-all-embeddings needs --encoder-embed-dim and --decoder-embed-dim "

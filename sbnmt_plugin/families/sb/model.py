@@ -27,8 +27,6 @@ from sbnmt_plugin.network.transformer import (
 )
 from sbnmt_plugin.task_options import option
 
-DEFAULT_FUTURE_DROPOUT = 0.3
-
 
 @dataclass
 class SBTransformerConfig(TransformerConfig):
@@ -43,7 +41,7 @@ class SBTransformerConfig(TransformerConfig):
     )
     sb_learn_lambda: bool = option(False, "learn λ, one value per channel and layer")
     sb_future_dropout: float = option(
-        DEFAULT_FUTURE_DROPOUT,
+        0.3,
         "dropout on the future attention, before its non-linearity",
     )
     sb_future_shift: bool = option(

@@ -38,7 +38,7 @@ class TwoWayConfig(FairseqDataclass):
 def axis(cfg: Any, dictionary: Any) -> TransformerDecoderBase:
     """A stack that reads a text causally: fairseq's decoder without a source."""
     channels, padding = cfg.decoder_embed_dim, dictionary.pad()
-    options = {name: getattr(cfg, name) for name in own_options(TwoWayConfig)}
+    options = {x.name: getattr(cfg, x.name) for x in own_options(TwoWayConfig)}
     shape = Namespace(
         **options, decoder_output_dim=channels, max_target_positions=TABLE
     )

@@ -35,7 +35,6 @@ from sbnmt_plugin.families.two_way.decoder import (
 from sbnmt_plugin.families.two_way.lstm_2d import mix_negated
 from sbnmt_plugin.network.transformer import (
     Family,
-    own_options,
     refuse_below_one,
     set_defaults,
     tag_indices,
@@ -131,8 +130,7 @@ def check_sizes(args: Any) -> None:
     Raises:
         ValueError: with the flag.
     """
-    names = own_options(TwoWayConfig)
-    refuse_below_one(args, [x for x in names if type(getattr(TwoWayConfig, x)) is int])
+    refuse_below_one(args, TwoWayConfig)
     channels, heads = args.decoder_embed_dim, args.decoder_attention_heads
     if channels % heads:
         raise ValueError(
