@@ -1,6 +1,6 @@
 """The options of task ``sb_translation``, its own and those of the families."""
 
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, make_dataclass
 from functools import cache
 from typing import Any, Optional
 
@@ -12,7 +12,7 @@ from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.arguments import ANSWERS
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
-from sbnmt_plugin.task_options import DECODING, KEY, TASK_OPTIONS, TRAINING, Scope
+from sbnmt_plugin.task_options import DECODING, TASK_OPTIONS, TRAINING, Scope, option
 
 NO_PARTNER = "a model of one direction answers by itself and has no partner"
 NARROW_TRAINING = (
@@ -25,122 +25,93 @@ DIRECTIONS = {"both": (L2R, R2L), "l2r": (L2R,), "r2l": (R2L,)}
 class SBTranslationConfig(TranslationConfig):
     """Options of fairseq's translation task and ours."""
 
-    sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = field(  # type: ignore[valid-type]
-        default="both",
-        metadata={
-            "help": "both streams (SB-NMT), or the one that a teacher of --arch "
-            "transformer writes"
-        },
+    sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = option(  # type: ignore[valid-type]
+        "both",
+        "both streams (SB-NMT), or the one that a teacher of --arch transformer writes",
     )
-    sb_pairing: ChoiceEnum(tuple(PAIRINGS)) = field(  # type: ignore[valid-type]
-        default="rank",
-        metadata={
-            "help": "partner that a hypothesis attends to: the other side's of the "
-            "same rank, or its best",
-            KEY: Scope(both_directions=NO_PARTNER),
-        },
+    sb_pairing: ChoiceEnum(tuple(PAIRINGS)) = option(  # type: ignore[valid-type]
+        "rank",
+        "partner that a hypothesis attends to: the other side's of the "
+        "same rank, or its best",
+        Scope(both_directions=NO_PARTNER),
     )
-    sb_length_penalty: ChoiceEnum(tuple(LENGTH_PENALTIES)) = field(  # type: ignore[valid-type]
-        default="gnmt",
-        metadata={
-            "help": "scores of n tokens are divided by ((5 + n) / 6) ** lenpen (gnmt, "
-            "the paper's) or n ** lenpen (power, fairseq's)"
-        },
+    sb_length_penalty: ChoiceEnum(tuple(LENGTH_PENALTIES)) = option(  # type: ignore[valid-type]
+        "gnmt",
+        "scores of n tokens are divided by ((5 + n) / 6) ** lenpen (gnmt, "
+        "the paper's) or n ** lenpen (power, fairseq's)",
     )
-    sb_stop: ChoiceEnum(STOPS) = field(  # type: ignore[valid-type]
-        default="bound",
-        metadata={
-            "help": "a sentence is done when nothing can change its --nbest answers "
-            "any more (bound; its whole pool, where --sb-records, --sb-trace or "
-            "--sb-rescore see it), or as soon as the pool is full (first; only the "
-            "best of a direction's candidates, as many as it has hypotheses, may "
-            "finish then, as in fairseq, so that a teacher's --beam 1 is greedy search)"
-        },
+    sb_stop: ChoiceEnum(STOPS) = option(  # type: ignore[valid-type]
+        "bound",
+        "a sentence is done when nothing can change its --nbest answers "
+        "any more (bound; its whole pool, where --sb-records, --sb-trace or "
+        "--sb-rescore see it), or as soon as the pool is full (first; only the "
+        "best of a direction's candidates, as many as it has hypotheses, may "
+        "finish then, as in fairseq, so that a teacher's --beam 1 is greedy search)",
     )
-    sb_answer: ChoiceEnum(ANSWERS) = field(  # type: ignore[valid-type]
-        default="best",
-        metadata={
-            "help": "direction that may answer; the other decodes along",
-            KEY: Scope(both_directions=NO_PARTNER),
-        },
+    sb_answer: ChoiceEnum(ANSWERS) = option(  # type: ignore[valid-type]
+        "best",
+        "direction that may answer; the other decodes along",
+        Scope(both_directions=NO_PARTNER),
     )
-    sb_rescore: float = field(
-        default=0.0,
-        metadata={
-            "help": "W: score finished hypotheses once more in both directions without "
-            "interaction, and rank by score + W * (sum of both) / length penalty; 0: "
-            "the search's score alone",
-            KEY: Scope(
-                both_directions="a model of one direction has no score in the other"
-            ),
-        },
+    sb_rescore: float = option(
+        0.0,
+        "W: score finished hypotheses once more in both directions without "
+        "interaction, and rank by score + W * (sum of both) / length penalty; 0: "
+        "the search's score alone",
+        Scope(both_directions="a model of one direction has no score in the other"),
     )
-    sb_partner_noise: Optional[float] = field(
-        default=None,
-        metadata={
-            "help": "R: where both streams hold the same text, corrupt the inputs of "
-            "each in training at a rate from U(0, R); default: 0",
-            KEY: Scope(TRAINING, both_directions=NO_PARTNER),
-        },
+    sb_partner_noise: Optional[float] = option(
+        None,
+        "R: where both streams hold the same text, corrupt the inputs of "
+        "each in training at a rate from U(0, R); default: 0",
+        Scope(TRAINING, both_directions=NO_PARTNER),
     )
-    sb_probe: int = field(
-        default=0,
-        metadata={
-            "help": "N: log every N updates how many bits a token each direction reads "
-            "of the other (read_bits_*), on some validation text; 0: never",
-            KEY: Scope(
-                TRAINING,
-                both_directions=NO_PARTNER,
-                model="reads_across",
-                described="two streams that read each other at every step",
-            ),
-        },
+    sb_probe: int = option(
+        0,
+        "N: log every N updates how many bits a token each direction reads "
+        "of the other (read_bits_*), on some validation text; 0: never",
+        Scope(
+            TRAINING,
+            both_directions=NO_PARTNER,
+            model="reads_across",
+            described="two streams that read each other at every step",
+        ),
     )
-    sb_autocast: bool = field(
-        default=False,
-        metadata={
-            "help": "train with products in bfloat16 and weights in float32 "
-            "(torch.autocast), faster on CPUs that have bfloat16 instructions, from "
-            "some 500 channels on. Not beside --fp16, --bf16 and --amp",
-            KEY: Scope(TRAINING, instead="--sb-bf16 decodes in bfloat16"),
-        },
+    sb_autocast: bool = option(
+        False,
+        "train with products in bfloat16 and weights in float32 "
+        "(torch.autocast), faster on CPUs that have bfloat16 instructions, from "
+        "some 500 channels on. Not beside --fp16, --bf16 and --amp",
+        Scope(TRAINING, instead="--sb-bf16 decodes in bfloat16"),
     )
-    sb_bf16: bool = field(
-        default=False,
-        metadata={
-            "help": "decode with bfloat16 weights, several times as fast on CPUs that "
-            "have bfloat16 instructions; softmax and scores stay float32. A "
-            "translation may then depend on its batch: of a Multi30k teacher's, 3 of "
-            "1,000 differed between batches of 1 and of 32 (float32: none), and 65 "
-            "from float32's. Not beside --fp16",
-            KEY: Scope(DECODING, instead=NARROW_TRAINING),
-        },
+    sb_bf16: bool = option(
+        False,
+        "decode with bfloat16 weights, several times as fast on CPUs that "
+        "have bfloat16 instructions; softmax and scores stay float32. A "
+        "translation may then depend on its batch: of a Multi30k teacher's, 3 of "
+        "1,000 differed between batches of 1 and of 32 (float32: none), and 65 "
+        "from float32's. Not beside --fp16",
+        Scope(DECODING, instead=NARROW_TRAINING),
     )
-    sb_int8: bool = field(
-        default=False,
-        metadata={
-            "help": "decode on a CPU with 8-bit weights of the decoder's linear "
-            "layers; the rest stays float32. Faster where weights are large, with "
-            "bfloat16 instructions or not. Not beside --sb-bf16 or --fp16",
-            KEY: Scope(DECODING, instead=NARROW_TRAINING),
-        },
+    sb_int8: bool = option(
+        False,
+        "decode on a CPU with 8-bit weights of the decoder's linear "
+        "layers; the rest stays float32. Faster where weights are large, with "
+        "bfloat16 instructions or not. Not beside --sb-bf16 or --fp16",
+        Scope(DECODING, instead=NARROW_TRAINING),
     )
-    sb_records: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "write a JSON line per sentence to this new file: the direction "
-            "that won, and both directions' best hypotheses and scores",
-            KEY: Scope(DECODING),
-        },
+    sb_records: Optional[str] = option(
+        None,
+        "write a JSON line per sentence to this new file: the direction "
+        "that won, and both directions' best hypotheses and scores",
+        Scope(DECODING),
     )
-    sb_trace: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "write a JSON line per sentence to this new file: all that both "
-            "beams did, step by step, for sbnmt trace-page. Slow; for a "
-            "few sentences",
-            KEY: Scope(DECODING, both_directions="it shows how two directions meet"),
-        },
+    sb_trace: Optional[str] = option(
+        None,
+        "write a JSON line per sentence to this new file: all that both "
+        "beams did, step by step, for sbnmt trace-page. Slow; for a "
+        "few sentences",
+        Scope(DECODING, both_directions="it shows how two directions meet"),
     )
     # what other groups say, so that it can be checked; no flags of their own
     sb_seed: int = II("common.seed")

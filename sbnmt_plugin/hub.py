@@ -111,60 +111,34 @@ class Pretrained:
                 nothing of the sentences that are to come).
 
         Raises:
-            FileNotFoundError, ValueError: see :func:`load`.
+            FileNotFoundError: no such folder or checkpoint.
+            ValueError: a damaged checkpoint, or one that chooses what is read; two of
+                different directions; two kinds of narrow numbers.
         """
-        return load(
+        kwargs.setdefault("max_tokens", MAX_TOKENS)
+        for name in caller_files():
+            kwargs.setdefault(name, None)
+        if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
+            raise ValueError(NARROW)
+        given = {"model_name_or_path": model_name_or_path}
+        if not data_name_or_path.startswith("."):
+            given["data_name_or_path"] = data_name_or_path
+        for name, path in given.items():
+            if "://" not in path and not os.path.exists(path):
+                raise FileNotFoundError(
+                    f"{name} {path} does not exist: give the folder of the model and, "
+                    "for data_name_or_path, the one with its dict.*.txt"
+                )
+        if os.path.isdir(model_name_or_path):
+            files = checkpoint_file.split(os.pathsep)
+            paths = [os.path.join(model_name_or_path, x) for x in files]
+            for checkpoint in check_checkpoints(paths):
+                check_interface(checkpoint, kwargs)
+        loaded = hub_utils.from_pretrained(
             model_name_or_path,
             checkpoint_file,
             data_name_or_path,
-            archive_map=cls.hub_models(),
+            archive_map={},  # no model is published yet
             **kwargs,
         )
-
-    @classmethod
-    def hub_models(cls) -> dict[str, Any]:
-        """No model is published yet."""
-        return {}
-
-
-def load(
-    model_name_or_path: str,
-    checkpoint_file: str,
-    data_name_or_path: str,
-    **kwargs: Any,
-) -> SBHubInterface:
-    """Load a model by fairseq's ``hub_utils.from_pretrained``, after checks.
-
-    Args:
-        model_name_or_path, checkpoint_file, data_name_or_path: see
-            :meth:`Pretrained.from_pretrained`.
-        kwargs: fairseq's, and settings to override.
-
-    Raises:
-        FileNotFoundError: no such folder or checkpoint.
-        ValueError: a damaged checkpoint, or one that chooses what is read; two of
-            different directions; two kinds of narrow numbers.
-    """
-    kwargs.setdefault("max_tokens", MAX_TOKENS)
-    for name in caller_files():
-        kwargs.setdefault(name, None)
-    if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
-        raise ValueError(NARROW)
-    given = {"model_name_or_path": model_name_or_path}
-    if not data_name_or_path.startswith("."):
-        given["data_name_or_path"] = data_name_or_path
-    for name, path in given.items():
-        if "://" not in path and not os.path.exists(path):
-            raise FileNotFoundError(
-                f"{name} {path} does not exist: give the folder of the model and, "
-                "for data_name_or_path, the one with its dict.*.txt"
-            )
-    if os.path.isdir(model_name_or_path):
-        files = checkpoint_file.split(os.pathsep)
-        paths = [os.path.join(model_name_or_path, x) for x in files]
-        for checkpoint in check_checkpoints(paths):
-            check_interface(checkpoint, kwargs)
-    loaded = hub_utils.from_pretrained(
-        model_name_or_path, checkpoint_file, data_name_or_path, **kwargs
-    )
-    return SBHubInterface(loaded["args"], loaded["task"], loaded["models"])
+        return SBHubInterface(loaded["args"], loaded["task"], loaded["models"])

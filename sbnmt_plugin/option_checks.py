@@ -12,10 +12,9 @@ from typing import Any, NoReturn
 
 from fairseq.models import MODEL_REGISTRY
 
-from sbnmt_plugin.checkpoints import Checkpoint
 from sbnmt_plugin.config import SBTranslationConfig, task_config
 from sbnmt_plugin.network.protocol import said
-from sbnmt_plugin.task_options import KEY, Scope
+from sbnmt_plugin.task_options import KEY, Scope, flag_of
 
 REFUSED = {
     "num_batch_buckets": "its padding would stand inside the streams",
@@ -87,7 +86,7 @@ def refuse_out_of_scope(
         value = getattr(given, option.name, None) or value
         if not value or str(value) == str(option.default):
             continue
-        flag = "--" + option.name.replace("_", "-")
+        flag = flag_of(option.name)
         if phase and scope.phase not in ("", phase):
             instead = f" ({scope.instead})" if scope.instead else ""
             raise ValueError(
@@ -110,9 +109,9 @@ def check_values(cfg: SBTranslationConfig) -> None:
     """
     for name, reason in REFUSED.items():
         if getattr(cfg, name):
-            flag = "--" + name.replace("_", "-")
             raise ValueError(
-                f"{flag} is not supported by sb_translation: {reason}; leave it out"
+                f"{flag_of(name)} is not supported by sb_translation: {reason}; leave "
+                "it out"
             )
     if cfg.num_shards not in (None, 1):
         raise ValueError(
@@ -184,20 +183,3 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         raise ValueError(
             f"--sb-direction {wanted} needs {needed} --arch, but it is {name}"
         )
-
-
-def check_starts(
-    cfg: SBTranslationConfig, model: Any, settings: Any, starts: list[Checkpoint]
-) -> None:
-    """Refuse to train from checkpoints that do not fit the model.
-
-    Args:
-        settings: of the model.
-        starts: the checkpoints that the training may start from.
-
-    Raises:
-        ValueError: see :meth:`protocol.Model.check_starts`.
-    """
-    anew = bool(cfg.sb_reset_optimizer)
-    ways = [(x, anew or x.path == cfg.sb_finetune_from_model) for x in starts]
-    said(model, "check_starts")(settings, ways)

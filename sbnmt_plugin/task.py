@@ -1,16 +1,15 @@
 """Task ``sb_translation``: its model, its search, its training step, validation."""
 
+import functools
 import itertools
 import logging
 from argparse import Namespace
-from contextlib import nullcontext
 from typing import Any
 
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
 from fairseq.tasks import FairseqTask
 from fairseq_cli.train import should_stop_early
-from omegaconf import OmegaConf, open_dict
 
 from sbnmt_plugin.checkpoint_checks import (
     check_checkpoints,
@@ -25,17 +24,16 @@ from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.network.cpu_products import for_decoding, for_processor
 from sbnmt_plugin.network.protocol import said
+from sbnmt_plugin.network.transformer import writable
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.option_checks import (
     add_retired,
     check_average,
     check_model,
-    check_starts,
     check_values,
     refuse_out_of_scope,
 )
 from sbnmt_plugin.search.arguments import check_names, search_options
-from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import RecordWriter, on_host
 from sbnmt_plugin.search.registry import Search, search_for
 from sbnmt_plugin.search.trace import Tracer, TraceWriter
@@ -47,7 +45,7 @@ from sbnmt_plugin.training.train_step import (
     bare,
     in_bfloat16,
     nan_is_named,
-    step_of,
+    take_step,
 )
 from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
 
@@ -59,8 +57,6 @@ class SBTranslationTask(StreamData):
 
     def __init__(self, cfg: SBTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
-        self._writer: RecordWriter | None = None
-        self._trace: TraceWriter | None = None
         self.loaded: dict[str, Any] = {}  # by path, what a family's search reads
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
@@ -75,15 +71,14 @@ class SBTranslationTask(StreamData):
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
         """Check the options that would be ignored otherwise, and set the task up."""
-        if kwargs.get("from_checkpoint"):
+        trained = kwargs.get("from_checkpoint")
+        if trained:
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
-        given = []
-        if not kwargs.get("from_checkpoint"):
+        else:
             refuse_out_of_scope(cfg, "" if cfg.sb_path is None else DECODING)
         check_values(cfg)
         leave_cudnn_out()
-        if not kwargs.get("from_checkpoint"):
-            given = check_checkpoints(checkpoint_files(cfg))
+        given = [] if trained else check_checkpoints(checkpoint_files(cfg))
         task: SBTranslationTask = super().setup_task(cfg, **kwargs)
         task._starts = given if cfg.sb_path is None else []
         return task
@@ -119,7 +114,7 @@ class SBTranslationTask(StreamData):
                 if start.path == resumed_file(self.cfg):
                     saved = start.settings.get("sb_direction")
                     check_direction(saved, wanted, from_checkpoint)
-        with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
+        with writable(cfg):
             cfg.sb_direction = wanted
             cfg.sb_dictionaries = [fingerprint(dictionary) for dictionary in words]
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
@@ -128,7 +123,9 @@ class SBTranslationTask(StreamData):
         if from_checkpoint:
             model.requires_grad_(True)  # weights are frozen for a training alone
         else:
-            check_starts(self.cfg, model, cfg, self._starts)
+            anew, tuned = self.cfg.sb_reset_optimizer, self.cfg.sb_finetune_from_model
+            ways = [(x, bool(anew) or x.path == tuned) for x in self._starts]
+            said(model, "check_starts")(cfg, ways)
             refuse_out_of_scope(self.cfg, TRAINING, [model])
             check_average(self.cfg, model)
             for_processor(model)
@@ -187,30 +184,22 @@ class SBTranslationTask(StreamData):
                 "--prefix-size takes prefixes from the target texts, but the data has "
                 "none: leave it out, or binarise the targets too"
             )
-        recorder = None
-        if self.cfg.sb_records is not None:
-            if self._writer is None:
-                self._writer = RecordWriter(
-                    self.cfg.sb_records, self.src_dict, self.tgt_dict
-                )
-            recorder = self._writer
-        symbols = Symbols(
-            pad=self.tgt_dict.pad(),
-            eos=self.tgt_dict.eos(),
-            unk=self.tgt_dict.unk(),
-            starts=self.starts,
-            never=self._never,
-        )
-        tracer = None
-        if self.cfg.sb_trace is not None:
-            if self._trace is None:
-                self._trace = TraceWriter(
-                    self.cfg.sb_trace, self.src_dict, self.tgt_dict
-                )
-            tracer = Tracer(self._trace, models, options)
-        made = search(models, symbols, options, recorder, tracer)
+        tracer = Tracer(self._trace, models, options) if self._trace else None
+        made = search(models, self.symbols, options, self._records, tracer)
         made.prepare(self)
         return made
+
+    @functools.cached_property
+    def _records(self) -> RecordWriter | None:
+        """The file of ``--sb-records``, one for all searches."""
+        path, words = self.cfg.sb_records, (self.src_dict, self.tgt_dict)
+        return None if path is None else RecordWriter(path, *words)
+
+    @functools.cached_property
+    def _trace(self) -> TraceWriter | None:
+        """The file of ``--sb-trace``, one for all searches."""
+        path, words = self.cfg.sb_trace, (self.src_dict, self.tgt_dict)
+        return None if path is None else TraceWriter(path, *words)
 
     @nan_is_named()
     def train_step(
@@ -244,7 +233,7 @@ class SBTranslationTask(StreamData):
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
         """Take fairseq's step, with gradients of ``--amp`` that are unscaled once."""
-        step_of(optimizer)()
+        take_step(optimizer)
 
     def inference_step(
         self,

@@ -7,17 +7,17 @@ import functools
 import itertools
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import torch
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.tasks.translation import TranslationTask
-from omegaconf import OmegaConf, open_dict
 
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
 from sbnmt_plugin.layout import R2L
+from sbnmt_plugin.network.transformer import writable
+from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.task_options import TASK_OPTIONS
 from sbnmt_plugin.training.checksums import check_sums
@@ -61,7 +61,7 @@ class StreamData(TranslationTask):
     def __init__(self, cfg: SBTranslationConfig, src_dict: Any, tgt_dict: Any) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self.directions = DIRECTIONS[str(cfg.sb_direction)]
-        with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():
+        with writable(cfg):
             # batches of an epoch then depend on the epoch alone: resuming is exact
             cfg.rebuild_batches = True
             # a worker that outlives an epoch has the data set as it was forked, and
@@ -143,9 +143,11 @@ class StreamData(TranslationTask):
         return [completion for completion in found if completion is not None]
 
     @property
-    def _never(self) -> tuple[int, ...]:
-        """Ids that are never generated: padding and the tags."""
-        return self.tgt_dict.pad(), *(self.tgt_dict.index(tag) for tag in TAGS)
+    def symbols(self) -> Symbols:
+        """Special ids of the search."""
+        words = self.tgt_dict
+        never = words.pad(), *(words.index(tag) for tag in TAGS)
+        return Symbols(words.pad(), words.eos(), words.unk(), self.starts, never)
 
     @property
     def starts(self) -> tuple[int, ...]:

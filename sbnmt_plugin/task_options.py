@@ -8,11 +8,16 @@ given out of scope: :func:`option_checks.refuse_out_of_scope`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 KEY = "scope"
 TRAINING, DECODING = "training", "decoding"
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of an option on the command line."""
+    return "--" + name.replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -38,13 +43,22 @@ class Scope:
     names_file: bool = False
 
 
+def option(default: Any, text: str, scope: Scope | None = None) -> Any:
+    """Declare an option as the field of a dataclass, as fairseq reads them.
+
+    Args:
+        text: what ``--help`` says.
+        scope: where it counts; None: everywhere.
+    """
+    return field(default=default, metadata={"help": text, KEY: scope or Scope()})
+
+
 class TaskOptions:
     """Options that a family adds to those of the task; it extends this by a dataclass.
 
     The dataclass is registered by :func:`register_options`, and its module does without
-    ``from __future__ import annotations``: fairseq reads the types of its fields.  A
-    field's metadata has ``help`` and, where the option does not count everywhere, an
-    :class:`Scope`.
+    ``from __future__ import annotations``: fairseq reads the types of its fields.  Each
+    field is an :func:`option`.
     """
 
     @classmethod
@@ -78,8 +92,8 @@ def caller_files() -> list[str]:
     A checkpoint that is loaded in Python has those of its training.
     """
     return [
-        option.name
+        found.name
         for options in TASK_OPTIONS.values()
-        for option in fields(options)  # type: ignore[arg-type]
-        if KEY in option.metadata and option.metadata[KEY].names_file
+        for found in fields(options)  # type: ignore[arg-type]
+        if found.metadata.get(KEY, Scope()).names_file
     ]

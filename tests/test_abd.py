@@ -23,11 +23,11 @@ from helpers import (
 )
 from reference import abd_layer
 
-from sbnmt_plugin.families.abd import model as abd
 from sbnmt_plugin.families.abd.decoder import ReverseAttention
 from sbnmt_plugin.families.abd.model import ALONE, ABDTransformerModel
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.grid import AttentionGrid, PackedBatch
+from sbnmt_plugin.network.transformer import wmt_en_de_big
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 VARIANTS = [
@@ -276,7 +276,7 @@ def test_big_has_the_parameters_of_table_6():
     task = fake_task(words=29994)  # 30,000 with the four specials and the tags
     options = {"share_all_embeddings": True}
     ours, theirs = Namespace(**options), Namespace(**options)
-    abd.ARCHITECTURES["abd_transformer_wmt_en_de_big"](ours)
+    wmt_en_de_big(ours)
     transformer_wmt_en_de_big(theirs)
     assert ours.dropout == 0.1
     with torch.device("meta"):

@@ -8,7 +8,7 @@ from argparse import Namespace
 import pytest
 import torch
 
-from sbnmt_plugin.search.penalties import Division
+from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.tools import in_use
 from sbnmt_plugin.tools.benchmark import (
     choices,
@@ -65,14 +65,14 @@ def test_a_step_has_few_operators(held):
 
 def test_the_count_of_operators_can_fail(held, monkeypatch):
     """Where every step asks ten times what a length is worth."""
-    score = Division.score
+    score = LengthPenalty.score
 
     def anew(self, total, worth):
         for _ in range(10):
             self.worth(torch.full_like(total, 7).to(torch.long))
         return score(self, total, worth)
 
-    monkeypatch.setattr(Division, "score", anew)
+    monkeypatch.setattr(LengthPenalty, "score", anew)
     with pytest.raises(AssertionError):
         test_a_step_has_few_operators(held)
 

@@ -89,7 +89,7 @@ def test_amp_unscales_gradients_once(data, tmp_path):
 
 def test_the_check_of_scaling_can_fail(data, tmp_path, monkeypatch):
     """fairseq's own step."""
-    monkeypatch.setattr("sbnmt_plugin.task.step_of", lambda optimizer: optimizer.step)
+    monkeypatch.setattr("sbnmt_plugin.task.take_step", lambda its: its.step())
     with pytest.raises(AssertionError):
         test_amp_unscales_gradients_once(data, tmp_path)
 

@@ -22,8 +22,7 @@ from pretended import Device, move, moved
 from torch.nn.functional import pad
 
 from sbnmt_plugin.families.enat import search as parallel
-from sbnmt_plugin.families.enat.search import ParallelGenerator
-from sbnmt_plugin.families.enat.teacher import Teacher
+from sbnmt_plugin.families.enat.search import ParallelGenerator, Teacher
 from sbnmt_plugin.search.penalties import Gnmt, Power
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")

@@ -14,7 +14,7 @@ from commands import SB, load, run_generate, run_interactive, run_train
 from steps import call
 
 from sbnmt_plugin import checkpoints
-from sbnmt_plugin.families.enat.teacher import load_teacher
+from sbnmt_plugin.families.enat.search import load_teacher
 from sbnmt_plugin.model import SBTransformerModel
 from sbnmt_plugin.tools.commands import average
 from sbnmt_plugin.tools.translator import Translator

@@ -13,7 +13,7 @@ from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search.arguments import LARGEST_ALPHA
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions
-from sbnmt_plugin.search.penalties import LENGTH_PENALTIES, Division, Gnmt, name_of
+from sbnmt_plugin.search.penalties import LENGTH_PENALTIES, Gnmt, LengthPenalty, name_of
 
 ALPHAS = [0.0, 0.6, 1.0, 2.5, -0.5, -3.0, LARGEST_ALPHA, -LARGEST_ALPHA]
 LONGEST = 300
@@ -37,7 +37,7 @@ class EndsLast(Gnmt):
 
 
 @dataclass(frozen=True)
-class Hump(Division):
+class Hump(LengthPenalty):
     """Wrong: lp(n) is largest in the middle, and is looked at where it begins and
     ends."""
 

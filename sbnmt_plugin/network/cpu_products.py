@@ -46,9 +46,7 @@ def to_bfloat16(model: Any) -> Any:
     """
     if has_8_bits(model) or torch.float16 in types_of(model):
         raise ValueError(NARROW)
-    model.bfloat16()
-    widen_attention(model)
-    return pack(model)
+    return for_processor(model.bfloat16())
 
 
 def to_int8(model: Any) -> Any:

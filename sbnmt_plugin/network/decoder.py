@@ -18,12 +18,6 @@ from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import LOGITS_AT_A_TIME, wide
 
-WRONG_TASK = (
-    "this --arch reads two target streams, but got {rows} decoder rows for "
-    "{sentences} sentences: train and decode it with --user-dir sbnmt_plugin "
-    "--task sb_translation"
-)
-
 
 class SBTransformerDecoder(TransformerDecoderBase):
     """Decoder of both directions at once: N = 2BK rows for B encoded sentences.
@@ -258,7 +252,9 @@ class SBTransformerDecoder(TransformerDecoderBase):
             sentences = encoder_out["encoder_out"][0].size(1)
             if layout is None or len(tokens) != sentences * layout.group:
                 raise ValueError(
-                    WRONG_TASK.format(rows=len(tokens), sentences=sentences)
+                    f"this --arch reads two target streams, but got {len(tokens)} "
+                    f"decoder rows for {sentences} sentences: train and decode it with "
+                    "--user-dir sbnmt_plugin --task sb_translation"
                 )
 
     def get_normalized_probs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from fairseq.distributed import fsdp_wrap
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
@@ -16,6 +16,8 @@ from sbnmt_plugin.network.attention import (
     SBSelfAttention,
 )
 from sbnmt_plugin.network.fusion import build_fusion
+
+Cross = TypeVar("Cross", bound=GroupedCrossAttention)
 
 
 def wrapped(layer: nn.Module, cfg: Any) -> nn.Module:
@@ -75,15 +77,30 @@ class SBDecoderLayer(TransformerDecoderLayerBase):
         return Reader(embed_dim, lambda projection: quant_noise(projection, *noise))
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
-        return GroupedCrossAttention(
-            embed_dim,
+        return self.build_cross_attention(
+            GroupedCrossAttention, cfg, cfg.encoder.embed_dim
+        )
+
+    def build_cross_attention(
+        self, kind: type[Cross], cfg: Any, channels: int, **parts: nn.Module
+    ) -> Cross:
+        """Build attention to an encoder's output.
+
+        Args:
+            kind: its class.
+            channels: C', of the output.
+            parts: arguments that this class has beside fairseq's.
+        """
+        return kind(
+            self.embed_dim,
             cfg.decoder.attention_heads,
-            kdim=cfg.encoder.embed_dim,
-            vdim=cfg.encoder.embed_dim,
+            kdim=channels,
+            vdim=channels,
             dropout=cfg.attention_dropout,
             encoder_decoder_attention=True,
             q_noise=self.quant_noise,
             qn_block_size=self.quant_noise_block_size,
+            **parts,
         )
 
     def make_generation_fast_(self, need_attn: bool = False, **kwargs: Any) -> None:

@@ -41,7 +41,7 @@ def answers_of(
         FloatingPointError: nothing has a score, because the model gives none.
         ValueError: nothing can end, because of lengths and bans.
     """
-    ranked, places = (x.cpu().numpy() for x in ranking(pool, options.answer_direction))
+    ranked, places = (x.cpu().numpy() for x in ranking(pool, options.answering))
     none = np.flatnonzero(ranked[:, 0] == DEAD)
     if none.size:
         refuse(pointers.broken(none))
@@ -121,8 +121,10 @@ def hypotheses(
         looks = np.take_along_axis(looks, natural[..., None], 1)  # (E, T, S)
         host = torch.device("cpu")  # fairseq asks for every link
         columns["attention"] = [x.t() for x in apart(looks, lengths, device)]
+        soft = options.print_alignment == "soft"
+        extract = utils.extract_soft_alignment if soft else utils.extract_hard_alignment
         columns["alignment"] = [
-            alignment(look, source, text, symbols, options)
+            extract(look, source, text, symbols.pad, symbols.eos)
             for look, source, text in zip(
                 apart(looks, lengths, host),
                 sources.cpu()[sentence],
@@ -173,25 +175,3 @@ def partners(
     rows = layout.partners(torch.arange(math.prod(shape))).view(shape).numpy()
     place = np.unravel_index(rows[at[0], at[1], ranks], shape)
     return apart(pointers.walk(place, lengths - 1).tokens, lengths - 1, device)
-
-
-def alignment(
-    attention: Tensor,
-    source: Tensor,
-    tokens: Tensor,
-    symbols: Symbols,
-    options: SearchOptions,
-) -> Any:
-    """Extract links of source and target as fairseq does, hard or soft.
-
-    Args:
-        attention: (L, S).
-        source: (S,).
-        tokens: (L,).
-    """
-    extract = (
-        utils.extract_soft_alignment
-        if options.print_alignment == "soft"
-        else utils.extract_hard_alignment
-    )
-    return extract(attention, source, tokens, symbols.pad, symbols.eos)

@@ -15,6 +15,7 @@ from sbnmt_plugin.layout import NAMES, PAIRINGS
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
+from sbnmt_plugin.task_options import flag_of
 
 logger = logging.getLogger(__name__)
 Choice = TypeVar("Choice")
@@ -63,9 +64,8 @@ def search_options(
     for name, option in GenerationConfig.__dataclass_fields__.items():
         value = getattr(args, name, option.default)
         if name not in SUPPORTED and value not in (None, option.default):
-            flag = "--" + name.replace("_", "-")
             raise ValueError(
-                f"{flag} is not supported by the SB-NMT search: leave it out"
+                f"{flag_of(name)} is not supported by the SB-NMT search: leave it out"
             )
     check_types(args)
 
@@ -109,8 +109,7 @@ def number(name: str, args: Any, cfg: Any) -> float:
     value = getattr(args, name, None)
     value = getattr(cfg, name) if value is None else value
     if not isinstance(value, Real):
-        flag = "--" + name.replace("_", "-")
-        raise ValueError(f"{flag} must be a number, but is {value!r} instead")
+        raise ValueError(f"{flag_of(name)} must be a number, but is {value!r} instead")
     return float(value)
 
 
@@ -142,8 +141,9 @@ def check_types(args: Any) -> None:
         allowed, words = kinds.get(option.type, (object, ""))
         value = getattr(args, name, option.default)
         if not isinstance(value, allowed):
-            flag = "--" + name.replace("_", "-")
-            raise ValueError(f"{flag} must be {words}, but is {value!r} instead")
+            raise ValueError(
+                f"{flag_of(name)} must be {words}, but is {value!r} instead"
+            )
 
 
 def check_names(names: Any, where: str) -> None:

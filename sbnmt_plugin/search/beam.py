@@ -6,7 +6,7 @@ sums of natural log-probabilities; -inf marks what cannot be: a dead slot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -55,20 +55,13 @@ class Batch:
 
     def select(self, sentences: Tensor, rows: Tensor) -> Batch:
         """Keep these sentences (B',), whose rows are ``rows`` (N',)."""
-        return Batch(
-            index=self.index[sentences],
-            max_len=self.max_len[sentences],
-            first_end=self.first_end,
-            worth=self.worth,
-            longest=self.longest[sentences],
-            prefix=self.prefix[sentences],
-            prefix_len=self.prefix_len[sentences],
-            never=self.never,
-            scores=self.scores[sentences],
+        own = "index", "max_len", "longest", "prefix", "prefix_len", "scores", "done"
+        return replace(
+            self,
+            **{name: getattr(self, name)[sentences] for name in own},
             first_rows=self.first_rows[: len(sentences)],
             tokens=self.tokens[rows],
             pool=self.pool.select(sentences),
-            done=self.done[sentences],
         )
 
 
@@ -85,13 +78,6 @@ class Candidates:
     score: Tensor
     parent: Tensor
     token: Tensor
-
-    def first(self, count: int) -> Candidates:
-        """Return the ``count`` best of each direction."""
-        score, parent, token = (
-            x[..., :count] for x in (self.score, self.parent, self.token)
-        )
-        return Candidates(score, parent, token)
 
 
 def expand(scores: Tensor, following: NextTokens) -> Candidates:

@@ -54,45 +54,21 @@ class Generator(Search):
         watched = self.recorder is not None or self.tracer is not None
         self.stop_rank = self.options.beam if watched else self.options.stop_rank
 
-    @torch.no_grad()
-    def generate(
-        self,
-        models: list[Any],
-        sample: dict[str, Any],
-        prefix_tokens: Tensor | None = None,
-        constraints: Tensor | None = None,
+    def translate(
+        self, sample: dict[str, Any], prefix_tokens: Tensor | None
     ) -> list[list[Hypothesis]]:
-        """Translate a batch.
-
-        Args:
-            models: ignored in favour of the constructor's, as in fairseq.
-            sample: fairseq's batch; ``net_input`` with ``src_tokens`` (B, S) and
-                ``src_lengths`` is read, ``id`` where it is there.
-            prefix_tokens: (B, P) start of every L2R hypothesis; ``</s>`` and
-                padding in it are ignored.
+        """Let the encoders read a batch, and search.
 
         Returns:
             The k best hypotheses of each sentence, best first.  Where fewer are asked
             for (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
             is what had finished by then.
-
-        Raises:
-            ValueError: constraints, prefixes of another shape, or lengths and bans that
-                nothing can satisfy.
-            FloatingPointError: a sentence for which no hypothesis has a score,
-                because the model gives none.
         """
-        if constraints is not None:
-            raise ValueError("--constraints is not supported by the SB-NMT search")
-        if prefix_tokens is not None:
-            sources = sample["net_input"]["src_tokens"]
-            self.options.check_prefix(prefix_tokens, sources)
         net_input = {
             key: value
             for key, value in sample["net_input"].items()
             if key != "prev_output_tokens"
         }
-        self._evaluate()
         scorers = [Scorer.encode(model, net_input) for model in self.models]
         return self.search(scorers, sample, prefix_tokens)
 
@@ -106,7 +82,7 @@ class Generator(Search):
 
         Args:
             scorers: a decoder of every model, and what it reads.
-            sample, prefix_tokens: as for :meth:`generate`.
+            sample, prefix_tokens: as for :meth:`registry.Search.generate`.
         """
         sources = sample["net_input"]["src_tokens"]
         for scorer in scorers:
@@ -125,10 +101,7 @@ class Generator(Search):
         return results
 
     def _translate(
-        self,
-        scorers: list[Scorer],
-        source: Tensor,
-        prefix: Tensor | None,
+        self, scorers: list[Scorer], source: Tensor, prefix: Tensor | None
     ) -> tuple[Pool, list[Step]]:
         """Run the loop: return each sentence's finished hypotheses, and every step.
 
@@ -172,15 +145,11 @@ class Generator(Search):
         if prefix is None:
             prefix = source.new_empty(count, 0)
         prefix = prefix.masked_fill(prefix == symbols.eos, symbols.pad)
-        dtype = next(self.models[0].parameters()).dtype
-        scores = torch.zeros(
-            count,
-            layout.directions,
-            layout.beam,
-            device=device,
-            dtype=wide(dtype),
-        )
+        dtype = wide(next(self.models[0].parameters()).dtype)
+        shape = count, layout.directions, layout.beam
+        scores = torch.zeros(shape, device=device, dtype=dtype)
         scores[..., 1:].fill_(DEAD)
+        rows = torch.arange(scores.numel(), device=device)
         starts = torch.tensor(symbols.starts, device=device)
         return Batch(
             index=torch.arange(count, device=device),
@@ -192,9 +161,7 @@ class Generator(Search):
             prefix_len=prefix.ne(symbols.pad).sum(1),
             never=torch.tensor(symbols.never, device=device),
             scores=scores,
-            first_rows=torch.arange(scores.numel(), device=device).view_as(scores)[
-                ..., :1
-            ],
+            first_rows=rows.view(shape)[..., :1],
             tokens=starts.repeat_interleave(layout.beam).repeat(count)[:, None],
             pool=Pool.empty(scores, options.beam),
             done=torch.zeros(count, dtype=torch.bool, device=device),
@@ -249,21 +216,22 @@ class Generator(Search):
             going: (B, D, M) bool, which of them do not end.
         """
         options = self.options
-        best = candidates.first(options.eos_candidates)
-        going = going[..., : options.eos_candidates]
-        kept_out = admit(going, best.parent, batch, self.symbols.pad, options)
+        total, parent, going = (
+            x[..., : options.eos_candidates]
+            for x in (candidates.score, candidates.parent, going)
+        )
+        kept_out = admit(going, parent, batch, self.symbols.pad, options)
         kept_out = kept_out | batch.done[:, None, None]
-        total = best.score.to(torch.float64).masked_fill(kept_out, DEAD)
+        total = total.to(torch.float64).masked_fill(kept_out, DEAD)
         score = options.penalty.score(total, batch.worth[length])
-        batch.pool = batch.pool.add(score, length, best.parent)
+        batch.pool = batch.pool.add(score, length, parent)
 
     def _done(self, batch: Batch, length: int) -> Tensor:
         """Tell which sentences have their answer; (B,) bool."""
-        options, place = self.options, self.options.answer_direction
-        live = batch.scores if place is None else batch.scores[:, place : place + 1]
+        options, answering = self.options, self.options.answering
         return finished(
-            score_at(batch.pool, self.stop_rank, place),
-            live,
+            score_at(batch.pool, self.stop_rank, answering),
+            batch.scores[:, answering],
             batch.worth[length + 1],
             batch.longest,
             options.penalty,

@@ -89,11 +89,12 @@ class SearchOptions:
         return min(self.nbest, self.beam)
 
     @property
-    def answer_direction(self) -> int | None:
-        """Index, in ``directions``, of the one that alone may answer; None: either."""
+    def answering(self) -> slice:
+        """Places, in ``directions``, of those that may answer: all, or one alone."""
         if self.answer == "best":
-            return None
-        return self.directions.index(NAMES.index(self.answer))
+            return slice(0, len(self.directions))
+        place = self.directions.index(NAMES.index(self.answer))
+        return slice(place, place + 1)
 
     @property
     def binds_prefixes(self) -> bool:

@@ -92,40 +92,37 @@ class Pool:
         return cls(score, ended, pools[0].beam)
 
 
-def ranking(pool: Pool, direction: int | None = None) -> tuple[Tensor, Tensor]:
+def ranking(pool: Pool, answering: slice) -> tuple[Tensor, Tensor]:
     """Rank the finished hypotheses, best first: of both directions, or of one alone.
 
     Ties: the entry that finished earlier, then L2R before R2L, then the lower
     rank at that time.
+
+    Args:
+        answering: see :attr:`options.SearchOptions.answering`.
 
     Returns:
         score: (B, P).
         index: (B, P) places in the pool's directions and entries, flattened to DP.
     """
     size = pool.score.size(2)
-    score, length = pool.score, pool.length
-    offset = 0
-    if direction is not None:
-        score, length = (x[:, direction : direction + 1] for x in (score, length))
-        offset = direction * size
-    score, length = score.flatten(1), length.flatten(1)
+    score, length = (x[:, answering].flatten(1) for x in (pool.score, pool.length))
     by_time = length.sort(dim=1, stable=True).indices
     order = score.gather(1, by_time).sort(dim=1, descending=True, stable=True).indices
     index = by_time.gather(1, order)[:, :size]
-    return score.gather(1, index), index + offset
+    return score.gather(1, index), index + answering.start * size
 
 
-def score_at(pool: Pool, rank: int, direction: int | None = None) -> Tensor:
+def score_at(pool: Pool, rank: int, answering: slice) -> Tensor:
     """Return the score of a rank of :func:`ranking`, (B,), -inf until it is taken.
 
     Args:
         rank: 1 … P.
+        answering: as for :func:`ranking`.
     """
-    score = (
-        pool.score if direction is None else pool.score[:, direction : direction + 1]
-    )
     # each direction's are in order: no later one can be among so many
-    return score[..., :rank].flatten(1).topk(rank).values[:, -1]
+    score = pool.score[:, answering, :rank].flatten(1)
+    return score.topk(rank).values[:, -1]
 
 
 def finished(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
 
 from sbnmt_plugin.network.protocol import Model, said
 from sbnmt_plugin.search.options import SearchOptions, Symbols
@@ -11,6 +15,7 @@ from sbnmt_plugin.search.options import SearchOptions, Symbols
 DEFAULT = Model.searched_by
 
 
+@dataclass(eq=False)
 class Search:
     """Translates batches: fairseq calls it a generator.
 
@@ -35,24 +40,18 @@ class Search:
 
     shares_beam = True
     has_bound = True
-    described = "this search"
+    described = "the SB-NMT search"
 
-    def __init__(
-        self,
-        models: list[Any],
-        symbols: Symbols,
-        options: SearchOptions,
-        recorder: Callable[..., None] | None = None,
-        tracer: Any = None,
-    ) -> None:
-        self.models = models
-        self.symbols = symbols
-        self.options = options
-        self.recorder = recorder
-        self.tracer = tracer
+    models: list[Any]
+    symbols: Symbols
+    options: SearchOptions
+    recorder: Callable[..., None] | None = None
+    tracer: Any = None
+
+    def __post_init__(self) -> None:
         self._refuse(self.unsupported())
         # what fairseq-generate leaves out of the text that it prints
-        self.symbols_to_strip_from_output = {symbols.eos, *symbols.never}
+        self.symbols_to_strip_from_output = {self.symbols.eos, *self.symbols.never}
 
     def unsupported(self) -> dict[str, Any]:
         """Options that it cannot honour, by flag; those that are true are refused."""
@@ -66,24 +65,45 @@ class Search:
                 loaded for the next search.
         """
 
+    @torch.no_grad()
     def generate(
         self,
         models: list[Any],
         sample: dict[str, Any],
-        prefix_tokens: Any = None,
+        prefix_tokens: Tensor | None = None,
         constraints: Any = None,
     ) -> list[list[dict[str, Any]]]:
-        """Translate a batch.
+        """Translate a batch, as fairseq calls it, without dropout and gradients.
 
         Args:
             models: ignored in favour of the constructor's, as in fairseq.
-            sample: fairseq's batch.
-            prefix_tokens: (B, P) start of every text.
+            sample: fairseq's batch; ``net_input`` with ``src_tokens`` (B, S) is read,
+                ``id`` where it is there.
+            prefix_tokens: (B, P) start of every L2R hypothesis; ``</s>`` and
+                padding in it are ignored.
             constraints: None.
 
         Returns:
-            Hypotheses of each sentence, best first: see :mod:`answers`.
+            Hypotheses of each sentence, best first: see :meth:`translate`.
+
+        Raises:
+            ValueError: constraints, prefixes of another shape, or lengths and bans that
+                nothing can satisfy.
+            FloatingPointError: a sentence for which no hypothesis has a score,
+                because the model gives none.
         """
+        self._refuse({"--constraints": constraints})
+        if prefix_tokens is not None:
+            sources = sample["net_input"]["src_tokens"]
+            self.options.check_prefix(prefix_tokens, sources)
+        for model in self.models:
+            model.eval()
+        return self.translate(sample, prefix_tokens)
+
+    def translate(
+        self, sample: dict[str, Any], prefix_tokens: Tensor | None
+    ) -> list[list[dict[str, Any]]]:
+        """Search: see :meth:`generate`, which has checked the arguments."""
         raise NotImplementedError
 
     def _refuse(self, given: dict[str, Any]) -> None:
@@ -97,11 +117,6 @@ class Search:
                 raise ValueError(
                     f"{flag} is not supported by {self.described}: leave it out"
                 )
-
-    def _evaluate(self) -> None:
-        """Switch dropout off."""
-        for model in self.models:
-            model.eval()
 
 
 Kind = TypeVar("Kind", bound=type[Search])

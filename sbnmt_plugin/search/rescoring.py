@@ -110,27 +110,20 @@ def texts_to_score(
         places: of the L2R and the R2L score of every hypothesis, where first the
             search's own n stand, then K for each sentence.
     """
-    lengths = [len(hypothesis["tokens"]) for own in found for hypothesis in own]
-    words = torch.cat([h["tokens"] for own in found for h in own]).tolist()
-    rest = iter(words)
-    said = iter([tuple(itertools.islice(rest, length)) for length in lengths])
+    words = iter(torch.cat([h["tokens"] for own in found for h in own]).tolist())
     wanted: list[list[Stream]] = []
     known: list[dict[Stream, int]] = []
-    numbers = itertools.count()
+    streams: list[list[Stream]] = []
+    count = 0
     for own in found:
-        texts = list(itertools.islice(said, len(own)))
+        texts = [tuple(itertools.islice(words, len(h["tokens"]))) for h in own]
+        written = zip(texts, (NAMES.index(h["direction"]) for h in own))
+        here = {} if interacts else {x: count + i for i, x in enumerate(written)}
         wanted.append([(text, direction) for text in texts for direction in (0, 1)])
-        names = (NAMES.index(hypothesis["direction"]) for hypothesis in own)
-        scored = dict(zip(zip(texts, names), itertools.islice(numbers, len(own))))
-        known.append({} if interacts else scored)
-    streams = [
-        [pair for pair in dict.fromkeys(pairs) if pair not in there]
-        for pairs, there in zip(wanted, known)
-    ]
-    first, most = len(lengths), max(map(len, streams), default=0)
-    for there, own_streams in zip(known, streams):
-        there |= {pair: first + i for i, pair in enumerate(own_streams)}
-        first += most
-    return streams, [
-        there[pair] for pairs, there in zip(wanted, known) for pair in pairs
-    ]
+        known.append(here)
+        streams.append([x for x in dict.fromkeys(wanted[-1]) if x not in here])
+        count += len(own)
+    most = max(map(len, streams), default=0)
+    for b, missing in enumerate(streams):
+        known[b] |= {x: count + b * most + i for i, x in enumerate(missing)}
+    return streams, [there[x] for own, there in zip(wanted, known) for x in own]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from sbnmt_plugin.network.protocol import DecoderState, Forced
 from sbnmt_plugin.numerics import LOGITS_AT_A_TIME
 
 
+@dataclass(eq=False)
 class Scorer:
     """A decoder and the encoded sentences that it reads.
 
@@ -25,9 +27,8 @@ class Scorer:
         encoder_out: of all sentences, also of those that have left the batch.
     """
 
-    def __init__(self, decoder: Any, encoder_out: Any) -> None:
-        self.decoder = decoder
-        self.encoder_out = encoder_out
+    decoder: Any
+    encoder_out: Any
 
     @classmethod
     def encode(cls, model: Any, net_input: dict[str, Tensor]) -> Scorer:
@@ -100,7 +101,8 @@ class WholeTextScorer(Scorer):
         """Score texts, some at a time; each has a copy of its encoded sentence."""
         source = sentences.repeat_interleave(layout.group)
         rows = torch.arange(len(inputs), device=inputs.device)
-        size = max(1, LOGITS_AT_A_TIME // (inputs.size(1) * self._vocabulary))
+        vocabulary = len(self.decoder.dictionary)
+        size = max(1, LOGITS_AT_A_TIME // (inputs.size(1) * vocabulary))
         found = []
         for part in rows.split(size):
             copies = self.model.encoder.reorder_encoder_out(
@@ -111,10 +113,6 @@ class WholeTextScorer(Scorer):
             lprobs = self.model.get_normalized_probs(output, log_probs=True)
             found.append(lprobs.gather(-1, labels[part][..., None])[..., 0])
         return torch.cat(found).t().flatten().index_select(0, live)
-
-    @property
-    def _vocabulary(self) -> int:
-        return len(self.decoder.dictionary)
 
 
 def text_scorer(model: Any, net_input: dict[str, Tensor]) -> Scorer:

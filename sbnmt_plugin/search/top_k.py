@@ -12,11 +12,6 @@ BLOCK = 128  # tokens that are looked at together in the search for the best
 SORTED = 64  # so few scores are sorted as fast as their best are found
 
 
-def free_to_ask(scores: Tensor) -> bool:
-    """Tell whether branching on numbers costs no host-device synchronisation."""
-    return scores.is_cpu
-
-
 def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the ``count`` best of the last dimension, among equals the first.
 
@@ -28,7 +23,8 @@ def top_in_order(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
         values, indices: (..., count) each.
     """
     size = scores.size(-1)
-    if size <= SORTED or not free_to_ask(scores):
+    # branching on numbers would cost a host-device synchronisation elsewhere
+    if size <= SORTED or not scores.is_cpu:
         values, index = scores.sort(dim=-1, descending=True, stable=True)
         return values[..., :count], index[..., :count]
     values, index = scores.topk(min(count + 1, size))

@@ -161,12 +161,11 @@ class Tracer:
 
         As :func:`pool.finished` compares them.
         """
-        options = self.options
-        place, penalty = options.answer_direction, options.penalty
-        live = batch.scores if place is None else batch.scores[:, place : place + 1]
+        options, penalty = self.options, self.options.penalty
+        live = batch.scores[:, options.answering]
         best = live.flatten(1).amax(1).to(torch.float64)
         bound = penalty.best_reachable(best, batch.worth[length + 1], batch.longest)
-        worst = score_at(batch.pool, options.beam, place)
+        worst = score_at(batch.pool, options.beam, options.answering)
         return [
             (rounded(a), rounded(b)) for a, b in zip(bound.tolist(), worst.tolist())
         ]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.fairseq_decoder import DECODERS
+from sbnmt_plugin.task_options import option
 from sbnmt_plugin.training.smoothed_loss import smoothed_loss
 
 Values = tuple[Tensor, Tensor, Tensor]  # loss, -log p, whether the best token is right
@@ -27,10 +28,14 @@ Values = tuple[Tensor, Tensor, Tensor]  # loss, -log p, whether the best token i
 class SBCriterionConfig(LabelSmoothedCrossEntropyCriterionConfig):
     """fairseq's options, with the paper's ε as default."""
 
-    label_smoothing: float = field(
-        default=0.1,
-        metadata={"help": "epsilon for label smoothing, 0 means no label smoothing"},
+    label_smoothing: float = option(
+        0.1, "epsilon for label smoothing, 0 means no label smoothing"
     )
+
+
+def total(logging_outputs: list[dict[str, Any]], key: str) -> Any:
+    """Add up a value over processes and batches, 0 where one has none."""
+    return sum(log.get(key, 0) for log in logging_outputs)
 
 
 def projects_rows(model: Any) -> bool:
@@ -214,21 +219,13 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Log fairseq's values, then the same by direction."""
         super().reduce_metrics(logging_outputs)
-
-        def total(key: str) -> Any:
-            return sum(log.get(key, 0) for log in logging_outputs)
-
         for name in cls.known_names:
-            labels = total(f"labels_{name}")
+            labels = total(logging_outputs, f"labels_{name}")
             if not labels:
                 continue
-            bits = math.log(2) * labels
-            metrics.log_scalar(
-                f"loss_{name}", total(f"loss_{name}") / bits, labels, round=3
-            )
-            metrics.log_scalar(
-                f"nll_loss_{name}", total(f"nll_loss_{name}") / bits, labels, round=3
-            )
+            for key in (f"loss_{name}", f"nll_loss_{name}"):
+                bits = total(logging_outputs, key) / (math.log(2) * labels)
+                metrics.log_scalar(key, bits, labels, round=3)
             metrics.log_derived(
                 f"ppl_{name}",
                 lambda meters, key=f"nll_loss_{name}": utils.get_perplexity(
@@ -236,5 +233,5 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
                 ),
             )
             if any(f"n_correct_{name}" in log for log in logging_outputs):
-                accuracy = 100 * total(f"n_correct_{name}") / labels
+                accuracy = 100 * total(logging_outputs, f"n_correct_{name}") / labels
                 metrics.log_scalar(f"accuracy_{name}", accuracy, labels, round=3)

@@ -107,7 +107,9 @@ class SBLanguagePairDataset(FairseqDataset):
             sample = by_id[index]
             same = torch.equal(sample["target"], sample["opposite"])
             for direction, start in zip(self.directions, self.starts):
-                stream = self._stream(sample, direction)
+                stream = sample["target"]
+                if direction == R2L:
+                    stream = reverse_tokens(sample["opposite"])
                 labels.append(stream)
                 words = stream[:-1]
                 if self.noise is not None and same:
@@ -126,12 +128,6 @@ class SBLanguagePairDataset(FairseqDataset):
         """Begin an epoch."""
         super().set_epoch(epoch)
         self.epoch = epoch
-
-    def _stream(self, sample: dict[str, Any], direction: int) -> Tensor:
-        """Return the labels of one direction, ``</s>`` last."""
-        if direction == L2R:
-            return sample["target"]
-        return reverse_tokens(sample["opposite"])
 
     def _pad(self, rows: list[Tensor], width: int | None) -> Tensor:
         return data_utils.collate_tokens(

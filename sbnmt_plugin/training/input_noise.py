@@ -9,6 +9,7 @@ paper names noise as future work.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ SUBSTITUTIONS = 0.5  # share of all edits; the other kinds have equal shares
 EDITS = ("insert", "delete", "swap")
 
 
+@dataclass
 class PartnerNoise:
     """Random edits of a stream's input.
 
@@ -35,9 +37,8 @@ class PartnerNoise:
         seed: ``--seed``.
     """
 
-    def __init__(self, rate: float, seed: int) -> None:
-        self.rate = rate
-        self.seed = seed
+    rate: float
+    seed: int
 
     def __call__(
         self, words: Tensor, texts: Any, epoch: int, index: int, direction: int

@@ -62,19 +62,16 @@ def nan_is_named() -> Iterator[None]:
         ) from error
 
 
-def step_of(optimizer: FairseqOptimizer) -> Callable[[], None]:
-    """Return the function that takes an optimiser's step.
+def take_step(optimizer: FairseqOptimizer) -> None:
+    """Take an optimiser's step.
 
     fairseq's of ``--amp`` divides gradients by the scale twice: it clips under one name
     of the optimiser and steps under another, which torch's GradScaler takes for two.
     Adam hides that where gradients are large beside its ε.  (Beneath ``--use-bmuf`` it
     remains so.)
     """
-    if not isinstance(optimizer, AMPOptimizer):
-        return optimizer.step
-
-    def step() -> None:
+    if isinstance(optimizer, AMPOptimizer):
         optimizer.scaler.step(optimizer.optimizer)
         optimizer.scaler.update()
-
-    return step
+    else:
+        optimizer.step()

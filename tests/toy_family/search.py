@@ -1,15 +1,15 @@
 """The toy family's search, and the option that it adds to the task's."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.registry import register_search
 from sbnmt_plugin.task_options import (
     DECODING,
-    KEY,
     Scope,
     TaskOptions,
+    option,
     register_options,
 )
 
@@ -19,12 +19,10 @@ from sbnmt_plugin.task_options import (
 class ToyOptions(TaskOptions):
     """Options of the toy family."""
 
-    toy_limit: Optional[int] = field(
-        default=None,
-        metadata={
-            "help": "most words of an answer",
-            KEY: Scope(DECODING, model="short_answers", described="a toy"),
-        },
+    toy_limit: Optional[int] = option(
+        None,
+        "most words of an answer",
+        Scope(DECODING, model="short_answers", described="a toy"),
     )
 
 

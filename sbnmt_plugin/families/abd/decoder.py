@@ -108,23 +108,9 @@ class ForwardLayer(OneStreamLayer):
     """A decoder layer that reads source and backward decoder."""
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
-        def built(
-            kind: type[GroupedCrossAttention], channels: int, **parts: nn.Module
-        ) -> GroupedCrossAttention:
-            return kind(
-                embed_dim,
-                cfg.decoder.attention_heads,
-                kdim=channels,
-                vdim=channels,
-                dropout=cfg.attention_dropout,
-                encoder_decoder_attention=True,
-                q_noise=self.quant_noise,
-                qn_block_size=self.quant_noise_block_size,
-                **parts,
-            )
-
-        reverse = built(ReverseAttention, cfg.decoder.output_dim)
-        return built(TwoMemoryAttention, cfg.encoder.embed_dim, reverse=reverse)
+        built = self.build_cross_attention
+        reverse = built(ReverseAttention, cfg, cfg.decoder.output_dim)
+        return built(TwoMemoryAttention, cfg, cfg.encoder.embed_dim, reverse=reverse)
 
     def forward(
         self,

@@ -17,19 +17,15 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from fairseq.models import register_model, register_model_architecture
-from fairseq.models.transformer.transformer_legacy import (
-    base_architecture,
-    tiny_architecture,
-    transformer_iwslt_de_en,
-    transformer_wmt_en_de,
-    transformer_wmt_en_de_big,
-)
+from fairseq.models import register_model
 from torch import Tensor
 
 from sbnmt_plugin.families.abd.decoder import BackwardDecoder, ForwardDecoder
 from sbnmt_plugin.layout import L2R, R2L, Layout
-from sbnmt_plugin.network.transformer import BidirectionalTransformer
+from sbnmt_plugin.network.transformer import (
+    BidirectionalTransformer,
+    register_architectures,
+)
 
 ALONE = Layout(directions=1)  # each decoder's rows: a stream a sentence
 
@@ -77,9 +73,7 @@ class ABDTransformerModel(BidirectionalTransformer):
 
         Args:
             prev_output_tokens: (2B, T), row 2b + d the input of direction d.
-            live: (n,) the places that are no padding: see
-                :class:`grid.PackedBatch`.  Where given, logits of these alone,
-                (n, V), step by step and there stream by stream.
+            live: (n,) as for :meth:`decoder.SBTransformerDecoder.forward`.
 
         Returns:
             (2B, T, V) logits, and an empty dictionary.
@@ -131,18 +125,4 @@ class ABDTransformerModel(BidirectionalTransformer):
         return {name: [encoder_out[name][0], x] for name, x in zip(names, added)}
 
 
-def wmt_en_de_big(args: Any) -> None:
-    """Set fairseq's ``transformer_wmt_en_de_big``, but a dropout of 0.1 as SB-NMT's."""
-    args.dropout = getattr(args, "dropout", 0.1)
-    transformer_wmt_en_de_big(args)
-
-
-ARCHITECTURES = {
-    "abd_transformer": base_architecture,
-    "abd_transformer_tiny": tiny_architecture,
-    "abd_transformer_iwslt_de_en": transformer_iwslt_de_en,
-    "abd_transformer_wmt_en_de": transformer_wmt_en_de,
-    "abd_transformer_wmt_en_de_big": wmt_en_de_big,
-}
-for architecture, defaults in ARCHITECTURES.items():
-    register_model_architecture("abd_transformer", architecture)(defaults)
+register_architectures(ABDTransformerModel)

@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -47,25 +46,15 @@ class AsynchronousGenerator(Search):
             "--sb-trace": self.tracer,
         }
 
-    @torch.no_grad()
-    def generate(
-        self,
-        models: list[Any],
-        sample: dict[str, Any],
-        prefix_tokens: Tensor | None = None,
-        constraints: Tensor | None = None,
+    def translate(
+        self, sample: dict[str, Any], prefix_tokens: Tensor | None
     ) -> list[list[Hypothesis]]:
-        """Translate a batch: see :meth:`generator.Generator.generate`.
+        """Search R2L, then L2R.
 
         Returns:
             The k best hypotheses of each sentence, best first; ``partner_tokens`` is
             the ȳ that was read, in the order in which it was written.
         """
-        self._refuse({"--constraints": constraints})
-        if prefix_tokens is not None:
-            source = sample["net_input"]["src_tokens"]
-            self.options.check_prefix(prefix_tokens, source)
-        self._evaluate()
         sources = [
             model.encoder.forward_torchscript(sample["net_input"])
             for model in self.models

@@ -15,78 +15,66 @@ asks is q_i, not s_{i-1}; t_i has a tanh; A = H, and G as well where nothing els
 said.  A matrix on a concatenation is the sum of the paper's.
 """
 
-from contextlib import nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import (
     FairseqEncoderDecoderModel,
     register_model,
     register_model_architecture,
 )
-from omegaconf import OmegaConf, open_dict
 from torch import nn
 
-from sbnmt_plugin import hub
 from sbnmt_plugin.families.ba.attention import HISTORIES
 from sbnmt_plugin.families.ba.decoder import RNNEncoder, RNNSearchDecoder
-from sbnmt_plugin.network.transformer import tag_indices
+from sbnmt_plugin.network.transformer import (
+    Family,
+    refuse_below_one,
+    set_defaults,
+    tag_indices,
+    writable,
+)
+from sbnmt_plugin.task_options import option
 
 FIRST = 0.1  # weights begin in ± this
-SIZES = "embed_dim", "hidden_size"  # of encoder and decoder
 
 
 @dataclass
 class RNNSearchConfig(FairseqDataclass):
     """Sizes by fairseq's names, and histories; defaults are the paper's."""
 
-    encoder_embed_dim: int = field(
-        default=512, metadata={"help": "encoder embedding dimension"}
+    encoder_embed_dim: int = option(512, "encoder embedding dimension")
+    encoder_hidden_size: int = option(
+        512, "hidden size of each of the encoder's two directions"
     )
-    encoder_hidden_size: int = field(
-        default=512,
-        metadata={"help": "hidden size of each of the encoder's two directions"},
+    decoder_embed_dim: int = option(512, "decoder embedding dimension")
+    decoder_hidden_size: int = option(
+        512, "size of the decoder's state, and of its attention"
     )
-    decoder_embed_dim: int = field(
-        default=512, metadata={"help": "decoder embedding dimension"}
+    dropout: float = option(0.2, "dropout before the output matrix")
+    share_decoder_input_output_embed: bool = option(
+        False, "share decoder input and output embeddings"
     )
-    decoder_hidden_size: int = field(
-        default=512,
-        metadata={"help": "size of the decoder's state, and of its attention"},
+    share_all_embeddings: bool = option(False, "share all embeddings (one dictionary)")
+    ba_history: ChoiceEnum(list(HISTORIES)) = option(  # type: ignore[valid-type]
+        "none", "histories of every source word that attention has"
     )
-    dropout: float = field(
-        default=0.2, metadata={"help": "dropout before the output matrix"}
-    )
-    share_decoder_input_output_embed: bool = field(
-        default=False, metadata={"help": "share decoder input and output embeddings"}
-    )
-    share_all_embeddings: bool = field(
-        default=False, metadata={"help": "share all embeddings (one dictionary)"}
-    )
-    ba_history: ChoiceEnum(list(HISTORIES)) = field(  # type: ignore[valid-type]
-        default="none",
-        metadata={"help": "histories of every source word that attention has"},
-    )
-    ba_history_size: Optional[int] = field(
-        default=None,
-        metadata={"help": "size of a history; default: --decoder-hidden-size"},
+    ba_history_size: Optional[int] = option(
+        None, "size of a history; default: --decoder-hidden-size"
     )
 
 
 @register_model("rnnsearch")
-class RNNSearchModel(hub.Pretrained, FairseqEncoderDecoderModel):
+class RNNSearchModel(Family, FairseqEncoderDecoderModel):
     """RNNsearch*, SA-NMT, TA-NMT and BA-NMT: one model with different histories.
 
     Train and decode with ``--task sb_translation --sb-direction l2r`` (or ``r2l``).
     """
 
-    @classmethod
-    def add_args(cls, parser: Any) -> None:
-        """Options without defaults: the architecture functions set those."""
-        gen_parser_from_dataclass(parser, RNNSearchConfig(), delete_default=True)
+    family = "rnnsearch"
+    config = RNNSearchConfig
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> "RNNSearchModel":
@@ -96,11 +84,11 @@ class RNNSearchModel(hub.Pretrained, FairseqEncoderDecoderModel):
             ValueError: sizes that do not fit; a dictionary without tags (the wrong
                 task: another's search knows no histories).
         """
-        with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
-            architecture(args)
+        with writable(args):
+            set_defaults(args, cls.config)
         check_sizes(args)
         words, others = task.source_dictionary, task.target_dictionary
-        tag_indices(others, "rnnsearch")
+        tag_indices(others, cls.family)
         if args.share_all_embeddings and words != others:
             raise ValueError(
                 "--share-all-embeddings needs one dictionary for both languages: "
@@ -130,26 +118,13 @@ def check_sizes(args: Any) -> None:
     Raises:
         ValueError: with the flag.
     """
-    names = [f"{side}_{size}" for side in ("encoder", "decoder") for size in SIZES]
-    for name in (*names, "ba_history_size"):
-        size = getattr(args, name)
-        if size is not None and size < 1:
-            flag = "--" + name.replace("_", "-")
-            raise ValueError(f"{flag} must be ≥ 1, but is {size}")
+    refuse_below_one(args, RNNSearchConfig)
     if args.share_all_embeddings and args.encoder_embed_dim != args.decoder_embed_dim:
         raise ValueError(
             "--share-all-embeddings needs --encoder-embed-dim and --decoder-embed-dim "
             f"to be equal, but they are {args.encoder_embed_dim} and "
             f"{args.decoder_embed_dim}"
         )
-
-
-def architecture(args: Any, history: str = "none") -> None:
-    """Defaults of :class:`RNNSearchConfig`, with these histories."""
-    args.ba_history = getattr(args, "ba_history", history)
-    for option in fields(RNNSearchConfig):
-        if not option.name.startswith("_"):
-            setattr(args, option.name, getattr(args, option.name, option.default))
 
 
 ARCHITECTURES = {
@@ -159,5 +134,5 @@ ARCHITECTURES = {
     "ba_nmt": "both",
 }
 for name, history in ARCHITECTURES.items():
-    defaults = partial(architecture, history=history)
+    defaults = partial(set_defaults, config=RNNSearchConfig, ba_history=history)
     register_model_architecture("rnnsearch", name)(defaults)

@@ -1,6 +1,5 @@
 """ENAT's loss: the teacher's words, and where they are mapped both terms of the map."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fairseq.criterions import register_criterion
@@ -11,15 +10,11 @@ from sbnmt_plugin.training.criterion import (
     SBLabelSmoothedCrossEntropy,
     Values,
     live_rows_alone,
+    total,
 )
 
 
-@dataclass
-class ENATCriterionConfig(SBCriterionConfig):
-    """Options of the parent."""
-
-
-@register_criterion("enat_cross_entropy", dataclass=ENATCriterionConfig)
+@register_criterion("enat_cross_entropy", dataclass=SBCriterionConfig)
 class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     """L_neg + μ L_align + λ L_adv (eq. 10), of a model of ``--enat-input map``.
 
@@ -61,15 +56,14 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Log the parent's values, and both terms."""
         super().reduce_metrics(logging_outputs)
-
-        def total(key: str) -> Any:
-            return sum(log.get(key, 0) for log in logging_outputs)
-
         if not any("align" in log for log in logging_outputs):
             return
-        sentences, judged = total("nsentences"), total("judged")
+        sentences, judged, right = (
+            total(logging_outputs, key) for key in ("nsentences", "judged", "right")
+        )
         for key in ("align", "adversary"):
-            metrics.log_scalar(key, total(key) / sentences, sentences, round=3)
+            mean = total(logging_outputs, key) / sentences
+            metrics.log_scalar(key, mean, sentences, round=3)
         if judged:
-            fooled = 100 * (judged - total("right")) / judged
+            fooled = 100 * (judged - right) / judged
             metrics.log_scalar("fooled", fooled, judged, round=1)

@@ -16,54 +16,45 @@ are is a multiple of the input's: α, of all that was trained on, is counted in 
 Departs from the paper, which sets α by hand, to 1.1 from English and 0.9 into it.
 """
 
-from dataclasses import dataclass, field, fields
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from fairseq.dataclass import ChoiceEnum
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 from fairseq.models.transformer import TransformerConfig
-from fairseq.models.transformer.transformer_legacy import (
-    base_architecture,
-    tiny_architecture,
-    transformer_iwslt_de_en,
-    transformer_wmt_en_de,
-)
+from fairseq.models.transformer.transformer_legacy import transformer_iwslt_de_en
 from torch import Tensor
 
 from sbnmt_plugin.families.enat.decoder import DecoderInput, ENATDecoder
 from sbnmt_plugin.families.enat.embedding_mapping import Mapping
-from sbnmt_plugin.network.transformer import FamilyTransformer
+from sbnmt_plugin.network.transformer import (
+    SIZES,
+    FamilyTransformer,
+    register_architectures,
+)
+from sbnmt_plugin.task_options import flag_of, option
 
 COPY, MAP, PHRASE = INPUTS = "copy", "map", "phrase"
-ALIGN_WEIGHT, ADVERSARY_WEIGHT = 0.1, 1.0  # μ, λ
 
 
 @dataclass
 class ENATConfig(TransformerConfig):
     """Options of fairseq's Transformer and ours; defaults are the paper's."""
 
-    enat_input: ChoiceEnum(INPUTS) = field(  # type: ignore[valid-type]
-        default=PHRASE,
-        metadata={
-            "help": "the decoder's input: the source's embeddings (copy), those "
-            "mapped among the target's (map), or what a phrase table gives (phrase)"
-        },
+    enat_input: ChoiceEnum(INPUTS) = option(  # type: ignore[valid-type]
+        PHRASE,
+        "the decoder's input: the source's embeddings (copy), those "
+        "mapped among the target's (map), or what a phrase table gives (phrase)",
     )
-    enat_align_weight: float = field(
-        default=ALIGN_WEIGHT,
-        metadata={"help": "μ, of the sentence-level alignment (eq. 7), for map"},
+    enat_align_weight: float = option(
+        0.1, "μ, of the sentence-level alignment (eq. 7), for map"
     )
-    enat_adversary_weight: float = field(
-        default=ADVERSARY_WEIGHT,
-        metadata={"help": "λ, of the word-level adversary (eq. 8, 9), for map"},
+    enat_adversary_weight: float = option(
+        1.0, "λ, of the word-level adversary (eq. 8, 9), for map"
     )
-    enat_raw_weights: bool = field(
-        default=False,
-        metadata={
-            "help": "stretch the input with the paper's weights, which do not sum to 1"
-        },
+    enat_raw_weights: bool = option(
+        False, "stretch the input with the paper's weights, which do not sum to 1"
     )
 
 
@@ -97,16 +88,37 @@ class ENATModel(FamilyTransformer):
         self.register_buffer("tokens_read", torch.zeros((), dtype=torch.int64))
 
     @classmethod
-    def build_model(cls, args: Any, task: Any) -> "ENATModel":
-        """Build from a namespace, on which resolved values are left to be saved.
+    def settle(cls, args: Any) -> None:
+        """Refuse options that the family cannot honour.
 
         Raises:
-            ValueError: see :meth:`FamilyTransformer.build_model`; weights < 0.
+            ValueError: with the flag.
         """
-        architecture(args)
-        check_options(args)
-        model: ENATModel = super().build_model(args, task)
-        return model
+        for name in ("enat_align_weight", "enat_adversary_weight"):
+            flag, value = flag_of(name), getattr(args, name)
+            if not 0 <= value < float("inf"):
+                raise ValueError(f"{flag} must be ≥ 0 and finite, but is {value}")
+            if value != getattr(ENATConfig, name) and str(args.enat_input) != MAP:
+                raise ValueError(
+                    f"{flag} {value:g} is for --enat-input map, but it is "
+                    f"{args.enat_input}, which has no such term: leave it out"
+                )
+        if not args.share_all_embeddings:
+            raise ValueError(
+                "an enat_transformer has one matrix of embeddings for both languages: "
+                "add --share-all-embeddings, on data binarised with --joined-dictionary"
+            )
+        if args.no_token_positional_embeddings:
+            raise ValueError(
+                "--no-token-positional-embeddings is not for an enat_transformer, "
+                "which tells its words apart by their positions: leave it out"
+            )
+        if args.decoder_output_dim != args.decoder_embed_dim:
+            raise ValueError(
+                f"--decoder-output-dim {args.decoder_output_dim} is not for an "
+                "enat_transformer, whose words have --decoder-embed-dim "
+                f"{args.decoder_embed_dim}: leave it out"
+            )
 
     @classmethod
     def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> ENATDecoder:
@@ -210,51 +222,6 @@ class ENATModel(FamilyTransformer):
         return self.decoder(inputs, written), extra
 
 
-def check_options(args: Any) -> None:
-    """Refuse options that the family cannot honour.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    weights = {
-        "enat_align_weight": ALIGN_WEIGHT,
-        "enat_adversary_weight": ADVERSARY_WEIGHT,
-    }
-    for name, default in weights.items():
-        flag, value = "--" + name.replace("_", "-"), getattr(args, name)
-        if not 0 <= value < float("inf"):
-            raise ValueError(f"{flag} must be ≥ 0 and finite, but is {value}")
-        if value != default and str(args.enat_input) != MAP:
-            raise ValueError(
-                f"{flag} {value:g} is for --enat-input map, but it is "
-                f"{args.enat_input}, which has no such term: leave it out"
-            )
-    if not args.share_all_embeddings:
-        raise ValueError(
-            "an enat_transformer has one matrix of embeddings for both languages: add "
-            "--share-all-embeddings, on data binarised with --joined-dictionary"
-        )
-    if args.no_token_positional_embeddings:
-        raise ValueError(
-            "--no-token-positional-embeddings is not for an enat_transformer, which "
-            "tells its words apart by their positions: leave it out"
-        )
-    if args.decoder_output_dim != args.decoder_embed_dim:
-        raise ValueError(
-            f"--decoder-output-dim {args.decoder_output_dim} is not for an "
-            "enat_transformer, whose words have --decoder-embed-dim "
-            f"{args.decoder_embed_dim}: leave it out"
-        )
-
-
-def architecture(args: Any, sizes: Any = base_architecture) -> None:
-    """Set the defaults of :class:`ENATConfig`, with one of fairseq's sizes."""
-    for option in fields(ENATConfig):
-        if option.name.startswith("enat_"):
-            setattr(args, option.name, getattr(args, option.name, option.default))
-    sizes(args)
-
-
 def small(args: Any) -> None:
     """Set the paper's sizes for IWSLT: 5 + 5 layers, 256 channels, 4 heads."""
     for side in ("encoder", "decoder"):
@@ -264,13 +231,5 @@ def small(args: Any) -> None:
     transformer_iwslt_de_en(args)
 
 
-ARCHITECTURES = {
-    "enat_transformer": base_architecture,
-    "enat_transformer_tiny": tiny_architecture,
-    "enat_transformer_iwslt_de_en": small,
-    "enat_transformer_wmt_en_de": transformer_wmt_en_de,
-}
-for name, sizes in ARCHITECTURES.items():
-    register_model_architecture("enat_transformer", name)(
-        partial(architecture, sizes=sizes)
-    )
+sizes = {end: SIZES[end] for end in ("", "_tiny", "_wmt_en_de")}
+register_architectures(ENATModel, {**sizes, "_iwslt_de_en": small})

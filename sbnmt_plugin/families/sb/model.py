@@ -1,23 +1,12 @@
 """SB-NMT: the model, its options and its architectures."""
 
 from argparse import Namespace
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass, field, fields
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 from fairseq.models.transformer import TransformerConfig
-from fairseq.models.transformer.transformer_legacy import (
-    base_architecture,
-    tiny_architecture,
-    transformer_iwslt_de_en,
-    transformer_wmt_en_de,
-    transformer_wmt_en_de_big,
-)
-from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
 from sbnmt_plugin.checkpoints import Checkpoint
@@ -30,48 +19,41 @@ from sbnmt_plugin.families.sb.initialisation import (
 )
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
-from sbnmt_plugin.network.transformer import BidirectionalTransformer, tag_indices
-
-DEFAULT_FUTURE_DROPOUT = 0.3
+from sbnmt_plugin.network.transformer import (
+    BidirectionalTransformer,
+    register_architectures,
+    tag_indices,
+    writable,
+)
+from sbnmt_plugin.task_options import option
 
 
 @dataclass
 class SBTransformerConfig(TransformerConfig):
     """fairseq's Transformer options and ours."""
 
-    sb_fusion: ChoiceEnum(FUSIONS) = field(  # type: ignore[valid-type]
-        default="tanh",
-        metadata={"help": "how history and future attention are fused (eq. 4-6)"},
+    sb_fusion: ChoiceEnum(FUSIONS) = option(  # type: ignore[valid-type]
+        "tanh", "how history and future attention are fused (eq. 4-6)"
     )
-    sb_lambda: Optional[float] = field(
-        default=None,
-        metadata={
-            "help": "λ, weight of the future; default: "
-            f"{DEFAULT_LAMBDA}; not for --sb-fusion gate"
-        },
+    sb_lambda: Optional[float] = option(
+        None,
+        f"λ, weight of the future; default: {DEFAULT_LAMBDA}; not for --sb-fusion gate",
     )
-    sb_learn_lambda: bool = field(
-        default=False,
-        metadata={"help": "learn λ, one value per channel and layer"},
+    sb_learn_lambda: bool = option(False, "learn λ, one value per channel and layer")
+    sb_future_dropout: float = option(
+        0.3,
+        "dropout on the future attention, before its non-linearity",
     )
-    sb_future_dropout: float = field(
-        default=DEFAULT_FUTURE_DROPOUT,
-        metadata={"help": "dropout on the future attention, before its non-linearity"},
+    sb_future_shift: bool = option(
+        False,
+        "the future attention returns, for a word of the other stream, the "
+        "word before it: one layer is enough to read on from a common word",
     )
-    sb_future_shift: bool = field(
-        default=False,
-        metadata={
-            "help": "the future attention returns, for a word of the other stream, the "
-            "word before it: one layer is enough to read on from a common word"
-        },
-    )
-    sb_reader: bool = field(
-        default=False,
-        metadata={
-            "help": "add projections with which streams read each other to the model "
-            "of --finetune-from-model, and train them and nothing else: with λ = 0 "
-            "the model stays what it was"
-        },
+    sb_reader: bool = option(
+        False,
+        "add projections with which streams read each other to the model "
+        "of --finetune-from-model, and train them and nothing else: with λ = 0 "
+        "the model stays what it was",
     )
 
 
@@ -89,16 +71,12 @@ class SBTransformerModel(BidirectionalTransformer):
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> "SBTransformerModel":
-        """Build from a namespace, on which resolved values are left to be saved.
+        """Build as the parent does, and freeze what a reader leaves as it is.
 
         Raises:
             ValueError: see :meth:`transformer.FamilyTransformer.build_model`; a
                 reader beside a gate, which would change what a stream writes alone.
         """
-        architecture(args)
-        with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
-            if args.sb_fusion != "gate" and args.sb_lambda is None:
-                args.sb_lambda = DEFAULT_LAMBDA
         model: SBTransformerModel = super().build_model(args, task)
         if freezes_writer(args):
             if args.sb_fusion == "gate":
@@ -109,6 +87,13 @@ class SBTransformerModel(BidirectionalTransformer):
             for name, parameter in model.named_parameters():
                 parameter.requires_grad_(any(part in name for part in ACROSS))
         return model
+
+    @classmethod
+    def settle(cls, args: Any) -> None:
+        """Set the paper's λ where a fusion has one and the command says none."""
+        if args.sb_fusion != "gate" and args.sb_lambda is None:
+            with writable(args):
+                args.sb_lambda = DEFAULT_LAMBDA
 
     @classmethod
     def build_decoder(cls, args: Any, tgt_dict: Any, embed_tokens: Any) -> Any:
@@ -188,33 +173,4 @@ class SBTransformerModel(BidirectionalTransformer):
         adopt_writer(state_dict, self.state_dict(), self.decoder.interacts)
 
 
-def wmt_en_de_big(args: Any) -> None:
-    """Set fairseq's ``transformer_wmt_en_de_big``, with the paper's dropout, 0.1."""
-    args.dropout = getattr(args, "dropout", 0.1)
-    transformer_wmt_en_de_big(args)
-
-
-def architecture(args: Any, sizes: Callable[[Any], None] = base_architecture) -> None:
-    """Set the options of an architecture that a command does not set.
-
-    Args:
-        sizes: fairseq's function for the options that a Transformer has.
-    """
-    for option in fields(SBTransformerConfig):
-        if option.name.startswith("sb_"):
-            value = getattr(args, option.name, option.default)
-            setattr(args, option.name, value)
-    sizes(args)
-
-
-ARCHITECTURES = {
-    "sb_transformer": base_architecture,
-    "sb_transformer_tiny": tiny_architecture,
-    "sb_transformer_iwslt_de_en": transformer_iwslt_de_en,
-    "sb_transformer_wmt_en_de": transformer_wmt_en_de,
-    "sb_transformer_wmt_en_de_big": wmt_en_de_big,
-}
-for name, sizes in ARCHITECTURES.items():
-    register_model_architecture("sb_transformer", name)(
-        partial(architecture, sizes=sizes)
-    )
+register_architectures(SBTransformerModel)

@@ -1,6 +1,6 @@
 """The loss of a two-way model: both texts, each given the other."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from fairseq.criterions import register_criterion
 from torch import Tensor
 
+from sbnmt_plugin.task_options import option
 from sbnmt_plugin.training.criterion import (
     SBCriterionConfig,
     SBLabelSmoothedCrossEntropy,
@@ -19,9 +20,8 @@ from sbnmt_plugin.training.criterion import (
 class TwoWayCriterionConfig(SBCriterionConfig):
     """The same options, without smoothing, of which the paper does not speak."""
 
-    label_smoothing: float = field(
-        default=0.0,
-        metadata={"help": "epsilon for label smoothing, 0 means no label smoothing"},
+    label_smoothing: float = option(
+        0.0, "epsilon for label smoothing, 0 means no label smoothing"
     )
 
 

@@ -5,23 +5,40 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from fairseq.dataclass import FairseqDataclass
 from fairseq.models import FairseqDecoder
 from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase
 from torch import Tensor, nn
 
 from sbnmt_plugin.families.two_way.lstm_2d import TwoDimensionalLSTM, masked_maximum
-from sbnmt_plugin.families.two_way.options import OPTIONS
 from sbnmt_plugin.layout import Layout, live_places
 from sbnmt_plugin.network.encoder import POSITIONS, UnlimitedEncoder
 from sbnmt_plugin.network.next_tokens import NextTokens
+from sbnmt_plugin.network.transformer import own_options
+from sbnmt_plugin.task_options import option
 
 TABLE = 1024  # positions that are made at the start; being sinusoidal they have no end
+
+
+@dataclass
+class TwoWayConfig(FairseqDataclass):
+    """Options of both stacks, by fairseq's names, and of the grid, as in the paper."""
+
+    decoder_embed_dim: int = option(512, "channels of both stacks")
+    decoder_ffn_embed_dim: int = option(2048, "inner channels of both stacks")
+    decoder_layers: int = option(4, "layers of either stack")
+    decoder_attention_heads: int = option(8, "heads of either stack")
+    decoder_normalize_before: bool = option(False, "apply layernorm before each block")
+    dropout: float = option(0.3, "dropout in the stacks")
+    attention_dropout: float = option(0.0, "dropout on attention weights")
+    activation_dropout: float = option(0.0, "dropout after the activation")
+    two_way_units: int = option(750, "units of the grid")
 
 
 def axis(cfg: Any, dictionary: Any) -> TransformerDecoderBase:
     """A stack that reads a text causally: fairseq's decoder without a source."""
     channels, padding = cfg.decoder_embed_dim, dictionary.pad()
-    options = {option.name: getattr(cfg, option.name) for option in OPTIONS}
+    options = {x.name: getattr(cfg, x.name) for x in own_options(TwoWayConfig)}
     shape = Namespace(
         **options, decoder_output_dim=channels, max_target_positions=TABLE
     )

@@ -16,29 +16,30 @@ Departs from the paper in what J and I count: ``</s>`` too.  With words alone z_
 would not have read f_J, and e could not depend on it.
 """
 
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import (
     FairseqEncoderDecoderModel,
     register_model,
     register_model_architecture,
 )
-from omegaconf import OmegaConf, open_dict
 from torch import Tensor
 
-from sbnmt_plugin import hub
 from sbnmt_plugin.checkpoint_checks import exchanged_languages
-from sbnmt_plugin.families.two_way.decoder import TwoWayDecoder, TwoWayEncoder
-from sbnmt_plugin.families.two_way.lstm_2d import mix_negated
-from sbnmt_plugin.families.two_way.options import (
+from sbnmt_plugin.families.two_way.decoder import (
     TwoWayConfig,
-    architecture,
-    check_options,
+    TwoWayDecoder,
+    TwoWayEncoder,
 )
-from sbnmt_plugin.network.transformer import tag_indices
+from sbnmt_plugin.families.two_way.lstm_2d import mix_negated
+from sbnmt_plugin.network.transformer import (
+    Family,
+    refuse_below_one,
+    set_defaults,
+    tag_indices,
+    writable,
+)
 
 # what changes places with what where the languages do
 AXES = (
@@ -50,7 +51,7 @@ AXES = (
 
 
 @register_model("two_way")
-class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
+class TwoWayModel(Family, FairseqEncoderDecoderModel):
     """One model of both translation directions.
 
     Train with ``--task sb_translation --sb-direction l2r --criterion
@@ -61,13 +62,10 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
         exchanged: whether weights that are loaded are those of the exchanged languages.
     """
 
+    family = "two_way"
+    config = TwoWayConfig
     never_r2l = "reads and writes both texts from the left"
     exchanged = False
-
-    @classmethod
-    def add_args(cls, parser: Any) -> None:
-        """Options without defaults: the architecture functions set those."""
-        gen_parser_from_dataclass(parser, TwoWayConfig(), delete_default=True)
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> "TwoWayModel":
@@ -80,12 +78,12 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
                 task); a checkpoint of other languages.
         """
         languages = [task.cfg.source_lang, task.cfg.target_lang]
-        with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
-            architecture(args)
+        with writable(args):
+            set_defaults(args, cls.config)
             args.two_way_languages = getattr(args, "two_way_languages", languages)
-        check_options(args)
+        check_sizes(args)
         source, target = task.source_dictionary, task.target_dictionary
-        tag_indices(target, "two_way")
+        tag_indices(target, cls.family)
         model = cls(TwoWayEncoder(args, source), TwoWayDecoder(args, source, target))
         model.exchanged = exchanged_languages(args.two_way_languages, *languages)
         return model
@@ -126,6 +124,21 @@ class TwoWayModel(hub.Pretrained, FairseqEncoderDecoderModel):
             self.exchanged = False
 
 
+def check_sizes(args: Any) -> None:
+    """Refuse sizes that do not fit.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    refuse_below_one(args, TwoWayConfig)
+    channels, heads = args.decoder_embed_dim, args.decoder_attention_heads
+    if channels % heads:
+        raise ValueError(
+            f"--decoder-embed-dim must be a multiple of --decoder-attention-heads, but "
+            f"is {channels} for {heads} heads"
+        )
+
+
 def transpose_weights(weights: dict[str, Tensor]) -> None:
     """Turn a model of f and e into the same model of e and f, in place.
 
@@ -149,5 +162,6 @@ TINY = {
     "decoder_attention_heads": 2,
     "two_way_units": 64,
 }
-register_model_architecture("two_way", "two_way")(architecture)
-register_model_architecture("two_way", "two_way_tiny")(partial(architecture, **TINY))
+for name, sizes in {"two_way": {}, "two_way_tiny": TINY}.items():
+    defaults = partial(set_defaults, config=TwoWayConfig, **sizes)
+    register_model_architecture("two_way", name)(defaults)
