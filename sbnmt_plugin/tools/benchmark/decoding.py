@@ -139,10 +139,7 @@ class Station:
             return {}
         with Counts(loaded.model) as counts:
             self.translate()
-        return {
-            "steps": counts.steps,
-            "operators": counts.operators / counts.steps,
-        }
+        return {"steps": counts.steps, "operators": counts.operators / counts.steps}
 
     def translate(self) -> list[Text]:
         """Return the translations of all batches."""

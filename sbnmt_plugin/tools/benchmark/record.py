@@ -15,7 +15,7 @@ from sbnmt_plugin.tools.benchmark.results import (
     measured,
 )
 from sbnmt_plugin.tools.text import as_written, write_lines
-from sbnmt_plugin.tools.unfinished import new_file, write_json
+from sbnmt_plugin.tools.unfinished import write_json
 
 Row = dict[str, Any]
 ORIGIN = "origin"
@@ -96,6 +96,4 @@ class Record:
         """Write the plots, where they have more than one point."""
         figure = cost_figure(self.result.get("decoding", []))
         if figure is not None:
-            for kind in ("svg", "png"):
-                with new_file(self.folder / f"benchmark.{kind}", "wb") as file:
-                    file.write(getattr(figure, kind))
+            figure.write(f"{self.folder}/benchmark")

@@ -152,27 +152,18 @@ def name_of(row: Row) -> str:
 
 def cost_figure(rows: list[Row]) -> Any:
     """Draw seconds of a batch against length and beam; None with one point each."""
-    panels = {axis: along(rows, axis) for axis in AXES}
-    panels = {a: found for a, found in panels.items() if len({r[a] for r in found}) > 1}
-    if not panels:
+    lines = {axis: along(rows, axis) for axis in AXES}
+    lines = {a: found for a, found in lines.items() if len({r[a] for r in found}) > 1}
+    if not lines:
         return None
-    import matplotlib
-
     quiet.only_warnings("matplotlib")
-    from sbnmt_plugin.tools.report.drawing import (
-        canvas_of,
-        colours,
-        finish,
-        legend_above,
-        style,
-    )
+    from sbnmt_plugin.tools.report.drawing import colours, finish, legend_above, panels
 
-    with matplotlib.rc_context(style()):
-        canvas, axes = canvas_of(len(panels), 3.0)
+    with panels(len(lines), 3.0) as (canvas, axes):
         looks = colours(
-            list(dict.fromkeys(name_of(row) for x in panels.values() for row in x))
+            list(dict.fromkeys(name_of(row) for x in lines.values() for row in x))
         )
-        for panel, (axis, found) in zip(axes, panels.items()):
+        for panel, (axis, found) in zip(axes, lines.items()):
             for name, (colour, marker) in looks.items():
                 own = [row for row in found if name_of(row) == name]
                 own.sort(key=lambda row: row[axis])

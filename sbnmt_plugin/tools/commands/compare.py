@@ -96,7 +96,3 @@ def main() -> None:
     head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
     head += ["difference", "of each seed", "95 %", "p"]
     print("\n".join(aligned(head, lines)))
-
-
-if __name__ == "__main__":
-    main()

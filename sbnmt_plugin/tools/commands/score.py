@@ -12,13 +12,11 @@ the references is a right answer.
 
 from __future__ import annotations
 
-import json
-
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.scoring import TOKENISERS, scores, tokenised_bleu
 from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 
 def main() -> None:
@@ -59,5 +57,4 @@ def main() -> None:
     for name, result in results.items():
         print(f"{name} = {result['score']:.2f}   {result['signature']}")
     if args.json:
-        with new_file(args.json) as file:
-            json.dump(results, file, indent=1)
+        write_json(args.json, results)

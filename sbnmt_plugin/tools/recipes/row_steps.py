@@ -15,12 +15,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     searching,
 )
 from sbnmt_plugin.tools.recipes.stages import Settings, direction_taught
-from sbnmt_plugin.tools.recipes.step import (
-    Step,
-    check_records,
-    in_order,
-    once,
-)
+from sbnmt_plugin.tools.recipes.step import Step, check_records, in_order, once
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import BOTH, DIRECTIONS, TEACHER
 from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
