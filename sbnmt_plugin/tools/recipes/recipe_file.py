@@ -12,7 +12,7 @@ import yaml
 from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 from sbnmt_plugin.tools.recipes.rows import asked_rows
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
-from sbnmt_plugin.tools.recipes.training_sets import TRAINING_SETS
+from sbnmt_plugin.tools.recipes.systems.system import TRAINING_SETS
 from sbnmt_plugin.tools.text import as_written
 
 TEACHERS = ("two", "one")  # a model each, or one of both directions

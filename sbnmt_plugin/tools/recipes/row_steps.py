@@ -17,8 +17,12 @@ from sbnmt_plugin.tools.recipes.settings import (
 from sbnmt_plugin.tools.recipes.stages import Settings, direction_taught
 from sbnmt_plugin.tools.recipes.step import Step, check_records, in_order, once
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.systems.system import BOTH, DIRECTIONS, TEACHER
-from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
+from sbnmt_plugin.tools.recipes.systems.system import (
+    BOTH,
+    DIRECTIONS,
+    MULTILINGUAL,
+    TEACHER,
+)
 from sbnmt_plugin.tools.recipes.training_steps import TrainingSteps
 
 TWO_TEACHERS = "`teachers: two` in recipe.yaml, or --teachers two"

@@ -19,9 +19,11 @@ from sbnmt_plugin.tools.recipes.stages import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, once
-from sbnmt_plugin.tools.recipes.systems.system import Options
-from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
-from sbnmt_plugin.tools.recipes.training_sets import TRAINING_SETS
+from sbnmt_plugin.tools.recipes.systems.system import (
+    MULTILINGUAL,
+    TRAINING_SETS,
+    Options,
+)
 from sbnmt_plugin.tools.recipes.work_folder import pseudo_targets
 
 
