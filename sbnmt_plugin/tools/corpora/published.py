@@ -19,8 +19,14 @@ from tqdm import tqdm
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.command_names import PLUGIN
-from sbnmt_plugin.tools.corpora.raw_data import Archive, Part, Raw, Row
-from sbnmt_plugin.tools.corpora.raw_text import rows_of, tokenised
+from sbnmt_plugin.tools.corpora.raw_data import (
+    Archive,
+    Part,
+    Raw,
+    Row,
+    rows_of,
+    tokenised,
+)
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import NAME as CHECKSUMS
@@ -143,26 +149,23 @@ class Preparation:
 def parse(description: str, licensed: bool) -> argparse.Namespace:
     """Read the command line of a prepare.py."""
     parser = command.parser(description)
-    parser.add_argument("--data", required=True, help="folder of the raw files")
-    parser.add_argument("--output", required=True, help="folder to write")
-    parser.add_argument("--lowercase", action="store_true")
-    parser.add_argument(
-        "--first", action=command.at_least(1), help="lines to read of each file"
-    )
-    parser.add_argument(
+    add, number = parser.add_argument, command.at_least(1)
+    add("--data", required=True, help="folder of the raw files")
+    add("--output", required=True, help="folder to write")
+    add("--lowercase", action="store_true")
+    add("--first", action=number, help="lines to read of each file")
+    add(
         "--words",
         type=int,
         nargs=2,
         metavar=("MIN", "MAX"),
         help="keep sentences, of all sets, whose (first) target has so many tokens",
     )
-    parser.add_argument("--workers", action=command.at_least(1), default=os.cpu_count())
+    add("--workers", action=number, default=os.cpu_count())
     if not licensed:
-        parser.add_argument(
-            "--download", action="store_true", help="fetch archives that are missing"
-        )
-        parser.add_argument("--mirror", default="", help="URL of a folder of them")
-        parser.add_argument(
+        add("--download", action="store_true", help="fetch archives that are missing")
+        add("--mirror", default="", help="URL of a folder of them")
+        add(
             "--checksums",
             help="default: SHA256SUMS beside prepare.py, in --data where that is "
             "installed",
