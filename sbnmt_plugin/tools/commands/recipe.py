@@ -128,16 +128,8 @@ def check(args: argparse.Namespace) -> None:
     for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
         if value is not None and value < 1:
             raise ValueError(f"{flag} must be ≥ 1, but is {value}")
-    if args.launcher:
-        check_launcher(args)
-
-
-def check_launcher(args: argparse.Namespace) -> None:
-    """Refuse the options that --launcher excludes.
-
-    Raises:
-        ValueError: with the option.
-    """
+    if not args.launcher:
+        return
     if args.executor:
         raise ValueError(
             "--launcher and --executor exclude each other: a job is on one "

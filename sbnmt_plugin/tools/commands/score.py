@@ -21,21 +21,20 @@ from sbnmt_plugin.tools.unfinished import write_json
 
 def main() -> None:
     parser = command.parser(__doc__)
-    parser.add_argument("--reference", action="append", required=True)
-    parser.add_argument("--hypothesis", required=True)
-    parser.add_argument("--tokenised-reference", action="append", default=[])
-    parser.add_argument("--tokenised-hypothesis")
-    parser.add_argument("--lowercase", action="store_true", help="ignore case")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--reference", action="append", required=True)
+    add("--hypothesis", required=True)
+    add("--tokenised-reference", action="append", default=[])
+    add("--tokenised-hypothesis")
+    add("--lowercase", action="store_true", help="ignore case")
+    add(
         "--tokenize",
         default="13a",
         choices=TOKENISERS,
         help="tokeniser for BLEU (default 13a)",
     )
-    parser.add_argument(
-        "--phonemes", action="store_true", help="word and phoneme error rate"
-    )
-    parser.add_argument("--json", help="file to write the scores to")
+    add("--phonemes", action="store_true", help="word and phoneme error rate")
+    add("--json", help="file to write the scores to")
     args = parser.parse_args()
     refuse_overwriting(args.json, args.hypothesis, *args.reference)
     hypothesis, *references = read_parallel(args.hypothesis, *args.reference)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
@@ -162,6 +161,7 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
         help="keep sentences, of all sets, whose (first) target has so many tokens",
     )
     add("--workers", action=number, default=os.cpu_count())
+    parser.set_defaults(download=False, mirror="", checksums=None)
     if not licensed:
         add("--download", action="store_true", help="fetch archives that are missing")
         add("--mirror", default="", help="URL of a folder of them")
@@ -201,12 +201,9 @@ def prepare(description: str, script: str, corpus: Corpus) -> None:
     parts = (*corpus.train, corpus.valid, *corpus.test)
     public = any(part.archive for part in parts)
     args = parse(description, licensed=not public)
-    options: dict[str, Any] = {}
-    checksums = checksums_of(Path(script), Path(args.data))
-    if public:
-        checksums = Path(args.checksums or checksums)
-        options = {"download": args.download, "mirror": args.mirror}
-    raw = Raw(Path(args.data), checksums, **options)
+    data = Path(args.data)
+    checksums = Path(args.checksums or checksums_of(Path(script), data))
+    raw = Raw(data, checksums, args.download, args.mirror)
     for part in parts:  # a missing file is told before hours of work
         raw.find(part)
     preparation = Preparation(corpus, raw, args)
