@@ -101,14 +101,7 @@ def refuse_sweeps(flag: str, tables: Tables) -> None:
 
 
 def plot(args: argparse.Namespace, tables: Tables) -> None:
-    """Draw scores against costs.
-
-    Args:
-        tables: each with its label, or "".
-
-    Raises:
-        ValueError: as :func:`chains`.
-    """
+    """Draw scores against costs: see :func:`chains`."""
     from sbnmt_plugin.tools.report.cost import cost
 
     cost(chains(tables, args.against, args.only)).write(args.plot)

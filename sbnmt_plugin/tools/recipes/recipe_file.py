@@ -133,8 +133,6 @@ def load_recipe(
     """Read recipe.yaml, with its ``small`` section laid over it if asked for.
 
     Args:
-        folder: of the recipe.
-        small: whether to lay it over the rest.
         teachers: instead of the recipe's.
 
     Raises:
