@@ -18,7 +18,7 @@ from sbnmt_plugin.tools.benchmark import choices, decoding, floor, training
 from sbnmt_plugin.tools.benchmark.choices import FREE, LOW, PARTS, PROCESSES, SLOW
 from sbnmt_plugin.tools.benchmark.decoding import BASELINE, TEST_SET, Case
 from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
-from sbnmt_plugin.tools.benchmark.record import ORIGIN, Record, Row
+from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record, Row
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 

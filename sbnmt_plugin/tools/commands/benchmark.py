@@ -60,7 +60,7 @@ def main() -> None:
     args = parser().parse_args()
     with command.extra("benchmark"):
         from sbnmt_plugin.tools.benchmark import measuring
-        from sbnmt_plugin.tools.benchmark.record import Record
+        from sbnmt_plugin.tools.benchmark.results import Record
     measuring.check(args)
     wanted = measuring.names(args)
     head, output = measuring.head(args), Path(args.output)
