@@ -71,20 +71,13 @@ class Corpus:
     limits: Limits = Limits()
 
 
+@dataclass
 class Preparation:
-    """Writes the text that ``sbnmt recipe`` expects.
+    """Writes the text that ``sbnmt recipe`` expects, as a command line asks."""
 
-    Args:
-        corpus: the recipe's.
-        raw: the folder to read.
-        args: the command line.
-    """
-
-    def __init__(self, corpus: Corpus, raw: Raw, args: argparse.Namespace) -> None:
-        self.corpus = corpus
-        self.raw = raw
-        self.args = args
-        self.output = Path(args.output)
+    corpus: Corpus
+    raw: Raw
+    args: argparse.Namespace
 
     def wanted(self, row: Row) -> bool:
         """Return whether a tokenised row's first target is as long as is asked for."""
@@ -100,7 +93,7 @@ class Preparation:
         found = [self.raw.find(part) for part in self.corpus.train]
         rows = chain.from_iterable(rows_of(paths, self.args.first) for paths in found)
         read = kept = 0
-        prefix = self.output / "train"
+        prefix = self.args.output / "train"
         with (
             new_file(f"{prefix}.{self.corpus.source}") as source,
             new_file(f"{prefix}.{self.corpus.target}") as target,
@@ -132,16 +125,16 @@ class Preparation:
             )
         print(f"{split}: {len(raw)} sentences", file=sys.stderr)
         if split == "test":
-            write_lines(self.output / "test.sets", sizes)
-        target = self.corpus.target
+            write_lines(self.args.output / "test.sets", sizes)
+        target, output = self.corpus.target, self.args.output
         for place in reversed(range(1, len(raw[0]))):
             number = f".{place}" if place > 1 else ""
-            reference = self.output / f"{split}.ref.{target}{number}"
+            reference = output / f"{split}.ref.{target}{number}"
             write_lines(reference, (row[place] for row in raw))
-            path = self.output / f"{split}.{target}{number}"
             if place == 1:
-                source = self.output / f"{split}.{self.corpus.source}"
+                source = output / f"{split}.{self.corpus.source}"
                 write_lines(source, (row[0] for row in tokens))
+            path = output / f"{split}.{target}{number}"
             write_lines(path, (row[place] for row in tokens))
 
 
@@ -149,8 +142,8 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
     """Read the command line of a prepare.py."""
     parser = command.parser(description)
     add, number = parser.add_argument, command.at_least(1)
-    add("--data", required=True, help="folder of the raw files")
-    add("--output", required=True, help="folder to write")
+    add("--data", type=Path, required=True, help="folder of the raw files")
+    add("--output", type=Path, required=True, help="folder to write")
     add("--lowercase", action="store_true")
     add("--first", action=number, help="lines to read of each file")
     add(
@@ -201,9 +194,8 @@ def prepare(description: str, script: str, corpus: Corpus) -> None:
     parts = (*corpus.train, corpus.valid, *corpus.test)
     public = any(part.archive for part in parts)
     args = parse(description, licensed=not public)
-    data = Path(args.data)
-    checksums = Path(args.checksums or checksums_of(Path(script), data))
-    raw = Raw(data, checksums, args.download, args.mirror)
+    checksums = Path(args.checksums or checksums_of(Path(script), args.data))
+    raw = Raw(args.data, checksums, args.download, args.mirror)
     for part in parts:  # a missing file is told before hours of work
         raw.find(part)
     preparation = Preparation(corpus, raw, args)

@@ -84,10 +84,11 @@ class Part:
         return (self.source, *self.targets)
 
 
+@dataclass
 class Raw:
     """The folder of raw data.
 
-    Args:
+    Attributes:
         folder: given by the user.
         checksums: file of lines "SHA-256<blank><blank>name"; a first download adds
             to it, later files must agree with it.
@@ -95,17 +96,14 @@ class Raw:
         mirror: URL of a folder to fetch them from, instead of their published address.
     """
 
-    def __init__(
-        self, folder: Path, checksums: Path, download: bool = False, mirror: str = ""
-    ) -> None:
-        self.folder = folder
-        self.checksums = checksums
-        self.download = download
-        self.mirror = mirror
-        self.known: dict[str, str] = {}
-        if checksums.is_file():
-            lines = [line.split() for line in read_lines(checksums)]
-            self.known = {name: value for value, name in lines}
+    folder: Path
+    checksums: Path
+    download: bool = False
+    mirror: str = ""
+
+    def __post_init__(self) -> None:
+        lines = read_lines(self.checksums) if self.checksums.is_file() else []
+        self.known = {name: value for value, name in map(str.split, lines)}
 
     def find(self, part: Part) -> list[Path]:
         """Return the files of a part, unpacked if need be.
