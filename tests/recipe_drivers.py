@@ -53,6 +53,6 @@ def train(folder, work):
     """Train the row sb-staged, or continue its training; return its model's path."""
     steps = RowSteps(Run(load_recipe(folder, False), work, folder))
     with mock.patch.object(Runner, "run", in_process.run):
-        model = steps.training.model(Row("sb-staged"))
+        model = steps.model(Row("sb-staged"))
         Runner(work, {}).make(model)
     return model.makes

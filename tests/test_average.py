@@ -112,7 +112,7 @@ def test_a_recipe_averages_as_many_as_it_says(tmp_path, monkeypatch, names):
     settings = load_recipe(ROOT / "examples" / "toy", small=False)
     for count, mean in (20, 20.5), (40, 15.5):
         steps = RowSteps(Run({**settings, "average": count}, tmp_path))
-        step = steps.training.trained(Row("sb"))
+        step = steps.trained(Row("sb"))
         made = runner.Runner(tmp_path, {})
         made.made.update(step.inputs)
         made.make(step)

@@ -15,7 +15,6 @@ from sbnmt_plugin.tools.benchmark import (
     decoding,
     floor,
     measuring,
-    record,
     results,
     stations,
     training,
@@ -268,7 +267,7 @@ HEAD = {"command": "one", "commit": "a", "date": "", "machine": "", "versions": 
 
 def begun(folder, command="one", **others):
     head = {**HEAD, "command": command, "spec": "", "origin": {**ORIGIN, **others}}
-    return record.Record(folder, head)
+    return results.Record(folder, head)
 
 
 FLOOR = {"dtype": "x", "operations": 1, "bytes": 1, "seconds": 1, "operations/s": 1}

@@ -77,7 +77,7 @@ def test_two_workers_translate_what_one_does(two_runs, tmp_path):
         work = tmp_path / str(processes)
         shutil.copytree(two_runs[0], work)
         steps = RowSteps(Run(settings, work, folder, processes=processes))
-        pseudo = steps.training.pseudo("l2r")
+        pseudo = steps.pseudo("l2r")
         runner.Runner(work, {}).make(pseudo)
         found.append(pseudo.makes.read_text())
     assert found[0] == found[1]

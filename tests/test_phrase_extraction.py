@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sbnmt_plugin.tools.phrase_extraction import (
     PhraseCounts,
     consistent_spans,
-    counted,
     single_links,
 )
 from sbnmt_plugin.tools.word_links import (
@@ -327,9 +326,9 @@ def assert_tables(lines):
 
 
 def our_lines(rows, longest, least):
-    counts = counted(
-        rows, lambda s: consistent_spans(len(s[0]), len(s[1]), s[2], longest)
-    )
+    counts = PhraseCounts()
+    for row in rows:
+        counts.add(row, consistent_spans(len(row[0]), len(row[1]), row[2], longest))
     return list(counts.table_lines(least))
 
 

@@ -29,7 +29,7 @@ from sbnmt_plugin.tools import tokens as tokenise
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.commands import prepare as prepare_step
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.corpora import published, raw_text
+from sbnmt_plugin.tools.corpora import published, raw_data
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import flags, search_options, searching
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
@@ -353,10 +353,10 @@ def test_a_text_whose_gz_is_cut_off_is_named(tmp_path):
     path = tmp_path / "text.zh.gz"
     content = gzip.compress(b"".join(b"line %d\n" % i for i in range(2000)))
     path.write_bytes(content)
-    assert sum(1 for _ in raw_text.lines_of(path)) == 2000
+    assert sum(1 for _ in raw_data.lines_of(path)) == 2000
     path.write_bytes(content[:-20])
     with pytest.raises(ValueError, match=r"text\.zh\.gz must be a whole file"):
-        list(raw_text.lines_of(path))
+        list(raw_data.lines_of(path))
 
 
 def test_every_archive_has_an_address_of_its_own():
@@ -383,15 +383,15 @@ def test_cleaning_is_mosess_clean_corpus_n():
 def test_white_space_of_all_kinds_is_a_blank(tmp_path):
     path = tmp_path / "text"
     path.write_bytes("\ufeffa\u2028b\rc\u00a0d \te\r\n\nf".encode())
-    assert [*raw_text.lines_of(path)] == ["a b c d e", "", "f"]
+    assert [*raw_data.lines_of(path)] == ["a b c d e", "", "f"]
 
 
 def test_many_lines_are_tokenised_in_order_by_processes():
     rows = [(f"好{i}。", f"good {i}.") for i in range(40)]
     expected = [(f"好 {i} 。", f"good {i} .") for i in range(40)]
-    with mock.patch.object(raw_text, "CHUNK", 3):
+    with mock.patch.object(raw_data, "CHUNK", 3):
         for workers in (1, 2):
-            found = raw_text.tokenised(iter(rows), ("zh", "en"), False, workers)
+            found = raw_data.tokenised(iter(rows), ("zh", "en"), False, workers)
             assert [*found] == expected
 
 

@@ -148,7 +148,7 @@ def test_rows_that_share_a_model_wait_for_it(tmp_path):
     """As sb and its place in the grid, side by side."""
     steps = steps_in(tmp_path / "recipe", tmp_path / "work")
     runner = Noted(tmp_path / "work")
-    runner.made.add(steps.training.data("two"))
+    runner.made.add(steps.data("two"))
 
     def slowly(step):
         runner.begun.append(step)
@@ -157,7 +157,7 @@ def test_rows_that_share_a_model_wait_for_it(tmp_path):
     runner.run = slowly
     rows = [Row("sb"), Row("sb-tanh-1.0")]
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(runner.make, map(steps.training.model, rows)))
+        list(pool.map(runner.make, map(steps.model, rows)))
     assert runner.names == ["train/sb", "average/sb"]
 
 
@@ -167,7 +167,7 @@ def test_a_row_starts_from_the_model_of_its_own_seed(tmp_path):
     rows = [Row(name, 2) for name in ("sb-reader", "sb-reader-two", "sb-finetuned")]
     starts = {
         step.name: str(step.words[step.words.index("--finetune-from-model") + 1])
-        for step in in_order(map(steps.training.model, rows))
+        for step in in_order(map(steps.model, rows))
         if "--finetune-from-model" in step.words
     }
     expected = {
@@ -207,7 +207,7 @@ def test_costs_are_those_of_all_models_and_pseudo_targets_before(name, expected)
 
 def test_triples_without_their_last_file_are_not_whole(tmp_path):
     steps = steps_in(tmp_path / "recipe", tmp_path / "work")
-    examples = steps.training.examples("two")
+    examples = steps.examples("two")
     for suffix in ("src", "tgt"):
         put(tmp_path / "work" / "examples" / "two" / f"train.{suffix}", "a")
     assert noted(steps, examples, made=examples.inputs).names == ["examples/two"]
@@ -235,7 +235,7 @@ def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
 
     def workers(**changes):
         run = replace(steps.run, processes=2, **changes)
-        return runner.workers_of(RowSteps(run).training.pseudo("l2r"))
+        return runner.workers_of(RowSteps(run).pseudo("l2r"))
 
     parts = workers()
     assert [(s.name, s.gpus, s.workers) for s in parts] == [

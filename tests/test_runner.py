@@ -178,7 +178,7 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path):
 def test_a_training_killed_while_it_saved_goes_on(tmp_path, others):
     """fairseq was copying checkpoint2.pt to checkpoint_last.pt."""
     steps = steps_in(tmp_path / "recipe", tmp_path / "work")
-    model = steps.training.model(Row("teacher-l2r"))
+    model = steps.model(Row("teacher-l2r"))
     folder = tmp_path / "work" / "teacher-l2r"
     folder.mkdir(parents=True)
     last = folder / "checkpoint_last.pt"
@@ -187,7 +187,7 @@ def test_a_training_killed_while_it_saved_goes_on(tmp_path, others):
         os.utime(folder / name, (age, age))
     whole = last.read_bytes()
     last.write_bytes(whole[:-9])  # the end of a zip file's list
-    data = steps.texts.gold()
+    data = steps.gold()
     assert noted(steps, model, made=[data]).names[0] == "train/teacher-l2r"
     if others:
         assert torch.load(last) == {"number": 1}

@@ -8,14 +8,13 @@ from steps import call, imported, put
 
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools import text as texts
-from sbnmt_plugin.tools import training_examples as examples
 from sbnmt_plugin.tools.commands import triples
 from sbnmt_plugin.tools.translations import read_translations
 
 
 def texts_of(kind):
     """Return the targets of a sentence: g of the bitext, l and r by the teachers."""
-    found = examples.examples_of(kind, "s", "g", "l", "r")
+    found = triples.examples_of(kind, "s", "g", "l", "r")
     assert all(source == "s" for source, *_ in found)
     return ["".join(targets) for _, *targets in found]
 
@@ -37,13 +36,13 @@ def test_the_other_kinds_are_as_the_step_says():
         ["g", "l", "r"],
     ]
     assert texts_of("kd") == ["l"]
-    assert len(examples.KINDS) == 8
+    assert len(triples.KINDS) == 8
 
 
 SENTENCES = 40
 KINDS = [
-    *(("--triples", kind) for kind in examples.TRIPLES),
-    *(("--pairs", kind) for kind in examples.PAIRS),
+    *(("--triples", kind) for kind in triples.TRIPLES),
+    *(("--pairs", kind) for kind in triples.PAIRS),
 ]
 
 
@@ -74,7 +73,7 @@ def slowly(corpus, kind, shuffle, drop):
     found = []
     for i in range(SENTENCES):
         if i in left and i in right:
-            found += examples.examples_of(kind, source[i], gold[i], left[i], right[i])
+            found += triples.examples_of(kind, source[i], gold[i], left[i], right[i])
     if drop:
         found = [example for example in found if example[1] != example[2]]
     if shuffle is not None:

@@ -309,11 +309,11 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
     changed = {**steps.settings, "average": 7, "decode": []}
     with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
         work_folder.same_recipe(tmp_path / "work", changed)
-    model = steps.training.model(Row("teacher-l2r"))
-    noted(steps, model, made=[steps.texts.gold()])
+    model = steps.model(Row("teacher-l2r"))
+    noted(steps, model, made=[steps.gold()])
     changed = {**steps.settings, "train": {**steps.settings["train"], "--lr": 1}}
     (tmp_path / "work" / "teacher-l2r" / "done").unlink()
-    model = RowSteps(replace(steps.run, settings=changed)).training.model
+    model = RowSteps(replace(steps.run, settings=changed)).model
     with pytest.raises(ValueError, match=r"begun with other options \(--lr\): rem"):
         noted(steps, model(Row("teacher-l2r")), made=[])
 
@@ -333,8 +333,8 @@ def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
         return RowSteps(replace(steps.run, settings=settings))
 
     put(tmp_path / "work" / "bpe" / "train.src", "a")
-    pseudo = steps.training.pseudo("l2r")
-    ran = noted(steps, pseudo, made=[*steps.texts.bpe(), steps.texts.gold()])
+    pseudo = steps.pseudo("l2r")
+    ran = noted(steps, pseudo, made=[*steps.bpe(), steps.gold()])
     assert ran.names == [f"train/{teacher}", f"average/{teacher}", "pseudo/l2r"]
     put(pseudo.makes, "0\t0\tA")
     check_row(steps.work, changed(student).settings, "transformer-pl")
@@ -350,7 +350,7 @@ def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
         results.build_table(tmp_path / "work", other.settings, "")
     pseudo.makes.unlink()
     with refused:  # shards of the other teacher may be there
-        noted(other, other.training.pseudo("l2r"), made=other.texts.bpe())
+        noted(other, other.pseudo("l2r"), made=other.bpe())
     for name in "l2r.tsv", "r2l.tsv", "train.src":
         put(tmp_path / "other" / name, "0\t0\tB")
     source = put(tmp_path / "work" / "bpe" / "train.src", "0\t0\tB")

@@ -142,11 +142,7 @@ def score_row(
 
 
 def l2r_wins(records: Path) -> float:
-    """Return the percentage of sentences that the L2R direction wins.
-
-    Args:
-        records: file of ``--sb-records``.
-    """
+    """Return the percentage of sentences that L2R wins, from ``--sb-records``."""
     with as_written(records, "decode again"):
         winners = [json.loads(line)["winner"] for line in read_lines(records)]
         return round(100 * winners.count("l2r") / len(winners), 1)

@@ -1,13 +1,10 @@
 """Greedy decoding of each direction beside a partner whose text is given.
 
-own     the words that the other direction writes at the same time
-gold    the reference, as far as the other direction would have written it by then
-none    nothing: λ = 0
-
-A direction that writes better beside the reference than beside the other's own words
-trusts its partner; where it does not, no better partner can help it.  This is no
-search: it has no lengths, penalties or pools.  A text that has not ended at twice the
-length of the longest reference of its batch is cut.
+``sbnmt probe-reading`` tells what the partners are.  A direction that writes better
+beside the reference than beside the other's own words trusts its partner; where it does
+not, no better partner can help it.  This is no search: it has no lengths, penalties or
+pools.  A text that has not ended at twice the length of the longest reference of its
+batch is cut.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """A text translated shard by shard, so that a killed run continues.
 
-The work is cut into shards, kept in OUTPUT.shards, which several workers divide.  The
-worker that finds all of them done writes OUTPUT.  OUTPUT.shards/job.json says from
-which input, options and models it was made: the same command then has nothing to do,
-another is refused.
+``sbnmt translate`` says how.  OUTPUT.shards/job.json holds input, options and models.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from sbnmt_plugin.tools.scoring import tokenised_bleu
@@ -161,16 +161,6 @@ class PhraseCounts:
             if most >= least or len(source.split()) == 1:
                 share = most / counts.total()
                 yield entry_line(source, self.best(source), share, most)
-
-
-def counted(
-    sentences: Iterable[Sentence], spans: Callable[[Sentence], Iterable[Span]]
-) -> PhraseCounts:
-    """Count the phrases and links of a bitext, which is read once."""
-    counts = PhraseCounts()
-    for sentence in sentences:
-        counts.add(sentence, spans(sentence))
-    return counts
 
 
 def linked_sentences(source: str, target: str, links: str) -> Iterator[Sentence]:

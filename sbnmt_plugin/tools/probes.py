@@ -1,11 +1,6 @@
 """Probes of a model: its search and its loss as trained, and with parts taken away.
 
-as trained          the search of the paper, or the text in the other stream
-λ = 0               nothing of the future attention reaches the model
-partners shuffled   the partner is another sentence's of the batch, always the same one
-
-Where one decoder reads the whole text of another instead: nothing of that text, or the
-text of another sentence.
+``sbnmt probe-interaction`` and ``sbnmt probe-reading`` tell what each of them means.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Tokens of a text, as the Moses script makes them (sacremoses), and text of tokens.
-
-Chinese (zh) is segmented into words by jieba's dictionary and model (rjieba); its
-punctuation is left as it is.
-"""
+"""Tokens of a text, as the Moses script makes them (sacremoses), and text of tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +16,8 @@ IDEOGRAPH = "[\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef]
 def tokeniser(language: str, lowercase: bool = False) -> Callable[[str], str]:
     """Return a function that separates the tokens of a line by blanks.
 
-    Punctuation is normalised (but not in Chinese); nothing is escaped for XML.
+    Chinese is segmented into words by jieba's dictionary and model (rjieba).  Elsewhere
+    punctuation is normalised; nothing is escaped for XML.
     """
     if language == CHINESE:
         import rjieba  # its dictionary takes a moment, and few need it

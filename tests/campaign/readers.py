@@ -25,7 +25,7 @@ from sbnmt_plugin.checkpoints import read_checkpoint
 from sbnmt_plugin.register import register
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools import jobs, translations
-from sbnmt_plugin.tools.benchmark.record import ORIGIN, Record
+from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes import costs

@@ -139,10 +139,7 @@ class Station:
             return {}
         with Counts(loaded.model) as counts:
             self.translate()
-        return {
-            "steps": counts.steps,
-            "operators": counts.operators / counts.steps,
-        }
+        return {"steps": counts.steps, "operators": counts.operators / counts.steps}
 
     def translate(self) -> list[Text]:
         """Return the translations of all batches."""
@@ -207,7 +204,8 @@ def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
     def numbers(system: tuple[str, str]) -> Row:
         row = {**heads[system][0], **summary(runs[system], baseline)}
         if trained:
-            row |= quality(texts[system], references)
+            scored = tokenised_bleu(texts[system], [references])
+            row |= {"BLEU": scored["score"], "signature": scored["signature"]}
             wide = texts.get((system[0], WIDE))
             if system[1] != WIDE and wide is not None:
                 row["as in float32"] = share_of_same(texts[system], wide)
@@ -242,9 +240,3 @@ def summary(rounds: Rounds, baseline: Rounds | None) -> Row:
 def share_of_same(narrow: list[str], wide: list[str]) -> float:
     """Return the share of translations that are the same as in float32."""
     return sum(a == b for a, b in zip(narrow, wide)) / len(narrow)
-
-
-def quality(texts: list[str], references: list[str]) -> Row:
-    """Return the tokenised BLEU of a system's translations, and its signature."""
-    scored = tokenised_bleu(texts, [references])
-    return {"BLEU": scored["score"], "signature": scored["signature"]}

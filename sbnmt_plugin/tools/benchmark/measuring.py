@@ -18,7 +18,7 @@ from sbnmt_plugin.tools.benchmark import choices, decoding, floor, training
 from sbnmt_plugin.tools.benchmark.choices import FREE, LOW, PARTS, PROCESSES, SLOW
 from sbnmt_plugin.tools.benchmark.decoding import BASELINE, TEST_SET, Case
 from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
-from sbnmt_plugin.tools.benchmark.record import ORIGIN, Record, Row
+from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record, Row
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 
@@ -142,29 +142,24 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def spec_of(args: argparse.Namespace) -> Spec:
-    """Return the properties that the compared models share."""
-    return Spec(args.size, args.vocabulary, args.device, args.work)
-
-
 def head(args: argparse.Namespace) -> Row:
     """Return the beginning of benchmark.json."""
-    spec, threads = spec_of(args), args.threads or cores()
+    threads = args.threads or cores()
     place = {"commit": commit(), "machine": machine(), "versions": versions()}
-    models = spec.work or f"{spec.size}, {spec.vocabulary:,} words"
+    models = args.work or f"{args.size}, {args.vocabulary:,} words"
     options = {
         f"--{name.replace('_', '-')}": value
         for name, value in vars(args).items()
         if name not in FREE
     }
-    work = spec.work and Path(spec.work)
-    paths = [str(trained_model(work, kind)) for kind in KINDS] if work else []
+    kinds = KINDS if args.work else ()
+    paths = [str(trained_model(Path(args.work), kind)) for kind in kinds]
     return {
         "command": f"sbnmt benchmark {shlex.join(sys.argv[1:])}",
         "date": f"{datetime.date.today()}",
         **place,
         "threads": threads,
-        "spec": f"{models}, {spec.device}, {threads} threads, {args.rounds} rounds",
+        "spec": f"{models}, {args.device}, {threads} threads, {args.rounds} rounds",
         ORIGIN: {
             **options,
             "--threads": threads,
@@ -176,7 +171,7 @@ def head(args: argparse.Namespace) -> Row:
 
 def measure(args: argparse.Namespace, wanted: list[Name], record: Record) -> None:
     """Measure the cases that are missing; each is written when it is done."""
-    spec = spec_of(args)
+    spec = Spec(args.size, args.vocabulary, args.device, args.work)
     threads = int(record.result["threads"])
     with decoding.stations_of(spec, systems(args), threads) as stations:
 

@@ -1,20 +1,27 @@
-"""Results of the benchmark as Markdown tables and as a plot."""
+"""Results of the benchmark: a file that goes on, Markdown tables and a plot."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from sbnmt_plugin import quiet
+from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.benchmark.choices import SLOW
 from sbnmt_plugin.tools.results.table import aligned
+from sbnmt_plugin.tools.text import as_written, write_lines
+from sbnmt_plugin.tools.unfinished import write_json
 
 Row = dict[str, Any]
 Cell = Callable[[Row], str]
 HEADLINE = {"batch": 50, "length": 25, "beam": 4}
 AXES = {"length": "tokens of a sentence", "beam": "beam"}
 FAILED = "failed"  # of a row: why it has no numbers
+ORIGIN = "origin"  # key of what results depend on
+SECTIONS = ("decoding", "floor", "training")
 
 
 def is_headline(row: Row) -> bool:
@@ -152,27 +159,18 @@ def name_of(row: Row) -> str:
 
 def cost_figure(rows: list[Row]) -> Any:
     """Draw seconds of a batch against length and beam; None with one point each."""
-    panels = {axis: along(rows, axis) for axis in AXES}
-    panels = {a: found for a, found in panels.items() if len({r[a] for r in found}) > 1}
-    if not panels:
+    lines = {axis: along(rows, axis) for axis in AXES}
+    lines = {a: found for a, found in lines.items() if len({r[a] for r in found}) > 1}
+    if not lines:
         return None
-    import matplotlib
-
     quiet.only_warnings("matplotlib")
-    from sbnmt_plugin.tools.report.drawing import (
-        canvas_of,
-        colours,
-        finish,
-        legend_above,
-        style,
-    )
+    from sbnmt_plugin.tools.report.drawing import colours, finish, legend_above, panels
 
-    with matplotlib.rc_context(style()):
-        canvas, axes = canvas_of(len(panels), 3.0)
+    with panels(len(lines), 3.0) as (canvas, axes):
         looks = colours(
-            list(dict.fromkeys(name_of(row) for x in panels.values() for row in x))
+            list(dict.fromkeys(name_of(row) for x in lines.values() for row in x))
         )
-        for panel, (axis, found) in zip(axes, panels.items()):
+        for panel, (axis, found) in zip(axes, lines.items()):
             for name, (colour, marker) in looks.items():
                 own = [row for row in found if name_of(row) == name]
                 own.sort(key=lambda row: row[axis])
@@ -193,3 +191,80 @@ def cost_figure(rows: list[Row]) -> Any:
             "against its length (beam 4) and against the beam (25 tokens)."
         )
         return finish(canvas, "benchmark", caption)
+
+
+class Record:
+    """The results so far, in a folder.
+
+    Args:
+        folder: to write to.
+        result: head of benchmark.json.  Its ``origin`` is everything but the case on
+            which results depend.
+
+    Raises:
+        ValueError: the folder has results of another origin.
+    """
+
+    def __init__(self, folder: Path, result: Row) -> None:
+        self.folder = folder
+        self.path = folder / "benchmark.json"
+        self.result = result
+        if self.path.exists():
+            self.result = self._earlier(result)
+
+    def _earlier(self, result: Row) -> Row:
+        """Return the results that are there, if this run may continue them."""
+        remedy = "choose another --output, or remove that file to measure anew"
+        with as_written(self.path, remedy):
+            known = json.loads(self.path.read_text(encoding="utf-8"))
+            differences = origin.differences(known[ORIGIN], result[ORIGIN])
+            commands = known["command"].split("; ")
+            markdown(known)
+        if differences:
+            raise ValueError(
+                f"{self.path} was measured with {', '.join(differences)}: {remedy}"
+            )
+        if result["command"] not in commands:
+            known["command"] += f"; {result['command']}"
+        return dict(known)
+
+    def rows(self, part: str, case: str) -> list[Row]:
+        """Return the rows of a case, none if it has not been measured."""
+        return [row for row in self.result.get(part, []) if row["case"] == case]
+
+    def has(self, part: str, case: str, retry: bool = False) -> bool:
+        """Return whether a case has been measured; with ``retry``, by all systems."""
+        rows = self.rows(part, case)
+        return bool(rows) and not (retry and len(measured(rows)) < len(rows))
+
+    def failed(self) -> list[str]:
+        """Return the cases in which a system has failed."""
+        rows = [row for part in SECTIONS for row in self.result.get(part, [])]
+        return list(dict.fromkeys(row["case"] for row in rows if FAILED in row))
+
+    def add(self, part: str, case: str, rows: list[Row]) -> None:
+        """Replace the rows of a case, and write."""
+        cases: dict[str, list[Row]] = {}
+        for row in self.result.get(part, []):
+            cases.setdefault(row["case"], []).append(row)
+        cases[case] = [{"case": case, **row} for row in rows]
+        self.result[part] = [row for found in cases.values() for row in found]
+        compare_with_floor(self.result)
+        self.write()
+
+    def write(self) -> list[str]:
+        """Write benchmark.json and its tables.
+
+        Returns:
+            Lines of benchmark.md.
+        """
+        write_json(self.path, self.result)
+        lines = markdown(self.result)
+        write_lines(self.folder / "benchmark.md", lines)
+        return lines
+
+    def draw(self) -> None:
+        """Write the plots, where they have more than one point."""
+        figure = cost_figure(self.result.get("decoding", []))
+        if figure is not None:
+            figure.write(f"{self.folder}/benchmark")

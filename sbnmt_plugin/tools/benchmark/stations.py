@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
@@ -176,31 +177,27 @@ def answers(asked: Sequence[Future[tuple[bool, Any]]]) -> list[Any]:
     return [future.result()[1] for future in asked]
 
 
+@dataclass
 class Stations(contextlib.AbstractContextManager[Any]):
     """The processes of all systems.
 
     One that fails is out of its case, and started anew for the next.
 
-    Args:
+    Attributes:
         place: ``module:class`` of the object in every process.
         arguments: of a system, those of its constructor, for each of its processes.
         systems: the arguments of ``arguments``.
         threads: of each process.
+        workers: the processes of each system.
+        failed: systems that failed in this case, and why.
     """
 
-    def __init__(
-        self,
-        place: str,
-        arguments: Callable[[Any], list[tuple[Any, ...]]],
-        systems: list[Any],
-        threads: int,
-    ) -> None:
-        self.place = place
-        self.arguments = arguments
-        self.systems = systems
-        self.threads = threads
-        self.workers: dict[Any, list[Worker]] = {}
-        self.failed: dict[Any, str] = {}  # in this case
+    place: str
+    arguments: Callable[[Any], list[tuple[Any, ...]]]
+    systems: list[Any]
+    threads: int
+    workers: dict[Any, list[Worker]] = field(default_factory=dict)
+    failed: dict[Any, str] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Start the processes that are not there, before a case; all load at once."""

@@ -25,6 +25,7 @@ from sbnmt_plugin.tools.word_alignment import (
     parse_gold,
     words_of,
 )
+from sbnmt_plugin.tools.word_links import links_line
 
 
 def read_gold(
@@ -72,7 +73,6 @@ def main() -> None:
     count = sum(map(len, found))
     print(f"AER = {rate:.2f}   {count} links, {len(inputs)} sentences")
     if args.output:
-        text = (" ".join(f"{i}-{j}" for i, j in sorted(links)) for links in found)
-        write_lines(args.output, text)
+        write_lines(args.output, map(links_line, found))
     if args.json:
         write_json(args.json, {"AER": {"score": rate}, "links": count})

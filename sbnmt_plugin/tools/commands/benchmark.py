@@ -49,12 +49,7 @@ def parser() -> argparse.ArgumentParser:
     add("--rounds", action=number, default=3, help="timed runs of a case; default 3")
     add("--threads", action=number, help="of a process; default: all cores")
     add("--max-tokens", action=number, default=4096, help="of one case; default 4096")
-    add(
-        "--sentences",
-        action=number,
-        default=32,
-        help="of an update; default 32",
-    )
+    add("--sentences", action=number, default=32, help="of an update; default 32")
     add("--updates", action=number, default=1, help="timed together; default 1")
     add("--dropout", type=float, default=0.1, help="in training; default 0.1")
     add("--retry", action="store_true", help="measure anew where a system has failed")
@@ -65,7 +60,7 @@ def main() -> None:
     args = parser().parse_args()
     with command.extra("benchmark"):
         from sbnmt_plugin.tools.benchmark import measuring
-        from sbnmt_plugin.tools.benchmark.record import Record
+        from sbnmt_plugin.tools.benchmark.results import Record
     measuring.check(args)
     wanted = measuring.names(args)
     head, output = measuring.head(args), Path(args.output)

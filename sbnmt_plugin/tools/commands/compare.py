@@ -69,19 +69,14 @@ def runs_of(args: argparse.Namespace) -> tuple[Runs, Runs]:
 
 def main() -> None:
     parser = command.parser(__doc__)
+    add = parser.add_argument
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("--work", help="folder of a recipe's run")
     group.add_argument("--sweep", help="file that sbnmt sweep-beam has written")
-    parser.add_argument(
-        "--rival-work", help="with --work: the others are rows of this run instead"
-    )
-    parser.add_argument("row", metavar="ROW", help="a row's name, without a seed")
-    parser.add_argument(
-        "rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with"
-    )
-    parser.add_argument(
-        "--sets", help="with --work: some of its test sets, as test2017,test2018"
-    )
+    add("--rival-work", help="with --work: the others are rows of this run instead")
+    add("row", metavar="ROW", help="a row's name, without a seed")
+    add("rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with")
+    add("--sets", help="with --work: some of its test sets, as test2017,test2018")
     args = parser.parse_args()
     if args.sets is not None and args.work is None:
         raise ValueError("--sets goes with --work, not with --sweep: leave it out")
@@ -96,7 +91,3 @@ def main() -> None:
     head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
     head += ["difference", "of each seed", "95 %", "p"]
     print("\n".join(aligned(head, lines)))
-
-
-if __name__ == "__main__":
-    main()

@@ -17,7 +17,6 @@ command undoes BPE and writes
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
@@ -28,7 +27,7 @@ from sbnmt_plugin.tools.evaluation import (
     score_row,
 )
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 
 def main() -> None:
@@ -73,8 +72,7 @@ def main() -> None:
         scored["L2R wins"] = {"score": l2r_wins(Path(args.records))}
     write_lines(output.with_suffix(".tok"), tokens)
     write_lines(output.with_suffix(".txt"), plain)
-    with new_file(output) as file:  # the last: with it the row is there
-        json.dump(scored, file, indent=1)
+    write_json(output, scored)  # the last: with it the row is there
     for name, result in scored.items():
         if "score" in result:  # not the sets
             print(f"{name} = {result['score']:.2f}   {result.get('signature', '')}")

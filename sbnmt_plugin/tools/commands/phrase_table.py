@@ -24,10 +24,8 @@ from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phrase_extraction import (
-    Sentence,
-    Span,
+    PhraseCounts,
     consistent_spans,
-    counted,
     linked_sentences,
     lookup_bleu,
     single_links,
@@ -69,14 +67,14 @@ def write_table(args: argparse.Namespace, links: str) -> None:
         ValueError: there would be no entry; see also
             :func:`phrase_extraction.linked_sentences`.
     """
-
-    def spans(sentence: Sentence) -> set[Span]:
+    counts = PhraseCounts()
+    for sentence in linked_sentences(args.source, args.target, links):
         source, target, linked = sentence
         if args.words:
-            return single_links(linked)
-        return consistent_spans(len(source), len(target), linked, args.longest)
-
-    counts = counted(linked_sentences(args.source, args.target, links), spans)
+            spans = single_links(linked)
+        else:
+            spans = consistent_spans(len(source), len(target), linked, args.longest)
+        counts.add(sentence, spans)
     lines = list(counts.table_lines(args.least_count))
     if not lines:
         raise ValueError(

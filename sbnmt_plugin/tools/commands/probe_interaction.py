@@ -28,13 +28,12 @@ from sbnmt_plugin.tools.unfinished import write_json
 
 def main() -> None:
     parser = command.parser(__doc__, allow_abbrev=False)
-    parser.add_argument("--input", required=True, help="source text, as binarised")
-    parser.add_argument("--reference", action="append", required=True, help="tokenised")
-    parser.add_argument("--lowercase", action="store_true", help="ignore case")
-    parser.add_argument(
-        "--phonemes", action="store_true", help="lines are words: error rates, too"
-    )
-    parser.add_argument("--json", help="file to write the scores to")
+    add = parser.add_argument
+    add("--input", required=True, help="source text, as binarised")
+    add("--reference", action="append", required=True, help="tokenised")
+    add("--lowercase", action="store_true", help="ignore case")
+    add("--phonemes", action="store_true", help="lines are words: error rates, too")
+    add("--json", help="file to write the scores to")
     args, others = parser.parse_known_args()
     lines, *references = read_parallel(args.input, *args.reference)
     refuse_reserved(args.input, lines)

@@ -38,11 +38,10 @@ from sbnmt_plugin.tools.unfinished import write_json
 
 def main() -> None:
     parser = command.parser(__doc__, allow_abbrev=False)
-    parser.add_argument("--subset", default="valid", help="of the data folder")
-    parser.add_argument(
-        "--write", action="store_true", help="write as well, beside a given partner"
-    )
-    parser.add_argument("--json", help="file to write the numbers to")
+    add = parser.add_argument
+    add("--subset", default="valid", help="of the data folder")
+    add("--write", action="store_true", help="write as well, beside a given partner")
+    add("--json", help="file to write the numbers to")
     args, others = parser.parse_known_args()
     translator = Translator(others)
     model, *more = translator.models

@@ -128,16 +128,8 @@ def check(args: argparse.Namespace) -> None:
     for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
         if value is not None and value < 1:
             raise ValueError(f"{flag} must be ≥ 1, but is {value}")
-    if args.launcher:
-        check_launcher(args)
-
-
-def check_launcher(args: argparse.Namespace) -> None:
-    """Refuse the options that --launcher excludes.
-
-    Raises:
-        ValueError: with the option.
-    """
+    if not args.launcher:
+        return
     if args.executor:
         raise ValueError(
             "--launcher and --executor exclude each other: a job is on one "
@@ -182,24 +174,24 @@ def run(
     steps = RowSteps(
         Run(settings, work, folder, data, args.processes or 1, args.launcher or "")
     )
-    targets = [steps.texts.gold()] if args.prepare else steps.targets(rows)
+    targets = [steps.gold()] if args.prepare else steps.targets(rows)
     with hold(work) as lock:
         check_recipe(work, settings)
         cluster = chosen(args.executor, args.cluster)
         runner = Runner(work, settings["environment"], cluster, inherited=(lock,))
         for row in [] if args.prepare else [*rows, *decoded_rows(work)]:
             check_row(work, settings, row)
-        runner.check([steps.texts.gold()] if args.pseudo else targets)
+        runner.check([steps.gold()] if args.pseudo else targets)
         same_recipe(work, settings)
-        if args.data and runner.has(steps.texts.text()):
+        if args.data and runner.has(steps.text()):
             print(
                 f"{work / 'text'} is there, so --data {args.data} is not read; "
                 "for other raw files choose another --work",
                 flush=True,
             )
         if args.pseudo:
-            source, _ = steps.texts.sides("train")
-            for step in steps.texts.bpe():
+            source, _ = steps.sides("train")
+            for step in steps.bpe():
                 runner.make(step)
             take_over(Path(args.pseudo), work, source)
             runner.check(targets)

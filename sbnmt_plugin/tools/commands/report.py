@@ -24,7 +24,7 @@ from sbnmt_plugin.tools.scoring import TOKENISERS
 
 def parser() -> argparse.ArgumentParser:
     made = command.parser(__doc__)
-    add = made.add_argument
+    add, at_least = made.add_argument, command.at_least
     one: dict[str, Any] = {"nargs": 1, "default": []}
     many: dict[str, Any] = {"action": "append", "default": []}
     add("--source", **one, help="source text, one sentence a line")
@@ -53,10 +53,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="baseline of the paired tests; default: the first",
     )
-    add("--n", type=int, default=4, help="first and last n tokens (default 4)")
+    first = "first and last n tokens (default 4)"
+    add("--n", action=at_least(1), default=4, help=first)
     add("--buckets", metavar="N,N,…", help="upper ends of source-length groups")
-    add("--bootstrap-samples", type=int, default=1000, metavar="N")
-    add("--aligner-runs", type=int, default=2, metavar="N", help="0: no section 7")
+    add("--bootstrap-samples", action=at_least(10), default=1000, metavar="N")
+    runs = "0: no section 7"
+    add("--aligner-runs", action=at_least(0), default=2, metavar="N", help=runs)
     add("--title", default="Translation report")
     add("--output", required=True, metavar="FOLDER", help="to write; may be a report")
     return made

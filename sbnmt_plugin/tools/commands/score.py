@@ -12,32 +12,29 @@ the references is a right answer.
 
 from __future__ import annotations
 
-import json
-
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.scoring import TOKENISERS, scores, tokenised_bleu
 from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 
 def main() -> None:
     parser = command.parser(__doc__)
-    parser.add_argument("--reference", action="append", required=True)
-    parser.add_argument("--hypothesis", required=True)
-    parser.add_argument("--tokenised-reference", action="append", default=[])
-    parser.add_argument("--tokenised-hypothesis")
-    parser.add_argument("--lowercase", action="store_true", help="ignore case")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--reference", action="append", required=True)
+    add("--hypothesis", required=True)
+    add("--tokenised-reference", action="append", default=[])
+    add("--tokenised-hypothesis")
+    add("--lowercase", action="store_true", help="ignore case")
+    add(
         "--tokenize",
         default="13a",
         choices=TOKENISERS,
         help="tokeniser for BLEU (default 13a)",
     )
-    parser.add_argument(
-        "--phonemes", action="store_true", help="word and phoneme error rate"
-    )
-    parser.add_argument("--json", help="file to write the scores to")
+    add("--phonemes", action="store_true", help="word and phoneme error rate")
+    add("--json", help="file to write the scores to")
     args = parser.parse_args()
     refuse_overwriting(args.json, args.hypothesis, *args.reference)
     hypothesis, *references = read_parallel(args.hypothesis, *args.reference)
@@ -59,5 +56,4 @@ def main() -> None:
     for name, result in results.items():
         print(f"{name} = {result['score']:.2f}   {result['signature']}")
     if args.json:
-        with new_file(args.json) as file:
-            json.dump(results, file, indent=1)
+        write_json(args.json, results)

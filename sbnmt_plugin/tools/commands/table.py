@@ -101,37 +101,19 @@ def refuse_sweeps(flag: str, tables: Tables) -> None:
 
 
 def plot(args: argparse.Namespace, tables: Tables) -> None:
-    """Draw scores against costs.
-
-    Args:
-        tables: each with its label, or "".
-
-    Raises:
-        ValueError: as :func:`chains`.
-    """
+    """Draw scores against costs: see :func:`chains`."""
     from sbnmt_plugin.tools.report.cost import cost
 
     cost(chains(tables, args.against, args.only)).write(args.plot)
-
-
-def build(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
-    """Build the table of a recipe's work folder.
-
-    Raises:
-        ValueError: the folder is another recipe's.
-    """
-    work = Path(args.work)
-    check_recipe(work, settings)
-    called = " ".join(["sbnmt table", "--recipe", args.recipe, *setting(args)])
-    return write_table(work, settings, called)
 
 
 def of_run(args: argparse.Namespace) -> None:
     """Print the table of a run; draw costs and curves, where they are asked for.
 
     Raises:
-        ValueError: flags exclude each other; no row was trained there with --eval-bleu
-            or --sb-probe, or a file of the run would be overwritten.
+        ValueError: flags exclude each other; the folder is another recipe's; no row was
+            trained there with --eval-bleu or --sb-probe, or a file of the run would be
+            overwritten.
     """
     if not (args.recipe and args.work):
         raise ValueError(
@@ -140,7 +122,10 @@ def of_run(args: argparse.Namespace) -> None:
     if args.tables or args.paper:
         raise ValueError("--recipe builds a table: give no TABLE and no --paper")
     settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
-    table = build(args, settings)
+    work = Path(args.work)
+    check_recipe(work, settings)
+    called = " ".join(["sbnmt table", "--recipe", args.recipe, *setting(args)])
+    table = write_table(work, settings, called)
     print(render(table), end="")
     if args.plot:
         plot(args, [("", table)])
@@ -148,7 +133,7 @@ def of_run(args: argparse.Namespace) -> None:
         return
     from sbnmt_plugin.tools.report.learning import curves_of, learning
 
-    work, name = Path(args.work), f"{args.curves}.json"
+    name = f"{args.curves}.json"
     refuse_overwriting(name, f"{work}/table.json", f"{work}/recipe.json")
     curves = curves_of(work, settings, table["rows"])
     if not curves:

@@ -13,14 +13,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.command_names import PLUGIN
-from sbnmt_plugin.tools.corpora.raw_data import Archive, Part, Raw, Row
-from sbnmt_plugin.tools.corpora.raw_text import rows_of, tokenised
+from sbnmt_plugin.tools.corpora.raw_data import (
+    Archive,
+    Part,
+    Raw,
+    Row,
+    rows_of,
+    tokenised,
+)
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import NAME as CHECKSUMS
@@ -66,20 +71,13 @@ class Corpus:
     limits: Limits = Limits()
 
 
+@dataclass
 class Preparation:
-    """Writes the text that ``sbnmt recipe`` expects.
+    """Writes the text that ``sbnmt recipe`` expects, as a command line asks."""
 
-    Args:
-        corpus: the recipe's.
-        raw: the folder to read.
-        args: the command line.
-    """
-
-    def __init__(self, corpus: Corpus, raw: Raw, args: argparse.Namespace) -> None:
-        self.corpus = corpus
-        self.raw = raw
-        self.args = args
-        self.output = Path(args.output)
+    corpus: Corpus
+    raw: Raw
+    args: argparse.Namespace
 
     def wanted(self, row: Row) -> bool:
         """Return whether a tokenised row's first target is as long as is asked for."""
@@ -95,7 +93,7 @@ class Preparation:
         found = [self.raw.find(part) for part in self.corpus.train]
         rows = chain.from_iterable(rows_of(paths, self.args.first) for paths in found)
         read = kept = 0
-        prefix = self.output / "train"
+        prefix = self.args.output / "train"
         with (
             new_file(f"{prefix}.{self.corpus.source}") as source,
             new_file(f"{prefix}.{self.corpus.target}") as target,
@@ -127,42 +125,40 @@ class Preparation:
             )
         print(f"{split}: {len(raw)} sentences", file=sys.stderr)
         if split == "test":
-            write_lines(self.output / "test.sets", sizes)
-        target = self.corpus.target
+            write_lines(self.args.output / "test.sets", sizes)
+        target, output = self.corpus.target, self.args.output
         for place in reversed(range(1, len(raw[0]))):
             number = f".{place}" if place > 1 else ""
-            reference = self.output / f"{split}.ref.{target}{number}"
+            reference = output / f"{split}.ref.{target}{number}"
             write_lines(reference, (row[place] for row in raw))
-            path = self.output / f"{split}.{target}{number}"
             if place == 1:
-                source = self.output / f"{split}.{self.corpus.source}"
+                source = output / f"{split}.{self.corpus.source}"
                 write_lines(source, (row[0] for row in tokens))
+            path = output / f"{split}.{target}{number}"
             write_lines(path, (row[place] for row in tokens))
 
 
 def parse(description: str, licensed: bool) -> argparse.Namespace:
     """Read the command line of a prepare.py."""
     parser = command.parser(description)
-    parser.add_argument("--data", required=True, help="folder of the raw files")
-    parser.add_argument("--output", required=True, help="folder to write")
-    parser.add_argument("--lowercase", action="store_true")
-    parser.add_argument(
-        "--first", action=command.at_least(1), help="lines to read of each file"
-    )
-    parser.add_argument(
+    add, number = parser.add_argument, command.at_least(1)
+    add("--data", type=Path, required=True, help="folder of the raw files")
+    add("--output", type=Path, required=True, help="folder to write")
+    add("--lowercase", action="store_true")
+    add("--first", action=number, help="lines to read of each file")
+    add(
         "--words",
         type=int,
         nargs=2,
         metavar=("MIN", "MAX"),
         help="keep sentences, of all sets, whose (first) target has so many tokens",
     )
-    parser.add_argument("--workers", action=command.at_least(1), default=os.cpu_count())
+    add("--workers", action=number, default=os.cpu_count())
+    parser.set_defaults(download=False, mirror="", checksums=None)
     if not licensed:
-        parser.add_argument(
-            "--download", action="store_true", help="fetch archives that are missing"
-        )
-        parser.add_argument("--mirror", default="", help="URL of a folder of them")
-        parser.add_argument(
+        add("--download", action="store_true", help="fetch archives that are missing")
+        add("--mirror", default="", help="URL of a folder of them")
+        add(
             "--checksums",
             help="default: SHA256SUMS beside prepare.py, in --data where that is "
             "installed",
@@ -198,12 +194,8 @@ def prepare(description: str, script: str, corpus: Corpus) -> None:
     parts = (*corpus.train, corpus.valid, *corpus.test)
     public = any(part.archive for part in parts)
     args = parse(description, licensed=not public)
-    options: dict[str, Any] = {}
-    checksums = checksums_of(Path(script), Path(args.data))
-    if public:
-        checksums = Path(args.checksums or checksums)
-        options = {"download": args.download, "mirror": args.mirror}
-    raw = Raw(Path(args.data), checksums, **options)
+    checksums = Path(args.checksums or checksums_of(Path(script), args.data))
+    raw = Raw(args.data, checksums, args.download, args.mirror)
     for part in parts:  # a missing file is told before hours of work
         raw.find(part)
     preparation = Preparation(corpus, raw, args)

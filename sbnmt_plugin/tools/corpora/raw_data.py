@@ -1,25 +1,36 @@
-"""The folder of raw files of a corpus: fetched, checked, unpacked."""
+"""Raw files of a corpus: fetched, checked, unpacked, read and tokenised.
+
+Texts are streams of rows, so that a corpus may be larger than the memory.
+"""
 
 from __future__ import annotations
 
 import gzip
 import lzma
+import os
+import re
 import shutil
+import signal
 import sys
 import tarfile
 import urllib.request
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
-from sbnmt_plugin.tools.text import read_lines, write_lines
+from sbnmt_plugin.tools.text import decoded, read_lines, write_lines
+from sbnmt_plugin.tools.tied import tie
+from sbnmt_plugin.tools.tokens import tokeniser
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
 
 Row = tuple[str, ...]  # a sentence and its translations
-
+CHUNK = 5000  # sentences that a process tokenises at a time
 # errors of reading a packed file that is cut off or damaged
 DAMAGES = (tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 
@@ -73,10 +84,11 @@ class Part:
         return (self.source, *self.targets)
 
 
+@dataclass
 class Raw:
     """The folder of raw data.
 
-    Args:
+    Attributes:
         folder: given by the user.
         checksums: file of lines "SHA-256<blank><blank>name"; a first download adds
             to it, later files must agree with it.
@@ -84,17 +96,14 @@ class Raw:
         mirror: URL of a folder to fetch them from, instead of their published address.
     """
 
-    def __init__(
-        self, folder: Path, checksums: Path, download: bool = False, mirror: str = ""
-    ) -> None:
-        self.folder = folder
-        self.checksums = checksums
-        self.download = download
-        self.mirror = mirror
-        self.known: dict[str, str] = {}
-        if checksums.is_file():
-            lines = [line.split() for line in read_lines(checksums)]
-            self.known = {name: value for value, name in lines}
+    folder: Path
+    checksums: Path
+    download: bool = False
+    mirror: str = ""
+
+    def __post_init__(self) -> None:
+        lines = read_lines(self.checksums) if self.checksums.is_file() else []
+        self.known = {name: value for value, name in map(str.split, lines)}
 
     def find(self, part: Part) -> list[Path]:
         """Return the files of a part, unpacked if need be.
@@ -186,3 +195,70 @@ class Raw:
                 f"{found}: fetch it anew, or remove its line if the publisher has "
                 "replaced the file"
             )
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 text, plain or .gz, or the segments of an SGML file.
+
+    White space, line separators of other systems among it, becomes single blanks.
+
+    Raises:
+        ValueError: the file is not UTF-8, or its .gz is damaged.
+    """
+    packed = path.suffix == ".gz"
+    with damage_is_named(path), gzip.open(path) if packed else path.open("rb") as file:
+        for _, text in decoded(path, file):
+            if path.name.removesuffix(".gz").endswith((".sgm", ".sgml")):
+                segment = re.search(r"<seg\b[^>]*>(.*)</seg>", text, re.IGNORECASE)
+                if segment is None:
+                    continue
+                text = segment[1]
+            yield " ".join(text.removeprefix("\ufeff").split())
+
+
+def rows_of(paths: list[Path], first: int | None = None) -> Iterator[Row]:
+    """Yield the lines of files side by side, or the first of them.
+
+    Raises:
+        ValueError: the files do not have the same number of lines, or none.
+    """
+    count = 0
+    for row in islice(zip_longest(*map(lines_of, paths)), first):
+        if None in row:
+            ended = ", ".join(str(p) for p, line in zip(paths, row) if line is None)
+            raise ValueError(
+                f"{', '.join(map(str, paths))} must have the same number of lines, but "
+                f"{ended} ends after {count}: one of the files is damaged or unaligned"
+            )
+        count += 1
+        yield row
+    if not count:
+        raise ValueError(f"{paths[0]} must have at least one line, but has none")
+
+
+def tokenise_rows(rows: list[Row], languages: Row, lowercase: bool) -> list[Row]:
+    """Tokenise each column in its language."""
+    columns = []
+    for language, column in zip(languages, zip(*rows)):
+        columns.append([*map(tokeniser(language, lowercase), column)])
+    return [*zip(*columns)]
+
+
+def tokenised(
+    rows: Iterable[Row], languages: Row, lowercase: bool, workers: int
+) -> Iterator[Row]:
+    """Tokenise a stream of rows in several processes, in order."""
+    rows = iter(rows)
+    work = partial(tokenise_rows, languages=languages, lowercase=lowercase)
+    chunks = iter(lambda: [*islice(rows, CHUNK)], [])
+    beginning = [*islice(chunks, 2)]
+    if workers == 1 or len(beginning) < 2:  # processes would take longer to start
+        for chunk in chain(beginning, chunks):
+            yield from work(chunk)
+        return
+    chunks = chain(beginning, chunks)
+    kill = (os.getpid(), signal.SIGKILL)  # with this process, whose chunks they have
+    with ProcessPoolExecutor(workers, initializer=tie, initargs=kill) as pool:
+        while group := [*islice(chunks, 4 * workers)]:  # what memory has to hold
+            for done in pool.map(work, group):
+                yield from done

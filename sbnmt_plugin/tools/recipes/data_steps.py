@@ -46,11 +46,7 @@ class Run:
 
 
 class DataSteps:
-    """Steps that handle the recipe's own text.
-
-    Args:
-        run: see :class:`Run`.
-    """
+    """Steps of a run that handle the recipe's own text."""
 
     def __init__(self, run: Run) -> None:
         self.run, self.work, self.settings = run, run.work, run.settings

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sbnmt_plugin.tools.text import as_written
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 LOOK = 0.5  # seconds between looks at files
 PATIENCE = 10.0  # seconds in which jobs of this machine are to end
@@ -58,8 +58,7 @@ class Book:
             return cls(known["executor"], names, commands)
 
     def write(self, folder: Path) -> None:
-        with new_file(folder / BOOK) as file:
-            json.dump(vars(self), file, indent=1)
+        write_json(folder / BOOK, vars(self))
 
 
 def jobs_to_follow(folder: Path, commands: list[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import yaml
 from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 from sbnmt_plugin.tools.recipes.rows import asked_rows
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
-from sbnmt_plugin.tools.recipes.training_sets import TRAINING_SETS
+from sbnmt_plugin.tools.recipes.systems.system import TRAINING_SETS
 from sbnmt_plugin.tools.text import as_written
 
 TEACHERS = ("two", "one")  # a model each, or one of both directions
@@ -60,31 +59,6 @@ TYPES: dict[type, str] = {
 }
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 BPE = ("joint", "separate", "none")
-# rule -> the value that it is about, and whether it holds
-RULES: dict[str, Callable[[dict[str, Any]], tuple[Any, bool]]] = {
-    "average must be ≥ 0": lambda r: (r["average"], r["average"] >= 0),
-    "jobs must be ≥ 1": lambda r: (r["jobs"], r["jobs"] >= 1),
-    "rescore must be > 0": lambda r: (r["rescore"], r["rescore"] > 0),
-    "score.references must be ≥ 1": lambda r: (
-        r["score"]["references"],
-        r["score"]["references"] >= 1,
-    ),
-    "score.lowercase must be false with score.phonemes, whose error rates compare "
-    "phonemes as they are: write the text in lower case instead": lambda r: (
-        r["score"]["lowercase"],
-        not (r["score"]["phonemes"] and r["score"]["lowercase"]),
-    ),
-    "bpe.kind must be joint, separate or none": lambda r: (
-        r["bpe"].get("kind"),
-        r["bpe"].get("kind") in BPE,
-    ),
-    "bpe.merges must be a whole number ≥ 1, unless bpe.kind is none": lambda r: (
-        r["bpe"].get("merges"),
-        r["bpe"]["kind"] == "none"
-        or (type(r["bpe"].get("merges")) is int and r["bpe"]["merges"] >= 1),
-    ),
-    "teachers must be two or one": lambda r: (r["teachers"], r["teachers"] in TEACHERS),
-}
 
 
 def find_recipe(name: str) -> Path:
@@ -133,8 +107,6 @@ def load_recipe(
     """Read recipe.yaml, with its ``small`` section laid over it if asked for.
 
     Args:
-        folder: of the recipe.
-        small: whether to lay it over the rest.
         teachers: instead of the recipe's.
 
     Raises:
@@ -241,6 +213,28 @@ def check_stages(recipe: dict[str, Any], row: str, where: str) -> None:
         )
 
 
+def rules(recipe: dict[str, Any]) -> list[tuple[str, Any, bool]]:
+    """Return each rule, the value that it is about, and whether it holds."""
+    score, kind = recipe["score"], recipe["bpe"].get("kind")
+    merges, teachers = recipe["bpe"].get("merges"), recipe["teachers"]
+    counted = type(merges) is int and merges >= 1
+    lowercase = (
+        "score.lowercase must be false with score.phonemes, whose error rates compare "
+        "phonemes as they are: write the text in lower case instead"
+    )
+    some_merges = "bpe.merges must be a whole number ≥ 1, unless bpe.kind is none"
+    return [
+        ("average must be ≥ 0", recipe["average"], recipe["average"] >= 0),
+        ("jobs must be ≥ 1", recipe["jobs"], recipe["jobs"] >= 1),
+        ("rescore must be > 0", recipe["rescore"], recipe["rescore"] > 0),
+        ("score.references must be ≥ 1", score["references"], score["references"] >= 1),
+        (lowercase, score["lowercase"], not (score["phonemes"] and score["lowercase"])),
+        ("bpe.kind must be joint, separate or none", kind, kind in BPE),
+        (some_merges, merges, kind == "none" or counted),
+        ("teachers must be two or one", teachers, teachers in TEACHERS),
+    ]
+
+
 def check(recipe: dict[str, Any], path: Path) -> None:
     """Refuse values with which a later step would fail or do something else."""
     recipe["score"] = {**SCORE, **recipe["score"]}
@@ -262,8 +256,7 @@ def check(recipe: dict[str, Any], path: Path) -> None:
         check_type(value, WORD, f"{path}: environment.{name}")
     for key, default in SCORE.items():
         check_type(recipe["score"][key], type(default), f"{path}: score.{key}")
-    for rule, holds in RULES.items():
-        value, fine = holds(recipe)
-        if not fine:
+    for rule, value, holds in rules(recipe):
+        if not holds:
             raise ValueError(f"{path}: {rule}, but is {value!r}")
     asked_rows(recipe["rows"])

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from sbnmt_plugin.tools.recipes.systems.system import Options
 from sbnmt_plugin.tools.text import as_written, read_lines, write_lines
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 # Options that do not change the model: a folder goes on with another value.  Those of
 # 0.2.0 have --sb-freeze-writer beside --sb-reader, which now means both.
@@ -75,7 +75,7 @@ class ModelRecord:
         self.check()
         begun = self.path.exists()
         if not begun:
-            keep(self.path, self.options)
+            write_json(self.path, self.options)
         if mended := mend_last(self.folder):
             tell(mended)
             return not (self.folder / "checkpoint_last.pt").exists()
@@ -131,7 +131,7 @@ class TeacherRecord:
         """
         self.check()
         begun = self.path.exists() or Path(f"{self.texts}.shards").exists()
-        keep(self.path, self.options)
+        write_json(self.path, self.options)
         copy = self.texts.parent / self.source.name
         if not copy.exists():
             write_lines(copy, read_lines(self.source))
@@ -139,12 +139,6 @@ class TeacherRecord:
 
 
 Record = ModelRecord | TeacherRecord
-
-
-def keep(path: Path, options: Options) -> None:
-    """Write the file of a record."""
-    with new_file(path) as file:
-        json.dump(options, file, indent=1, ensure_ascii=False)
 
 
 def differing(

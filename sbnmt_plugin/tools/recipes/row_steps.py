@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.data_steps import DataSteps, Run
+from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import (
     device,
@@ -15,32 +15,21 @@ from sbnmt_plugin.tools.recipes.settings import (
     searching,
 )
 from sbnmt_plugin.tools.recipes.stages import Settings, direction_taught
-from sbnmt_plugin.tools.recipes.step import (
-    Step,
-    check_records,
-    in_order,
-    once,
-)
+from sbnmt_plugin.tools.recipes.step import Step, check_records, in_order, once
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.systems.system import BOTH, DIRECTIONS, TEACHER
-from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
+from sbnmt_plugin.tools.recipes.systems.system import (
+    BOTH,
+    DIRECTIONS,
+    MULTILINGUAL,
+    TEACHER,
+)
 from sbnmt_plugin.tools.recipes.training_steps import TrainingSteps
 
 TWO_TEACHERS = "`teachers: two` in recipe.yaml, or --teachers two"
 
 
-class RowSteps:
-    """Steps of a recipe's run, from raw text to results.
-
-    Args:
-        run: see :class:`Run`.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self.run, self.work, self.settings = run, run.work, run.settings
-        self.texts = DataSteps(run)
-        self.training = TrainingSteps(self.texts)
-        self.made: dict[Any, Step] = {}
+class RowSteps(TrainingSteps):
+    """Steps of a recipe's run, from raw text to results."""
 
     def targets(self, rows: list[Row]) -> list[Step]:
         """Return the last steps of all that some rows need, in the order of a run.
@@ -50,7 +39,7 @@ class RowSteps:
         """
         results = [self.result(row) for row in sorted(rows, key=lambda x: x.borrows)]
         pseudo = [x for x in in_order(results) if x.name.startswith("pseudo/")]
-        found = [self.texts.gold(), *sorted(pseudo, key=lambda x: x.name), *results]
+        found = [self.gold(), *sorted(pseudo, key=lambda x: x.name), *results]
         for row in rows:
             if row.interacts and not row.rescored:
                 found += [self.probe(row)]
@@ -86,8 +75,8 @@ class RowSteps:
     def searched(self, row: Row) -> tuple[Step, list[str]]:
         """Return a row's model, and the options by which it writes in its direction."""
         if direction := direction_taught(row):
-            return self.training.teacher(direction)
-        model, direction = self.training.model(row), row.system.direction
+            return self.teacher(direction)
+        model, direction = self.model(row), row.system.direction
         return model, [] if direction == BOTH else ["--sb-direction", direction]
 
     def decoding(
@@ -110,12 +99,12 @@ class RowSteps:
         model, asks = self.searched(row)
         words = ["fairseq-generate", self.test_data(row), "--path", model, *asks]
         if row.system.back and self.trained_on(row) != MULTILINGUAL:
-            source, target = self.texts.languages
+            source, target = self.languages
             words += ["--source-lang", target, "--target-lang", source]
         words += ["--gen-subset", "test", *search_options(self.settings)]
-        words += [*row.system.decode, *self.training.reads(row)]
+        words += [*row.system.decode, *self.reads(row)]
         if row.system.led:
-            words += ["--nat-teacher", self.training.model(Row("teacher-l2r"))]
+            words += ["--nat-teacher", self.model(Row("teacher-l2r"))]
         if row.rescored:
             words += ["--sb-rescore", self.settings["rescore"]]
         words += ["--user-dir", row.system.user_dir, "--task", "sb_translation"]
@@ -130,26 +119,26 @@ class RowSteps:
     def test_data(self, row: Row) -> Step:
         """Return the folder of a row's test set."""
         if self.trained_on(row) != MULTILINGUAL:
-            return self.texts.gold()
+            return self.gold()
         back = row.system.back
-        return self.training.way_back() if back else self.training.data(MULTILINGUAL)
+        return self.way_back() if back else self.data(MULTILINGUAL)
 
     def lookup(self, row: Row, result: Path) -> Step:
         """Return the step that looks the test set up in the phrase table."""
-        words = ["sbnmt", "lookup", "--table", self.training.phrases("phrases")]
+        words = ["sbnmt", "lookup", "--table", self.phrases("phrases")]
         words += ["--output", result.with_suffix(".bpe")]
-        words += ["--input", self.texts.sides("test")[0]]
+        words += ["--input", self.sides("test")[0]]
         purpose = "Look the test set up in the phrase table"
         return self.decoding(row, purpose, words, result, ".bpe", gpus=None)
 
     def rerank(self, row: Row, result: Path) -> Step:
         """Return the step by which both teachers of the row's seed decode together."""
-        words = ["sbnmt", "rerank", self.texts.gold(), *self.settings["decode"]]
+        words = ["sbnmt", "rerank", self.gold(), *self.settings["decode"]]
         words += searching(self.settings)
         for direction, teacher in zip(DIRECTIONS, row.system.joins):
             words += [f"--{direction}", self.searched(row.beside(teacher))[0]]
         words += [*self.settings["generate"], *self.settings["rerank"]]
-        words += ["--input", self.texts.sides("test")[0]]
+        words += ["--input", self.sides("test")[0]]
         words += ["--output", result.with_suffix(".tsv")]
         purpose = "Translate the test set with both teachers together"
         return self.decoding(row, purpose, words, result, ".tsv")
@@ -166,7 +155,7 @@ class RowSteps:
             more: options behind it.
         """
         output = self.work / "results" / kind / f"{row.name}.json"
-        command = ["sbnmt", step, self.texts.gold(), "--path", self.searched(row)[0]]
+        command = ["sbnmt", step, self.gold(), "--path", self.searched(row)[0]]
         command += [*words, "--json", output, *more]
         gpus = self.run.gpus()
         return Step.of(f"{kind}/{row.name}", purpose, command, output, gpus=gpus)
@@ -174,7 +163,7 @@ class RowSteps:
     @once
     def probe(self, row: Row) -> Step:
         """A row decoded with the future removed, and with partners shuffled."""
-        words: list[Any] = ["--input", self.texts.sides("test")[0]]
+        words: list[Any] = ["--input", self.sides("test")[0]]
         for path in references(self.work / "text", self.settings).files():
             words += ["--reference", path]
         words += search_options(self.settings)
@@ -195,7 +184,7 @@ class RowSteps:
     def alignment(self, row: Row) -> Step:
         """A row's attention, compared with the links that are known."""
         links = self.work / "results" / "aer" / f"{row.name}.links"
-        source, target = self.texts.sides("test")
+        source, target = self.sides("test")
         words = [*self.searched(row)[1], *self.settings["generate"]]
         words += [*searching(self.settings), "--input", source, "--reference", target]
         words += ["--gold", self.work / "text" / "test.links"]

@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,29 +32,26 @@ from sbnmt_plugin.tools.recipes.step import (
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 
 
+@dataclass
 class Runner:
     """A runner of steps, side by side if asked, whose output goes to WORK/logs.
 
-    Args:
+    Attributes:
         work: folder.
         environment: variables; one of the same name in the user's own wins.
         cluster: where steps go that run a model; None: they run here.
         inherited: file descriptors that steps inherit.
     """
 
-    def __init__(
-        self,
-        work: Path,
-        environment: dict[str, Any],
-        cluster: Cluster | None = None,
-        inherited: tuple[int, ...] = (),
-    ) -> None:
-        self.work = work
-        self.inherited = inherited
+    work: Path
+    environment: dict[str, Any]
+    cluster: Cluster | None = None
+    inherited: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
         self.running: list[Logged] = []
         self.ending = False
-        self.environment = {str(k): str(v) for k, v in environment.items()}
-        self.cluster = cluster
+        self.environment = {str(k): str(v) for k, v in self.environment.items()}
         self.made: set[Step] = set()
         self.guard = threading.Lock()
         self.locks: dict[Step, threading.Lock] = defaultdict(threading.Lock)

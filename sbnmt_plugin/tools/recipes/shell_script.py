@@ -65,7 +65,7 @@ def shown(word: Word, clone: bool) -> str:
 
 
 def fill(first: str, units: list[list[str]], end: str) -> list[str]:
-    """Fill lines of at most WIDTH, broken between options where that is possible.
+    """Fill lines of at most WIDTH, broken within an option if no line holds it.
 
     Args:
         first: beginning of the first line.
@@ -74,19 +74,15 @@ def fill(first: str, units: list[list[str]], end: str) -> list[str]:
     """
     lines = [first]
     for unit in units:
-        for piece in pieces(unit, len(end)):
+        whole = " ".join(unit)
+        fits = len(INDENT + whole) + len(end) <= WIDTH
+        for piece in [whole] if fits else unit:
             line = f"{lines[-1]} {piece}"
             if len(line) + len(end) <= WIDTH:
                 lines[-1] = line
             else:
                 lines.append(INDENT + piece)
     return [*(line + end for line in lines[:-1]), lines[-1]]
-
-
-def pieces(unit: list[str], end: int) -> list[str]:
-    """Return an option in one piece, or word by word where no line holds it."""
-    whole = " ".join(unit)
-    return [whole] if len(INDENT + whole) + end <= WIDTH else unit
 
 
 def taken(array: Array) -> str:

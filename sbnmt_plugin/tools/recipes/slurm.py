@@ -117,7 +117,8 @@ class Cluster:
         folder = folder.resolve()
         jobs = [Job(c, status_file(folder, i)) for i, c in enumerate(commands)]
         known = jobs_to_follow(folder, [command.typed for command in commands])
-        told = [size_of(command.log) for command in commands]
+        logs = [command.log for command in commands]
+        told = [log.stat().st_size if log.exists() else 0 for log in logs]
         names = known or self.submit(folder, jobs, gpus)
         for place, name in enumerate(names):
             tell(place, f"job {name}" + " is followed again" * bool(known))
@@ -212,11 +213,6 @@ class Cluster:
         with self.guard:
             names = list(self.followed)
         cancel(self.executor, names)
-
-
-def size_of(path: Path) -> int:
-    """Return a file's bytes, 0 if it is not there."""
-    return path.stat().st_size if path.exists() else 0
 
 
 def tell_new(log: Path, start: int, place: int, tell: Telling) -> int:

@@ -8,12 +8,7 @@ from typing import Any
 
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.systems import PAPER
-from sbnmt_plugin.tools.recipes.systems.system import (
-    BOTH,
-    DIRECTIONS,
-    TEACHER,
-    Options,
-)
+from sbnmt_plugin.tools.recipes.systems.system import BOTH, DIRECTIONS, TEACHER, Options
 
 Settings = dict[str, Any]  # a recipe.yaml's
 

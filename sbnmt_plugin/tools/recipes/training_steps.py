@@ -19,28 +19,21 @@ from sbnmt_plugin.tools.recipes.stages import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, once
-from sbnmt_plugin.tools.recipes.systems.system import Options
-from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
-from sbnmt_plugin.tools.recipes.training_sets import TRAINING_SETS
+from sbnmt_plugin.tools.recipes.systems.system import (
+    MULTILINGUAL,
+    TRAINING_SETS,
+    Options,
+)
 from sbnmt_plugin.tools.recipes.work_folder import pseudo_targets
 
 
-class TrainingSteps:
-    """Steps of a run that come before a row can be decoded.
-
-    Args:
-        texts: of the same run.
-    """
-
-    def __init__(self, texts: DataSteps) -> None:
-        self.texts, self.run = texts, texts.run
-        self.work, self.settings = self.run.work, self.run.settings
-        self.made: dict[Any, Any] = {}
+class TrainingSteps(DataSteps):
+    """Steps of a run that come before a row can be decoded."""
 
     @once
     def data(self, kind: str) -> Step:
         """A training set, binarised."""
-        gold, (source, target) = self.texts.gold(), self.texts.languages
+        gold, (source, target) = self.gold(), self.languages
         if kind == "gold":
             return gold
         if kind == MULTILINGUAL:
@@ -50,7 +43,7 @@ class TrainingSteps:
             options = ["--joined-dictionary"]
         else:
             text = self.examples(kind)
-            texts = {split: self.texts.pieces / split for split in SPLITS}
+            texts = {split: self.pieces / split for split in SPLITS}
             texts["train"] = text.makes.with_name("train")
             purpose = "Binarise them, with the gold text's dictionaries"
             options = ["--srcdict", gold.makes / f"dict.{source}.txt"]
@@ -58,60 +51,58 @@ class TrainingSteps:
             alone = ["--tgtdict", gold.makes / f"dict.{target}.txt"]
             options += ["--joined-dictionary"] if joined else alone
         name = f"data-{kind}"
-        return self.texts.binarise(name, purpose, texts, options, gold, text)
+        return self.binarise(name, purpose, texts, options, gold, text)
 
     @once
     def examples(self, kind: str) -> Step:
         """Gold text joined with pseudo targets."""
         known = TRAINING_SETS[kind]
         output = self.work / "examples" / kind / "train"
-        source, target = self.texts.sides("train")
+        source, target = self.sides("train")
         words: list[Any] = ["sbnmt", "triples", "--source", source, "--target", target]
         for direction in known.teachers:
             words += [f"--pseudo-{direction}", self.pseudo(direction)]
         words += ["--output", output, "--triples" if known.triples else "--pairs", kind]
         words += self.settings["make_triples"] if known.triples else []
         purpose = f"Join gold text and pseudo targets: {known.holds}"
-        end = "r2l" if known.triples else self.texts.languages[1]
+        end = "r2l" if known.triples else self.languages[1]
         last = output.with_suffix(f".{end}")  # written last
-        return Step.of(f"examples/{kind}", purpose, words, last, *self.texts.bpe())
+        return Step.of(f"examples/{kind}", purpose, words, last, *self.bpe())
 
     @once
     def both_ways(self) -> Step:
         """The gold text in both translation directions, tagged."""
         folder = self.work / "examples" / MULTILINGUAL
-        source, target = self.texts.languages
-        words = ["sbnmt", "both-ways", "--text", self.texts.pieces]
+        source, target = self.languages
+        words = ["sbnmt", "both-ways", "--text", self.pieces]
         words += ["-s", source, "-t", target, "--output", folder]
         purpose = "Write every pair both ways, a tag before the source"
         name = f"examples/{MULTILINGUAL}"
-        return Step.of(name, purpose, words, folder, *self.texts.bpe())
+        return Step.of(name, purpose, words, folder, *self.bpe())
 
     @once
     def way_back(self) -> Step:
         """The test set the other way round, for a model of :meth:`both_ways`."""
         data, text = self.data(MULTILINGUAL), self.both_ways()
-        known = data.makes / f"dict.{self.texts.languages[0]}.txt"
+        known = data.makes / f"dict.{self.languages[0]}.txt"
         purpose = "Binarise the test set the other way round, by its dictionary"
-        options, texts = (
-            ["--srcdict", known, "--joined-dictionary"],
-            text.makes / "back",
-        )
+        options = ["--srcdict", known, "--joined-dictionary"]
+        texts = {"test": text.makes / "back"}
         name = f"data-{MULTILINGUAL}-back"
-        return self.texts.binarise(name, purpose, {"test": texts}, options, data, text)
+        return self.binarise(name, purpose, texts, options, data, text)
 
     @once
     def phrases(self, name: str) -> Step:
         """The table of the gold text's phrases, or of its words."""
         output = self.work / "phrases" / name
         words: list[Any] = ["sbnmt", "phrase-table", "--output", output]
-        train, valid = self.texts.sides("train"), self.texts.sides("valid")
+        train, valid = self.sides("train"), self.sides("valid")
         for side, text, held_out in zip(("source", "target"), train, valid):
             words += [f"--{side}", text, f"--held-out-{side}", held_out]
         words += ["--keep-alignments", output.with_suffix(".links")]
         words += ["--words"] if name == "words" else self.settings["phrase_table"]
         purpose = f"The table of {name} that the gold text has"
-        return Step.of(f"phrases/{name}", purpose, words, output, *self.texts.bpe())
+        return Step.of(f"phrases/{name}", purpose, words, output, *self.bpe())
 
     def reads(self, row: Row) -> list[Any]:
         """Return the option by which a row's batches hold phrases, if they do."""
@@ -183,9 +174,9 @@ class TrainingSteps:
     def pseudo(self, direction: str) -> Step:
         """A teacher's translation of the training source."""
         output = pseudo_targets(self.work, direction)
-        source, _ = self.texts.sides("train")
+        source, _ = self.sides("train")
         model, asks = self.teacher(direction)
-        words = ["sbnmt", "translate", self.texts.gold(), "--path", model, *asks]
+        words = ["sbnmt", "translate", self.gold(), "--path", model, *asks]
         words += searching(self.settings)
         words += [*self.settings["decode"], *self.settings["pseudo"]]
         words += ["--input", source, "--output", output]
@@ -194,7 +185,7 @@ class TrainingSteps:
         return Step.of(
             f"pseudo/{direction}",
             f"Pseudo targets: the {direction.upper()} teacher's translations",
-            *(words, output, *self.texts.bpe(), model),
+            *(words, output, *self.bpe(), model),
             gpus=self.run.gpus(),
             workers=self.run.processes,
             record=TeacherRecord(output, record, source),

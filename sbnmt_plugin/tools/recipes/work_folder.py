@@ -12,7 +12,7 @@ from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import DIRECTIONS
 from sbnmt_plugin.tools.text import as_written, read_lines, write_lines
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 # keys of recipe.yaml that every row depends on; a work folder keeps one value of each
 SHARED = (
@@ -66,8 +66,7 @@ def same_recipe(work: Path, settings: dict[str, Any]) -> None:
         ValueError: as :func:`check_recipe`.
     """
     check_recipe(work, settings)
-    with new_file(work / "recipe.json") as file:
-        json.dump(settings, file, indent=1, ensure_ascii=False)
+    write_json(work / "recipe.json", settings)
 
 
 def take_over(folder: Path, work: Path, source: Path) -> None:

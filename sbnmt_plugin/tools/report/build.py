@@ -23,7 +23,7 @@ from sbnmt_plugin.tools.report import (
     winners,
 )
 from sbnmt_plugin.tools.report.content import Section
-from sbnmt_plugin.tools.report.files import Files, flag_of, of_command
+from sbnmt_plugin.tools.report.files import Files, of_command
 from sbnmt_plugin.tools.report.inputs import CHINESE, Inputs
 from sbnmt_plugin.tools.report.page import render
 from sbnmt_plugin.tools.unfinished import new_folder
@@ -55,25 +55,19 @@ def check_output(folder: Path, files: list[Path]) -> None:
             )
 
 
-def check_values(args: argparse.Namespace) -> list[int] | None:
-    """Refuse values out of range; return the ends of the length groups.
+def ends_of_groups(text: str | None) -> list[int] | None:
+    """Return the upper ends of the length groups that --buckets gives, if it does.
 
     Raises:
-        ValueError: with the flag.
+        ValueError: they are no whole numbers.
     """
-    for flag, least in (("n", 1), ("bootstrap_samples", 10), ("aligner_runs", 0)):
-        value = getattr(args, flag)
-        if value < least:
-            raise ValueError(
-                f"{flag_of(flag)} must be ≥ {least}, but is {value} instead"
-            )
-    if args.buckets is None:
+    if text is None:
         return None
     try:
-        return [int(word) for word in args.buckets.split(",")]
+        return [int(word) for word in text.split(",")]
     except ValueError as error:
         raise ValueError(
-            f"--buckets must be whole numbers like 10,20,30, but is {args.buckets!r}"
+            f"--buckets must be whole numbers like 10,20,30, but is {text!r}"
         ) from error
 
 
@@ -152,7 +146,7 @@ def write_report(args: argparse.Namespace) -> Path:
         ValueError, FileNotFoundError: a flag or a file is wrong.
     """
     quiet.only_warnings(*NOISY)
-    uppers = check_values(args)
+    uppers = ends_of_groups(args.buckets)
     files = of_command(args)
     given = inputs.read(files, args.tokenize)
     folder = Path(args.output)

@@ -18,15 +18,8 @@ from matplotlib.figure import Figure as Canvas
 from sbnmt_plugin.tools.report.content import Figure
 
 # Okabe and Ito's palette: told apart by colour-blind readers, and in grey by lightness
-BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-)
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK = "#E69F00", "#56B4E9", "#000000"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 DIRECTIONS = {"l2r": ("L2R", BLUE), "r2l": ("R2L", VERMILLION)}
@@ -94,22 +87,17 @@ def finish(canvas: Canvas, name: str, caption: str) -> Figure:
     return Figure(name, caption, *made)
 
 
-def canvas_of(panels: int, height: float, **grid: Any) -> tuple[Canvas, list[Axes]]:
-    """Make a figure with panels side by side and room for a legend above."""
-    canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
-    engine: Any = canvas.get_layout_engine()
-    engine.set(wspace=0.06)
-    axes = canvas.subplots(1, panels, squeeze=False, **grid)[0]
-    return canvas, list(axes)
-
-
 @contextlib.contextmanager
 def panels(
     count: int, height: float, **grid: Any
 ) -> Iterator[tuple[Canvas, list[Axes]]]:
-    """Open a figure in the style of all figures: see :func:`canvas_of`."""
+    """Open a figure with panels side by side and room for a legend above."""
     with matplotlib.rc_context(style()):
-        yield canvas_of(count, height, **grid)
+        canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
+        engine: Any = canvas.get_layout_engine()
+        engine.set(wspace=0.06)
+        axes = canvas.subplots(1, count, squeeze=False, **grid)[0]
+        yield canvas, list(axes)
 
 
 def draw_lines(axis: Axes, lines: dict[str, tuple[Any, Any]]) -> None:

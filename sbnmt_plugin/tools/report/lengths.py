@@ -32,8 +32,8 @@ class Bucket:
         return f"{self.low}–{self.high}" if self.high > self.low else f"{self.low}"
 
 
-def edges(lengths: list[int], count: int = MOST_BUCKETS) -> list[int]:
-    """Return upper ends of buckets: equally wide, at most ``count``, of a round width.
+def edges(lengths: list[int]) -> list[int]:
+    """Return upper ends of at most MOST_BUCKETS, equally wide, of a round width.
 
     The tail, in which few sentences are, is left to one open bucket; groups of very
     short sentences that are as few are joined with the next.
@@ -45,7 +45,7 @@ def edges(lengths: list[int], count: int = MOST_BUCKETS) -> list[int]:
     for width in WIDTHS:
         first = (max(low, 1) - 1) // width * width + width
         uppers = list(range(first, top + 1, width)) or [first]
-        if len(uppers) < count:
+        if len(uppers) < MOST_BUCKETS:
             break
     while len(uppers) > 1 and sum(n <= uppers[0] for n in lengths) < FEWEST:
         uppers = uppers[1:]

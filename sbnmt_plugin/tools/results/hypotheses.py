@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.base import Metric
@@ -25,33 +25,6 @@ from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
 
 
-class Runs(Protocol):
-    """Hypotheses of several rows, each with its seeds, for the same sentences.
-
-    Attributes:
-        metric: a metric of sacreBLEU, or of its kind, which takes all seeds together.
-        key: its name.
-        given: the references, each a line a sentence.
-    """
-
-    metric: Metric
-    key: str
-    given: list[list[str]]
-
-    def seeds(self, name: str) -> set[int]:
-        """Return the seeds of a row.
-
-        Raises:
-            FileNotFoundError, ValueError: there is none.
-        """
-
-    def answers(self, name: str, seed: int) -> list[str]:
-        """Return the hypotheses, a line a sentence."""
-
-    def score(self, name: str, seed: int) -> float:
-        """Return the score as it was evaluated; of some sets, of their sentences."""
-
-
 class WorkRuns:
     """Hypotheses of a recipe's run for its test set.
 
@@ -66,6 +39,9 @@ class WorkRuns:
         flag: the flag that names the folder.
 
     Attributes:
+        metric: a metric of sacreBLEU, or of its kind, which takes all seeds together.
+        key: its name.
+        given: the references, each a line a sentence.
         best: picks the best score: max or min.
 
     Raises:
@@ -147,6 +123,11 @@ class WorkRuns:
         return other
 
     def seeds(self, name: str) -> set[int]:
+        """Return the seeds of a row.
+
+        Raises:
+            FileNotFoundError, ValueError: there is none, or no comparison with others.
+        """
         row = Row.parse(name)
         if "@" in name:
             raise ValueError(
@@ -187,9 +168,11 @@ class WorkRuns:
         return found
 
     def answers(self, name: str, seed: int) -> list[str]:
+        """Return the hypotheses of a seed, a line a sentence."""
         return self.chosen(self.lines(replace(Row.parse(name), seed=seed).name))
 
     def score(self, name: str, seed: int) -> float:
+        """Return the score as it was evaluated; of some sets, of their sentences."""
         if self.sets:
             found = self.metric.corpus_score(self.answers(name, seed), self.given)
             return float(found.score)
@@ -202,7 +185,8 @@ class WorkRuns:
 class SweepRuns:
     """Hypotheses of a ``sbnmt sweep-beam``: a row is NAME/BEAM, or NAME/BEAM/LENPEN.
 
-    Runs that another command has left in the same folder are left out.
+    They are read as those of :class:`WorkRuns` are.  Runs that another command has left
+    in the same folder are left out.
 
     Args:
         sweep: the file that it has written.
@@ -256,3 +240,6 @@ class SweepRuns:
 
     def score(self, name: str, seed: int) -> float:
         return float(self.runs[name, seed][2][self.key])
+
+
+Runs = WorkRuns | SweepRuns  # rows, each with its seeds, for the same sentences

@@ -15,8 +15,7 @@ from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.recipes.stages import trainings
 from sbnmt_plugin.tools.recipes.systems import OURS
-from sbnmt_plugin.tools.recipes.systems.system import BOTH
-from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL
+from sbnmt_plugin.tools.recipes.systems.system import BOTH, MULTILINGUAL
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.sweep import Setting, Sweep, system_and_seed
 from sbnmt_plugin.tools.results.work_folder_rows import languages

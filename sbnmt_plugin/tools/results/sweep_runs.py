@@ -17,7 +17,7 @@ from sbnmt_plugin.tools.results.sweep_plan import Plan, without
 from sbnmt_plugin.tools.scoring import length_ratio, tokenised_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generate_log, read_generated
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 
 def decode(folder: Path, words: list[str]) -> dict[str, float]:
@@ -112,16 +112,14 @@ def decoded(plan: Plan) -> dict[str, Any]:
     for place, (folder, job) in enumerate(tqdm(jobs, desc="decoding", unit="run")):
         if found[place] is None:
             done = one_run(folder, job["options"], plan, references)
-            with new_file(folder / "result.json") as file:
-                json.dump({"job": job, **done}, file, indent=1)
+            write_json(folder / "result.json", {"job": job, **done})
             found[place] = done
         sweep["runs"] = [
             {"system": name, **setting.as_json, **each}
             for (name, setting), each in zip(plan.runs, found)
             if each is not None
         ]
-        with new_file(plan.output) as file:
-            json.dump(sweep, file, ensure_ascii=False, indent=1)
+        write_json(plan.output, sweep)
     return sweep
 
 

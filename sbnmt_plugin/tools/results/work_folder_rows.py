@@ -27,7 +27,7 @@ from sbnmt_plugin.tools.recipes.work_folder import decoded_rows
 from sbnmt_plugin.tools.results.comparison import compare, of_several_seeds
 from sbnmt_plugin.tools.results.table import PROBES, SCORES, TableRow
 from sbnmt_plugin.tools.text import as_written
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import write_json
 
 WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
 
@@ -184,6 +184,5 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
 def write_table(work: Path, settings: dict[str, Any], command: str) -> dict[str, Any]:
     """Build the table, and keep it in the work folder's table.json."""
     table = build_table(work, settings, command)
-    with new_file(work / "table.json") as file:
-        json.dump(table, file, indent=1, ensure_ascii=False)
+    write_json(work / "table.json", table)
     return table

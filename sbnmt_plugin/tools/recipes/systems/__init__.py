@@ -1,4 +1,4 @@
-"""The systems of the paper's comparison and of others, a module for each family.
+"""The systems of the paper's comparison and of others.
 
 A package outside of this one adds the rows of its family by :func:`register_rows`.
 """
@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sbnmt_plugin.tools.recipes.systems import sb
-from sbnmt_plugin.tools.recipes.systems.abd import ABD
-from sbnmt_plugin.tools.recipes.systems.ba import HISTORIES
+from sbnmt_plugin.tools.recipes.systems.baselines import (
+    ABD,
+    HISTORIES,
+    RIGHT_TO_LEFT,
+    TRANSFORMERS,
+    TWO_WAY,
+)
 from sbnmt_plugin.tools.recipes.systems.enat import LOOKUP, PARALLEL
 from sbnmt_plugin.tools.recipes.systems.retired import RETIRED_ROWS
-from sbnmt_plugin.tools.recipes.systems.system import BOTH, System
-from sbnmt_plugin.tools.recipes.systems.transformer import RIGHT_TO_LEFT, TRANSFORMERS
-from sbnmt_plugin.tools.recipes.systems.two_way import MULTILINGUAL, TWO_WAY
+from sbnmt_plugin.tools.recipes.systems.system import BOTH, MULTILINGUAL, System
 
 __all__ = ["BOTH", "GROUPS", "PAPER", "SYSTEMS", "System", "register_rows"]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sbnmt_plugin.tools.recipes.systems.system import L2R, Options, System
+from sbnmt_plugin.tools.recipes.systems.system import KD, L2R, Options, System
 
-KD = "kd"  # its training set
 LOOKUP = "lookup"
 COPY, MAP, PHRASE = "copy", "map", "phrase"  # --enat-input
 NO_ADVERSARY = {"--enat-adversary-weight": 0}

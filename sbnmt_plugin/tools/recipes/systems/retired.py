@@ -5,61 +5,52 @@ Their results, and the costs of their trainings, are still shown.
 
 from __future__ import annotations
 
-from sbnmt_plugin.tools.recipes.systems.system import BOTH, System
+from sbnmt_plugin.tools.recipes.systems.sb import both
 
-# name: title, training set, row that its weights start from, row to use instead
-KNOWN = {
-    "sb-dropped": (
-        "λ = 1, two triples, half of the partners dropped",
-        *("two", "", "sb-staged"),
-    ),
-    "sb-same": (
-        "λ = 1, two triples, half of the partners dropped, a third with one text",
-        *("two", "", "sb-staged"),
-    ),
-    "sb-same-lambda0": (
-        "λ = 0, two triples, a third with one text",
-        *("two", "", "sb-lambda0"),
-    ),
-    "sb-lambda0-finetuned": (
-        "λ = 0, from the teacher, two triples",
-        *("two", "teacher-l2r", "sb-lambda0"),
-    ),
-    "sb-same-finetuned": (
-        "λ = 1, from the teacher, two triples, half of the partners dropped, a third "
-        "with one text",
-        *("two", "teacher-l2r", "sb-finetuned"),
-    ),
-    "sb-noise": ("λ = 1, three triples, noise", "three", "", "sb-reader"),
-    "sb-noise-shift": (
-        "λ = 1, three triples, noise, future shifted",
-        *("three", "", "sb-reader"),
-    ),
-    "sb-noise-shift-dropped": (
-        "λ = 1, three triples, noise, future shifted, half of the partners dropped",
-        *("three", "", "sb-reader"),
-    ),
-    "sb-late": (
-        "λ = 1, from λ = 0, three triples, noise, future shifted, half of the partners "
-        "dropped",
-        *("three", "sb-noise-lambda0", "sb-reader"),
-    ),
-    "sb-late-lambda0": (
-        "λ = 0, from itself, three triples, noise",
-        *("three", "sb-noise-lambda0", "sb-noise-lambda0"),
-    ),
-    "sb-reader-own": (
-        "λ = 1, a reader beside λ = 0, gold, own words, future shifted",
-        *("gold", "teacher-both", "sb-reader-two"),
-    ),
-    "sb-noise-gold": ("λ = 1, gold, noise", "gold", "", "sb-staged"),
-    "sb-own": ("λ = 1, gold, own words", "gold", "", "sb-staged"),
-    "sb-staged-continued": (
-        "λ = 1, gold in both streams, then two triples, one schedule",
-        *("two", "", "sb-staged"),
-    ),
-}
+DROPPED, SAME = "half of the partners dropped", "a third with one text"
+NOISE = "three triples, noise"
+SHIFTED = f"{NOISE}, future shifted"
 RETIRED_ROWS = {
-    name: System(f"SB-NMT, {title}", data, BOTH, starts_from=starts_from, remedy=remedy)
-    for name, (title, data, starts_from, remedy) in KNOWN.items()
+    "sb-dropped": both(f"λ = 1, two triples, {DROPPED}", remedy="sb-staged"),
+    "sb-same": both(f"λ = 1, two triples, {DROPPED}, {SAME}", remedy="sb-staged"),
+    "sb-same-lambda0": both(f"λ = 0, two triples, {SAME}", remedy="sb-lambda0"),
+    "sb-lambda0-finetuned": both(
+        "λ = 0, from the teacher, two triples",
+        starts_from="teacher-l2r",
+        remedy="sb-lambda0",
+    ),
+    "sb-same-finetuned": both(
+        f"λ = 1, from the teacher, two triples, {DROPPED}, {SAME}",
+        starts_from="teacher-l2r",
+        remedy="sb-finetuned",
+    ),
+    "sb-noise": both(f"λ = 1, {NOISE}", "three", remedy="sb-reader"),
+    "sb-noise-shift": both(f"λ = 1, {SHIFTED}", "three", remedy="sb-reader"),
+    "sb-noise-shift-dropped": both(
+        f"λ = 1, {SHIFTED}, {DROPPED}", "three", remedy="sb-reader"
+    ),
+    "sb-late": both(
+        f"λ = 1, from λ = 0, {SHIFTED}, {DROPPED}",
+        "three",
+        starts_from="sb-noise-lambda0",
+        remedy="sb-reader",
+    ),
+    "sb-late-lambda0": both(
+        f"λ = 0, from itself, {NOISE}",
+        "three",
+        starts_from="sb-noise-lambda0",
+        remedy="sb-noise-lambda0",
+    ),
+    "sb-reader-own": both(
+        "λ = 1, a reader beside λ = 0, gold, own words, future shifted",
+        "gold",
+        starts_from="teacher-both",
+        remedy="sb-reader-two",
+    ),
+    "sb-noise-gold": both("λ = 1, gold, noise", "gold", remedy="sb-staged"),
+    "sb-own": both("λ = 1, gold, own words", "gold", remedy="sb-staged"),
+    "sb-staged-continued": both(
+        "λ = 1, gold in both streams, then two triples, one schedule",
+        remedy="sb-staged",
+    ),
 }

@@ -1,10 +1,10 @@
-"""A system: everything that distinguishes a row of the results table from others."""
+"""A system: everything that sets a row of the table apart, and what it learns from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sbnmt_plugin.tools.command_names import PLUGIN
 
@@ -13,6 +13,38 @@ Options = dict[str, Any]
 BOTH, L2R, R2L = "both", "l2r", "r2l"
 DIRECTIONS = (L2R, R2L)
 TEACHER = "teacher-"  # and a direction
+MULTILINGUAL = "both-ways"  # a training set, and the group of its rows
+KD = "kd"  # a training set
+
+
+class TrainingSet(NamedTuple):
+    """How gold text and pseudo targets are joined.
+
+    Attributes:
+        teachers: directions of the pseudo targets.
+        holds: what it holds for each sentence, in a line.
+        triples: whether it holds triples for both directions, or pairs.
+    """
+
+    teachers: tuple[str, ...] = ()
+    holds: str = ""
+    triples: bool = False
+
+
+TRAINING_SETS = {
+    "gold": TrainingSet(),
+    "pl": TrainingSet((L2R,), "y_g and y_pl, a pair each"),
+    "pr": TrainingSet((R2L,), "y_g and y_pr, a pair each"),
+    "pl-pr": TrainingSet(DIRECTIONS, "y_g, y_pl and y_pr, a pair each"),
+    "one": TrainingSet((R2L,), "y_g and y_pr, a triple a sentence", triples=True),
+    "two": TrainingSet(DIRECTIONS, "two triples a sentence", triples=True),
+    "three": TrainingSet(
+        DIRECTIONS, "two triples a sentence, and gold text twice", True
+    ),
+    "six": TrainingSet(DIRECTIONS, "six triples a sentence", triples=True),
+    MULTILINGUAL: TrainingSet(),  # either language into the other
+    KD: TrainingSet((L2R,), "y_pl alone, a pair a sentence"),
+}
 
 
 @dataclass(frozen=True)
@@ -21,9 +53,7 @@ class System:
 
     Attributes:
         title: in the table; {fusion} and {lambda} are filled in.
-        data: training set: gold, pl (y_g + y_pl), pr (y_g + y_pr), pl-pr (all three),
-            one, two, three or six (triples a sentence), kd (y_pl alone), both-ways
-            (either language into the other); "" where nothing is trained.
+        data: one of :data:`TRAINING_SETS`; "" where nothing is trained.
         direction: of the model.
         family: prefix of the recipe's ``teacher_arch``.  Without one the model is the
             recipe's ``teacher_arch``, or its ``sb_arch`` for both directions.
