@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbnmt_plugin.option_checks import RETIRED
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
@@ -158,17 +159,25 @@ class TrainingSteps:
         if before:
             flag = "--continue-once" if stage.continues else "--finetune-from-model"
             words += [flag, before]
-        words += [*self.reads(row), *flags(stage.options)]
+        given = flags(stage.options)
+        words += [*self.reads(row), *given]
         if trainer := self.run.trainer():
             words = [*trainer, "-m", PLUGIN.name, "train", *words]
         else:
             words = ["fairseq-train", *alone(words)]
+        gone = [
+            f"recipe.yaml: {flag}, which row {row.name} has, is no option any more: "
+            f"{RETIRED[flag]}"
+            for flag in given
+            if flag in RETIRED
+        ]
         purpose = f"Train {row.name}: {row.title(stage.options)}"
         purpose += f"; {part.replace('-', ' ')}, {stage.data}" if part else ""
         return Step.of(
             *(f"train/{stage.name}", purpose, words, own / "checkpoint_last.pt"),
             *([before] if before else []),
             gpus=self.run.gpus(self.run.processes),
+            refusal="".join(gone[:1]),
             done=own / DONE,
             marks=bool(part),  # the last stage is done when its model is
             record=ModelRecord(own, record),
