@@ -6,7 +6,7 @@ from typing import Any
 
 from sbnmt_plugin.option_checks import RETIRED
 from sbnmt_plugin.tools.command_names import PLUGIN
-from sbnmt_plugin.tools.launch import alone
+from sbnmt_plugin.tools.launch import alone, divided
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
 from sbnmt_plugin.tools.recipes.records import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.recipes.rows import Row
@@ -165,19 +165,13 @@ class TrainingSteps:
             words = [*trainer, "-m", PLUGIN.name, "train", *words]
         else:
             words = ["fairseq-train", *alone(words)]
-        gone = [
-            f"recipe.yaml: {flag}, which row {row.name} has, is no option any more: "
-            f"{RETIRED[flag]}"
-            for flag in given
-            if flag in RETIRED
-        ]
         purpose = f"Train {row.name}: {row.title(stage.options)}"
         purpose += f"; {part.replace('-', ' ')}, {stage.data}" if part else ""
         return Step.of(
             *(f"train/{stage.name}", purpose, words, own / "checkpoint_last.pt"),
             *([before] if before else []),
             gpus=self.run.gpus(self.run.processes),
-            refusal="".join(gone[:1]),
+            refusal=refusal(row, given, self.run.processes),
             done=own / DONE,
             marks=bool(part),  # the last stage is done when its model is
             record=ModelRecord(own, record),
@@ -208,3 +202,25 @@ class TrainingSteps:
             workers=self.run.processes,
             record=TeacherRecord(output, record, source),
         )
+
+
+def refusal(row: Row, options: list[str], processes: int) -> str:
+    """Return the reason why a training could not run, "" if it could.
+
+    Args:
+        row: that is trained.
+        options: of its training.
+        processes: that share each of its batches.
+    """
+    for flag in options:
+        if flag in RETIRED:
+            return (
+                f"recipe.yaml: {flag}, which row {row.name} has, is no option any "
+                f"more: {RETIRED[flag]}"
+            )
+    try:
+        if processes > 1:
+            divided(options, processes)
+    except ValueError as error:
+        return f"--processes {processes}, row {row.name}: {error}"
+    return ""
