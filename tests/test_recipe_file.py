@@ -23,7 +23,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"rows": ["sb-same"]}, r"^\S*recipe\.yaml: rows sb-same: .* use sb-staged$"),
         (
             {"systems": {"sb": {"--sb-same-text": 0.5}}},
-            "recipe.yaml: --sb-same-text, which row sb has, is no option any more",
+            "recipe.yaml, row sb: --sb-same-text is no option any more: train on three",
         ),
     ],
 )

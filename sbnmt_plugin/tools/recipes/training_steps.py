@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbnmt_plugin.option_checks import RETIRED
+from sbnmt_plugin import retired_options
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.launch import alone, divided
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
@@ -213,11 +213,8 @@ def refusal(row: Row, options: list[str], processes: int) -> str:
         processes: that share each of its batches.
     """
     for flag in options:
-        if flag in RETIRED:
-            return (
-                f"recipe.yaml: {flag}, which row {row.name} has, is no option any "
-                f"more: {RETIRED[flag]}"
-            )
+        if flag in retired_options.RETIRED:
+            return f"recipe.yaml, row {row.name}: {retired_options.refusal(flag)}"
     try:
         if processes > 1:
             divided(options, processes)
