@@ -14,20 +14,13 @@ from fairseq.models import MODEL_REGISTRY
 
 from sbnmt_plugin.config import SBTranslationConfig, task_config
 from sbnmt_plugin.network.protocol import said
+from sbnmt_plugin.retired_options import RETIRED, refusal
 from sbnmt_plugin.task_options import KEY, Scope, flag_of
 
 REFUSED = {
     "num_batch_buckets": "its padding would stand inside the streams",
     "load_alignments": "alignment losses know one target stream",
     "left_pad_target": "both streams start at position 0",
-}
-# flags of 0.2.0 that are gone, and the remedy.  Checkpoints that were trained with
-# them are read as ever: what stands in their settings asks for nothing any more.
-RETIRED = {
-    "--sb-same-text": "train on three triples with --sb-partner-noise instead",
-    "--sb-partner": "leave it out (text), or use --sb-partner-noise (own)",
-    "--sb-partner-dropout": "leave it out",
-    "--sb-freeze-writer": "leave it out: --sb-reader freezes the writer",
 }
 
 
@@ -42,7 +35,7 @@ class RetiredFlag(argparse.Action):
         Raises:
             ValueError: always.
         """
-        raise ValueError(f"{flag} is no option any more: {RETIRED[flag]}")
+        raise ValueError(refusal(flag))
 
 
 def add_retired(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ from sbnmt_plugin.families.enat.model import ENATConfig
 from sbnmt_plugin.families.sb.model import SBTransformerConfig, SBTransformerModel
 from sbnmt_plugin.families.two_way.decoder import TwoWayConfig
 from sbnmt_plugin.families.two_way.model import TwoWayModel
-from sbnmt_plugin.option_checks import RETIRED
+from sbnmt_plugin.retired_options import RETIRED
 from sbnmt_plugin.tools.command_names import RETIRED as RETIRED_STEPS
 from sbnmt_plugin.tools.command_names import STEPS
 from sbnmt_plugin.training.criterion import SBCriterionConfig

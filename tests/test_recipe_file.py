@@ -19,7 +19,12 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"systems": {"sbb": {}}}, "systems has unknown keys sbb"),
         ({"score": {"case": 1}}, "score has unknown keys case"),
         ({"average": "ten"}, "average must be"),
-        ({"rows": ["sbb"]}, "--rows must name"),
+        ({"rows": ["sbb"]}, r"^\S*recipe\.yaml: rows must name teacher-l2r.*'sbb'$"),
+        ({"rows": ["sb-same"]}, r"^\S*recipe\.yaml: rows sb-same: .* use sb-staged$"),
+        (
+            {"systems": {"sb": {"--sb-same-text": 0.5}}},
+            "recipe.yaml, row sb: --sb-same-text is no option any more: train on three",
+        ),
     ],
 )
 def test_recipes_are_checked(tmp_path, changes, message):

@@ -18,7 +18,7 @@ from commands import ROOT, load
 from fairseq.models import ARCH_MODEL_REGISTRY
 from steps import call
 
-from sbnmt_plugin import option_checks
+from sbnmt_plugin import retired_options
 from sbnmt_plugin.model import SBTransformerModel
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import table as show_table
@@ -34,7 +34,7 @@ make, names = (in_process.load(HERE / f"{name}.py") for name in ("make", "names"
 
 CHECKPOINTS = list(EXPECTED["trained"])
 # what users cannot name any more: registered names and flags
-RETIRED = set(option_checks.RETIRED)
+RETIRED = set(retired_options.RETIRED)
 
 
 def assert_decodes_as_before(name, path=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 # name of a command of fairseq's -> its module
@@ -48,6 +48,25 @@ def alone(words: Iterable[Any]) -> list[Any]:
     return words if chosen else [*words, "--distributed-world-size", "1"]
 
 
+def divided(words: Sequence[str], size: int) -> list[str]:
+    """Divide --update-freq by a number of processes, so that batches stay the same.
+
+    Raises:
+        ValueError: it cannot be divided.
+    """
+    words = [*words, *([] if "--update-freq" in words else ["--update-freq", "1"])]
+    place = words.index("--update-freq") + 1
+    steps = words[place]
+    if not steps.isdigit() or int(steps) % size:
+        raise ValueError(
+            f"--update-freq must be one number, a multiple of the {size} processes by "
+            f"which it is divided, but is {steps}: raise it and lower --max-tokens by "
+            "as much"
+        )
+    words[place] = str(int(steps) // size)
+    return words
+
+
 def distributed(given: Iterable[Any], environment: Mapping[str, str]) -> list[str]:
     """Return the command line of one of torchrun's processes.
 
@@ -62,17 +81,7 @@ def distributed(given: Iterable[Any], environment: Mapping[str, str]) -> list[st
     words = [part for word in given for part in split_flag(str(word))]
     if size == 1:
         return alone(words)
-    if "--update-freq" not in words:
-        words += ["--update-freq", "1"]
-    place = words.index("--update-freq") + 1
-    steps = words[place]
-    if not steps.isdigit() or int(steps) % size:
-        raise ValueError(
-            f"--update-freq must be one number, a multiple of the {size} processes by "
-            f"which it is divided, but is {steps}: raise it and lower --max-tokens by "
-            "as much"
-        )
-    words[place] = str(int(steps) // size)
+    words = divided(words, size)
     words += ["--distributed-init-method", "env://", "--distributed-no-spawn"]
     words += ["--distributed-world-size", str(size)]
     words += ["--distributed-rank", environment["RANK"]]

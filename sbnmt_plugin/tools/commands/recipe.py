@@ -146,7 +146,8 @@ def main() -> None:
     check(args)
     folder = find_recipe(args.recipe)
     settings = load_recipe(folder, args.small, args.teachers)
-    rows = asked_rows(args.rows or settings["rows"])
+    where = "--rows" if args.rows else f"{folder / 'recipe.yaml'}: rows"
+    rows = asked_rows(args.rows or settings["rows"], where=where)
     if args.print:
         print(script(folder, settings, rows, args), end="")
     else:

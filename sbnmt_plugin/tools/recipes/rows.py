@@ -29,8 +29,11 @@ class Row:
     rescored: bool = False
 
     @classmethod
-    def parse(cls, name: str) -> Row:
+    def parse(cls, name: str, where: str = "--rows") -> Row:
         """Return the row of a name: ``sb+rescored@2``; ``sb`` is ``sb@1``.
+
+        Args:
+            where: the name stands, for the messages.
 
         Raises:
             ValueError: there is no such row.
@@ -38,19 +41,19 @@ class Row:
         found = NAME.fullmatch(name)
         if not found or found[1] not in SYSTEMS:
             raise ValueError(
-                f"--rows must name {', '.join([*trained_systems(), *GROUPS])}, or one "
+                f"{where} must name {', '.join([*trained_systems(), *GROUPS])}, or one "
                 f"of the systems with a seed, as in sb@2, or rescored, as in "
                 f"sb{RESCORED}, but has {name!r}"
             )
         row = cls(found[1], int(found[3] or 1), bool(found[2]))
         if row.rescored and not row.side_by_side:
             raise ValueError(
-                f"--rows {name}: {row.base} has one direction, or one after the other, "
-                "so it cannot be rescored"
+                f"{where} {name}: {row.base} has one direction, or one after the "
+                "other, so it cannot be rescored"
             )
         if found[3] and not row.system.data and not row.system.joins:
             raise ValueError(
-                f"--rows {name}: {row.base} trains nothing, so it has no seed: leave "
+                f"{where} {name}: {row.base} trains nothing, so it has no seed: leave "
                 f"out @{found[3]}"
             )
         return row
@@ -108,12 +111,15 @@ class Row:
         return title if self.seed == 1 else f"{title}, seed {self.seed}"
 
 
-def asked_rows(names: Iterable[str], retired: bool = False) -> list[Row]:
+def asked_rows(
+    names: Iterable[str], retired: bool = False, where: str = "--rows"
+) -> list[Row]:
     """Return rows, each once, groups replaced by their members.
 
     Args:
         names: of rows and groups.
         retired: allow rows that are no longer trained.
+        where: the names stand, for the messages.
 
     Raises:
         ValueError: a name that is unknown, or a row that is no longer trained.
@@ -121,10 +127,10 @@ def asked_rows(names: Iterable[str], retired: bool = False) -> list[Row]:
     found = []
     for name in names:
         for member in GROUPS.get(name, [name]):
-            row = Row.parse(member)
+            row = Row.parse(member, where)
             if row.system.remedy and not retired:
                 raise ValueError(
-                    f"--rows {name}: {row.base} is no longer trained, since it showed "
+                    f"{where} {name}: {row.base} is no longer trained, since it showed "
                     f"no gain: use {row.system.remedy}"
                 )
             found.append(row)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbnmt_plugin import retired_options
 from sbnmt_plugin.tools.command_names import PLUGIN
-from sbnmt_plugin.tools.launch import alone
+from sbnmt_plugin.tools.launch import alone, divided
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
 from sbnmt_plugin.tools.recipes.records import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.recipes.rows import Row
@@ -149,7 +150,8 @@ class TrainingSteps(DataSteps):
         if before:
             flag = "--continue-once" if stage.continues else "--finetune-from-model"
             words += [flag, before]
-        words += [*self.reads(row), *flags(stage.options)]
+        given = flags(stage.options)
+        words += [*self.reads(row), *given]
         if trainer := self.run.trainer():
             words = [*trainer, "-m", PLUGIN.name, "train", *words]
         else:
@@ -160,6 +162,7 @@ class TrainingSteps(DataSteps):
             *(f"train/{stage.name}", purpose, words, own / "checkpoint_last.pt"),
             *([before] if before else []),
             gpus=self.run.gpus(self.run.processes),
+            refusal=refusal(row, given, self.run.processes),
             done=own / DONE,
             marks=bool(part),  # the last stage is done when its model is
             record=ModelRecord(own, record),
@@ -190,3 +193,22 @@ class TrainingSteps(DataSteps):
             workers=self.run.processes,
             record=TeacherRecord(output, record, source),
         )
+
+
+def refusal(row: Row, options: list[str], processes: int) -> str:
+    """Return the reason why a training could not run, "" if it could.
+
+    Args:
+        row: that is trained.
+        options: of its training.
+        processes: that share each of its batches.
+    """
+    for flag in options:
+        if flag in retired_options.RETIRED:
+            return f"recipe.yaml, row {row.name}: {retired_options.refusal(flag)}"
+    try:
+        if processes > 1:
+            divided(options, processes)
+    except ValueError as error:
+        return f"--processes {processes}, row {row.name}: {error}"
+    return ""
