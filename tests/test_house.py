@@ -19,7 +19,8 @@ from sbnmt_plugin.tools.command_names import RETIRED, STEPS
 
 PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
-    ("layout", "numerics", "quiet", "symbols", "task_options"),  # torch, or nothing
+    # torch, or nothing
+    ("layout", "numerics", "quiet", "retired_options", "symbols", "task_options"),
     ("checkpoints",),
     ("checkpoint_checks",),
     ("hub",),
