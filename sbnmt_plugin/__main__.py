@@ -30,12 +30,10 @@ def main() -> None:
         run_fairseq(step)
         return
     if step not in STEPS:
-        remedy = RETIRED.get(step, "see sbnmt --help")
-        print(
-            f"sbnmt: error: the step must be one of {', '.join(STEPS)}, but is "
-            f"{step!r}: {remedy}",
-            file=sys.stderr,
-        )
+        reason = f"the step must be one of {', '.join(STEPS)}, but is {step!r}"
+        if step in RETIRED:
+            reason = f"sbnmt {step} is gone: {RETIRED[step]}"
+        print(f"sbnmt: error: {reason}; see sbnmt --help", file=sys.stderr)
         sys.exit(2)
     sys.argv = [f"sbnmt {step}", *words[1:]]  # the name in messages
     module = importlib.import_module(f"{COMMANDS}.{step.replace('-', '_')}")

@@ -22,7 +22,7 @@ from pathlib import Path
 from sbnmt_plugin.tools.probes import without
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
-from sbnmt_plugin.tools.recipes.systems.baselines import HISTORIES
+from sbnmt_plugin.tools.recipes.systems.ba import HISTORIES
 from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator

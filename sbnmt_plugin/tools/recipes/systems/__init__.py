@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sbnmt_plugin.tools.recipes.systems import sb
-from sbnmt_plugin.tools.recipes.systems.baselines import (
-    ABD,
-    HISTORIES,
-    RIGHT_TO_LEFT,
-    TRANSFORMERS,
-    TWO_WAY,
-)
+from sbnmt_plugin.tools.recipes.systems.abd import ABD
+from sbnmt_plugin.tools.recipes.systems.ba import HISTORIES
 from sbnmt_plugin.tools.recipes.systems.enat import LOOKUP, PARALLEL
 from sbnmt_plugin.tools.recipes.systems.retired import RETIRED_ROWS
 from sbnmt_plugin.tools.recipes.systems.system import BOTH, MULTILINGUAL, System
+from sbnmt_plugin.tools.recipes.systems.transformer import RIGHT_TO_LEFT, TRANSFORMERS
+from sbnmt_plugin.tools.recipes.systems.two_way import TWO_WAY
 
 __all__ = ["BOTH", "GROUPS", "PAPER", "SYSTEMS", "System", "register_rows"]
 
