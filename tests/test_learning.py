@@ -107,7 +107,7 @@ def drawn(name):
 def test_what_is_drawn_from_numbers_is_what_is_drawn_from_logs(tmp_path, monkeypatch):
     """Without the run, to other names; another number draws another figure."""
     rows = json.loads((ROOT / "examples" / "toy" / "results.json").read_text())
-    monkeypatch.setattr(show_table, "build", lambda *_: rows)
+    monkeypatch.setattr(show_table, "write_table", lambda *_: rows)
     work, name = tmp_path / "work", tmp_path / "run" / "curves"
     put(work / "logs" / "train-sb.log", inner(40, 0.3, 0.1), valid(50, 11.0))
     put(work / "logs" / "train-sb@2.log", valid(50, 12.125), valid(90, 30.1))
