@@ -36,6 +36,7 @@ from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.retired_options import RETIRED
 from sbnmt_plugin.tools.command_names import RETIRED as RETIRED_STEPS
 from sbnmt_plugin.tools.command_names import STEPS
+from sbnmt_plugin.tools.recipes.systems.retired import RETIRED_ROWS
 from sbnmt_plugin.training.criterion import SBCriterionConfig
 
 PACKAGE = ROOT / "sbnmt_plugin"
@@ -283,6 +284,35 @@ def test_the_code_map_shows_every_module_and_every_folder(tmp_path):
     (tmp_path / "room" / "y.py").write_text('"""See :mod:`x`."""\n')
     wanted = ["* `x.py` Say `one` thing", "* **room/** A room", "  * `y.py` See `x`"]
     assert code_map.page(tmp_path).splitlines()[-3:] == wanted
+
+
+# rows that are gone
+
+
+def names_of_rows_that_are_gone(page):
+    """Return the retired rows that a page's commands name."""
+    commands = re.findall(r"^ {4}.*$", page, re.M)
+    words = set(re.findall(r"[\w-]+", "\n".join(commands)))
+    return words & set(RETIRED_ROWS)
+
+
+def assert_says_so(page):
+    gone = names_of_rows_that_are_gone(page)
+    told = "run with version 0.2.0" in page or "of the commits that they name" in page
+    assert told or not gone, gone
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("examples/*/*.md")), ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_a_page_whose_commands_name_rows_that_are_gone_says_so(page):
+    assert_says_so(page.read_text(encoding="utf-8"))
+
+
+def test_the_check_of_rows_that_are_gone_can_fail():
+    assert_says_so("    sbnmt recipe toy --rows sb-lambda0")
+    with pytest.raises(AssertionError, match="sb-own"):
+        assert_says_so("    sbnmt recipe toy --rows sb sb-own@2")
 
 
 # files, links, commands
