@@ -175,106 +175,13 @@ def test_seeds_of_different_trainings_are_not_pooled(tmp_path, compared):
         compared(tmp_path, "sb", "transformer-pl")
 
 
-def test_rows_of_two_runs_are_compared(tmp_path, compared):
-    """As if they stood in one folder, a row with its namesake, too."""
-    evaluated(tmp_path / "all")
-    together = compared(tmp_path / "all", "sb", "transformer-pl")
-    for folder in ("ours", "theirs"):
-        evaluated(tmp_path / folder)
-    for kept, folder in ("sb", "ours"), ("transformer-pl", "theirs"):
-        for path in (tmp_path / folder / "results").iterdir():
-            if path.name.split(".")[0].split("@")[0] != kept:
-                path.unlink()
-    rival = ("--rival-work", tmp_path / "theirs")
-    assert compared(tmp_path / "ours", *rival, "sb", "transformer-pl") == together
-    with pytest.raises(FileNotFoundError, match=r"transformer-pl\.json must hold"):
-        compared(tmp_path / "ours", "sb", "transformer-pl")
-    rival = ("--rival-work", tmp_path / "all")
-    _, (*_, low_to_high, _) = compared(tmp_path / "ours", *rival, "sb", "sb")
-    assert low_to_high == "0.00 to 0.00"
-
-
-SETS = {"first": 30, "second": 50, "third": LINES - 80}
-
-
-def of_sets(tmp_path):
-    """A work folder whose test set consists of three."""
-    evaluated(tmp_path)
-    lines = [f"{name}\t{size}" for name, size in SETS.items()]
-    write_lines(tmp_path / "text" / "test.sets", lines)
-    return tmp_path
-
-
-def of_part(folder, sets):
-    """The run whose test set has no other sentences than those of the sets."""
-    evaluated(folder)
-    starts = dict(zip(SETS, (0, 30, 80)))
-    kept = [i for s in SETS if s in sets for i in range(starts[s], starts[s] + SETS[s])]
-    for path in folder / "text" / "test.tgt", *(folder / "results").glob("*.tok"):
-        lines = path.read_text("utf-8").splitlines()
-        write_lines(path, [lines[i] for i in kept])
-    right = [RIGHT[i] for i in kept]
-    for place, (row, rate) in enumerate(ROWS.items()):
-        lines = [answers(place, rate)[i] for i in kept]
-        score = {"score": bleu().corpus_score(lines, [right]).score}
-        path = folder / "results" / f"{row}.json"
-        path.write_text(json.dumps({"tokenised BLEU": score}), "utf-8")
-    return folder
-
-
-@pytest.mark.parametrize("sets", [["first"], ["third", "second"], ["first", "third"]])
-def test_rows_are_compared_on_some_sets_alone(sets, tmp_path, compared):
-    whole, part = of_sets(tmp_path / "whole"), of_part(tmp_path / "part", sets)
-    rows, asked = ("sb", "transformer-pl", "sb-lambda0"), ("--sets", ",".join(sets))
-    ours = compared(whole, *rows, *asked)
-    assert ours == compared(part, *rows) != compared(whole, *rows)
-    rival = ("--rival-work", of_sets(tmp_path / "rival"))
-    assert ours == compared(whole, *rival, *rows, *asked)
-
-
 def test_answers_of_another_length_are_refused(tmp_path, compared):
-    work = of_sets(tmp_path / "whole")
-    path = work / "results" / "sb-lambda0.tok"
+    evaluated(tmp_path)
+    path = tmp_path / "results" / "sb-lambda0.tok"
     write_lines(path, path.read_text("utf-8").splitlines()[:-1])
     message = f"lambda0.tok must have {LINES} lines.* but has {LINES - 1}: decode"
     with pytest.raises(ValueError, match=message):
-        compared(work, "sb", "sb-lambda0", "--sets", "first")
-
-
-def test_sets_that_a_run_does_not_have_are_refused(tmp_path, compared):
-    work = of_sets(tmp_path / "whole")
-    for sets, unknown in ("second,fourth", "fourth"), ("", ""), ("second,", ""):
-        with pytest.raises(
-            ValueError, match=f"first, second, third, .*has '{unknown}': leave"
-        ):
-            compared(work, "sb", "sb-lambda0", "--sets", sets)
-    evaluated(tmp_path / "one")
-    with pytest.raises(ValueError, match=r"some of test, .*has 'second'"):
-        compared(tmp_path / "one", "sb", "sb-lambda0", "--sets", "second")
-    with pytest.raises(ValueError, match="--sets goes with --work"):
-        sets = ("--sets", "first")
-        compared(work, "sb/2", "sb/4", *sets, of="--sweep")
-
-
-def test_a_run_of_another_test_set_is_refused(tmp_path, compared):
-    evaluated(tmp_path / "ours")
-    evaluated(tmp_path / "theirs")
-    (reference,) = (tmp_path / "theirs" / "text").glob("test*")
-    reference.write_text(reference.read_text().replace("e", "f", 1))
-    rival = ("--rival-work", tmp_path / "theirs")
-    with pytest.raises(ValueError, match="is of another test set: give two runs"):
-        compared(tmp_path / "ours", *rival, "sb", "sb-lambda0")
-    path = tmp_path / "theirs" / "recipe.json"
-    settings = json.loads(path.read_text())
-    settings["score"]["lowercase"] = True
-    path.write_text(json.dumps(settings))
-    with pytest.raises(ValueError, match="must be scored as --work is"):
-        compared(tmp_path / "ours", *rival, "sb", "sb-lambda0")
-    rival = ("--rival-work", tmp_path)
-    with pytest.raises(FileNotFoundError, match=f"--rival-work {tmp_path} must be"):
-        compared(tmp_path / "ours", *rival, "sb", "sb-lambda0")
-    with pytest.raises(ValueError, match="--rival-work goes with --work"):
-        compared(tmp_path / "x", *rival, "sb", "sb/4", of="--sweep")
+        compared(tmp_path, "sb", "sb-lambda0")
 
 
 def test_a_folder_of_no_recipe_is_refused(tmp_path, compared):

@@ -2,8 +2,6 @@
 
     sbnmt compare --work work/multi30k sb+rescored sb-lambda0+rescored transformer-pl
 
-    sbnmt compare --work work/multi30k sb sb-lambda0 --sets test2017,test2018
-
     sbnmt compare --sweep beam-sweep.json sb/2 sb-lambda0+rescored/8
 
 The first row is compared with each of the others, by the seeds that both have.  The
@@ -14,10 +12,9 @@ all those seeds.  So the interval and p speak of other sentences, the seeds of a
 training.  p is sacreBLEU's, which is one-sided for a clear difference: it may be below
 0.05 although the interval holds 0.
 
-With --work the rows are those of a recipe's run.  --rival-work takes the others from
-another run with the same test set.  Where a test set consists of several, --sets
-compares the sentences of some of them, all together.  Without it the scores are means
-over the sets, as in the run's table; the interval and p are of all sentences together.
+With --work the rows are those of a recipe's run.  Where its test set consists of
+several, the scores are means over the sets, as in the run's table; the interval and p
+are of all sentences together.
 
 With --sweep a row is NAME/BEAM, as sbnmt sweep-beam has decoded it, also of the
 validation set (--gen-subset valid).
@@ -25,13 +22,12 @@ validation set (--gen-subset valid).
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from statistics import mean
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.results.comparison import Difference, difference
-from sbnmt_plugin.tools.results.hypotheses import Runs, SweepRuns, WorkRuns
+from sbnmt_plugin.tools.results.hypotheses import SweepRuns, WorkRuns
 from sbnmt_plugin.tools.results.table import HEADINGS, aligned
 
 
@@ -57,37 +53,18 @@ def line(found: Difference) -> list[str]:
     ]
 
 
-def runs_of(args: argparse.Namespace) -> tuple[Runs, Runs]:
-    """Open the run of the first row, and that of the others."""
-    if args.sweep is not None:
-        sweep = SweepRuns(Path(args.sweep))
-        return sweep, sweep
-    sets = [] if args.sets is None else args.sets.split(",")
-    work = WorkRuns.of_folder(Path(args.work), sets)
-    return work, work if args.rival_work is None else work.rival(Path(args.rival_work))
-
-
 def main() -> None:
     parser = command.parser(__doc__)
     add = parser.add_argument
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--work", help="folder of a recipe's run")
-    group.add_argument("--sweep", help="file that sbnmt sweep-beam has written")
-    add("--rival-work", help="with --work: the others are rows of this run instead")
+    group.add_argument("--work", type=Path, help="folder of a recipe's run")
+    group.add_argument("--sweep", type=Path, help="file that sbnmt sweep-beam wrote")
     add("row", metavar="ROW", help="a row's name, without a seed")
     add("rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with")
-    add("--sets", help="with --work: some of its test sets, as test2017,test2018")
     args = parser.parse_args()
-    if args.sets is not None and args.work is None:
-        raise ValueError("--sets goes with --work, not with --sweep: leave it out")
-    if args.rival_work is not None and args.work is None:
-        raise ValueError(
-            "--rival-work goes with --work, not with --sweep: leave it out"
-        )
-    runs, others = runs_of(args)
-    lines = [line(difference(runs, args.row, others, name)) for name in args.rivals]
-    of_tokens = args.sweep is not None and runs.key == "BLEU"
-    score = "tokenised BLEU" if of_tokens else runs.key
+    runs = WorkRuns.of_folder(args.work) if args.work else SweepRuns(args.sweep)
+    lines = [line(difference(runs, args.row, name)) for name in args.rivals]
+    score = "tokenised BLEU" if args.sweep and runs.key == "BLEU" else runs.key
     head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
     head += ["difference", "of each seed", "95 %", "p"]
     print("\n".join(aligned(head, lines)))

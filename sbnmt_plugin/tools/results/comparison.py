@@ -33,14 +33,16 @@ def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str |
     if not baselines:
         return None
     runs = WorkRuns(work, settings)
-    best = runs.best(baselines, key=lambda row: row[runs.key])
-    names = [row["name"] for row in rows]
-    names = [name for name in names if not Row.parse(name).system.back]
-    if len(names) > 1:
-        outputs = {name: runs.lines(name) for name in names}
+    best = (min if runs.key == "WER" else max)(baselines, key=lambda r: r[runs.key])
+    forward = [row for row in rows if not Row.parse(row["name"]).system.back]
+    if len(forward) > 1:
+        outputs = {
+            row["name"]: runs.answers(without_seed(row)[0], row["seed"])
+            for row in forward
+        }
         found, _ = bootstrap(outputs, runs.given, best["name"], {runs.key: runs.metric})
-        for row in rows:
-            if row is not best and row["name"] in found:
+        for row in forward:
+            if row is not best:
                 row["p"] = found[row["name"]][runs.key].p
     return str(best["name"])
 
@@ -123,31 +125,28 @@ class Difference(NamedTuple):
     p: float
 
 
-def difference(runs: Runs, name: str, others: Runs, rival: str) -> Difference:
+def difference(runs: Runs, name: str, rival: str) -> Difference:
     """Compare a row with a rival, both named without a seed.
-
-    Args:
-        others: where the rival is, perhaps ``runs`` themselves.
 
     Raises:
         ValueError: they are one row, or have no seed in common; a name is unknown.
         FileNotFoundError: a row has no hypotheses.
     """
-    if name == rival and runs is others:
+    if name == rival:
         raise ValueError(f"{rival} must not be compared with itself: give another row")
-    of_row, of_rival = runs.seeds(name), others.seeds(rival)
+    of_row, of_rival = runs.seeds(name), runs.seeds(rival)
     seeds = sorted(of_row & of_rival)
     if not seeds:
         raise ValueError(
             f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
             f"{sorted(of_rival)}: run either with another seed"
         )
-    texts, theirs = pooled(runs, name, seeds), pooled(others, rival, seeds)
+    texts, theirs = pooled(runs, name, seeds), pooled(runs, rival, seeds)
     return Difference(
         rival,
         seeds,
         [runs.score(name, seed) for seed in seeds],
-        [others.score(rival, seed) for seed in seeds],
+        [runs.score(rival, seed) for seed in seeds],
         interval(texts, theirs, runs.given, runs.metric),
         p_of(runs, texts, theirs),
     )
