@@ -29,20 +29,18 @@ def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str |
     Returns:
         The name of that baseline, or None where no such row is there.
     """
-    baselines = [row for row in rows if Row.parse(row["name"]).base in OPPONENTS]
+    named = {row["name"]: Row.parse(row["name"]) for row in rows}
+    baselines = [row for row in rows if named[row["name"]].base in OPPONENTS]
     if not baselines:
         return None
     runs = WorkRuns(work, settings)
     best = (min if runs.key == "WER" else max)(baselines, key=lambda r: r[runs.key])
-    forward = [row for row in rows if not Row.parse(row["name"]).system.back]
+    forward = {name: row.seed for name, row in named.items() if not row.system.back}
     if len(forward) > 1:
-        outputs = {
-            row["name"]: runs.answers(without_seed(row)[0], row["seed"])
-            for row in forward
-        }
+        outputs = {name: runs.answers(name, seed) for name, seed in forward.items()}
         found, _ = bootstrap(outputs, runs.given, best["name"], {runs.key: runs.metric})
-        for row in forward:
-            if row is not best:
+        for row in rows:
+            if row is not best and row["name"] in found:
                 row["p"] = found[row["name"]][runs.key].p
     return str(best["name"])
 
