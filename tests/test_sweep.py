@@ -7,57 +7,8 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import sweep_beam
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.results import sweep_plan, sweep_runs
+from sbnmt_plugin.tools.results import sweep_runs
 from sbnmt_plugin.tools.results.sweep import Setting, Sweep, render_sweep
-
-
-def test_the_sweep_plans_what_directions_can_do():
-    systems = sweep_plan.parse_systems(
-        [
-            "L2R=--path a --sb-direction l2r",
-            "R2L=--path b --sb-direction=r2l",
-            "S=--path c",
-        ]
-    )
-    beams = sweep_plan.parse_beams("1,2,3,4")
-    runs = sweep_plan.every_setting(systems, beams)
-    assert [each.beam for name, each in runs if name == "L2R"] == [1, 2, 3, 4]
-    assert [each.beam for name, each in runs if name == "R2L"] == [1, 2, 3, 4]
-    assert [each.beam for name, each in runs if name == "S"] == [2, 4]
-    both = sweep_plan.every_setting(systems, beams, sweep_plan.parse_lenpens("1,0.6"))
-    assert [each.label for name, each in both if name == "S"] == (
-        ["2/0.6", "2/1", "4/0.6", "4/1"]
-    )
-
-
-@pytest.mark.parametrize(
-    "call_it, message",
-    [
-        (lambda: sweep_plan.parse_systems(["L2R"]), "must be NAME=OPTIONS"),
-        (lambda: sweep_plan.parse_systems(["a=--beam 3"]), "a must have --path"),
-        (
-            lambda: sweep_plan.parse_systems(["a=--path x --beam 3"]),
-            "--beam is set by the sweep",
-        ),
-        (lambda: sweep_plan.parse_beams("0,2"), "--beams must be numbers ≥ 1"),
-        (lambda: sweep_plan.parse_lenpens("1,x"), "--lenpens must be numbers ≥ 0"),
-        (lambda: sweep_plan.parse_lenpens("-1"), "--lenpens must be numbers ≥ 0"),
-        (lambda: sweep_plan.parse_lenpens("inf"), "--lenpens must be numbers ≥ 0"),
-        (lambda: sweep_plan.parse_lenpens("0.12345"), "of at most three decimals"),
-        (lambda: sweep_plan.parse_lenpens("1e-05"), "of at most three decimals"),
-        (lambda: sweep_plan.parse_beams("²"), "--beams must be numbers ≥ 1"),
-        (
-            lambda: sweep_plan.every_setting(
-                {"L": ["--sb-direction", "l2r"], "S": []}, [1]
-            ),
-            "--beams must have an even number for S",
-        ),
-    ],
-)
-def test_wrong_input_of_the_sweep_is_one_clear_error(call_it, message):
-    with pytest.raises(ValueError, match=message):
-        call_it()
-
 
 GOLD = ["A B C D E"] * 21
 
@@ -118,6 +69,39 @@ A = ("--system", "a=--path a")
 
 def runs_of(path):
     return json.loads(path.read_text())["runs"]
+
+
+def test_the_sweep_decodes_what_directions_can_do(searches, command):
+    one = "L=--path a --sb-direction l2r", "R=--path b --sb-direction=r2l"
+    systems = [word for name in (*one, "S=--path c") for word in ("--system", name)]
+    call(sweep_beam, *command, *systems, "--beams", "1,2,3,4", "--lenpens", "1,0.6")
+    beams = {path: [] for path in "abc"}
+    for path, beam, lenpen in searches.settings():
+        beams[path].append(f"{beam}/{lenpen}")
+    every = [f"{beam}/{lenpen}" for beam in (1, 2, 3, 4) for lenpen in (0.6, 1)]
+    assert beams == {"a": every, "b": every, "c": [*every[2:4], *every[6:]]}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--system", "L2R"], "must be NAME=OPTIONS"),
+        (["--system", "b=--beam 3"], "b must have --path"),
+        (["--system", "b=--path x --beam 3"], "--beam is set by the sweep"),
+        (["--system", "a=--path x"], "--system a must be given once"),
+        (["--beams", "0,2"], "--beams must be numbers ≥ 1"),
+        (["--beams", "²"], "--beams must be numbers ≥ 1"),
+        (["--beams", "1"], "--beams must have an even number for a"),
+        *(
+            (["--lenpens", value], "--lenpens must be numbers ≥ 0 of at most three de")
+            for value in ("1,x", "-1", "inf", "0.12345", "1e-05")
+        ),
+    ],
+)
+def test_wrong_input_of_the_sweep_is_one_clear_error(words, message, searches, command):
+    with pytest.raises(ValueError, match=message):
+        call(sweep_beam, *command, *A, *words)
+    assert not searches.words
 
 
 def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch, searches, command):
