@@ -26,8 +26,9 @@ from pathlib import Path
 from statistics import mean
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.results.comparison import Difference, difference
-from sbnmt_plugin.tools.results.hypotheses import SweepRuns, WorkRuns
+from sbnmt_plugin.tools.results.bootstrap import interval
+from sbnmt_plugin.tools.results.comparison import p_of, pooled
+from sbnmt_plugin.tools.results.hypotheses import Runs, SweepRuns, WorkRuns
 from sbnmt_plugin.tools.results.table import HEADINGS, aligned
 
 
@@ -37,19 +38,34 @@ def signed(value: float) -> str:
     return text if not float(text) else f"{'+' if value > 0 else '−'} {text}"
 
 
-def line(found: Difference) -> list[str]:
-    """Return the cells of a comparison."""
-    each = [ours - theirs for ours, theirs in zip(found.scores, found.rivals)]
-    low, high = found.interval
+def line(runs: Runs, name: str, rival: str) -> list[str]:
+    """Compare a row with a rival, both named without a seed; return a table's cells.
+
+    Raises:
+        ValueError: they are one row, or have no seed in common; a name is unknown.
+        FileNotFoundError: a row has no hypotheses.
+    """
+    if name == rival:
+        raise ValueError(f"{rival} must not be compared with itself: give another row")
+    of_row, of_rival = runs.seeds(name), runs.seeds(rival)
+    seeds = sorted(of_row & of_rival)
+    if not seeds:
+        raise ValueError(
+            f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
+            f"{sorted(of_rival)}: run either with another seed"
+        )
+    texts, theirs = pooled(runs, name, seeds), pooled(runs, rival, seeds)
+    low, high = interval(texts, theirs, runs.given, runs.metric)
+    scores = [(runs.score(name, seed), runs.score(rival, seed)) for seed in seeds]
+    each = [ours - theirs for ours, theirs in scores]
     return [
-        found.rival,
-        ", ".join(map(str, found.seeds)),
-        f"{mean(found.scores):.2f}",
-        f"{mean(found.rivals):.2f}",
+        rival,
+        ", ".join(map(str, seeds)),
+        *(f"{mean(found):.2f}" for found in zip(*scores)),
         signed(mean(each)),
         ", ".join(map(signed, each)),
         f"{signed(low)} to {signed(high)}",
-        f"{found.p:.3f}",
+        f"{p_of(runs, texts, theirs):.3f}",
     ]
 
 
@@ -63,7 +79,7 @@ def main() -> None:
     add("rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with")
     args = parser.parse_args()
     runs = WorkRuns.of_folder(args.work) if args.work else SweepRuns(args.sweep)
-    lines = [line(difference(runs, args.row, name)) for name in args.rivals]
+    lines = [line(runs, args.row, name) for name in args.rivals]
     score = "tokenised BLEU" if args.sweep and runs.key == "BLEU" else runs.key
     head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
     head += ["difference", "of each seed", "95 %", "p"]
