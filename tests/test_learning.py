@@ -211,8 +211,6 @@ def test_curves_want_a_run_or_one_file(tmp_path):
     for files in [], [path, path]:
         with pytest.raises(ValueError, match="give --recipe and --work, or one NAME"):
             call(show_table, *files, *flags)
-    with pytest.raises(ValueError, match="--paper wants tables of rows, --curves want"):
-        call(show_table, path, *flags, "--paper")
     with pytest.raises(ValueError, match="--recipe and --work go together"):
         call(show_table, path, *flags, "--work", tmp_path)
     with pytest.raises(ValueError, match="builds a table: give no TABLE"):

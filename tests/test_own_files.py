@@ -1,11 +1,9 @@
 """No command writes over what it reads, or over what is no file."""
 
-import json
-
 import pytest
 from steps import call, put
 
-from sbnmt_plugin.tools.commands import average, bpe, evaluate, table, triples
+from sbnmt_plugin.tools.commands import average, bpe, evaluate, triples
 
 
 def there(folder):
@@ -61,13 +59,3 @@ def test_a_threshold_is_of_a_vocabulary(tmp_path):
     words = ["apply", "--codes", *paths, tmp_path / "out", "--threshold", 50]
     with pytest.raises(ValueError, match="--threshold 50 counts in a vocabulary: give"):
         call(bpe, *words)
-
-
-def test_two_tables_of_one_name_are_not_one_column(tmp_path):
-    paths = [tmp_path / name / "toy" / "results.json" for name in ("a", "b")]
-    row = {"name": "sb", "title": "sb", "tokenised BLEU": 30.0}
-    held = {"command": "sbnmt table", "machine": "m", "signatures": {}, "rows": [row]}
-    for path in paths:
-        put(path, json.dumps(held))
-    with pytest.raises(ValueError, match="but 'toy' are not 2 names"):
-        call(table, "--paper", *paths)

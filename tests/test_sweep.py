@@ -287,8 +287,6 @@ def test_a_sweep_is_printed_a_line_a_system(tmp_path, capsys):
     heading, _, line = capsys.readouterr().out.splitlines()
     assert heading.startswith("| WER, %, by beam")
     assert line.split() == ["|", "sb", "|", "12.50", "|", "11.00", "|"]
-    with pytest.raises(ValueError, match=rf"--paper needs .* {path} is a sweep"):
-        call(show_table, path, "--paper")
     twice = sweep_of({"sb": {2: 30}, "sb@1": {2: 10}})
     for damaged in [{"system": "sb"}], [], twice["runs"]:
         put(path, json.dumps({"runs": damaged}))

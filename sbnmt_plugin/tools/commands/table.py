@@ -31,14 +31,14 @@ from sbnmt_plugin.tools.recipes.recipe_file import (
 )
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.results.sweep import render_sweep
-from sbnmt_plugin.tools.results.table import beside_the_paper, render
+from sbnmt_plugin.tools.results.table import render
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
 from sbnmt_plugin.tools.text import as_written, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
 
-def load(name: str) -> tuple[dict[str, Any], str]:
-    """Read a table that was written before; return it, and as it is printed.
+def read_table(name: str) -> str:
+    """Render a table that was written before.
 
     Raises:
         FileNotFoundError, ValueError: it is not there, or is something else.
@@ -52,7 +52,7 @@ def load(name: str) -> tuple[dict[str, Any], str]:
     )
     with as_written(path, remedy):
         table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return table, (render_sweep if "runs" in table else render)(table)
+        return render_sweep(table) if "runs" in table else render(table)
 
 
 def of_run(args: argparse.Namespace) -> None:
@@ -67,8 +67,8 @@ def of_run(args: argparse.Namespace) -> None:
         raise ValueError(
             "--recipe and --work go together, and --small and --teachers with them"
         )
-    if args.tables or args.paper:
-        raise ValueError("--recipe builds a table: give no TABLE and no --paper")
+    if args.tables:
+        raise ValueError("--recipe builds a table: give no TABLE")
     settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
     work = Path(args.work)
     check_recipe(work, settings)
@@ -98,15 +98,10 @@ def draw_curves_again(args: argparse.Namespace) -> None:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: not one file, not of such numbers, or a flag that wants tables.
+        ValueError: not one file, or not of such numbers.
     """
     from sbnmt_plugin.tools.report.learning import learning_again
 
-    if args.paper:
-        raise ValueError(
-            "--paper wants tables of rows, --curves wants a run's logs, or its "
-            "numbers: give one of these flags, or --recipe and --work"
-        )
     if len(args.tables) != 1:
         raise ValueError(
             "--curves draws a run's logs, or the numbers of one run: give --recipe and "
@@ -115,41 +110,10 @@ def draw_curves_again(args: argparse.Namespace) -> None:
     learning_again(Path(args.tables[0])).write(args.curves)
 
 
-def print_beside_the_paper(tables: list[tuple[str, dict[str, Any]]]) -> None:
-    """Print one column a table, named by its recipe, and its setting if it has several.
-
-    Args:
-        tables: each with its file's name.
-
-    Raises:
-        ValueError: one is a sweep's, or two have one name.
-    """
-    columns = {}
-    for name, table in tables:
-        if "runs" in table:
-            raise ValueError(
-                f"--paper needs tables of a recipe's rows, but {name} is a sweep over "
-                "beams: leave it out"
-            )
-        path = Path(name)
-        told = path.stem.removeprefix("results").replace("-", " --", 1)
-        columns[f"{path.resolve().parent.name}{told}"] = table
-    if len(columns) < len(tables):
-        raise ValueError(
-            "--paper has a column for each table, named by its folder and file, "
-            f"but {', '.join(map(repr, columns))} are not {len(tables)} names: "
-            "copy one to another name"
-        )
-    print(beside_the_paper(columns), end="")
-
-
 def main() -> None:
     parser = command.parser(__doc__)
     add = parser.add_argument
     add("tables", nargs="*", metavar="TABLE", help="JSON file")
-    add(
-        "--paper", action="store_true", help="show the paper's scores beside the tables"
-    )
     add(
         "--curves",
         metavar="NAME",
@@ -166,8 +130,4 @@ def main() -> None:
     elif not args.tables:
         raise ValueError("give a TABLE, or --recipe and --work")
     else:
-        loaded = [(name, *load(name)) for name in args.tables]
-        if args.paper:
-            print_beside_the_paper([(name, table) for name, table, _ in loaded])
-        else:
-            print("".join(shown for *_, shown in loaded), end="")
+        print("".join(map(read_table, args.tables)), end="")

@@ -7,7 +7,6 @@ from typing import Any
 
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
 from sbnmt_plugin.tools.recipes.rows import RESCORED
-from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
@@ -197,21 +196,3 @@ def render(table: dict[str, Any]) -> str:
     """Render the whole table."""
     parts = main_table, seeds_table, set_lines, stage_table, probe_tables, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"
-
-
-def beside_the_paper(tables: dict[str, dict[str, Any]]) -> str:
-    """Render tokenised BLEU of the paper's systems, in the paper and in our tables."""
-    columns: dict[str, dict[str, float | None]] = {
-        f"paper, {name}": {row: scores[i] for row, scores in PAPER_BLEU.items()}
-        for i, name in enumerate(PAPER_SETS)
-    }
-    for name, table in tables.items():
-        rows = table["rows"]
-        columns[name] = {row["name"]: row["tokenised BLEU"] for row in rows}
-    cells = []
-    for name, system in PAPER.items():
-        values = [column.get(name) for column in columns.values()]
-        if any(values):
-            title = system.title.format(**{"fusion": "tanh", "lambda": "as stated"})
-            cells.append([title, *map(number, values)])
-    return "\n".join(aligned(["tok. BLEU", *columns], cells)) + "\n"
