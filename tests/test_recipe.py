@@ -84,15 +84,8 @@ def test_a_folder_that_is_not_prepared_wants_them(prepared, tmp_path):
     assert not steps
 
 
-@pytest.mark.parametrize(
-    "words", [["--rows", "sb"], ["--jobs", 2], ["--pseudo", "x"], ["--processes", 1]]
-)
+@pytest.mark.parametrize("words", [["--rows", "sb"], ["--jobs", 2], ["--processes", 1]])
 def test_what_is_for_rows_is_refused(words, tmp_path):
     with pytest.raises(ValueError, match=f"{words[0]} is for rows: leave it out with"):
         call(run_recipe, "toy", "--work", tmp_path / "work", "--prepare", *words)
     assert not (tmp_path / "work").exists()
-
-
-def test_it_is_for_a_run():
-    with pytest.raises(ValueError, match="--prepare is for a run: leave it out"):
-        call(run_recipe, "toy", "--print", "--prepare")

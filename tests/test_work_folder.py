@@ -27,7 +27,6 @@ from sbnmt_plugin.tools.recipes.stages import (
     trainings,
 )
 from sbnmt_plugin.tools.recipes.step import Step
-from sbnmt_plugin.tools.recipes.work_folder import take_over
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)
@@ -86,11 +85,11 @@ def test_a_finished_model_may_be_searched_elsewhere(tmp_path):
     before = {"stages before": [gpu]}, {"stages before": [cpu]}
     assert begin(tmp_path / "b", before[0])
     assert not begin(tmp_path / "b", before[1])
-    texts, source = tmp_path / "l2r.tsv", put(tmp_path / "train.src", "a")
-    assert TeacherRecord(texts, gpu, source).begin(print)
-    TeacherRecord(texts, cpu, source).check()
+    texts = tmp_path / "l2r.tsv"
+    assert TeacherRecord(texts, gpu).begin(print)
+    TeacherRecord(texts, cpu).check()
     with pytest.raises(ValueError, match=r"teacher of other options \(--lr\)"):
-        TeacherRecord(texts, {**cpu, "--lr": 0.3}, source).check()
+        TeacherRecord(texts, {**cpu, "--lr": 0.3}).check()
 
 
 def test_a_reader_of_0_2_0_is_that_of_today(tmp_path):
@@ -242,17 +241,15 @@ def test_what_is_no_rows_result_is_named(tmp_path):
 
 def test_abandoned_pseudo_targets_cost_the_next_ones_nothing(tmp_path):
     runner, texts = Runner(tmp_path, {}), tmp_path / "pseudo" / "l2r.tsv"
-    source = put(tmp_path / "bpe" / "train.src", "a")
     names = [f"pseudo-{name}.log" for name in ("l2r-1", "r2l")]
     logs = [put(tmp_path / "logs" / name, "an hour") for name in names]
 
     def step(rate):
-        record = TeacherRecord(texts, {"--lr": rate}, source)
+        record = TeacherRecord(texts, {"--lr": rate})
         return Step("pseudo/l2r", "", [], texts, record=record)
 
     runner.begin(step(1))
     assert [log.exists() for log in logs] == [False, True]
-    assert (tmp_path / "pseudo" / "train.src").read_text() == "a\n"
     put(logs[0], "another")
     runner.begin(step(1))  # which goes on
     assert logs[0].read_text() == "another\n"
@@ -351,13 +348,6 @@ def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
     pseudo.makes.unlink()
     with refused:  # shards of the other teacher may be there
         noted(other, other.pseudo("l2r"), made=other.bpe())
-    for name in "l2r.tsv", "r2l.tsv", "train.src":
-        put(tmp_path / "other" / name, "0\t0\tB")
-    source = put(tmp_path / "work" / "bpe" / "train.src", "0\t0\tB")
-    (tmp_path / "work" / "pseudo" / "train.src").unlink()
-    # where another may have written them
-    take_over(tmp_path / "other", tmp_path / "work", source)
-    check_row(steps.work, other.settings, "transformer-pl")
 
 
 @pytest.mark.parametrize("rows", [["sb"], ["teacher-r2l"]])

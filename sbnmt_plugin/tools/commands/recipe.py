@@ -50,17 +50,13 @@ from sbnmt_plugin.tools.recipes.work_folder import (
     check_recipe,
     decoded_rows,
     same_recipe,
-    take_over,
 )
 from sbnmt_plugin.tools.results.table import render as render_table
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
 
-ONLY_RUN = (
-    *("work", "data", "jobs", "processes", "launcher", "pseudo"),
-    *("executor", "cluster", "prepare"),
-)
 # with --prepare nothing is trained
-FOR_ROWS = ("rows", "jobs", "processes", "launcher", "pseudo", "executor", "cluster")
+FOR_ROWS = ("rows", "jobs", "processes", "executor", "cluster")
+ONLY_RUN = ("work", "data", "prepare", *FOR_ROWS[1:])
 
 
 def parser() -> argparse.ArgumentParser:
@@ -81,12 +77,6 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--jobs", type=int, help="rows side by side on one device")
     add("--processes", type=int, help="GPUs, or CPU processes, of a training")
-    add(
-        "--launcher",
-        help="instead: torchrun with its options; for several machines run the recipe "
-        "on one, and on the others the train commands that it prints",
-    )
-    add("--pseudo", help="folder of another run's pseudo targets")
     add_options(made)
     add(
         "--prepare",
@@ -128,17 +118,6 @@ def check(args: argparse.Namespace) -> None:
     for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
         if value is not None and value < 1:
             raise ValueError(f"{flag} must be ≥ 1, but is {value}")
-    if not args.launcher:
-        return
-    if args.executor:
-        raise ValueError(
-            "--launcher and --executor exclude each other: a job is on one "
-            "machine, and --processes says how many GPUs of it a training takes"
-        )
-    if args.processes and args.processes > 1:
-        raise ValueError("--processes and --launcher exclude each other")
-    if args.jobs and args.jobs > 1:
-        raise ValueError("--jobs must be 1 with --launcher: one rendezvous at a time")
 
 
 def main() -> None:
@@ -170,11 +149,8 @@ def run(
 ) -> None:
     """Make the missing steps of the rows, and print the table of all rows there are."""
     work = Path(args.work).resolve()
-    jobs = 1 if args.launcher else args.jobs or settings["jobs"]
     data = Path(args.data) if args.data else None
-    steps = RowSteps(
-        Run(settings, work, folder, data, args.processes or 1, args.launcher or "")
-    )
+    steps = RowSteps(Run(settings, work, folder, data, args.processes or 1))
     targets = [steps.gold()] if args.prepare else steps.targets(rows)
     with hold(work) as lock:
         check_recipe(work, settings)
@@ -182,7 +158,7 @@ def run(
         runner = Runner(work, settings["environment"], cluster, inherited=(lock,))
         for row in [] if args.prepare else [*rows, *decoded_rows(work)]:
             check_row(work, settings, row)
-        runner.check([steps.gold()] if args.pseudo else targets)
+        runner.check(targets)
         same_recipe(work, settings)
         if args.data and runner.has(steps.text()):
             print(
@@ -190,13 +166,7 @@ def run(
                 "for other raw files choose another --work",
                 flush=True,
             )
-        if args.pseudo:
-            source, _ = steps.sides("train")
-            for step in steps.bpe():
-                runner.make(step)
-            take_over(Path(args.pseudo), work, source)
-            runner.check(targets)
-        runner.make_all(targets, jobs)
+        runner.make_all(targets, args.jobs or settings["jobs"])
         if args.prepare:
             print(f"{targets[0].makes} is there; without --prepare: the rows")
             return

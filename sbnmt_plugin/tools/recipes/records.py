@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sbnmt_plugin.tools.recipes.systems.system import Options
-from sbnmt_plugin.tools.text import as_written, read_lines, write_lines
+from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import write_json
 
 # Options that do not change the model: a folder goes on with another value.  Those of
@@ -29,35 +29,46 @@ class ModelRecord:
     """The options of a model, kept in its folder.
 
     Attributes:
-        folder: of the model.
+        made: the folder.
         options: see :func:`stages.records`.
         whole: whether they tell of all steps before, too.
         logs: end of a pattern for the names of the step's logs.
     """
 
-    folder: Path
+    made: Path
     options: Options
     whole: ClassVar[bool] = False
     logs: ClassVar[str] = ""
+    fits: ClassVar[str] = "the folder was begun with these options"
+    refusal: ClassVar[str] = (
+        "{made} was begun with other options ({changed}): remove it, its files in "
+        "results and logs, and what was made with it (of a teacher pseudo, examples, "
+        "data-* and the rows trained on them), to train anew, or restore recipe.yaml"
+    )
 
     @property
     def path(self) -> Path:
-        return self.folder / "options.json"
+        return self.made / "options.json"
+
+    @property
+    def neutral(self) -> tuple[str, ...]:
+        """The options that may have changed."""
+        return FINISHED if (self.made / DONE).exists() else NEUTRAL
 
     def check(self) -> None:
-        """Compare the options with those of the file.
+        """Compare the options with those that were kept, if any were.
 
         Raises:
-            ValueError: the model was begun with other options.
+            ValueError: they are others.
         """
-        neutral = FINISHED if (self.folder / DONE).exists() else NEUTRAL
-        remedy = "remove it if the folder was begun with these options"
-        if changed := differing(self.path, self.options, remedy, neutral):
+        if not self.path.exists():
+            return
+        with as_written(self.path, f"remove it if {self.fits}"):
+            known = dict(json.loads(self.path.read_text("utf-8")))
+        if changed := ", ".join(changed_keys(known, self.options, self.neutral)):
+            folder = self.made.parent
             raise ValueError(
-                f"{self.folder} was begun with other options ({changed}): remove it, "
-                "its files in results and logs, and what was made with it (of a "
-                "teacher pseudo, examples, data-* and the rows trained on them), to "
-                "train anew, or restore recipe.yaml"
+                self.refusal.format(made=self.made, changed=changed, folder=folder)
             )
 
     def begin(self, tell: Callable[[str], None]) -> bool:
@@ -76,80 +87,39 @@ class ModelRecord:
         begun = self.path.exists()
         if not begun:
             write_json(self.path, self.options)
-        if mended := mend_last(self.folder):
+        if mended := mend_last(self.made):
             tell(mended)
-            return not (self.folder / "checkpoint_last.pt").exists()
+            return not (self.made / "checkpoint_last.pt").exists()
         return not begun
 
 
-@dataclass(frozen=True)
-class TeacherRecord:
+class TeacherRecord(ModelRecord):
     """The options of the teacher that wrote pseudo targets, if they are noted.
 
     They are not for those of 0.1.0, nor for those taken over from another run.
-
-    Attributes:
-        texts: the pseudo targets.
-        options: last of the teacher's :func:`stages.records`.
-        source: the text that is translated; a later run knows it by a copy.
-        whole, logs: as of :class:`ModelRecord`.
+    ``made`` is the file of the pseudo targets.
     """
 
-    texts: Path
-    options: Options
-    source: Path
-    whole: ClassVar[bool] = True
-    logs: ClassVar[str] = "*"  # workers have their own
+    whole = True
+    logs = "*"  # workers have their own
+    fits = "a teacher of these options wrote the pseudo targets"
+    refusal = (
+        "{made} was written by a teacher of other options ({changed}): remove "
+        "{folder}, examples, data-*, the rows trained on them and their files in "
+        "results and logs, to translate anew, or restore recipe.yaml"
+    )
+    neutral = FINISHED
 
     @property
     def path(self) -> Path:
-        return self.texts.with_suffix(".teacher.json")
-
-    def check(self) -> None:
-        """Compare the options with those of the file.
-
-        Raises:
-            ValueError: another teacher has written the pseudo targets.
-        """
-        remedy = "remove it if a teacher of these options wrote the pseudo targets"
-        if changed := differing(self.path, self.options, remedy, FINISHED):
-            raise ValueError(
-                f"{self.texts} was written by a teacher of other options ({changed}): "
-                f"remove {self.texts.parent}, examples, data-*, the rows trained on "
-                "them and their files in results and logs, to translate anew, or "
-                "restore recipe.yaml"
-            )
+        return self.made.with_suffix(".teacher.json")
 
     def begin(self, tell: Callable[[str], None]) -> bool:
-        """Note the teacher, and keep a copy of the source.
-
-        Returns:
-            Whether nothing has been translated yet.
-
-        Raises:
-            ValueError: see :meth:`check`.
-        """
+        """Note the teacher; see :meth:`ModelRecord.begin`."""
         self.check()
-        begun = self.path.exists() or Path(f"{self.texts}.shards").exists()
+        begun = self.path.exists() or Path(f"{self.made}.shards").exists()
         write_json(self.path, self.options)
-        copy = self.texts.parent / self.source.name
-        if not copy.exists():
-            write_lines(copy, read_lines(self.source))
         return not begun
-
-
-Record = ModelRecord | TeacherRecord
-
-
-def differing(
-    path: Path, options: Options, remedy: str, neutral: tuple[str, ...]
-) -> str:
-    """Return the options that differ from those of a file, if it is there."""
-    if not path.exists():
-        return ""
-    with as_written(path, remedy):
-        known = dict(json.loads(path.read_text("utf-8")))
-    return ", ".join(changed_keys(known, options, neutral))
 
 
 def changed_keys(

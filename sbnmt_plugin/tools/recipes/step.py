@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.records import Record
+from sbnmt_plugin.tools.recipes.records import ModelRecord
 
 Word = str | Path  # of a command line
 
@@ -46,7 +46,7 @@ class Step:
     workers: int = 1
     done: Path | None = None
     marks: bool = False
-    record: Record | None = None
+    record: ModelRecord | None = None
     clears: Path | None = None
     refusal: str = ""
 

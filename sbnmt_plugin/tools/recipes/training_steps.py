@@ -152,7 +152,8 @@ class TrainingSteps(DataSteps):
             words += [flag, before]
         given = flags(stage.options)
         words += [*self.reads(row), *given]
-        if trainer := self.run.trainer():
+        if (count := self.run.processes) > 1:
+            trainer = ["torchrun", "--standalone", "--nproc-per-node", count]
             words = [*trainer, "-m", PLUGIN.name, "train", *words]
         else:
             words = ["fairseq-train", *alone(words)]
@@ -191,7 +192,7 @@ class TrainingSteps(DataSteps):
             *(words, output, *self.bpe(), model),
             gpus=self.run.gpus(),
             workers=self.run.processes,
-            record=TeacherRecord(output, record, source),
+            record=TeacherRecord(output, record),
         )
 
 

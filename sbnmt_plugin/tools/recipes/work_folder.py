@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.recipe_file import KEYS, SCORE
-from sbnmt_plugin.tools.recipes.records import TeacherRecord
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.systems.system import DIRECTIONS
-from sbnmt_plugin.tools.text import as_written, read_lines, write_lines
+from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import write_json
 
 # keys of recipe.yaml that every row depends on; a work folder keeps one value of each
@@ -67,41 +65,6 @@ def same_recipe(work: Path, settings: dict[str, Any]) -> None:
     """
     check_recipe(work, settings)
     write_json(work / "recipe.json", settings)
-
-
-def take_over(folder: Path, work: Path, source: Path) -> None:
-    """Take over the pseudo targets of an earlier run.
-
-    Args:
-        folder: given by --pseudo.
-        source: the text that they must translate.
-
-    Raises:
-        FileNotFoundError, ValueError: they are not those of this text.
-    """
-    files = [pseudo_targets(work, direction).name for direction in DIRECTIONS]
-    for name in (*files, source.name):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(
-                f"--pseudo {folder} must hold {', '.join(files)} and {source.name}, as "
-                f"another run's folder pseudo does, but has no {name}"
-            )
-    if read_lines(folder / source.name) != read_lines(source):
-        raise ValueError(
-            f"--pseudo {folder} must translate this recipe's training source, but its "
-            f"{source.name} is another text: leave the option out to translate anew"
-        )
-    for name in (*files, source.name):
-        lines, own = read_lines(folder / name), work / "pseudo" / name
-        if own.exists() and read_lines(own) != lines:
-            raise ValueError(
-                f"--pseudo {folder} must not differ from what {work} has already, but "
-                f"{name} does: leave the option out, or choose another --work"
-            )
-        if not own.exists():
-            # the teacher that would have written it
-            TeacherRecord(own, {}, source).path.unlink(missing_ok=True)
-            write_lines(own, lines)
 
 
 def pseudo_targets(work: Path, direction: str) -> Path:
