@@ -1,17 +1,16 @@
 """The recipes: prepare.py on data laid out as the real files are, and the settings."""
 
-import contextlib
 import gzip
-import hashlib
-import http.server
+import io
 import json
 import math
 import os
 import subprocess
 import sys
-import threading
 from types import SimpleNamespace
 from unittest import mock
+from urllib import request
+from urllib.response import addinfourl
 
 import corpora
 import fairseq.options
@@ -243,96 +242,52 @@ def test_text_that_is_not_utf8_and_empty_text_are_refused(tmp_path):
         prepare(*words)
 
 
-@contextlib.contextmanager
-def served(handler):
-    """Serve on this machine; the address."""
-    handler.log_message = lambda *args: None
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
 @pytest.fixture
-def mirror(tmp_path):
-    """A server with the archives of WMT14."""
-    folder = corpora.lay_out_wmt14(tmp_path / "mirror")
+def published_archives(tmp_path):
+    """A folder with the archives of WMT14, which is what their addresses lead to."""
+    folder, urlopen = corpora.lay_out_wmt14(tmp_path / "published"), request.urlopen
 
-    class OfFolder(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *words):
-            super().__init__(*words, directory=str(folder))
+    def found(url):
+        return urlopen((folder / url.rpartition("/")[2]).as_uri())
 
-    with served(OfFolder) as url:
-        yield folder, url
+    with mock.patch.object(request, "urlopen", found):
+        yield folder
 
 
-def fetch(tmp_path, url, raw="raw"):
-    words = ["--data", tmp_path / raw, "--output", tmp_path / "text"]
-    words += ["--download", "--mirror", url, "--checksums", tmp_path / "SHA256SUMS"]
+def fetch(tmp_path, *words):
+    words = ["--data", tmp_path / "raw", "--output", tmp_path / "text", *words]
     prepare("wmt14_en_de", *words)
 
 
-def test_a_first_download_fills_in_the_checksums(mirror, tmp_path):
-    folder, url = mirror
-    fetch(tmp_path, url)
-    listed = dict(line.split()[::-1] for line in lines(tmp_path / "SHA256SUMS"))
-    assert listed == {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.iterdir()
-    }
-    before = (tmp_path / "SHA256SUMS").read_bytes()
-    fetch(tmp_path, folder.as_uri(), "again")  # the same files from elsewhere
-    assert (tmp_path / "SHA256SUMS").read_bytes() == before
+def test_a_download_fetches_what_is_missing(published_archives, tmp_path):
+    fetch(tmp_path, "--download")
+    for path in published_archives.iterdir():
+        assert (tmp_path / "raw" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_checksums_are_kept_by_the_recipe_unless_pip_owns_its_folder(tmp_path):
-    mine = ROOT / "examples" / "wmt14_en_de"
-    theirs = published.PLUGIN / "examples" / "wmt14_en_de"
-    for folder, place in (mine, mine), (theirs, tmp_path):
-        found = published.checksums_of(folder / "prepare.py", tmp_path)
-        assert found == place / "SHA256SUMS"
-
-
-def test_a_file_that_has_changed_is_refused(mirror, tmp_path):
-    folder, url = mirror
-    fetch(tmp_path, url)
-    corpora.pack(folder / "dev.tgz", corpora.pair("dev/newstest2013", "de en", 3, 1))
-    with pytest.raises(ValueError, match=r"again/dev\.tgz must have the SHA-256"):
-        fetch(tmp_path, url, "again")
-    assert not (tmp_path / "again" / "dev").exists()
-
-
-def test_a_download_that_fails_leaves_nothing(mirror, tmp_path):
-    folder, url = mirror
-    (folder / "dev.tgz").unlink()
-    with pytest.raises(ValueError, match=r"dev\.tgz cannot be fetched .*404"):
-        fetch(tmp_path, url)
-    assert "dev.tgz" not in (tmp_path / "SHA256SUMS").read_text()
+def test_a_download_that_fails_leaves_nothing(published_archives, tmp_path):
+    (published_archives / "dev.tgz").unlink()
+    with pytest.raises(ValueError, match=r"dev\.tgz cannot be fetched .*No such file"):
+        fetch(tmp_path, "--download")
     assert not [p for p in (tmp_path / "raw").iterdir() if "dev" in p.name]
 
 
 def test_a_download_cut_short_leaves_nothing(tmp_path):
-    class Short(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Length", "100")
-            self.end_headers()
-            self.wfile.write(b"x" * 40)
-
-    with served(Short) as url, pytest.raises(ValueError, match="cannot be fetched"):
-        fetch(tmp_path, url)
-    assert not list((tmp_path / "raw").iterdir())
-    assert not (tmp_path / "SHA256SUMS").exists()
-
-
-def test_nothing_is_fetched_unasked(mirror, tmp_path):
-    words = ["--data", tmp_path / "raw", "--output", tmp_path / "text"]
+    answer = addinfourl(io.BytesIO(b"x" * 40), {"Content-Length": "100"}, "")
     with (
-        mock.patch("urllib.request.urlopen", side_effect=AssertionError),
+        mock.patch.object(request, "urlopen", return_value=answer),
+        pytest.raises(ValueError, match=r"cannot be fetched .*40 of 100 bytes came"),
+    ):
+        fetch(tmp_path, "--download")
+    assert not list((tmp_path / "raw").iterdir())
+
+
+def test_nothing_is_fetched_unasked(tmp_path):
+    with (
+        mock.patch.object(request, "urlopen", side_effect=AssertionError),
         pytest.raises(FileNotFoundError, match="let --download fetch it"),
     ):
-        prepare("wmt14_en_de", *words, "--mirror", mirror[1])
+        fetch(tmp_path)
 
 
 @pytest.mark.parametrize("kept", [0.5, 0])
