@@ -75,8 +75,9 @@ def parser() -> argparse.ArgumentParser:
         "seed 2), "
         f"or groups ({', '.join(GROUPS)}); default: the recipe's",
     )
-    add("--jobs", type=int, help="rows side by side on one device")
-    add("--processes", type=int, help="GPUs, or CPU processes, of a training")
+    number = command.at_least(1)
+    add("--jobs", action=number, help="rows side by side on one device")
+    add("--processes", action=number, help="GPUs, or CPU processes, of a training")
     add_options(made)
     add(
         "--prepare",
@@ -98,26 +99,23 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         ValueError: options that exclude each other, or a number below 1.
     """
-    if args.print:
-        for name in ONLY_RUN:
-            if getattr(args, name) is not None:
-                raise ValueError(f"--{name} is for a run: leave it out with --print")
-    elif args.work is None:
-        raise ValueError("--work must name the folder to write to (or give --print)")
-    elif os.pathsep in str(Path(args.work).resolve()):
-        raise ValueError(
-            f"--work {args.work} must have no {os.pathsep} in its path, where fairseq "
-            "takes it for several folders: choose another"
-        )
-    for name in FOR_ROWS if args.prepare else ():
-        if getattr(args, name) is not None:
+    for name in (name for name, value in vars(args).items() if value is not None):
+        if args.print and name in ONLY_RUN:
+            raise ValueError(f"--{name} is for a run: leave it out with --print")
+        if args.prepare and name in FOR_ROWS:
             raise ValueError(
                 f"--{name} is for rows: leave it out with --prepare, which makes the "
                 "data that all of them need"
             )
-    for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
-        if value is not None and value < 1:
-            raise ValueError(f"{flag} must be ≥ 1, but is {value}")
+    if args.print:
+        return
+    if args.work is None:
+        raise ValueError("--work must name the folder to write to (or give --print)")
+    if os.pathsep in str(Path(args.work).resolve()):
+        raise ValueError(
+            f"--work {args.work} must have no {os.pathsep} in its path, where fairseq "
+            "takes it for several folders: choose another"
+        )
 
 
 def main() -> None:

@@ -49,14 +49,8 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "environment": (dict, {}),
 }
 WORD = (str, int, float)  # of a command line
-TYPES: dict[type, str] = {
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-    dict: "keys and values",
-}
+TYPES = {str: "a text", int: "a whole number", float: "a number"}
+TYPES |= {bool: "true or false", list: "a list", dict: "keys and values"}
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 BPE = ("joint", "separate", "none")
 
@@ -74,13 +68,10 @@ def find_recipe(name: str) -> Path:
     for folder in (Path(name), *(place / name for place in own)):
         if (folder / "recipe.yaml").is_file():
             return folder.resolve()
-    known = sorted(
-        {p.parent.name for place in own for p in place.glob("*/recipe.yaml")}
-    )
+    known = {p.parent.name for place in own for p in place.glob("*/recipe.yaml")}
     raise FileNotFoundError(
         f"{name} is no recipe: give a folder with recipe.yaml and prepare.py, or "
-        "one of "
-        f"{', '.join(known)}"
+        f"one of {', '.join(sorted(known))}"
     )
 
 

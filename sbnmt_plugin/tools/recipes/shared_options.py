@@ -10,24 +10,20 @@ from sbnmt_plugin.tools.recipes.step import Step, Word
 
 Unit = tuple[Word, ...]  # an option with the words that follow it
 
-TRAIN, SEARCH, SCORE = "train", "search", "score"
-# the kind of a step's command, by its first words
+TRAIN = "train"
+# array -> its purpose, and how the commands begin that share it
 KINDS = {
-    "fairseq-train": TRAIN,
-    "fairseq-generate": SEARCH,
-    "sbnmt translate": SEARCH,
-    "sbnmt rerank": SEARCH,
-    "sbnmt probe-interaction": SEARCH,
-    "sbnmt evaluate": SCORE,
-}
-PURPOSES = {
-    TRAIN: "what all trainings share",
-    SEARCH: "what all searches share",
-    SCORE: "how every row is scored",
+    TRAIN: ("what all trainings share", ("fairseq-train",)),
+    "search": (
+        "what all searches share",
+        (
+            "fairseq-generate",
+            *(f"sbnmt {x}" for x in ("translate", "rerank", "probe-i")),
+        ),
+    ),
+    "score": ("how every row is scored", ("sbnmt evaluate",)),
 }
 GPUS = "; one process trains (several: `sbnmt train --help`)"
-ARCH = "--arch"
-LEAST = 2  # commands that must share an option
 
 
 @dataclass(frozen=True)
@@ -64,39 +60,22 @@ def split(words: Sequence[Word]) -> tuple[list[Word], list[Unit]]:
     return list(head), [tuple(words[a:b]) for a, b in zip(places, ends)]
 
 
-def kind(step: Step) -> str:
-    """Return the kind of a step's command, "" if it has none."""
-    first = [str(word) for word in step.words[:2]]
-    return KINDS.get(first[0], KINDS.get(" ".join(first), ""))
+def common(steps: list[Step], known: Sequence[Unit] = ()) -> tuple[Unit, ...]:
+    """Return the options that several commands have, and that are not known.
 
-
-def arch(step: Step) -> str:
-    """Return the architecture that a training names, "" of other commands."""
-    _, units = split(step.words)
-    return next((str(unit[1]) for unit in units if unit[0] == ARCH), "")
-
-
-def movable(step: Step) -> list[Unit]:
-    """Return the options that may stand before all others of the command.
-
-    Of an option that comes twice the last counts, so only its first may move.
+    Of an option that comes twice the last counts, so only its first may move before
+    all others of the command.
     """
-    _, units = split(step.words)
-    flags = [unit[0] for unit in units]
-    return [unit for i, unit in enumerate(units) if unit[0] not in flags[:i]]
-
-
-def common(steps: list[Step], known: Array | None = None) -> tuple[Unit, ...]:
-    """Return the options that all the commands have, beside those of an array."""
-    if len(steps) < LEAST:
+    if len(steps) < 2:
         return ()
-    first, *others = [movable(step) for step in steps]
-    return tuple(
-        unit
-        for unit in first
-        if unit not in (known.units if known else ())
-        and all(unit in other for other in others)
-    )
+    movable = []
+    for step in steps:
+        units = split(step.words)[1]
+        flags = [unit[0] for unit in units]
+        movable.append([x for i, x in enumerate(units) if x[0] not in flags[:i]])
+    first, *others = movable
+    shared = [x for x in first if x not in known and all(x in own for own in others)]
+    return tuple(shared)
 
 
 def arrays(steps: list[Step]) -> dict[Step, Array]:
@@ -105,18 +84,24 @@ def arrays(steps: list[Step]) -> dict[Step, Array]:
     There is one for each kind of command, and one for each architecture.
     """
     found: dict[Step, Array] = {}
-    for name, purpose in PURPOSES.items():
-        mine, parent = [step for step in steps if kind(step) == name], None
+    for name, (purpose, begins) in KINDS.items():
+        mine = [x for x in steps if " ".join(map(str, x.words[:2])).startswith(begins)]
+        parent = None
         if shared := common(mine):
             several = name == TRAIN and ("--cpu",) not in shared
             parent = Array(name, purpose + GPUS * several, shared)
             found |= dict.fromkeys(mine, parent)
-        for each in dict.fromkeys(map(arch, mine)):
-            same = [step for step in mine if each and arch(step) == each]
-            units = common(same, parent)
+        kinds: dict[str, list[Step]] = {}
+        for step in mine:
+            for flag, *values in split(step.words)[1]:
+                if flag == "--arch":
+                    kinds.setdefault(str(values[0]), []).append(step)
+        for arch, same in kinds.items():
+            units = common(same, shared)
             if units and len(same) < len(mine):
-                identifier = re.sub(r"\W", "_", each)
-                own = Array(identifier, f"and those of {each}", units, parent)
+                own = Array(
+                    re.sub(r"\W", "_", arch), f"and those of {arch}", units, parent
+                )
                 found |= dict.fromkeys(same, own)
     return found
 

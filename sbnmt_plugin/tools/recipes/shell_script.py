@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import textwrap
@@ -97,9 +98,8 @@ def show_array(array: Array, clone: bool) -> list[str]:
         units.insert(0, [taken(array.parent)])
     about = comment(array.purpose)
     line = f"{array.name}=({' '.join(word for unit in units for word in unit)})"
-    if len(line) <= WIDTH:
-        return [*about, line]
-    return [*about, f"{array.name}=(", *fill(INDENT[1:], units, ""), ")"]
+    long = [f"{array.name}=(", *fill(INDENT[1:], units, ""), ")"]
+    return [*about, *(long if len(line) > WIDTH else [line])]
 
 
 def show_step(step: Step, array: Array | None, clone: bool) -> list[str]:
@@ -116,14 +116,9 @@ def show_step(step: Step, array: Array | None, clone: bool) -> list[str]:
 def comment(text: str, indent: str = "") -> list[str]:
     """Wrap text as comment lines."""
     start = f"# {indent}"
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=start,
-        subsequent_indent=start,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    wrapper = textwrap.TextWrapper(WIDTH - len(start))
+    wrapper.break_long_words = wrapper.break_on_hyphens = False
+    return [start + line for line in wrapper.wrap(text)]
 
 
 def show_head(run: Run, rows: list[Row], options: list[str], suffix: str) -> list[str]:
@@ -174,14 +169,10 @@ def render(
     clone, known = in_clone(run.folder), arrays(steps)
     blocks = [show_head(run, rows, options, suffix)]
     blocks += [show_array(array, clone) for array in in_definition_order(known)]
-    blocks.append(
-        comment("A new folder: nothing of another run shall be taken for this one's")
-    )
-    blocks[-1] += ['mkdir -p "$(dirname "$work")"', 'mkdir "$work" "$work/results"']
-    purpose = None
-    for step in steps:
-        if step.purpose != purpose:
-            blocks.append(comment(step.purpose))
-            purpose = step.purpose
-        blocks[-1] += show_step(step, known.get(step), clone)
+    about = "A new folder: nothing of another run shall be taken for this one's"
+    makes = ['mkdir -p "$(dirname "$work")"', 'mkdir "$work" "$work/results"']
+    blocks.append([*comment(about), *makes])
+    for purpose, alike in itertools.groupby(steps, lambda step: step.purpose):
+        shown = (show_step(step, known.get(step), clone) for step in alike)
+        blocks.append([*comment(purpose), *(line for each in shown for line in each)])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"

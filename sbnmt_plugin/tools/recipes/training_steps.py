@@ -27,7 +27,6 @@ from sbnmt_plugin.tools.recipes.systems.system import (
     TRAINING_SETS,
     Options,
 )
-from sbnmt_plugin.tools.recipes.work_folder import pseudo_targets
 
 
 class TrainingSteps(DataSteps):
@@ -180,7 +179,7 @@ class TrainingSteps(DataSteps):
     @once
     def pseudo(self, direction: str) -> Step:
         """A teacher's translation of the training source."""
-        output = pseudo_targets(self.work, direction)
+        output = self.work / "pseudo" / f"{direction}.tsv"
         source, _ = self.sides("train")
         teacher = Row(TEACHER + direction)
         model, asks = self.searched(teacher)

@@ -67,11 +67,6 @@ def same_recipe(work: Path, settings: dict[str, Any]) -> None:
     write_json(work / "recipe.json", settings)
 
 
-def pseudo_targets(work: Path, direction: str) -> Path:
-    """Return their file."""
-    return work / "pseudo" / f"{direction}.tsv"
-
-
 def decoded_rows(work: Path) -> list[Row]:
     """Return the rows that have results, in the order of a table.
 
