@@ -190,6 +190,8 @@ TAUGHT = ["train/teacher-l2r", "train/teacher-r2l", "pseudo/l2r", "pseudo/r2l"]
         ("sb-tanh-1.0", [*TAUGHT, "train/sb"]),
         ("enat-phrase-9", ["train/teacher-l2r", "pseudo/l2r", "train/enat-phrase"]),
         ("rerank@2", ["train/teacher-l2r@2", "train/teacher-r2l@2"]),
+        ("abd", ["train/teacher-r2l", "pseudo/r2l", "train/abd"]),
+        ("abd-two", [*TAUGHT, "train/abd-two"]),
         ("lookup", []),
     ],
 )

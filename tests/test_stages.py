@@ -15,7 +15,7 @@ from recipe_drivers import train
 
 from sbnmt_plugin.tools.recipes import costs, stages, systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import training_stages
 from sbnmt_plugin.tools.results import table
 from sbnmt_plugin.tools.results import work_folder_rows as results
@@ -132,13 +132,6 @@ def test_what_continues_begins_its_data_at_their_start(tmp_path, train, first, f
                 ValueError, match=r"stages\.sb: .* by --max-epoch alone"
             ):
                 training_stages(recipe, Row("sb"))
-
-
-def test_what_has_one_direction_is_not_rescored():
-    assert asked_rows(["sb+rescored@2"]) == [Row("sb", 2, rescored=True)]
-    for name in "teacher-l2r", "abd":
-        with pytest.raises(ValueError, match=f"{name} has one direction, or one after"):
-            asked_rows([f"{name}+rescored"])
 
 
 def test_updates_are_counted_once_through_several_stages(tmp_path):
