@@ -106,34 +106,30 @@ class Preparation:
 
     def held_out(self, split: str, parts: tuple[Part, ...]) -> None:
         """Write a validation or test set; the file that marks it as done comes last."""
-        raw: list[Row] = []
-        tokens: list[Row] = []
+        pairs: list[tuple[Row, Row]] = []  # as published, tokenised
         sizes = []
         for part in parts:
             rows = [*rows_of(self.raw.find(part), self.args.first)]
             both = zip(rows, self.tokenised(rows, len(rows[0]) - 1))
             kept = [pair for pair in both if self.wanted(pair[1])]
-            raw += [row for row, _ in kept]
-            tokens += [row for _, row in kept]
+            pairs += kept
             sizes.append(f"{part.name or split}\t{len(kept)}")
-        if not raw:
+        if not pairs:
             raise ValueError(
                 "--words {} {} must leave sentences, but {} has none of such a "
                 "length".format(*self.args.words, split)
             )
-        print(f"{split}: {len(raw)} sentences", file=sys.stderr)
+        print(f"{split}: {len(pairs)} sentences", file=sys.stderr)
         if split == "test":
             write_lines(self.args.output / "test.sets", sizes)
-        target, output = self.corpus.target, self.args.output
+        raw, tokens = zip(*pairs)
+        columns = {self.corpus.source: (tokens, 0)}
         for place in reversed(range(1, len(raw[0]))):
-            number = f".{place}" if place > 1 else ""
-            reference = output / f"{split}.ref.{target}{number}"
-            write_lines(reference, (row[place] for row in raw))
-            if place == 1:
-                source = output / f"{split}.{self.corpus.source}"
-                write_lines(source, (row[0] for row in tokens))
-            path = output / f"{split}.{target}{number}"
-            write_lines(path, (row[place] for row in tokens))
+            end = self.corpus.target + (f".{place}" if place > 1 else "")
+            columns |= {f"ref.{end}": (raw, place), end: (tokens, place)}
+        for end, (rows, place) in columns.items():
+            path = self.args.output / f"{split}.{end}"
+            write_lines(path, (row[place] for row in rows))
 
 
 def parse(description: str, public: bool) -> argparse.Namespace:

@@ -54,12 +54,11 @@ class DataSteps:
         words += self.settings["prepare"]
         words += [] if run.data is None else ["--data", run.data]
         purpose = "Tokenise the raw text" if wanted else "Write the text"
-        last, refusal = folder / f"test.{self.languages[1]}", ""  # written last
-        if wanted and run.data is None:
-            refusal = (
-                f"--data must name a folder with {wanted} ({run.folder}), but is not "
-                "given"
-            )
+        last = folder / f"test.{self.languages[1]}"  # written last
+        rule = (
+            f"--data must name a folder with {wanted} ({run.folder}), but is not given"
+        )
+        refusal = rule if wanted and run.data is None else ""
         return Step.of("text", purpose, words, last, refusal=refusal)
 
     @once

@@ -88,8 +88,8 @@ def add_setting(parser: argparse.ArgumentParser) -> None:
 
 def setting(args: argparse.Namespace) -> list[str]:
     """Write the options of :func:`add_setting` as they were given."""
-    asked = ["--teachers", args.teachers] if args.teachers else []
-    return ["--small"] * args.small + asked
+    teachers = ["--teachers", args.teachers] if args.teachers else []
+    return ["--small"] * args.small + teachers
 
 
 def load_recipe(
@@ -233,10 +233,12 @@ def check(recipe: dict[str, Any], path: Path) -> None:
         unknown = sorted(set(map(str, recipe[key])) - set(known))
         if unknown:
             raise ValueError(f"{path}: {key} has unknown keys {', '.join(unknown)}")
-    for key in ("model", "train", "teacher_train", "sb_train"):
-        check_options(recipe[key], f"{path}: {key}")
-    for row, options in recipe["systems"].items():
-        check_options(options, f"{path}: systems.{row}")
+    options = {
+        key: recipe[key] for key in ("model", "train", "teacher_train", "sb_train")
+    }
+    options |= {f"systems.{row}": own for row, own in recipe["systems"].items()}
+    for key, value in options.items():
+        check_options(value, f"{path}: {key}")
     for row in recipe["stages"]:
         check_stages(recipe, row, f"{path}: stages.{row}")
     for key, (kind, _) in KEYS.items():
