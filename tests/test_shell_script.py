@@ -273,19 +273,6 @@ def test_words_reach_bash_as_they_are(tmp_path, capsys):
     assert found == ["sbnmt", *words, str(tmp_path / "my work" / 'f $x "y"')]
 
 
-@pytest.mark.parametrize(
-    "words", [["--jobs", 2], ["--processes", 2], ["--executor", "local"], ["--prepare"]]
-)
-def test_print_refuses_what_is_for_a_run(words):
-    with pytest.raises(ValueError, match=f"{words[0]} is for a run: leave it out"):
-        call(run_recipe, "toy", "--print", *words)
-
-
-def test_a_run_needs_a_folder_to_write_to():
-    with pytest.raises(ValueError, match="--work must name the folder"):
-        call(run_recipe, "toy")
-
-
 def test_rows_and_setting_are_said_in_the_script(capsys):
     text = printed(capsys, "multi30k", "--small", "--rows", "sb", "sb@2")
     assert "# Its rows: sb, sb@2." in text
