@@ -127,9 +127,9 @@ class Preparation:
         for place in reversed(range(1, len(raw[0]))):
             end = self.corpus.target + (f".{place}" if place > 1 else "")
             columns |= {f"ref.{end}": (raw, place), end: (tokens, place)}
-        for end, (rows, place) in columns.items():
+        for end, (column, place) in columns.items():
             path = self.args.output / f"{split}.{end}"
-            write_lines(path, (row[place] for row in rows))
+            write_lines(path, (row[place] for row in column))
 
 
 def parse(description: str, public: bool) -> argparse.Namespace:
