@@ -15,7 +15,6 @@ from steps import call, put
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import row_steps, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.records import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.runner import Runner
@@ -27,6 +26,7 @@ from sbnmt_plugin.tools.recipes.stages import (
     trainings,
 )
 from sbnmt_plugin.tools.recipes.step import Step
+from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)

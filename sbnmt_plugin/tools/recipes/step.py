@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.records import ModelRecord
+from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
 
 Word = str | Path  # of a command line
 

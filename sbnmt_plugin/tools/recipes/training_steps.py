@@ -8,7 +8,6 @@ from sbnmt_plugin import retired_options
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.launch import alone, divided
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
-from sbnmt_plugin.tools.recipes.records import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import flags, searching
 from sbnmt_plugin.tools.recipes.stages import (
@@ -27,6 +26,7 @@ from sbnmt_plugin.tools.recipes.systems.system import (
     TRAINING_SETS,
     Options,
 )
+from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRecord
 
 
 class TrainingSteps(DataSteps):
