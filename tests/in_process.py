@@ -29,7 +29,7 @@ FORMAT = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"  # fairseq's
 
 def run(self: runner.Runner, step: Step) -> None:
     """In place of Runner.run."""
-    log = self.log(step.name)
+    log = self.log(step)
     for folder in log.parent, step.makes.parent:
         folder.mkdir(parents=True, exist_ok=True)
     print(f"\n== {step.name}")

@@ -12,9 +12,9 @@ from sbnmt_plugin.tools.commands import compare
 from sbnmt_plugin.tools.origin import sha256_of
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.records import ModelRecord
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import row_records
+from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
 from sbnmt_plugin.tools.results import comparison
 from sbnmt_plugin.tools.results.sweep import Setting
 from sbnmt_plugin.tools.results.table import seeds_table

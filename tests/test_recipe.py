@@ -84,15 +84,26 @@ def test_a_folder_that_is_not_prepared_wants_them(prepared, tmp_path):
     assert not steps
 
 
+RUN, ROWS = "is for a run: leave it out", "is for rows: leave it out with --prepare"
+
+
 @pytest.mark.parametrize(
-    "words", [["--rows", "sb"], ["--jobs", 2], ["--pseudo", "x"], ["--processes", 1]]
+    ("words", "message"),
+    [
+        ([], "--work must name the folder to write to"),
+        (["--print", "--jobs", 2], f"--jobs {RUN}"),
+        (["--print", "--processes", 2], f"--processes {RUN}"),
+        (["--print", "--executor", "local"], f"--executor {RUN}"),
+        (["--print", "--prepare"], f"--prepare {RUN}"),
+        (["--prepare", "--work", "new", "--rows", "sb"], f"--rows {ROWS}"),
+        (["--prepare", "--work", "new", "--jobs", 2], f"--jobs {ROWS}"),
+        (["--prepare", "--work", "new", "--processes", 1], f"--processes {ROWS}"),
+        (["--work", "new", "--jobs", 0], "--jobs must be ≥ 1, but is 0"),
+    ],
+    ids=str,
 )
-def test_what_is_for_rows_is_refused(words, tmp_path):
-    with pytest.raises(ValueError, match=f"{words[0]} is for rows: leave it out with"):
-        call(run_recipe, "toy", "--work", tmp_path / "work", "--prepare", *words)
-    assert not (tmp_path / "work").exists()
-
-
-def test_it_is_for_a_run():
-    with pytest.raises(ValueError, match="--prepare is for a run: leave it out"):
-        call(run_recipe, "toy", "--print", "--prepare")
+def test_options_without_effect_are_refused(words, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        call(run_recipe, ROOT / "examples" / "toy", *words)
+    assert not (tmp_path / "new").exists()

@@ -19,17 +19,45 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"systems": {"sbb": {}}}, "systems has unknown keys sbb"),
         ({"score": {"case": 1}}, "score has unknown keys case"),
         ({"average": "ten"}, "average must be"),
-        ({"rows": ["sbb"]}, r"^\S*recipe\.yaml: rows must name teacher-l2r.*'sbb'$"),
-        ({"rows": ["sb-same"]}, r"^\S*recipe\.yaml: rows sb-same: .* use sb-staged$"),
+        ({"average": True}, "average must be a whole number, but is True"),
+        ({"average": -1}, "average must be ≥ 0, but is -1"),
+        ({"jobs": 0}, "jobs must be ≥ 1, but is 0"),
+        ({"rescore": "1"}, "rescore must be a whole number or a number, but is '1'"),
+        ({"decode": "--beam 4"}, "decode must be a list, but is '--beam 4'"),
+        ({"decode": [["--beam", 4]]}, r"each of decode must be .* but is \['--beam'"),
+        ({"train": {"lr": 1}}, "train: lr must be a flag, with its two hyphens"),
+        ({"train": {"--fp16": True}}, "train: --fp16 must have no value, as a switch"),
+        ({"train": {"--lr": [1, 2]}}, r"train: --lr must be .* but is \[1, 2\]"),
+        ({"systems": {"sb": ["--lr"]}}, "systems.sb must be keys and values"),
+        ({"stages": {"sb": [{"lr": 1}]}}, "stages.sb: lr must be a flag"),
+        ({"stages": {"sb": [{}, {"continue": 1}]}}, "continue must be true or false"),
+        ({"environment": {"A": None}}, "environment.A must be .* but is None"),
+        ({"score": {"references": 0}}, "score.references must be ≥ 1, but is 0"),
+        ({"score": {"lowercase": "no"}}, "score.lowercase must be true or false"),
+        ({"bpe": {"kind": "joint", "merges": 0}}, "bpe.merges must be a whole number"),
+        ({"rows": [3]}, "each of rows must be a text, but is 3"),
+        ({"rescore": 0}, "rescore must be > 0"),
+        ({"stages": {"sb": []}}, "must be a list of options"),
+        ({"stages": {"sb": {"data": "gold"}}}, "must be a list of options"),
+        ({"stages": {"sb": [{"data": "silver"}]}}, "data must be one of gold, pl"),
+        ({"stages": {"sb": [{"continue": True}]}}, "first .* has nothing to continue"),
+        (
+            {"stages": {"sb": [{}, {"continue": True}]}, "average": 0},
+            "needs average ≥ 1",
+        ),
+        ({"stages": {"sbb": [{"data": "gold"}]}}, "stages has unknown keys sbb"),
+        ({"rows": ["sbb"]}, ": rows must name teacher-l2r.*'sbb'$"),
+        ({"rows": ["sb-same"]}, ": rows sb-same: .* use sb-staged$"),
         (
             {"systems": {"sb": {"--sb-same-text": 0.5}}},
-            "recipe.yaml, row sb: --sb-same-text is no option any more: train on three",
+            ", row sb: --sb-same-text is no option any more: train on three",
         ),
     ],
+    ids=str,
 )
 def test_recipes_are_checked(tmp_path, changes, message):
     folder = in_process.write_recipe(tmp_path / "recipe", **changes)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"recipe\.yaml.*{message}"):
         call(run_recipe, folder, "--work", tmp_path / "work")
 
 

@@ -1,17 +1,16 @@
 """The recipes: prepare.py on data laid out as the real files are, and the settings."""
 
-import contextlib
 import gzip
-import hashlib
-import http.server
+import io
 import json
 import math
 import os
 import subprocess
 import sys
-import threading
 from types import SimpleNamespace
 from unittest import mock
+from urllib import request
+from urllib.response import addinfourl
 
 import corpora
 import fairseq.options
@@ -31,8 +30,10 @@ from sbnmt_plugin.tools.commands import prepare as prepare_step
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.corpora import published, raw_data
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import flags, search_options, searching
-from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
+from sbnmt_plugin.tools.recipes.stages import training_options
+from sbnmt_plugin.tools.recipes.systems import PAPER
 
 LANGUAGES = {
     "techdocs_zh_en": ("zh", "en"),
@@ -61,19 +62,39 @@ def recipe(name):
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """The folder of each recipe's raw files, and that of the text made of them."""
+    found = {}
+    for name, lay_out in corpora.LAY_OUT.items():
+        folder = tmp_path_factory.mktemp(name)
+        found[name] = lay_out(folder / "raw"), folder / "text"
+        lowercase = ["--lowercase"] * (name == "nist_zh_en")
+        raw, text = found[name]
+        prepare(name, "--data", raw, "--output", text, *lowercase)
+    return found
+
+
+@pytest.fixture
+def techdocs(tmp_path):
+    """The raw files of a recipe, and the words by which prepare.py reads them."""
+    raw = corpora.lay_out_techdocs(tmp_path / "raw")
+    return raw, ["techdocs_zh_en", "--data", raw, "--output", tmp_path / "text"]
+
+
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_each_recipe_reads_its_raw_files(name, tmp_path):
-    raw = corpora.LAY_OUT[name](tmp_path / "raw")
-    text = tmp_path / "text"
-    prepare(name, "--data", raw, "--output", text)
+def test_each_recipe_reads_its_raw_files(name, texts):
+    raw, text = texts[name]
     for language in LANGUAGES[name]:
         train = lines(text / f"train.{language}")
         assert len(train) == TRAIN_PARTS[name] * corpora.TRAIN
     valid, test = lines(text / f"valid.{language}"), lines(text / f"test.{language}")
     assert len(valid) >= corpora.HELD_OUT <= len(test)
-    raw_reference = lines(text / f"test.ref.{language}")
-    assert [line.replace(" .", ".") for line in test] == raw_reference
-    assert test != raw_reference
+    reference = lines(text / f"test.ref.{language}")
+    joined = [line.replace(" .", ".") for line in test]
+    lowercase = name == "nist_zh_en"
+    assert joined == [line.lower() if lowercase else line for line in reference]
+    assert test != reference
     assert not list(raw.glob("**/.*.tmp"))
 
 
@@ -93,11 +114,10 @@ def test_the_step_prepare_is_the_recipes_own_script(tmp_path):
         assert ours.read_bytes() == theirs.read_bytes()
 
 
-def test_the_step_prepare_passes_a_recipes_options_on(tmp_path):
-    raw = corpora.lay_out_techdocs(tmp_path / "raw")
-    words = ["--data", raw, "--output", tmp_path / "text", "--first", 7]
-    call(prepare_step, ROOT / "examples" / "techdocs_zh_en", *words)
-    assert len(lines(tmp_path / "text" / "train.zh")) == 7
+def test_the_step_prepare_passes_a_recipes_options_on(techdocs):
+    raw, (_, *words) = techdocs
+    call(prepare_step, ROOT / "examples" / "techdocs_zh_en", *words, "--first", 7)
+    assert len(lines(words[-1] / "train.zh")) == 7
     (raw / "test.zh").unlink()
     with pytest.raises(SystemExit):
         call(prepare_step, "techdocs_zh_en", *words)
@@ -109,64 +129,56 @@ def test_a_recipe_says_what_raw_files_it_wants(tmp_path):
             call(run_recipe, ROOT / "examples" / name, "--work", tmp_path / name)
 
 
-def test_training_pairs_stay_pairs(tmp_path):
-    raw = corpora.lay_out_wmt14(tmp_path / "raw")
-    prepare("wmt14_en_de", "--data", raw, "--output", tmp_path / "text")
+def test_training_pairs_stay_pairs(texts):
+    _, text = texts["wmt14_en_de"]
     translated = dict(zip(corpora.NOUNS["en"], corpora.NOUNS["de"]))
     for split in ("train", "valid", "test"):
-        columns = (lines(tmp_path / "text" / f"{split}.{ln}") for ln in ("en", "de"))
+        columns = (lines(text / f"{split}.{ln}") for ln in ("en", "de"))
         for source, target in zip(*columns):
             words = [translated.get(w, w) for w in source.lower().split()]
             assert [w.lower() for w in words] == target.lower().split()
 
 
-def test_chinese_is_segmented_and_english_lower_cased(tmp_path):
-    raw = corpora.lay_out_nist(tmp_path / "raw")
-    prepare("nist_zh_en", "--data", raw, "--output", tmp_path, "--lowercase")
-    chinese = " ".join(lines(tmp_path / "train.zh")).split()
+def test_chinese_is_segmented_and_english_lower_cased(texts):
+    _, text = texts["nist_zh_en"]
+    chinese = " ".join(lines(text / "train.zh")).split()
     assert set(chinese) & set(corpora.NOUNS["zh"]) == set(corpora.NOUNS["zh"])
-    assert lines(tmp_path / "test.en")[0].islower()
-    assert lines(tmp_path / "test.ref.en")[0][0].isupper()
+    assert lines(text / "test.en")[0].islower()
+    assert lines(text / "test.ref.en")[0][0].isupper()
 
 
-def test_nist_has_four_references_and_four_test_sets(tmp_path):
-    raw = corpora.lay_out_nist(tmp_path / "raw")
-    prepare("nist_zh_en", "--data", raw, "--output", tmp_path)
-    sets = [line.split("\t") for line in lines(tmp_path / "test.sets")]
+def test_nist_has_four_references_and_four_test_sets(texts):
+    _, text = texts["nist_zh_en"]
+    sets = [line.split("\t") for line in lines(text / "test.sets")]
     assert sets == [["MT03", "15"], ["MT04", "16"], ["MT05", "17"], ["MT06", "18"]]
     count = sum(int(size) for _, size in sets)
     for number, suffix in enumerate(["", ".2", ".3", ".4"]):
-        tokens = lines(tmp_path / f"test.en{suffix}")
+        tokens = lines(text / f"test.en{suffix}")
         assert len(tokens) == count
         assert all(line.endswith(f" {number} .") for line in tokens)
-        reference = lines(tmp_path / f"test.ref.en{suffix}")
+        reference = [line.lower() for line in lines(text / f"test.ref.en{suffix}")]
         assert reference == [line.replace(" .", ".") for line in tokens]
-    assert len(lines(tmp_path / "test.zh")) == count
-    assert len(lines(tmp_path / "valid.en")) == len(lines(tmp_path / "valid.zh")) == 14
-    assert not (tmp_path / "valid.sets").exists()
+    assert len(lines(text / "test.zh")) == count
+    assert len(lines(text / "valid.en")) == len(lines(text / "valid.zh")) == 14
+    assert not (text / "valid.sets").exists()
 
 
-def test_the_file_that_the_driver_waits_for_comes_last(tmp_path):
-    raw = corpora.lay_out_nist(tmp_path / "raw")
-    written = []
-    write = published.write_lines
-
-    def spy(path, rows):
-        written.append(path.name)
-        write(path, rows)
-
-    with mock.patch.object(published, "write_lines", spy):
-        prepare("nist_zh_en", "--data", raw, "--output", tmp_path)
-    assert written[-2:] == ["test.zh", "test.en"]
+def test_the_file_that_the_driver_waits_for_comes_last(techdocs):
+    _, words = techdocs
+    with mock.patch.object(published, "write_lines") as write:
+        prepare(*words)
+    written = [call.args[0].name for call in write.call_args_list]
+    assert written[-1] == "test.en"
 
 
-def test_first_reads_some_lines_of_each_file(tmp_path):
-    raw = corpora.lay_out_wmt18(tmp_path / "raw")
-    prepare("wmt18_ru_en", "--data", raw, "--output", tmp_path, "--first", 7)
+def test_first_reads_some_lines_of_each_file(texts, tmp_path):
+    raw, _ = texts["wmt18_ru_en"]
+    words = ["wmt18_ru_en", "--data", raw, "--output", tmp_path, "--first"]
+    prepare(*words, 7)
     assert len(lines(tmp_path / "train.ru")) == 4 * 7
     assert len(lines(tmp_path / "test.en")) == 7
     with pytest.raises(ValueError, match="--first must be ≥ 1, but is 0"):
-        prepare("wmt18_ru_en", "--data", raw, "--output", tmp_path, "--first", 0)
+        prepare(*words, 0)
 
 
 def test_a_missing_file_is_named_with_its_remedy(tmp_path):
@@ -196,44 +208,40 @@ def test_an_archive_without_the_file_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("longer", ["zh", "en"])
-def test_files_of_different_lengths_are_refused(longer, tmp_path):
-    raw = corpora.lay_out_techdocs(tmp_path / "raw")
+def test_files_of_different_lengths_are_refused(longer, techdocs):
+    raw, words = techdocs
     with open(raw / f"valid.{longer}", "a") as file:
         file.write("one more\n")
     shorter = "en" if longer == "zh" else "zh"
     with pytest.raises(ValueError, match=rf"valid\.{shorter} ends after 12"):
-        prepare("techdocs_zh_en", "--data", raw, "--output", tmp_path / "text")
+        prepare(*words)
 
 
-def test_sentences_of_some_lengths(tmp_path):
+def test_sentences_of_some_lengths(techdocs, texts):
     """Of all sets, by the target's tokens: these, and no others."""
-    raw = corpora.lay_out_techdocs(tmp_path / "raw")
-    prepare("techdocs_zh_en", "--data", raw, "--output", tmp_path / "all")
-    words = ("--words", 5, 7)  # a full stop is one
-    prepare("techdocs_zh_en", "--data", raw, "--output", tmp_path / "some", *words)
+    _, words = techdocs
+    prepare(*words, "--words", 5, 7)  # a full stop is one
     for split in ("train", "valid", "test"):
         names = [f"{split}.en", f"{split}.zh"]
         names += [f"{split}.ref.en"] if split != "train" else []
         every, some = (
-            [*zip(*(lines(tmp_path / folder / name) for name in names))]
-            for folder in ("all", "some")
+            [*zip(*(lines(folder / name) for name in names))]
+            for folder in (texts["techdocs_zh_en"][1], words[-1])
         )
         assert some == [row for row in every if 5 <= len(row[0].split()) <= 7]
         assert 0 < len(some) < len(every)
 
 
-def test_lengths_that_leave_nothing_are_refused(tmp_path):
-    raw = corpora.lay_out_techdocs(tmp_path / "raw")
-    words = ["techdocs_zh_en", "--data", raw, "--output", tmp_path / "text"]
+def test_lengths_that_leave_nothing_are_refused(techdocs):
+    _, words = techdocs
     with pytest.raises(ValueError, match=r"--words must be 1 ≤ MIN ≤ MAX, but are 7 5"):
         prepare(*words, "--words", 7, 5)
     with pytest.raises(ValueError, match=r"--words 80 90 must leave .* valid has none"):
         prepare(*words, "--words", 80, 90)
 
 
-def test_text_that_is_not_utf8_and_empty_text_are_refused(tmp_path):
-    raw = corpora.lay_out_techdocs(tmp_path / "raw")
-    words = ["techdocs_zh_en", "--data", raw, "--output", tmp_path / "text"]
+def test_text_that_is_not_utf8_and_empty_text_are_refused(techdocs):
+    raw, words = techdocs
     (raw / "test.zh").write_bytes("好\n".encode() + "好\n".encode("gb18030"))
     with pytest.raises(ValueError, match=r"test\.zh, line 2, must be UTF-8"):
         prepare(*words)
@@ -243,96 +251,52 @@ def test_text_that_is_not_utf8_and_empty_text_are_refused(tmp_path):
         prepare(*words)
 
 
-@contextlib.contextmanager
-def served(handler):
-    """Serve on this machine; the address."""
-    handler.log_message = lambda *args: None
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
 @pytest.fixture
-def mirror(tmp_path):
-    """A server with the archives of WMT14."""
-    folder = corpora.lay_out_wmt14(tmp_path / "mirror")
+def published_archives(tmp_path):
+    """A folder with the archives of WMT14, which is what their addresses lead to."""
+    folder, urlopen = corpora.lay_out_wmt14(tmp_path / "published"), request.urlopen
 
-    class OfFolder(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *words):
-            super().__init__(*words, directory=str(folder))
+    def found(url):
+        return urlopen((folder / url.rpartition("/")[2]).as_uri())
 
-    with served(OfFolder) as url:
-        yield folder, url
+    with mock.patch.object(request, "urlopen", found):
+        yield folder
 
 
-def fetch(tmp_path, url, raw="raw"):
-    words = ["--data", tmp_path / raw, "--output", tmp_path / "text"]
-    words += ["--download", "--mirror", url, "--checksums", tmp_path / "SHA256SUMS"]
+def fetch(tmp_path, *words):
+    words = ["--data", tmp_path / "raw", "--output", tmp_path / "text", *words]
     prepare("wmt14_en_de", *words)
 
 
-def test_a_first_download_fills_in_the_checksums(mirror, tmp_path):
-    folder, url = mirror
-    fetch(tmp_path, url)
-    listed = dict(line.split()[::-1] for line in lines(tmp_path / "SHA256SUMS"))
-    assert listed == {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.iterdir()
-    }
-    before = (tmp_path / "SHA256SUMS").read_bytes()
-    fetch(tmp_path, folder.as_uri(), "again")  # the same files from elsewhere
-    assert (tmp_path / "SHA256SUMS").read_bytes() == before
+def test_a_download_fetches_what_is_missing(published_archives, tmp_path):
+    fetch(tmp_path, "--download")
+    for path in published_archives.iterdir():
+        assert (tmp_path / "raw" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_checksums_are_kept_by_the_recipe_unless_pip_owns_its_folder(tmp_path):
-    mine = ROOT / "examples" / "wmt14_en_de"
-    theirs = published.PLUGIN / "examples" / "wmt14_en_de"
-    for folder, place in (mine, mine), (theirs, tmp_path):
-        found = published.checksums_of(folder / "prepare.py", tmp_path)
-        assert found == place / "SHA256SUMS"
-
-
-def test_a_file_that_has_changed_is_refused(mirror, tmp_path):
-    folder, url = mirror
-    fetch(tmp_path, url)
-    corpora.pack(folder / "dev.tgz", corpora.pair("dev/newstest2013", "de en", 3, 1))
-    with pytest.raises(ValueError, match=r"again/dev\.tgz must have the SHA-256"):
-        fetch(tmp_path, url, "again")
-    assert not (tmp_path / "again" / "dev").exists()
-
-
-def test_a_download_that_fails_leaves_nothing(mirror, tmp_path):
-    folder, url = mirror
-    (folder / "dev.tgz").unlink()
-    with pytest.raises(ValueError, match=r"dev\.tgz cannot be fetched .*404"):
-        fetch(tmp_path, url)
-    assert "dev.tgz" not in (tmp_path / "SHA256SUMS").read_text()
+def test_a_download_that_fails_leaves_nothing(published_archives, tmp_path):
+    (published_archives / "dev.tgz").unlink()
+    with pytest.raises(ValueError, match=r"dev\.tgz cannot be fetched .*No such file"):
+        fetch(tmp_path, "--download")
     assert not [p for p in (tmp_path / "raw").iterdir() if "dev" in p.name]
 
 
 def test_a_download_cut_short_leaves_nothing(tmp_path):
-    class Short(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Length", "100")
-            self.end_headers()
-            self.wfile.write(b"x" * 40)
-
-    with served(Short) as url, pytest.raises(ValueError, match="cannot be fetched"):
-        fetch(tmp_path, url)
-    assert not list((tmp_path / "raw").iterdir())
-    assert not (tmp_path / "SHA256SUMS").exists()
-
-
-def test_nothing_is_fetched_unasked(mirror, tmp_path):
-    words = ["--data", tmp_path / "raw", "--output", tmp_path / "text"]
+    answer = addinfourl(io.BytesIO(b"x" * 40), {"Content-Length": "100"}, "")
     with (
-        mock.patch("urllib.request.urlopen", side_effect=AssertionError),
+        mock.patch.object(request, "urlopen", return_value=answer),
+        pytest.raises(ValueError, match=r"cannot be fetched .*40 of 100 bytes came"),
+    ):
+        fetch(tmp_path, "--download")
+    assert not list((tmp_path / "raw").iterdir())
+
+
+def test_nothing_is_fetched_unasked(tmp_path):
+    with (
+        mock.patch.object(request, "urlopen", side_effect=AssertionError),
         pytest.raises(FileNotFoundError, match="let --download fetch it"),
     ):
-        prepare("wmt14_en_de", *words, "--mirror", mirror[1])
+        fetch(tmp_path)
 
 
 @pytest.mark.parametrize("kept", [0.5, 0])
@@ -456,17 +420,14 @@ def test_vocabularies_and_scores_are_as_in_section_4_1():
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_small_is_for_a_cpu(name):
+    """And proves that the chain of a published corpus runs."""
     small = recipe(name)["small"]
     assert small["train"]["--cpu"] is None
     assert small["train"]["--fp16"] is False
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_small_proves_that_the_chain_runs(name):
-    small = recipe(name)["small"]
-    assert small["train"]["--max-epoch"] == 2
-    assert small["teacher_arch"] == "transformer_tiny"
-    assert small["train"]["--update-freq"] % 2 == 0  # two processes can share it
+    if name in PUBLISHED:
+        assert small["train"]["--max-epoch"] == 2
+        assert small["teacher_arch"] == "transformer_tiny"
+        assert small["train"]["--update-freq"] % 2 == 0  # two processes can share it
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -479,18 +440,8 @@ def test_searches_have_the_numbers_of_the_trainings(name):
 
 def options_of(settings, system):
     """fairseq's options of a system, as fairseq-train reads them."""
-    kind = "sb" if system == "sb" else "teacher"
-    options = {
-        "--arch": settings[f"{kind}_arch"],
-        "--user-dir": ROOT / "sbnmt_plugin",
-        "--task": "sb_translation",
-        "--criterion": "sb_label_smoothed_cross_entropy",
-        **settings["train"],
-        **settings.get(f"{kind}_train", {}),
-    }
-    if kind == "teacher":
-        options |= SYSTEMS[system].options
-    options |= settings.get("systems", {}).get(system, {})
+    options = {"--user-dir": ROOT / "sbnmt_plugin"}
+    options |= training_options(settings, Row(system))
     parser = fairseq.options.get_training_parser()
     return fairseq.options.parse_args_and_arch(parser, ["data", *flags(options)])
 

@@ -11,7 +11,7 @@ from sbnmt_plugin.tools.recipes import stages as recipes
 from sbnmt_plugin.tools.recipes import systems
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.row_steps import RowSteps, costed_steps
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.shell_script import WORK
 
@@ -78,14 +78,6 @@ def test_pseudo_targets_are_made_of_the_teachers_that_a_row_needs():
     for name in "abd-two", "sb", "transformer-pl", "transformer-pl-pr":
         assert needed_by("abd", name) == ["l2r", "r2l"]
 
-    def costs(name):
-        return {step.name for step in costed_steps(recipe, Row(name))}
-
-    one = {"train/teacher-r2l", "pseudo/r2l"}
-    assert costs("abd") == one | {"train/abd"}
-    other = {"train/teacher-l2r", "pseudo/l2r"}
-    assert costs("abd-two") == one | other | {"train/abd-two"}
-
 
 def test_the_sweep_is_the_papers_table_2():
     recipe = load_recipe(ROOT / "examples" / "toy", small=False)
@@ -135,15 +127,23 @@ def test_rows_that_decide_have_as_many_updates(name, small, alike):
     assert (len(found) == 1 and None not in found) == alike
 
 
-def test_a_model_that_two_rows_share_is_trained_once():
-    toy = load_recipe(ROOT / "examples" / "toy", small=False)
-    for name, own, trained in (
-        (toy, "sb-tanh-1.0", "sb"),
-        (toy, "sb-tanh-1.0@2", "sb@2"),
-        (toy, "sb-tanh-0.1", "sb-tanh-0.1"),
-        (load_recipe(ROOT / "examples" / "multi30k", small=True), "sb-tanh-0.1", "sb"),
-    ):
-        assert recipes.same_training(name, Row.parse(own)).name == trained
+@pytest.mark.parametrize(
+    ("recipe", "row", "trained"),
+    [
+        ("toy", "sb-tanh-1.0", ["sb"]),
+        ("toy", "sb-tanh-1.0@2", ["sb@2"]),
+        ("toy", "sb-tanh-0.1", ["sb-tanh-0.1"]),
+        ("multi30k", "sb-tanh-0.1", ["sb"]),
+        ("multi30k", "rerank@2", ["teacher-l2r@2", "teacher-r2l@2"]),
+        ("multi30k", "sb-lambda0+rescored", ["sb-lambda0"]),
+        ("multi30k", "enat-phrase-9", ["enat-phrase"]),
+        ("multi30k", "lookup", []),
+    ],
+)
+def test_a_model_that_two_rows_share_is_trained_once(recipe, row, trained):
+    settings = load_recipe(ROOT / "examples" / recipe, small=recipe == "multi30k")
+    found = recipes.trainings(settings, Row.parse(row))
+    assert [each.name for each in found] == trained
 
 
 def test_rows_with_the_model_of_another_come_last(capsys):
@@ -161,8 +161,13 @@ def test_a_row_has_one_name():
     found = asked_rows(["sb", "sb@1", "sb@02", "sb@2", "sb+rescored@2"])
     assert [row.name for row in found] == ["sb", "sb@2", "sb+rescored@2"]
     assert [Row.parse(row.name) for row in found] == found
-    with pytest.raises(ValueError, match="lookup trains nothing, so it has no seed"):
-        asked_rows(["lookup@2"])
+    for name, rule in (
+        ("lookup@2", "trains nothing, so it has no seed"),
+        ("teacher-l2r+rescored", "has one direction, or one after the other"),
+        ("abd+rescored", "has one direction, or one after the other"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            asked_rows([name])
 
 
 @pytest.mark.parametrize(("row", "end"), [("rerank", ""), ("rerank@2", "@2")])

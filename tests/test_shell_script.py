@@ -12,7 +12,7 @@ from commands import ROOT, captured
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import runner, shared_options, shell_script
+from sbnmt_plugin.tools.recipes import runner, shell_script
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.shell_script import WORK
@@ -240,8 +240,8 @@ def test_shared_options_are_written_once():
         step("fairseq-train", WORK / "data", "--seed", 1, "--arch", "b.c", "--x"),
         step("fairseq-train", WORK / "data", "--seed", 1, "--arch", "b.c", "--x"),
     ]
-    found = shared_options.arrays(steps)
-    train, arch = shared_options.in_definition_order(found)
+    found = shell_script.arrays(steps)
+    train, arch = shell_script.in_definition_order(found)
     assert (train.name, train.units) == ("train", (("--seed", "1"),))
     assert (arch.name, arch.parent) == ("b_c", train)
     assert arch.units == (("--arch", "b.c"), ("--x",))
@@ -255,11 +255,11 @@ def test_of_an_option_that_comes_twice_the_last_stays_the_last():
     twice = step("sbnmt", "rerank", "--beam", 4, "--x", 1, "--beam", 10)
     late = step("sbnmt", "translate", "--beam", 10, "--x", 1)
     first = step("sbnmt", "translate", "--beam", 4, "--x", 1)
-    array = shared_options.arrays([twice, first])[twice]
+    array = shell_script.arrays([twice, first])[twice]
     assert array.units == (("--beam", "4"), ("--x", "1"))
     (line,) = shell_script.show_step(twice, array, clone=False)
     assert line == 'sbnmt rerank "${search[@]}" --beam 10'
-    array = shared_options.arrays([twice, late])[late]
+    array = shell_script.arrays([twice, late])[late]
     assert array.units == (("--x", "1"),)  # the first --beam of rerank is not 10
 
 
@@ -271,17 +271,6 @@ def test_words_reach_bash_as_they_are(tmp_path, capsys):
     path = put(tmp_path / "x.sh", text.rstrip("\n"))
     (found,) = bash_stubs.noted(path, tmp_path / "stubs", tmp_path / "my work")
     assert found == ["sbnmt", *words, str(tmp_path / "my work" / 'f $x "y"')]
-
-
-@pytest.mark.parametrize("flag", ["--jobs", "--processes", "--launcher", "--pseudo"])
-def test_print_refuses_what_is_for_a_run(flag):
-    with pytest.raises(ValueError, match=f"{flag} is for a run: leave it out"):
-        call(run_recipe, "toy", "--print", flag, 2)
-
-
-def test_a_run_needs_a_folder_to_write_to():
-    with pytest.raises(ValueError, match="--work must name the folder"):
-        call(run_recipe, "toy")
 
 
 def test_rows_and_setting_are_said_in_the_script(capsys):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from steps import call, environment, put
 
-from sbnmt_plugin.tools.commands import recipe, translate
+from sbnmt_plugin.tools.commands import translate
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.recipes import slurm as cluster
 from sbnmt_plugin.tools.recipes.jobs import alive, jobs_to_follow
@@ -245,20 +245,6 @@ def test_what_is_asked_of_a_cluster_is_checked(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
     with refused(r"submitit must be installed .* 'sbnmt-plugin\[cluster\]'"):
         Cluster("local").made(tmp_path / "jobs", None)
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--launcher", "torchrun"], "--launcher and --executor exclude each other"),
-        (["--print"], "--executor is for a run"),
-    ],
-)
-def test_a_recipe_has_one_way_to_run(tmp_path, words, reason):
-    work = [] if "--print" in words else ["--work", tmp_path / "work"]
-    with refused(reason):
-        call(recipe, "toy", *work, "--executor", "local", *words)
-    assert not (tmp_path / "work").exists()
 
 
 def test_slurms_answers_are_understood(tmp_path, monkeypatch):

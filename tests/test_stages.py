@@ -15,7 +15,7 @@ from recipe_drivers import train
 
 from sbnmt_plugin.tools.recipes import costs, stages, systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import training_stages
 from sbnmt_plugin.tools.results import table
 from sbnmt_plugin.tools.results import work_folder_rows as results
@@ -103,45 +103,6 @@ def test_every_row_may_have_stages(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"average": True}, "average must be a whole number, but is True"),
-        ({"average": -1}, "average must be ≥ 0, but is -1"),
-        ({"jobs": 0}, "jobs must be ≥ 1, but is 0"),
-        ({"rescore": "1"}, "rescore must be a whole number or a number, but is '1'"),
-        ({"decode": "--beam 4"}, "decode must be a list, but is '--beam 4'"),
-        ({"decode": [["--beam", 4]]}, r"each of decode must be .* but is \['--beam'"),
-        ({"train": {"lr": 1}}, "train: lr must be a flag, with its two hyphens"),
-        ({"train": {"--fp16": True}}, "train: --fp16 must have no value, as a switch"),
-        ({"train": {"--lr": [1, 2]}}, r"train: --lr must be .* but is \[1, 2\]"),
-        ({"systems": {"sb": ["--lr"]}}, "systems.sb must be keys and values"),
-        ({"stages": {"sb": [{"lr": 1}]}}, "stages.sb: lr must be a flag"),
-        ({"stages": {"sb": [{}, {"continue": 1}]}}, "continue must be true or false"),
-        ({"environment": {"A": None}}, "environment.A must be .* but is None"),
-        ({"score": {"references": 0}}, "score.references must be ≥ 1, but is 0"),
-        ({"score": {"lowercase": "no"}}, "score.lowercase must be true or false"),
-        ({"bpe": {"kind": "joint", "merges": 0}}, "bpe.merges must be a whole number"),
-        ({"rows": [3]}, "each of rows must be a text, but is 3"),
-        ({"rescore": 0}, "rescore must be > 0"),
-        ({"stages": {"sb": []}}, "must be a list of options"),
-        ({"stages": {"sb": {"data": "gold"}}}, "must be a list of options"),
-        ({"stages": {"sb": [{"data": "silver"}]}}, "data must be one of gold, pl"),
-        ({"stages": {"sb": [{"continue": True}]}}, "first .* has nothing to continue"),
-        (
-            {"stages": {"sb": [{}, {"continue": True}]}, "average": 0},
-            "needs average ≥ 1",
-        ),
-        ({"stages": {"sbb": [{"data": "gold"}]}}, "stages has unknown keys sbb"),
-    ],
-    ids=str,
-)
-def test_wrong_values_are_refused_by_their_key(tmp_path, changes, message):
-    load_recipe(write(tmp_path / "right"), False)
-    with pytest.raises(ValueError, match=rf"recipe\.yaml.*{message}"):
-        load_recipe(write(tmp_path / "wrong", **changes), False)
-
-
-@pytest.mark.parametrize(
     ("train", "first", "fine"),
     [
         ({}, {"--max-epoch": 1}, True),
@@ -171,13 +132,6 @@ def test_what_continues_begins_its_data_at_their_start(tmp_path, train, first, f
                 ValueError, match=r"stages\.sb: .* by --max-epoch alone"
             ):
                 training_stages(recipe, Row("sb"))
-
-
-def test_what_has_one_direction_is_not_rescored():
-    assert asked_rows(["sb+rescored@2"]) == [Row("sb", 2, rescored=True)]
-    for name in "teacher-l2r", "abd":
-        with pytest.raises(ValueError, match=f"{name} has one direction, or one after"):
-            asked_rows([f"{name}+rescored"])
 
 
 def test_updates_are_counted_once_through_several_stages(tmp_path):

@@ -15,7 +15,6 @@ from steps import call, put
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import row_steps, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.records import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.runner import Runner
@@ -27,7 +26,7 @@ from sbnmt_plugin.tools.recipes.stages import (
     trainings,
 )
 from sbnmt_plugin.tools.recipes.step import Step
-from sbnmt_plugin.tools.recipes.work_folder import take_over
+from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)
@@ -50,57 +49,54 @@ def check_row(work, settings, name):
     row_steps.check_row(work, settings, Row.parse(name))
 
 
-@pytest.mark.parametrize("more", [{"--sb-future-shift": None}, {"--lr": 0.1}])
-def test_an_option_more_or_less_is_noticed(tmp_path, more):
-    """Also a flag that has no value."""
-    plain = {"--lr": 0.2, "--cpu": None}
-    (name,) = more
-    assert begin(tmp_path / "a", plain)
-    assert not begin(tmp_path / "a", plain)
-    with pytest.raises(ValueError, match=rf"begun with other options \({name}\)"):
-        begin(tmp_path / "a", {**plain, **more})
-    assert begin(tmp_path / "b", {**plain, **more})
-    with pytest.raises(ValueError, match=rf"begun with other options \({name}\)"):
-        begin(tmp_path / "b", {k: v for k, v in plain.items() if k != name})
+PLAIN, SHIFT = {"--lr": 0.2, "--cpu": None}, {"--sb-future-shift": None}
+GPU, CPU = {"--lr": 0.2, "--fp16": None}, {"--lr": 0.2, "--cpu": None}
+READER, BOTH = {"--sb-reader": None}, {"--sb-reader": None, "--sb-freeze-writer": None}
 
 
-def test_how_batches_are_made_may_change(tmp_path):
-    """What is trained stays the same to the bit (test_input_noise.py)."""
-    assert begin(tmp_path / "a", {"--lr": 0.2})
-    assert not begin(tmp_path / "a", {"--lr": 0.2, "--num-workers": 0})
-    assert not begin(tmp_path / "a", {"--lr": 0.2, "--num-workers": 4})
-    with pytest.raises(ValueError, match=r"begun with other options \(--lr\)"):
-        begin(tmp_path / "a", {"--lr": 0.3, "--num-workers": 4})
+@pytest.mark.parametrize(
+    ("begun", "now", "done", "changed"),
+    [
+        (PLAIN, PLAIN, False, ""),
+        # an option more or less, also a flag that has no value
+        (PLAIN, PLAIN | SHIFT, False, "--sb-future-shift"),
+        (PLAIN | SHIFT, PLAIN, False, "--sb-future-shift"),
+        (PLAIN, PLAIN | {"--lr": 0.1}, False, "--lr"),
+        # how batches are made may change: the model is the same to the bit
+        (PLAIN, PLAIN | {"--num-workers": 0}, False, ""),
+        (PLAIN | {"--num-workers": 0}, PLAIN | {"--num-workers": 4}, False, ""),
+        (PLAIN, PLAIN | {"--lr": 0.3, "--num-workers": 4}, False, "--lr"),
+        # a finished model may be searched elsewhere; others go on as they were begun
+        (GPU, CPU, False, "--fp16, --cpu"),
+        (GPU, CPU, True, ""),
+        (GPU, CPU | {"--lr": 0.3}, True, "--lr"),
+        ({"stages before": [GPU]}, {"stages before": [CPU]}, False, ""),
+        # a reader of 0.2.0 had a second option, which is now a part of the first
+        (BOTH, READER, False, ""),
+        (BOTH, {}, False, "--sb-reader"),
+        ({"starts from": {"--sb-freeze-writer": None}}, {"starts from": {}}, False, ""),
+    ],
+    ids=str,
+)
+def test_a_model_goes_on_with_the_options_that_it_was_begun_with(
+    tmp_path, begun, now, done, changed
+):
+    assert begin(tmp_path, begun)
+    if done:
+        (tmp_path / DONE).touch()
+    if not changed:
+        assert not begin(tmp_path, now)
+        return
+    with pytest.raises(ValueError, match=rf"begun with other options \({changed}\)"):
+        begin(tmp_path, now)
 
 
-def test_a_finished_model_may_be_searched_elsewhere(tmp_path):
-    """It was trained on a GPU; what is half trained goes on as it was begun."""
-    gpu, cpu = {"--lr": 0.2, "--fp16": None}, {"--lr": 0.2, "--cpu": None}
-    assert begin(tmp_path / "a", gpu)
-    with pytest.raises(ValueError, match=r"other options \(--fp16, --cpu\)"):
-        begin(tmp_path / "a", cpu)
-    (tmp_path / "a" / DONE).touch()
-    assert not begin(tmp_path / "a", cpu)
-    with pytest.raises(ValueError, match=r"other options \(--lr\)"):
-        begin(tmp_path / "a", {**cpu, "--lr": 0.3})
-    before = {"stages before": [gpu]}, {"stages before": [cpu]}
-    assert begin(tmp_path / "b", before[0])
-    assert not begin(tmp_path / "b", before[1])
-    texts, source = tmp_path / "l2r.tsv", put(tmp_path / "train.src", "a")
-    assert TeacherRecord(texts, gpu, source).begin(print)
-    TeacherRecord(texts, cpu, source).check()
+def test_pseudo_targets_may_be_written_elsewhere(tmp_path):
+    texts = tmp_path / "l2r.tsv"
+    assert TeacherRecord(texts, GPU).begin(print)
+    TeacherRecord(texts, CPU).check()
     with pytest.raises(ValueError, match=r"teacher of other options \(--lr\)"):
-        TeacherRecord(texts, {**cpu, "--lr": 0.3}, source).check()
-
-
-def test_a_reader_of_0_2_0_is_that_of_today(tmp_path):
-    """It had a second option, which is now a part of the first."""
-    assert begin(tmp_path / "a", {"--sb-reader": None, "--sb-freeze-writer": None})
-    assert not begin(tmp_path / "a", {"--sb-reader": None})
-    assert begin(tmp_path / "b", {"starts from": {"--sb-freeze-writer": None}})
-    assert not begin(tmp_path / "b", {"starts from": {}})
-    with pytest.raises(ValueError, match=r"other options \(--sb-reader\)"):
-        begin(tmp_path / "a", {})
+        TeacherRecord(texts, CPU | {"--lr": 0.3}).check()
 
 
 def stage(name, data, continues=False, **options):
@@ -242,17 +238,15 @@ def test_what_is_no_rows_result_is_named(tmp_path):
 
 def test_abandoned_pseudo_targets_cost_the_next_ones_nothing(tmp_path):
     runner, texts = Runner(tmp_path, {}), tmp_path / "pseudo" / "l2r.tsv"
-    source = put(tmp_path / "bpe" / "train.src", "a")
     names = [f"pseudo-{name}.log" for name in ("l2r-1", "r2l")]
     logs = [put(tmp_path / "logs" / name, "an hour") for name in names]
 
     def step(rate):
-        record = TeacherRecord(texts, {"--lr": rate}, source)
+        record = TeacherRecord(texts, {"--lr": rate})
         return Step("pseudo/l2r", "", [], texts, record=record)
 
     runner.begin(step(1))
     assert [log.exists() for log in logs] == [False, True]
-    assert (tmp_path / "pseudo" / "train.src").read_text() == "a\n"
     put(logs[0], "another")
     runner.begin(step(1))  # which goes on
     assert logs[0].read_text() == "another\n"
@@ -289,16 +283,6 @@ def test_all_stages_of_a_teacher_are_counted(tmp_path):
     found = costs(tmp_path, settings, "transformer-pl", **made)
     assert found["total tokens"] == 1110
     assert found["total processor seconds"] == 4 * 7
-
-
-def test_trainings_of_rows():
-    def names(name):
-        return [row.name for row in trainings(SETTINGS, Row.parse(name))]
-
-    assert names("rerank@2") == ["teacher-l2r@2", "teacher-r2l@2"]
-    assert names("sb-lambda0+rescored") == ["sb-lambda0"]
-    assert names("enat-phrase-9") == ["enat-phrase"]
-    assert names("lookup") == []
 
 
 def test_a_work_folder_keeps_to_its_recipe(tmp_path):
@@ -351,13 +335,6 @@ def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
     pseudo.makes.unlink()
     with refused:  # shards of the other teacher may be there
         noted(other, other.pseudo("l2r"), made=other.bpe())
-    for name in "l2r.tsv", "r2l.tsv", "train.src":
-        put(tmp_path / "other" / name, "0\t0\tB")
-    source = put(tmp_path / "work" / "bpe" / "train.src", "0\t0\tB")
-    (tmp_path / "work" / "pseudo" / "train.src").unlink()
-    # where another may have written them
-    take_over(tmp_path / "other", tmp_path / "work", source)
-    check_row(steps.work, other.settings, "transformer-pl")
 
 
 @pytest.mark.parametrize("rows", [["sb"], ["teacher-r2l"]])

@@ -30,8 +30,7 @@ from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.records import ModelRecord
-from sbnmt_plugin.tools.recipes.work_folder import check_recipe
+from sbnmt_plugin.tools.recipes.work_folder import ModelRecord, check_recipe
 from sbnmt_plugin.tools.report import inputs, traces
 from sbnmt_plugin.tools.report.records import read_races
 from sbnmt_plugin.tools.text import read_lines, write_lines

@@ -97,14 +97,10 @@ def print_measure(table: PhraseTable[str, str], args: argparse.Namespace) -> Non
     seen, signature = lookup_bleu(table, islice(pairs, MEASURED))
     print(f"lookup, first {MEASURED} training lines: BLEU = {seen:.2f}   {signature}")
     if args.held_out_source:
-        new, signature = lookup_bleu(table, each_parallel(*held_out(args)))
+        held_out = each_parallel(args.held_out_source, args.held_out_target)
+        new, signature = lookup_bleu(table, held_out)
         print(f"lookup, held-out text: BLEU = {new:.2f}   {signature}")
         print(f"gap = {seen - new:.2f}")
-
-
-def held_out(args: argparse.Namespace) -> tuple[str, str]:
-    """Return the held-out text's files."""
-    return args.held_out_source, args.held_out_target
 
 
 def parsed() -> argparse.Namespace:
@@ -148,7 +144,7 @@ def parsed() -> argparse.Namespace:
         raise ValueError("--held-out-source and --held-out-target go together")
     texts = [(args.source, args.target)]
     if args.held_out_source:
-        texts.append(held_out(args))
+        texts.append((args.held_out_source, args.held_out_target))
     for text in texts:
         check_parallel(*text)
         for output in args.output, args.keep_alignments:

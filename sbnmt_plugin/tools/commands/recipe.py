@@ -50,17 +50,13 @@ from sbnmt_plugin.tools.recipes.work_folder import (
     check_recipe,
     decoded_rows,
     same_recipe,
-    take_over,
 )
 from sbnmt_plugin.tools.results.table import render as render_table
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
 
-ONLY_RUN = (
-    *("work", "data", "jobs", "processes", "launcher", "pseudo"),
-    *("executor", "cluster", "prepare"),
-)
 # with --prepare nothing is trained
-FOR_ROWS = ("rows", "jobs", "processes", "launcher", "pseudo", "executor", "cluster")
+FOR_ROWS = ("rows", "jobs", "processes", "executor", "cluster")
+ONLY_RUN = ("work", "data", "prepare", *FOR_ROWS[1:])
 
 
 def parser() -> argparse.ArgumentParser:
@@ -79,14 +75,9 @@ def parser() -> argparse.ArgumentParser:
         "seed 2), "
         f"or groups ({', '.join(GROUPS)}); default: the recipe's",
     )
-    add("--jobs", type=int, help="rows side by side on one device")
-    add("--processes", type=int, help="GPUs, or CPU processes, of a training")
-    add(
-        "--launcher",
-        help="instead: torchrun with its options; for several machines run the recipe "
-        "on one, and on the others the train commands that it prints",
-    )
-    add("--pseudo", help="folder of another run's pseudo targets")
+    number = command.at_least(1)
+    add("--jobs", action=number, help="rows side by side on one device")
+    add("--processes", action=number, help="GPUs, or CPU processes, of a training")
     add_options(made)
     add(
         "--prepare",
@@ -108,37 +99,23 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         ValueError: options that exclude each other, or a number below 1.
     """
-    if args.print:
-        for name in ONLY_RUN:
-            if getattr(args, name) is not None:
-                raise ValueError(f"--{name} is for a run: leave it out with --print")
-    elif args.work is None:
-        raise ValueError("--work must name the folder to write to (or give --print)")
-    elif os.pathsep in str(Path(args.work).resolve()):
-        raise ValueError(
-            f"--work {args.work} must have no {os.pathsep} in its path, where fairseq "
-            "takes it for several folders: choose another"
-        )
-    for name in FOR_ROWS if args.prepare else ():
-        if getattr(args, name) is not None:
+    for name in (name for name, value in vars(args).items() if value is not None):
+        if args.print and name in ONLY_RUN:
+            raise ValueError(f"--{name} is for a run: leave it out with --print")
+        if args.prepare and name in FOR_ROWS:
             raise ValueError(
                 f"--{name} is for rows: leave it out with --prepare, which makes the "
                 "data that all of them need"
             )
-    for flag, value in ("--jobs", args.jobs), ("--processes", args.processes):
-        if value is not None and value < 1:
-            raise ValueError(f"{flag} must be ≥ 1, but is {value}")
-    if not args.launcher:
+    if args.print:
         return
-    if args.executor:
+    if args.work is None:
+        raise ValueError("--work must name the folder to write to (or give --print)")
+    if os.pathsep in str(Path(args.work).resolve()):
         raise ValueError(
-            "--launcher and --executor exclude each other: a job is on one "
-            "machine, and --processes says how many GPUs of it a training takes"
+            f"--work {args.work} must have no {os.pathsep} in its path, where fairseq "
+            "takes it for several folders: choose another"
         )
-    if args.processes and args.processes > 1:
-        raise ValueError("--processes and --launcher exclude each other")
-    if args.jobs and args.jobs > 1:
-        raise ValueError("--jobs must be 1 with --launcher: one rendezvous at a time")
 
 
 def main() -> None:
@@ -170,11 +147,8 @@ def run(
 ) -> None:
     """Make the missing steps of the rows, and print the table of all rows there are."""
     work = Path(args.work).resolve()
-    jobs = 1 if args.launcher else args.jobs or settings["jobs"]
     data = Path(args.data) if args.data else None
-    steps = RowSteps(
-        Run(settings, work, folder, data, args.processes or 1, args.launcher or "")
-    )
+    steps = RowSteps(Run(settings, work, folder, data, args.processes or 1))
     targets = [steps.gold()] if args.prepare else steps.targets(rows)
     with hold(work) as lock:
         check_recipe(work, settings)
@@ -182,7 +156,7 @@ def run(
         runner = Runner(work, settings["environment"], cluster, inherited=(lock,))
         for row in [] if args.prepare else [*rows, *decoded_rows(work)]:
             check_row(work, settings, row)
-        runner.check([steps.gold()] if args.pseudo else targets)
+        runner.check(targets)
         same_recipe(work, settings)
         if args.data and runner.has(steps.text()):
             print(
@@ -190,13 +164,7 @@ def run(
                 "for other raw files choose another --work",
                 flush=True,
             )
-        if args.pseudo:
-            source, _ = steps.sides("train")
-            for step in steps.bpe():
-                runner.make(step)
-            take_over(Path(args.pseudo), work, source)
-            runner.check(targets)
-        runner.make_all(targets, jobs)
+        runner.make_all(targets, args.jobs or settings["jobs"])
         if args.prepare:
             print(f"{targets[0].makes} is there; without --prepare: the rows")
             return

@@ -34,14 +34,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import random
-from array import array
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import Lines, check_parallel, refuse_overwriting
+from sbnmt_plugin.tools.text import (
+    check_parallel,
+    each_line,
+    each_parallel,
+    refuse_overwriting,
+)
 from sbnmt_plugin.tools.translations import Translations
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -77,63 +81,38 @@ def identical(example: Example) -> bool:
     return example[1] == example[-1]
 
 
-class Corpus:
-    """The examples of a text, made when they are asked for: it may outgrow memory.
+def each_example(
+    kind: str, source: str, gold: str, read: list[Translations]
+) -> Iterator[Example]:
+    """Yield the examples of all sentences that the teachers have translated.
 
     Args:
         kind: a name of :data:`TRIPLES` or :data:`PAIRS`.
         source, gold: files of the bitext.
-        pseudo: the teachers' files, L2R first, or the only one.
-
-    Raises:
-        ValueError: see :class:`Translations`.
+        read: the teachers' translations, L2R first, or the only one.
     """
+    left, right = read[0], read[-1]  # one and the same, if there is one
+    for index, (line, target) in enumerate(each_parallel(source, gold)):
+        if index in left and index in right:
+            yield from examples_of(kind, line, target, left[index], right[index])
 
-    def __init__(self, kind: str, source: str, gold: str, pseudo: list[str]) -> None:
-        self.kind = kind
-        self.source, self.gold = Lines(source), Lines(gold)
-        read = [Translations(path, len(self.source)) for path in pseudo]
-        self.left, self.right = read[0], read[-1]  # one and the same, if there is one
-        self.each = len(KINDS[kind])
-        self.last: tuple[int, list[Example]] = -1, []
 
-    def of_sentence(self, index: int) -> list[Example]:
-        """Return all examples of a sentence; those of the last one are kept."""
-        if self.last[0] != index:
-            texts = (x[index] for x in (self.source, self.gold, self.left, self.right))
-            self.last = index, examples_of(self.kind, *texts)
-        return self.last[1]
+def write(examples: Iterable[Example], paths: list[str], wanted: list[int]) -> None:
+    """Write examples, a file for each text, and print those of the wanted numbers.
 
-    def example(self, number: int) -> Example:
-        """Return an example by its number; untranslated sentences are counted, too."""
-        index, place = divmod(number, self.each)
-        return self.of_sentence(index)[place]
-
-    def chosen(self, drop_identical: bool) -> tuple[array[int], int]:
-        """Return the examples of all sentences that the teachers have translated.
-
-        Returns:
-            numbers: those to be written, in the order of the text.
-            same: the number of those with identical texts.
-        """
-        numbers, same = array("q"), 0
-        for index in range(len(self.source)):
-            if index in self.left and index in self.right:
-                for place, example in enumerate(self.of_sentence(index)):
-                    same += identical(example)
-                    if not (drop_identical and identical(example)):
-                        numbers.append(index * self.each + place)
-        return numbers, same
-
-    def write(
-        self, numbers: Iterable[int], paths: Iterable[str | os.PathLike[str]]
-    ) -> None:
-        """Write examples: a file for each text, which appear when all are written."""
-        with contextlib.ExitStack() as stack:
-            files = [stack.enter_context(new_file(path)) for path in paths]
-            for number in numbers:
-                for file, text in zip(files, self.example(number)):
-                    file.write(f"{text}\n")
+    The files appear when all are written.
+    """
+    shown: dict[int, Example] = {}
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(new_file(path)) for path in paths]
+        for number, example in enumerate(examples):
+            for file, text in zip(files, example):
+                file.write(f"{text}\n")
+            if number in wanted:
+                shown[number] = example
+    for number in wanted:
+        for label, text in zip(("source", "   l2r", "   r2l"), shown[number]):
+            print(f"  {label} {text}")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -147,7 +126,6 @@ def parser() -> argparse.ArgumentParser:
     kinds = made.add_mutually_exclusive_group()
     kinds.add_argument("--triples", choices=TRIPLES, help="default: two")
     kinds.add_argument("--pairs", choices=PAIRS)
-    add("--shuffle", type=int, metavar="SEED", help="shuffle the examples")
     add("--drop-identical", action="store_true", help="leave out identical pairs")
     return made
 
@@ -201,28 +179,29 @@ def main() -> None:
     kind = args.pairs or args.triples or "two"
     check_parallel(args.source, args.target)
     pseudo = [path for path in (args.pseudo_l2r, args.pseudo_r2l) if path]
-    corpus = Corpus(kind, args.source, args.target, pseudo)
-    order, same = corpus.chosen(args.drop_identical)
-    if not order:
+    count = sum(1 for _ in each_line(args.source))
+    read = [Translations(path, count) for path in pseudo]
+
+    def examples() -> Iterator[Example]:
+        return each_example(kind, args.source, args.target, read)
+
+    found = Counter(map(identical, examples()))
+    total, same = found.total(), found[True]
+    written = total - same * args.drop_identical
+    if not written:
         raise ValueError(
             "nothing is left: the teachers translated none of the sentences, or all "
             "triples have identical texts (--drop-identical)"
         )
-    if args.shuffle is not None:
-        random.Random(args.shuffle).shuffle(order)
-    corpus.write(order, [f"{args.output}{suffix}" for suffix in suffixes])
-    count, total = len(corpus.source), len(order) + same * args.drop_identical
-    print(f"{count} sentences, {count - total // corpus.each} not translated")
+    print(f"{count} sentences, {count - total // len(KINDS[kind])} not translated")
     if args.pairs:
         print(f"{total} pairs written; {kind}")
     else:
         print(
-            f"{len(order)} triples written; {same} of {total} "
+            f"{written} triples written; {same} of {total} "
             f"({100 * same / total:.1f} %) with identical texts, "
             + ("left out" if args.drop_identical else "kept")
         )
-    for place in random.Random(0).sample(range(len(order)), min(5, len(order))):
-        for label, text in zip(
-            ("source", "   l2r", "   r2l"), corpus.example(order[place])
-        ):
-            print(f"  {label} {text}")
+    kept = (x for x in examples() if not (args.drop_identical and identical(x)))
+    wanted = random.Random(0).sample(range(written), min(5, written))
+    write(kept, [f"{args.output}{suffix}" for suffix in suffixes], wanted)

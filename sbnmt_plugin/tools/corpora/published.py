@@ -17,7 +17,6 @@ from pathlib import Path
 from tqdm import tqdm
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.corpora.raw_data import (
     Archive,
     Part,
@@ -28,7 +27,6 @@ from sbnmt_plugin.tools.corpora.raw_data import (
 )
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
-from sbnmt_plugin.training.checksums import NAME as CHECKSUMS
 
 __all__ = ["Archive", "Corpus", "Limits", "Part", "prepare"]  # of a prepare.py
 
@@ -108,37 +106,33 @@ class Preparation:
 
     def held_out(self, split: str, parts: tuple[Part, ...]) -> None:
         """Write a validation or test set; the file that marks it as done comes last."""
-        raw: list[Row] = []
-        tokens: list[Row] = []
+        pairs: list[tuple[Row, Row]] = []  # as published, tokenised
         sizes = []
         for part in parts:
             rows = [*rows_of(self.raw.find(part), self.args.first)]
             both = zip(rows, self.tokenised(rows, len(rows[0]) - 1))
             kept = [pair for pair in both if self.wanted(pair[1])]
-            raw += [row for row, _ in kept]
-            tokens += [row for _, row in kept]
+            pairs += kept
             sizes.append(f"{part.name or split}\t{len(kept)}")
-        if not raw:
+        if not pairs:
             raise ValueError(
                 "--words {} {} must leave sentences, but {} has none of such a "
                 "length".format(*self.args.words, split)
             )
-        print(f"{split}: {len(raw)} sentences", file=sys.stderr)
+        print(f"{split}: {len(pairs)} sentences", file=sys.stderr)
         if split == "test":
             write_lines(self.args.output / "test.sets", sizes)
-        target, output = self.corpus.target, self.args.output
+        raw, tokens = zip(*pairs)
+        columns = {self.corpus.source: (tokens, 0)}
         for place in reversed(range(1, len(raw[0]))):
-            number = f".{place}" if place > 1 else ""
-            reference = output / f"{split}.ref.{target}{number}"
-            write_lines(reference, (row[place] for row in raw))
-            if place == 1:
-                source = output / f"{split}.{self.corpus.source}"
-                write_lines(source, (row[0] for row in tokens))
-            path = output / f"{split}.{target}{number}"
-            write_lines(path, (row[place] for row in tokens))
+            end = self.corpus.target + (f".{place}" if place > 1 else "")
+            columns |= {f"ref.{end}": (raw, place), end: (tokens, place)}
+        for end, (column, place) in columns.items():
+            path = self.args.output / f"{split}.{end}"
+            write_lines(path, (row[place] for row in column))
 
 
-def parse(description: str, licensed: bool) -> argparse.Namespace:
+def parse(description: str, public: bool) -> argparse.Namespace:
     """Read the command line of a prepare.py."""
     parser = command.parser(description)
     add, number = parser.add_argument, command.at_least(1)
@@ -154,15 +148,8 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
         help="keep sentences, of all sets, whose (first) target has so many tokens",
     )
     add("--workers", action=number, default=os.cpu_count())
-    parser.set_defaults(download=False, mirror="", checksums=None)
-    if not licensed:
+    if public:
         add("--download", action="store_true", help="fetch archives that are missing")
-        add("--mirror", default="", help="URL of a folder of them")
-        add(
-            "--checksums",
-            help="default: SHA256SUMS beside prepare.py, in --data where that is "
-            "installed",
-        )
     args = parser.parse_args()
     least, most = args.words or (1, 1)
     if not 1 <= least <= most:
@@ -172,30 +159,18 @@ def parse(description: str, licensed: bool) -> argparse.Namespace:
     return args
 
 
-def checksums_of(script: Path, data: Path) -> Path:
-    """Return the list of checksums: with the recipe, if that is the user's.
-
-    Args:
-        script: the recipe's prepare.py.
-        data: the folder of raw files.
-    """
-    installed = PLUGIN in script.resolve().parents
-    return (data if installed else script.parent) / CHECKSUMS
-
-
-def prepare(description: str, script: str, corpus: Corpus) -> None:
+def prepare(description: str, _script: str, corpus: Corpus) -> None:
     """Do the work of a recipe's prepare.py.
 
     Args:
         description: its text for --help.
-        script: its path.
+        _script: its path, which every prepare.py gives; nothing depends on it.
         corpus: the corpus to prepare.
     """
     parts = (*corpus.train, corpus.valid, *corpus.test)
     public = any(part.archive for part in parts)
-    args = parse(description, licensed=not public)
-    checksums = Path(args.checksums or checksums_of(Path(script), args.data))
-    raw = Raw(args.data, checksums, args.download, args.mirror)
+    args = parse(description, public)
+    raw = Raw(args.data, public and args.download)
     for part in parts:  # a missing file is told before hours of work
         raw.find(part)
     preparation = Preparation(corpus, raw, args)

@@ -1,4 +1,4 @@
-"""Raw files of a corpus: fetched, checked, unpacked, read and tokenised.
+"""Raw files of a corpus: fetched, unpacked, read and tokenised.
 
 Texts are streams of rows, so that a corpus may be larger than the memory.
 """
@@ -23,11 +23,10 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
-from sbnmt_plugin.tools.text import decoded, read_lines, write_lines
+from sbnmt_plugin.tools.text import decoded
 from sbnmt_plugin.tools.tied import tie
 from sbnmt_plugin.tools.tokens import tokeniser
 from sbnmt_plugin.tools.unfinished import new_file
-from sbnmt_plugin.training.checksums import sha256_of
 
 Row = tuple[str, ...]  # a sentence and its translations
 CHUNK = 5000  # sentences that a process tokenises at a time
@@ -90,20 +89,11 @@ class Raw:
 
     Attributes:
         folder: given by the user.
-        checksums: file of lines "SHA-256<blank><blank>name"; a first download adds
-            to it, later files must agree with it.
         download: allows archives that are missing to be fetched.
-        mirror: URL of a folder to fetch them from, instead of their published address.
     """
 
     folder: Path
-    checksums: Path
     download: bool = False
-    mirror: str = ""
-
-    def __post_init__(self) -> None:
-        lines = read_lines(self.checksums) if self.checksums.is_file() else []
-        self.known = {name: value for value, name in map(str.split, lines)}
 
     def find(self, part: Part) -> list[Path]:
         """Return the files of a part, unpacked if need be.
@@ -133,7 +123,7 @@ class Raw:
         return next((path for path in paths if path.is_file()), None)
 
     def unpack(self, archive: Archive, names: Row) -> None:
-        """Check an archive, and unpack some of its files.
+        """Unpack some files of an archive, which is fetched if it is missing.
 
         Raises:
             ValueError: it is damaged; files that were whole before the damage stay.
@@ -141,7 +131,6 @@ class Raw:
         path = self.folder / archive.name
         if not path.is_file():
             self.fetch(archive)
-        self.check(path)
         wanted = set(names)
         with damage_is_named(path), tarfile.open(path, "r:*") as tar:
             for member in tar:
@@ -156,15 +145,18 @@ class Raw:
                     break
 
     def fetch(self, archive: Archive) -> None:
-        """Download an archive; the first one sets the checksum."""
+        """Download an archive, if that is allowed.
+
+        Raises:
+            FileNotFoundError: it is not.
+            ValueError: the download fails, or is cut short.
+        """
         path, url = self.folder / archive.name, archive.url
         if not self.download:
             raise FileNotFoundError(
                 f"{path} does not exist: put {url} there under this name, or let "
                 "--download fetch it"
             )
-        if self.mirror:
-            url = f"{self.mirror.rstrip('/')}/{archive.name}"
         print(f"downloading {url}", file=sys.stderr)
         try:
             with urllib.request.urlopen(url) as response, new_file(path, "wb") as file:
@@ -177,24 +169,6 @@ class Raw:
                 f"{url} cannot be fetched ({error}): try again, or put the file at "
                 f"{path}"
             ) from error
-        if archive.name not in self.known:
-            self.known[archive.name] = sha256_of(path)
-            lines = [f"{value}  {name}" for name, value in sorted(self.known.items())]
-            write_lines(self.checksums, lines)
-
-    def check(self, path: Path) -> None:
-        """Compare an archive with its known checksum.
-
-        Raises:
-            ValueError: they differ.
-        """
-        known = self.known.get(path.name)
-        if known is not None and (found := sha256_of(path)) != known:
-            raise ValueError(
-                f"{path} must have the SHA-256 {known}, says {self.checksums}, but has "
-                f"{found}: fetch it anew, or remove its line if the publisher has "
-                "replaced the file"
-            )
 
 
 def lines_of(path: Path) -> Iterator[str]:

@@ -32,7 +32,7 @@ GPU = re.compile(rf"total memory = ({NUMBER}) ?GB ; name = (\S.*?)\s*$")
 WALL, PROCESSOR = "seconds", "processor seconds"
 PEAK_MEMORY, LEFT_OUT = "peak memory (GiB)", "batches left out"
 # fairseq's words for a batch that it leaves out: no memory, or no finite gradient
-SKIPPED = re.compile(r"attempting to recover from OOM|AMP: skipping this batch")
+SKIPPED = re.compile(r"(attempting to recover from OOM|AMP: skipping this batch)")
 PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
 
 
@@ -103,6 +103,11 @@ def read_log(log: Path) -> list[str]:
     return log.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
+def told(pattern: re.Pattern[str], lines: list[str]) -> list[str]:
+    """Return what a pattern's group finds in some lines."""
+    return [found[1] for line in lines if (found := pattern.search(line))]
+
+
 def seconds(lines: list[str]) -> int:
     """Return the wall-clock time of all launches, without the time between them.
 
@@ -112,11 +117,9 @@ def seconds(lines: list[str]) -> int:
     last: datetime.datetime | None = None
     for line in lines:
         if line.startswith(LAUNCH):
-            last = None
-        stamp = time_of(line)
-        if stamp:
-            if last:
-                total += max(0.0, (stamp - last).total_seconds())
+            last = time_of(line)
+        elif stamp := time_of(line):
+            total += max(0.0, (stamp - (last or stamp)).total_seconds())
             last = stamp
     return round(total)
 
@@ -126,9 +129,9 @@ def processor_seconds(lines: list[str]) -> float | None:
 
     Beside other work on the same machine they say more of a step than the clock.
     """
-    told = [float(found.group(1)) for line in lines if (found := SPENT.match(line))]
+    spent = [*map(float, told(SPENT, lines))]
     launches = sum(line.startswith(LAUNCH) for line in lines)
-    return sum(told) if told and len(told) == launches else None
+    return sum(spent) if spent and len(spent) == launches else None
 
 
 def time_of(line: str) -> datetime.datetime | None:
@@ -153,12 +156,11 @@ def progress(lines: list[str], start: int = 0) -> tuple[int, int]:
     Args:
         start: updates of the training that this one continues.
     """
-    epochs = {}
-    for line in lines:
-        found = EPOCH.search(line)
-        if found:
-            per_update = number(line, "wpb"), number(line, "num_updates")
-            epochs[int(found.group(1))] = per_update
+    epochs = {
+        int(found[1]): (number(line, "wpb"), number(line, "num_updates"))
+        for line in lines
+        if (found := EPOCH.search(line))
+    }
     tokens, before = 0.0, float(start)
     for _, (words, updates) in sorted(epochs.items()):
         if words is not None and updates is not None:
@@ -173,10 +175,9 @@ def gpu_memory(lines: list[str]) -> dict[str, Any]:
     free = [value for line in lines if (value := number(line, "gb_free")) is not None]
     if not cards:
         return {}
-    cost: dict[str, Any] = {"gpu": cards[-1].group(2)}
-    if free:
-        cost["peak GPU memory (GiB)"] = round(float(cards[-1].group(1)) - min(free), 2)
-    return cost
+    used = round(float(cards[-1][1]) - min(free), 2) if free else None
+    memory = {} if used is None else {"peak GPU memory (GiB)": used}
+    return {"gpu": cards[-1][2], **memory}
 
 
 def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
@@ -189,20 +190,12 @@ def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
         start: as for :func:`progress`.
     """
     lines = read_log(log)
-    cost: dict[str, Any] = {WALL: seconds(lines)}
-    spent = processor_seconds(lines)
-    if spent is not None:
-        cost[PROCESSOR] = spent
-    commits = [found.group(1) for line in lines if (found := COMMIT.match(line))]
-    if commits:
-        cost["commits"] = list(dict.fromkeys(commits))
-    peaks = [float(found.group(1)) for line in lines if (found := PEAK.match(line))]
-    if peaks:
-        cost[PEAK_MEMORY] = max(peaks)
-    left_out = sum(SKIPPED.search(line) is not None for line in lines)
-    if left_out:
-        cost[LEFT_OUT] = left_out
+    cost: dict[str, Any] = {WALL: seconds(lines), PROCESSOR: processor_seconds(lines)}
+    cost["commits"] = list(dict.fromkeys(told(COMMIT, lines))) or None
+    cost[PEAK_MEMORY] = max(map(float, told(PEAK, lines)), default=None)
+    cost[LEFT_OUT] = len(told(SKIPPED, lines)) or None
     updates, tokens = progress(lines, start)
     if updates:
         cost |= {"updates": updates, "tokens": tokens}
-    return cost | gpu_memory(lines)
+    known = {key: value for key, value in cost.items() if value is not None}
+    return known | gpu_memory(lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ class Run:
         folder: of the recipe.
         data: the user's raw files, where the recipe wants any.
         processes: trainings and translations of pseudo targets are spread over.
-        launcher: words before the training's, where torchrun needs more than a number.
     """
 
     settings: Settings
@@ -32,17 +30,10 @@ class Run:
     folder: Path = Path()
     data: Path | None = None
     processes: int = 1
-    launcher: str = ""
 
     def gpus(self, count: int = 1) -> int:
         """Return how many GPUs a step wants that runs a model: on a CPU, none."""
         return 0 if device(self.settings) else count
-
-    def trainer(self) -> list[str]:
-        """Return the words that start a training of several processes, if wanted."""
-        torchrun = f"torchrun --standalone --nproc-per-node {self.processes}"
-        words = self.launcher or (torchrun if self.processes > 1 else "")
-        return shlex.split(words)
 
 
 class DataSteps:
@@ -63,12 +54,11 @@ class DataSteps:
         words += self.settings["prepare"]
         words += [] if run.data is None else ["--data", run.data]
         purpose = "Tokenise the raw text" if wanted else "Write the text"
-        last, refusal = folder / f"test.{self.languages[1]}", ""  # written last
-        if wanted and run.data is None:
-            refusal = (
-                f"--data must name a folder with {wanted} ({run.folder}), but is not "
-                "given"
-            )
+        last = folder / f"test.{self.languages[1]}"  # written last
+        rule = (
+            f"--data must name a folder with {wanted} ({run.folder}), but is not given"
+        )
+        refusal = rule if wanted and run.data is None else ""
         return Step.of("text", purpose, words, last, refusal=refusal)
 
     @once

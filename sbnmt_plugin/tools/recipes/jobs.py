@@ -12,11 +12,10 @@ import os
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sbnmt_plugin.tools.text import as_written
-from sbnmt_plugin.tools.unfinished import write_json
 
 LOOK = 0.5  # seconds between looks at files
 PATIENCE = 10.0  # seconds in which jobs of this machine are to end
@@ -28,8 +27,7 @@ def status_file(folder: Path, place: int) -> Path:
     return folder / f"{place}.status"
 
 
-@dataclass(frozen=True)
-class Book:
+class Book(NamedTuple):
     """The jobs that were submitted for some commands.
 
     Attributes:
@@ -42,23 +40,19 @@ class Book:
     jobs: list[str]
     commands: list[str]
 
-    @classmethod
-    def read(cls, folder: Path) -> Book | None:
-        """Read a folder's book; None where no jobs were submitted, or all were seen.
 
-        Raises:
-            ValueError: it is damaged.
-        """
-        path = folder / BOOK
-        if not path.exists():
-            return None
-        with as_written(path, f"cancel its jobs if any run, and remove {folder}"):
-            known = json.loads(path.read_text(encoding="utf-8"))
-            names, commands = [str(job) for job in known["jobs"]], known["commands"]
-            return cls(known["executor"], names, commands)
+def read_book(folder: Path) -> Book:
+    """Read a folder's book; it is empty where no jobs were submitted, or all were seen.
 
-    def write(self, folder: Path) -> None:
-        write_json(folder / BOOK, vars(self))
+    Raises:
+        ValueError: it is damaged.
+    """
+    path = folder / BOOK
+    if not path.exists():
+        return Book("local", [], [])
+    with as_written(path, f"cancel its jobs if any run, and remove {folder}"):
+        known = json.loads(path.read_text(encoding="utf-8"))
+        return Book(known["executor"], [*map(str, known["jobs"])], known["commands"])
 
 
 def jobs_to_follow(folder: Path, commands: list[str]) -> list[str]:
@@ -67,9 +61,7 @@ def jobs_to_follow(folder: Path, commands: list[str]) -> list[str]:
     Raises:
         ValueError: jobs are at work there for other commands.
     """
-    book = Book.read(folder)
-    if book is None:
-        return []
+    book = read_book(folder)
     files = {job: status_file(folder, i) for i, job in enumerate(book.jobs)}
     ended = {job for job, status in files.items() if status.exists()}
     work = alive(book.executor, book.jobs) - ended
@@ -89,8 +81,8 @@ def refuse_jobs(folder: Path) -> None:
     Raises:
         ValueError: it is.
     """
-    book = Book.read(folder)
-    if book and (names := alive(book.executor, book.jobs)):
+    book = read_book(folder)
+    if names := alive(book.executor, book.jobs):
         raise ValueError(
             f"{folder} must have no jobs at work, but job {min(names)} is: give "
             f"--executor {book.executor} to follow it, or cancel it"

@@ -41,10 +41,8 @@ class Logged:
     defaults: dict[str, str] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     inherited: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.process: subprocess.Popen[str] | None = None
-        self.ending = False
+    process: subprocess.Popen[str] | None = field(default=None, init=False)
+    ending: bool = field(default=False, init=False)
 
     def run(self, tell: Tell) -> int:
         """Execute it to its end, which comes with that of this thread at the latest.
@@ -62,12 +60,7 @@ class Logged:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={
-                    **self.defaults,
-                    **os.environ,
-                    **self.variables,
-                    **child_environment(),
-                },
+                env=self.defaults | os.environ | self.variables | child_environment(),
                 pass_fds=self.inherited,
             )
             if self.ending:

@@ -49,14 +49,8 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "environment": (dict, {}),
 }
 WORD = (str, int, float)  # of a command line
-TYPES: dict[type, str] = {
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-    dict: "keys and values",
-}
+TYPES = {str: "a text", int: "a whole number", float: "a number"}
+TYPES |= {bool: "true or false", list: "a list", dict: "keys and values"}
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 BPE = ("joint", "separate", "none")
 
@@ -74,13 +68,10 @@ def find_recipe(name: str) -> Path:
     for folder in (Path(name), *(place / name for place in own)):
         if (folder / "recipe.yaml").is_file():
             return folder.resolve()
-    known = sorted(
-        {p.parent.name for place in own for p in place.glob("*/recipe.yaml")}
-    )
+    known = {p.parent.name for place in own for p in place.glob("*/recipe.yaml")}
     raise FileNotFoundError(
         f"{name} is no recipe: give a folder with recipe.yaml and prepare.py, or "
-        "one of "
-        f"{', '.join(known)}"
+        f"one of {', '.join(sorted(known))}"
     )
 
 
@@ -97,8 +88,8 @@ def add_setting(parser: argparse.ArgumentParser) -> None:
 
 def setting(args: argparse.Namespace) -> list[str]:
     """Write the options of :func:`add_setting` as they were given."""
-    asked = ["--teachers", args.teachers] if args.teachers else []
-    return ["--small"] * args.small + asked
+    teachers = ["--teachers", args.teachers] if args.teachers else []
+    return ["--small"] * args.small + teachers
 
 
 def load_recipe(
@@ -242,10 +233,12 @@ def check(recipe: dict[str, Any], path: Path) -> None:
         unknown = sorted(set(map(str, recipe[key])) - set(known))
         if unknown:
             raise ValueError(f"{path}: {key} has unknown keys {', '.join(unknown)}")
-    for key in ("model", "train", "teacher_train", "sb_train"):
-        check_options(recipe[key], f"{path}: {key}")
-    for row, options in recipe["systems"].items():
-        check_options(options, f"{path}: systems.{row}")
+    options = {
+        key: recipe[key] for key in ("model", "train", "teacher_train", "sb_train")
+    }
+    options |= {f"systems.{row}": own for row, own in recipe["systems"].items()}
+    for key, value in options.items():
+        check_options(value, f"{path}: {key}")
     for row in recipe["stages"]:
         check_stages(recipe, row, f"{path}: stages.{row}")
     for key, (kind, _) in KEYS.items():

@@ -14,11 +14,10 @@ from sbnmt_plugin.tools.recipes.settings import (
     search_options,
     searching,
 )
-from sbnmt_plugin.tools.recipes.stages import Settings, direction_taught
-from sbnmt_plugin.tools.recipes.step import Step, check_records, in_order, once
+from sbnmt_plugin.tools.recipes.stages import Settings
+from sbnmt_plugin.tools.recipes.step import Step, in_order, once
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import (
-    BOTH,
     DIRECTIONS,
     MULTILINGUAL,
     TEACHER,
@@ -72,13 +71,6 @@ class RowSteps(TrainingSteps):
         words += ["--output", output]
         return Step.of(f"evaluate/{row.name}", f"Score {row.name}", words, output)
 
-    def searched(self, row: Row) -> tuple[Step, list[str]]:
-        """Return a row's model, and the options by which it writes in its direction."""
-        if direction := direction_taught(row):
-            return self.teacher(direction)
-        model, direction = self.model(row), row.system.direction
-        return model, [] if direction == BOTH else ["--sb-direction", direction]
-
     def decoding(
         self,
         row: Row,
@@ -104,7 +96,7 @@ class RowSteps(TrainingSteps):
         words += ["--gen-subset", "test", *search_options(self.settings)]
         words += [*row.system.decode, *self.reads(row)]
         if row.system.led:
-            words += ["--nat-teacher", self.model(Row("teacher-l2r"))]
+            words += ["--nat-teacher", self.trained(Row("teacher-l2r"))]
         if row.rescored:
             words += ["--sb-rescore", self.settings["rescore"]]
         words += ["--user-dir", row.system.user_dir, "--task", "sb_translation"]
@@ -212,9 +204,16 @@ def check_row(work: Path, settings: Settings, row: Row) -> None:
     Raises:
         ValueError: one was made with other options.
     """
-    if not row.system.remedy:  # its options are not known any more
-        result = RowSteps(Run(settings, work)).result(row)
-        check_records(in_order([result], is_leaf=Step.tells_all))
+    if row.system.remedy:  # its options are not known any more
+        return
+
+    def needs(step: Step) -> tuple[Step, ...]:
+        """Leave out what a record tells of, too: it stays good without its files."""
+        return () if step.record and step.record.whole else step.inputs
+
+    for step in in_order([RowSteps(Run(settings, work)).result(row)], needs=needs):
+        if step.record:
+            step.record.check()
 
 
 def costed_steps(settings: Settings, row: Row) -> list[Step]:

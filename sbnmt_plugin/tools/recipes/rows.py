@@ -101,12 +101,11 @@ class Row:
 
     def title(self, options: Options) -> str:
         """Return its title in the table, trained with some options."""
-        title = self.system.title.format(
-            **{
-                "fusion": options.get("--sb-fusion", "tanh"),
-                "lambda": options.get("--sb-lambda", 0.1),
-            }
+        fusion, weight = (
+            options.get("--sb-fusion", "tanh"),
+            options.get("--sb-lambda", 0.1),
         )
+        title = self.system.title.format_map({"fusion": fusion, "lambda": weight})
         title += ", rescored" * self.rescored
         return title if self.seed == 1 else f"{title}, seed {self.seed}"
 
@@ -124,14 +123,12 @@ def asked_rows(
     Raises:
         ValueError: a name that is unknown, or a row that is no longer trained.
     """
-    found = []
-    for name in names:
-        for member in GROUPS.get(name, [name]):
-            row = Row.parse(member, where)
-            if row.system.remedy and not retired:
-                raise ValueError(
-                    f"{where} {name}: {row.base} is no longer trained, since it showed "
-                    f"no gain: use {row.system.remedy}"
-                )
-            found.append(row)
-    return list(dict.fromkeys(found))
+    members = [member for name in names for member in GROUPS.get(name, [name])]
+    found = {name: Row.parse(name, where) for name in members}
+    for name, row in found.items():
+        if row.system.remedy and not retired:
+            raise ValueError(
+                f"{where} {name}: {row.base} is no longer trained, since it showed no "
+                f"gain: use {row.system.remedy}"
+            )
+    return list(dict.fromkeys(found.values()))

@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,37 +21,32 @@ from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.slurm import Cluster
-from sbnmt_plugin.tools.recipes.step import (
-    Step,
-    Word,
-    check_records,
-    in_order,
-    words_of,
-)
+from sbnmt_plugin.tools.recipes.step import Step, Word, in_order, words_of
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 
 
-@dataclass
 class Runner:
     """A runner of steps, side by side if asked, whose output goes to WORK/logs.
 
-    Attributes:
+    Args:
         work: folder.
         environment: variables; one of the same name in the user's own wins.
         cluster: where steps go that run a model; None: they run here.
         inherited: file descriptors that steps inherit.
     """
 
-    work: Path
-    environment: dict[str, Any]
-    cluster: Cluster | None = None
-    inherited: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        work: Path,
+        environment: dict[str, Any],
+        cluster: Cluster | None = None,
+        inherited: tuple[int, ...] = (),
+    ) -> None:
+        self.work, self.cluster, self.inherited = work, cluster, inherited
+        self.environment = {str(k): str(v) for k, v in environment.items()}
         self.running: list[Logged] = []
         self.ending = False
-        self.environment = {str(k): str(v) for k, v in self.environment.items()}
         self.made: set[Step] = set()
         self.guard = threading.Lock()
         self.locks: dict[Step, threading.Lock] = defaultdict(threading.Lock)
@@ -67,10 +62,11 @@ class Runner:
             ValueError: a step lacks its input, or has begun with other options.
         """
         pending = in_order(targets, is_done=self.has)
+        if refusals := [step.refusal for step in pending if step.refusal]:
+            raise ValueError(refusals[0])
         for step in pending:
-            if step.refusal:
-                raise ValueError(step.refusal)
-        check_records(pending)
+            if step.record:
+                step.record.check()
 
     def make_all(self, targets: Sequence[Step], jobs: int = 1) -> None:
         """Make steps in this order, with all that they need, ``jobs`` side by side.
@@ -135,40 +131,35 @@ class Runner:
             for log in (self.work / "logs").glob(name):
                 log.replace(log.with_suffix(".earlier"))
 
-    def log(self, step: str) -> Path:
-        return self.work / "logs" / f"{step.replace('/', '-')}.log"
-
-    def jobs(self, step: Step) -> Path:
-        """Return the folder for what is known of a step's jobs."""
-        return self.work / "jobs" / step.log
+    def log(self, step: Step) -> Path:
+        return self.work / "logs" / f"{step.log}.log"
 
     def run(self, step: Step) -> None:
         """Run a step, its workers side by side, here or on the cluster."""
         parts = workers_of(step)
         commands = [self.prepared(part, i) for i, part in enumerate(parts)]
-        if self.cluster and step.gpus is not None:
-            statuses = self.cluster.run(
-                *(self.jobs(parts[0]), commands, step.gpus),
-                lambda place, line: self.show(parts[place], line),
-            )
-            for part, status in zip(parts, statuses):
-                self.check_status(part.name, status)
-                self.show(part, "done")
+        if not self.cluster or step.gpus is None:
+            with ThreadPoolExecutor(len(parts)) as pool:
+                list(pool.map(self.run_here, parts, commands))
             return
-        with ThreadPoolExecutor(len(parts)) as pool:
-            list(pool.map(self.run_here, parts, commands))
+        jobs = self.work / "jobs" / parts[0].log
+        statuses = self.cluster.run(
+            *(jobs, commands, step.gpus),
+            lambda place, line: self.show(parts[place], line),
+        )
+        for part, status in zip(parts, statuses):
+            self.finish(part, status, "done")
 
     def run_here(self, step: Step, command: Logged) -> None:
         """Run a command, and show of its output the lines that tell how it goes."""
-        refuse_jobs(self.jobs(step))
+        refuse_jobs(self.work / "jobs" / step.log)
         started = time.monotonic()
         self.running.append(command)
         try:
             status = command.run(lambda line: self.show(step, line))
         finally:
             self.running.remove(command)
-        self.check_status(step.name, status)
-        self.show(step, f"done in {time.monotonic() - started:.0f} s")
+        self.finish(step, status, f"done in {time.monotonic() - started:.0f} s")
 
     def prepared(self, step: Step, place: int = 0) -> Logged:
         """Return a step's command; the folders that it writes to are made.
@@ -182,7 +173,7 @@ class Runner:
         """
         if self.ending:
             raise ValueError(f"step {step.name} is left out: the recipe is ending")
-        log = self.log(step.name)
+        log = self.log(step)
         for folder in log.parent, step.makes.parent:
             folder.mkdir(parents=True, exist_ok=True)
         shown = shlex.join(map(typed, step.words))
@@ -206,18 +197,19 @@ class Runner:
         for command in list(self.running):
             command.end()
 
-    def check_status(self, step: str, status: int) -> None:
-        """Raise a step's failure, with the end of its log."""
+    def finish(self, step: Step, status: int, done: str) -> None:
+        """Say that a step is done, or raise its failure, with the end of its log."""
         log = self.log(step)
         tail = costs.read_log(log)[-16:-1]
         # a thread of fairseq's loader now and then aborts the interpreter on its way
         # out, when everything is written
         if status < 0 and any("done training in" in line for line in tail):
-            print(f"   {step}: signal {-status} after the end, all is written")
+            self.show(step, f"signal {-status} after the end, all is written")
         elif status:
             raise ValueError(
-                f"step {step} failed, its log {log} ends with\n" + "\n".join(tail)
+                f"step {step.name} failed, its log {log} ends with\n" + "\n".join(tail)
             )
+        self.show(step, done)
 
 
 def workers_of(step: Step) -> list[Step]:
@@ -240,13 +232,11 @@ def executable(words: Sequence[Word]) -> list[str]:
     The commands are those of this very environment, whatever PATH says.
     """
     program, *rest = map(str, words)
-    if program == "sbnmt":
-        return step_command(*rest)
-    if program in FAIRSEQ:
-        return step_command(program, *rest)
     if program == "torchrun":
         return [sys.executable, "-m", "torch.distributed.run", *rest]
-    return [program, *rest]
+    if program == "sbnmt":
+        return step_command(*rest)
+    return step_command(program, *rest) if program in FAIRSEQ else [program, *rest]
 
 
 def gpu(place: int) -> str:
@@ -272,8 +262,6 @@ def typed(word: Word) -> str:
 
 def shorten(line: str) -> str:
     """Shorten fairseq's validation line to what a reader looks for."""
-    if "| valid |" not in line:
-        return line
     parts = [part.strip() for part in line.split("|")]
     kept = [part for part in parts if part.split(" ")[0] in WANTED]
-    return " | ".join(kept)
+    return " | ".join(kept) if "valid" in parts else line

@@ -12,12 +12,8 @@ from sbnmt_plugin.tools.recipes.systems.system import Options
 
 def flags(options: Options) -> list[str]:
     """Write ``{--a: 1, --b: null, --c: false}`` as ``--a 1 --b``."""
-    words: list[str] = []
-    for name, value in options.items():
-        if value is False:
-            continue
-        words += [name] if value is None else [name, str(value)]
-    return words
+    given = [pair for pair in options.items() if pair[1] is not False]
+    return [str(word) for pair in given for word in pair if word is not None]
 
 
 def device(recipe: Settings) -> list[str]:
@@ -42,18 +38,17 @@ def scoring_options(recipe: Settings, row: Row) -> list[str]:
 
     A translation back into the source has one reference: the source text.
     """
-    back = row.system.back
+    back, score = row.system.back, recipe["score"]
     target = recipe["source" if back else "target"]
-    words = ["--target", target]
-    if recipe["score"]["references"] != 1 and not back:
-        words += ["--references", str(recipe["score"]["references"])]
-    if recipe["score"]["lowercase"]:
-        words += ["--lowercase"]
-    if recipe["score"]["phonemes"]:
-        words += ["--phonemes"]
-    if recipe["detokenise"]:
-        words += ["--detokenise", target if back else recipe["detokenise"]]
-    return words
+    detokenise = recipe["detokenise"]
+    options: Options = {
+        "--target": target,
+        "--references": (score["references"] != 1 and not back) and score["references"],
+        "--lowercase": None if score["lowercase"] else False,
+        "--phonemes": None if score["phonemes"] else False,
+        "--detokenise": bool(detokenise) and (target if back else detokenise),
+    }
+    return flags(options)
 
 
 def references(text: Path, settings: Settings) -> References:

@@ -1,28 +1,125 @@
-"""Steps as a bash script that one can read from top to bottom."""
+"""Steps as a bash script that one can read from top to bottom.
+
+Options that many commands share are taken out of them into bash arrays.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from sbnmt_plugin.tools.command_names import HOME
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.rows import Row
-from sbnmt_plugin.tools.recipes.shared_options import (
-    Array,
-    arrays,
-    in_definition_order,
-    split,
-)
 from sbnmt_plugin.tools.recipes.step import Step, Word
+
+Unit = tuple[Word, ...]  # an option with the words that follow it
 
 # stand for the folders that the user of a script gives it
 WORK, DATA = Path("$work"), Path("$data")
 WIDTH = 88
 INDENT = "  "
 EXAMPLES = HOME / "examples"  # in a clone
+TRAIN = "train"
+# array -> its purpose, and how the commands begin that share it
+KINDS = {
+    TRAIN: ("what all trainings share", ("fairseq-train",)),
+    "search": (
+        "what all searches share",
+        ("fairseq-generate", "sbnmt translate", "sbnmt rerank", "sbnmt probe-i"),
+    ),
+    "score": ("how every row is scored", ("sbnmt evaluate",)),
+}
+GPUS = "; one process trains (several: `sbnmt train --help`)"
+
+
+class Array(NamedTuple):
+    """Options of several commands.
+
+    Attributes:
+        name: of the bash array.
+        purpose: in a line.
+        units: the options.
+        parent: array that they are added to.
+    """
+
+    name: str
+    purpose: str
+    units: tuple[Unit, ...]
+    parent: Array | None = None
+
+    @property
+    def taken(self) -> str:
+        """Its words, as a command writes them."""
+        return f'"${{{self.name}[@]}}"'
+
+
+def split(words: Sequence[Word]) -> tuple[list[Word], list[Unit]]:
+    """Split a command line into the words before its options, and the options."""
+    places = [
+        place
+        for place, word in enumerate(words)
+        if isinstance(word, str) and re.match("--?[A-Za-z]", word)
+    ]
+    ends = [*places[1:], len(words)]
+    head = words[: places[0]] if places else words
+    return list(head), [tuple(words[a:b]) for a, b in zip(places, ends)]
+
+
+def common(steps: list[Step], known: Sequence[Unit] = ()) -> tuple[Unit, ...]:
+    """Return the options that several commands have, and that are not known.
+
+    Of an option that comes twice the last counts, so only its first may move before
+    all others of the command.
+    """
+    if len(steps) < 2:
+        return ()
+    movable = []
+    for step in steps:
+        units = split(step.words)[1]
+        flags = [unit[0] for unit in units]
+        movable.append([x for i, x in enumerate(units) if x[0] not in flags[:i]])
+    first, *others = movable
+    shared = [x for x in first if x not in known and all(x in own for own in others)]
+    return tuple(shared)
+
+
+def arrays(steps: list[Step]) -> dict[Step, Array]:
+    """Return the array of each command that takes one.
+
+    There is one for each kind of command, and one for each architecture.
+    """
+    found: dict[Step, Array] = {}
+    for name, (purpose, begins) in KINDS.items():
+        mine = [x for x in steps if " ".join(map(str, x.words[:2])).startswith(begins)]
+        parent = None
+        if shared := common(mine):
+            several = name == TRAIN and ("--cpu",) not in shared
+            parent = Array(name, purpose + GPUS * several, shared)
+            found |= dict.fromkeys(mine, parent)
+        kinds: dict[str, list[Step]] = {}
+        for step in mine:
+            for flag, *values in split(step.words)[1]:
+                if flag == "--arch":
+                    kinds.setdefault(str(values[0]), []).append(step)
+        for arch, same in kinds.items():
+            units = common(same, shared)
+            if units and len(same) < len(mine):
+                array = re.sub(r"\W", "_", arch)
+                own = Array(array, f"and those of {arch}", units, parent)
+                found |= dict.fromkeys(same, own)
+    return found
+
+
+def in_definition_order(found: dict[Step, Array]) -> list[Array]:
+    """Return all arrays, each after its parent."""
+    pairs = ((array.parent, array) for array in found.values())
+    return list(dict.fromkeys(array for pair in pairs for array in pair if array))
 
 
 def in_clone(folder: Path) -> bool:
@@ -57,11 +154,9 @@ def shown(word: Word, clone: bool) -> str:
         return shlex.quote(word)
     for place in WORK, DATA:
         if word.is_relative_to(place):
-            rest = quoted(str(word)[len(str(place)) :])
-            return f'"{place}{rest}"'
-    if clone and word.is_relative_to(HOME):
-        word = word.relative_to(HOME)
-    return shlex.quote(str(word))
+            return f'"{place}{quoted(str(word)[len(str(place)) :])}"'
+    within = clone and word.is_relative_to(HOME)
+    return shlex.quote(str(word.relative_to(HOME) if within else word))
 
 
 def fill(first: str, units: list[list[str]], end: str) -> list[str]:
@@ -85,30 +180,24 @@ def fill(first: str, units: list[list[str]], end: str) -> list[str]:
     return [*(line + end for line in lines[:-1]), lines[-1]]
 
 
-def taken(array: Array) -> str:
-    """Write an array's words, in a command."""
-    return f'"${{{array.name}[@]}}"'
-
-
 def show_array(array: Array, clone: bool) -> list[str]:
     """Write the definition of an array, an option's lines filled."""
-    units = [[shown(word, clone) for word in unit] for unit in array.units]
-    if array.parent:
-        units.insert(0, [taken(array.parent)])
-    about = comment(array.purpose)
+    units = [[array.parent.taken]] if array.parent else []
+    units += [[shown(word, clone) for word in unit] for unit in array.units]
     line = f"{array.name}=({' '.join(word for unit in units for word in unit)})"
-    if len(line) <= WIDTH:
-        return [*about, line]
-    return [*about, f"{array.name}=(", *fill(INDENT[1:], units, ""), ")"]
+    long = [f"{array.name}=(", *fill(INDENT[1:], units, ""), ")"]
+    return [*comment(array.purpose), *(long if len(line) > WIDTH else [line])]
 
 
 def show_step(step: Step, array: Array | None, clone: bool) -> list[str]:
     """Write a command, its shared options replaced by their array."""
     head, units = split(step.words)
     parts = [[shown(word, clone)] for word in head[1:]]
-    for unit in array.all_units if array else ():
-        units.remove(unit)  # once: a repeated option stays
-    parts += [[taken(array)]] if array else []
+    parts += [[array.taken]] if array else []
+    while array:
+        for unit in array.units:
+            units.remove(unit)  # once: a repeated option stays
+        array = array.parent
     parts += [[shown(word, clone) for word in unit] for unit in units]
     return fill(shown(head[0], clone), parts, " \\")
 
@@ -116,14 +205,9 @@ def show_step(step: Step, array: Array | None, clone: bool) -> list[str]:
 def comment(text: str, indent: str = "") -> list[str]:
     """Wrap text as comment lines."""
     start = f"# {indent}"
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=start,
-        subsequent_indent=start,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    wrapper = textwrap.TextWrapper(WIDTH - len(start))
+    wrapper.break_long_words = wrapper.break_on_hyphens = False
+    return [start + line for line in wrapper.wrap(text)]
 
 
 def show_head(run: Run, rows: list[Row], options: list[str], suffix: str) -> list[str]:
@@ -174,14 +258,10 @@ def render(
     clone, known = in_clone(run.folder), arrays(steps)
     blocks = [show_head(run, rows, options, suffix)]
     blocks += [show_array(array, clone) for array in in_definition_order(known)]
-    blocks.append(
-        comment("A new folder: nothing of another run shall be taken for this one's")
-    )
-    blocks[-1] += ['mkdir -p "$(dirname "$work")"', 'mkdir "$work" "$work/results"']
-    purpose = None
-    for step in steps:
-        if step.purpose != purpose:
-            blocks.append(comment(step.purpose))
-            purpose = step.purpose
-        blocks[-1] += show_step(step, known.get(step), clone)
+    about = "A new folder: nothing of another run shall be taken for this one's"
+    makes = ['mkdir -p "$(dirname "$work")"', 'mkdir "$work" "$work/results"']
+    blocks.append([*comment(about), *makes])
+    for purpose, alike in itertools.groupby(steps, lambda step: step.purpose):
+        commands = (show_step(step, known.get(step), clone) for step in alike)
+        blocks.append([*comment(purpose), *itertools.chain.from_iterable(commands)])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"

@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from sbnmt_plugin.tools.recipes.jobs import (
     status_file,
 )
 from sbnmt_plugin.tools.recipes.process import SHOWN, Logged
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.unfinished import new_file, write_json
 
 if TYPE_CHECKING:
     import argparse
@@ -81,19 +81,16 @@ class Job:
         return DelayedSubmission(Job(self.command, self.status))
 
 
-@dataclass
 class Cluster:
     """A cluster that jobs are submitted to.
 
-    Attributes:
+    Args:
         executor: one of :data:`EXECUTORS`; ``local`` is this machine, for trying.
         parameters: of submitit's AutoExecutor.
     """
 
-    executor: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, executor: str, /, **parameters: Any) -> None:
+        self.executor, self.parameters = executor, parameters
         self.followed: list[str] = []  # jobs that have not ended
         self.guard = threading.Lock()
         self.ending = threading.Event()
@@ -139,14 +136,12 @@ class Cluster:
         for job in jobs:
             job.status.unlink(missing_ok=True)
             job.command.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.guard, clean_environment():
-            if len(jobs) == 1:
-                submitted = [executor.submit(jobs[0])]
-            else:
-                with executor.batch():
-                    submitted = [executor.submit(job) for job in jobs]
+        array = executor.batch() if len(jobs) > 1 else contextlib.nullcontext()
+        with self.guard, clean_environment(), array:
+            submitted = [executor.submit(job) for job in jobs]
         names = [str(job.job_id) for job in submitted]
-        Book(self.executor, names, [job.command.typed for job in jobs]).write(folder)
+        book = Book(self.executor, names, [job.command.typed for job in jobs])
+        write_json(folder / BOOK, book._asdict())
         return names
 
     def made(self, folder: Path, gpus: int | None) -> submitit.AutoExecutor:
@@ -241,9 +236,8 @@ def clean_environment() -> Iterator[None]:
             yield
         finally:
             for name in own:
-                os.environ.pop(name)
-                if name in before:
-                    os.environ[name] = before[name]
+                del os.environ[name]
+            os.environ.update({name: before[name] for name in own if name in before})
 
 
 # the command line
@@ -275,10 +269,7 @@ def chosen(executor: str | None, words: list[str] | None) -> Cluster | None:
         if words:
             raise ValueError("--cluster is for --executor: give both, or none")
         return None
-    parameters = {}
-    for word in words or []:
-        key, found, value = word.partition("=")
-        if not found or not key:
-            raise ValueError(f"--cluster must be KEY=VALUE …, but has {word}")
-        parameters[key] = yaml.safe_load(value)
-    return Cluster(executor, parameters)
+    pairs = {key: value for key, _, value in (w.partition("=") for w in words or [])}
+    if wrong := [word for word in words or [] if word.find("=") < 1]:
+        raise ValueError(f"--cluster must be KEY=VALUE …, but has {wrong[0]}")
+    return Cluster(executor, **{k: yaml.safe_load(v) for k, v in pairs.items()})

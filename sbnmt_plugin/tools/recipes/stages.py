@@ -11,6 +11,8 @@ from sbnmt_plugin.tools.recipes.systems import PAPER
 from sbnmt_plugin.tools.recipes.systems.system import BOTH, DIRECTIONS, TEACHER, Options
 
 Settings = dict[str, Any]  # a recipe.yaml's
+# of a training; one that has the first alone ends with an epoch
+LIMITS = ("--max-epoch", "--max-update", "--stop-time-hours")
 
 
 @dataclass(frozen=True)
@@ -59,20 +61,13 @@ def training_options(recipe: Settings, row: Row) -> Options:
     if "--arch" not in system.options:
         options |= recipe["model"]
     options |= recipe["sb_train" if both else "teacher_train"]
-    options |= system.options
-    options |= recipe["systems"].get(row.base, {})
-    return set_options(options)
+    return laid_over(options, system.options, recipe["systems"].get(row.base, {}))
 
 
-def set_options(options: Options) -> Options:
-    """Leave out the options that are set to false."""
-    return {key: value for key, value in options.items() if value is not False}
-
-
-def ends_with_an_epoch(options: Options) -> bool:
-    """Check whether a training ends with one, as its last checkpoint then says."""
-    others = ("--max-update", "--stop-time-hours")
-    return bool(options.get("--max-epoch")) and not any(map(options.get, others))
+def laid_over(*options: Options) -> Options:
+    """Lay options over others; those that are set to false are left out."""
+    found = dict(item for each in options for item in each.items())
+    return {key: value for key, value in found.items() if value is not False}
 
 
 def training_stages(recipe: Settings, row: Row) -> list[Stage]:
@@ -87,24 +82,19 @@ def training_stages(recipe: Settings, row: Row) -> list[Stage]:
     asked = recipe["stages"].get(row.base, default)
     found = []
     for number, changes in enumerate(asked, start=1):
-        changes = dict(changes)
-        data = changes.pop("data", system.data)
-        continues = bool(changes.pop("continue", False))
+        own = laid_over(options, {"data": system.data}, changes)
+        data, continues = own.pop("data"), own.pop("continue", False)
         place = row.name if number == len(asked) else f"{row.name}/stage-{number}"
-        found.append(Stage(place, data, set_options({**options, **changes}), continues))
+        found.append(Stage(place, data, own, continues))
     for before, stage in pairwise(found):
-        if stage.continues and not ends_with_an_epoch(before.options):
+        epochs, *others = map(before.options.get, LIMITS)
+        if stage.continues and (not epochs or any(others)):
             raise ValueError(
                 f"recipe.yaml: stages.{row.base}: a stage that another continues must "
                 "end with an epoch, or the next data would begin in the middle: limit "
                 "it by --max-epoch alone (--max-update: false)"
             )
     return found
-
-
-def teacher_row(recipe: Settings, direction: str) -> Row:
-    """Return the row whose model writes the pseudo targets of a direction."""
-    return Row(TEACHER + ("both" if recipe["teachers"] == "one" else direction))
 
 
 def direction_taught(row: Row) -> str:
@@ -138,22 +128,22 @@ def same_training(recipe: Settings, row: Row) -> Row:
 def starting_row(recipe: Settings, row: Row) -> Row | None:
     """Return the row that a row takes its first weights from, if any."""
     name = row.system.starts_from
-    if not name:
-        return None
-    direction = direction_taught(Row(name))
-    start = teacher_row(recipe, direction) if direction else row.beside(name)
-    return same_training(recipe, start)
+    teaches = direction_taught(Row(name)) if name else ""
+    start = Row(name) if teaches else row.beside(name)
+    return model_row(recipe, start) if name else None
+
+
+def model_row(recipe: Settings, row: Row) -> Row:
+    """Return the row by whose training a row that has one model is decoded."""
+    if direction_taught(row) and recipe["teachers"] == "one":
+        row = Row(f"{TEACHER}both")
+    return same_training(recipe, row.beside(row.system.decodes or row.base))
 
 
 def trainings(recipe: Settings, row: Row) -> list[Row]:
     """Return the rows with whose models a row is decoded, itself among them."""
-    if row.system.joins:
-        return [row.beside(base) for base in row.system.joins]
-    if direction := direction_taught(row):
-        row = teacher_row(recipe, direction)
-    if row.system.decodes:
-        row = row.beside(row.system.decodes)
-    return [same_training(recipe, row)] if row.system.data else []
+    found = [row.beside(base) for base in row.system.joins] or [model_row(recipe, row)]
+    return [each for each in found if each.system.data]
 
 
 def records(stages: list[Stage], before: Options | None = None) -> list[Options]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.records import Record
+from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
 
 Word = str | Path  # of a command line
 
@@ -46,7 +46,7 @@ class Step:
     workers: int = 1
     done: Path | None = None
     marks: bool = False
-    record: Record | None = None
+    record: ModelRecord | None = None
     clears: Path | None = None
     refusal: str = ""
 
@@ -81,10 +81,6 @@ class Step:
         """Name of its log, without the ending."""
         return self.name.replace("/", "-")
 
-    def tells_all(self) -> bool:
-        """Check whether its record tells of all steps before it, too."""
-        return self.record is not None and self.record.whole
-
 
 def words_of(*values: Any) -> list[Word]:
     """Return a command line: of steps the paths, of other values the text."""
@@ -95,33 +91,26 @@ def words_of(*values: Any) -> list[Word]:
 def in_order(
     targets: Iterable[Step],
     is_done: Callable[[Step], bool] = lambda step: False,
-    is_leaf: Callable[[Step], bool] = lambda step: False,
+    needs: Callable[[Step], Iterable[Step]] = lambda step: step.inputs,
 ) -> list[Step]:
     """Return the steps that some steps need, and these, as one process runs them.
 
     Args:
         is_done: steps that are left out, with all that only they need.
-        is_leaf: steps whose inputs are left out.
+        needs: gives the steps that a step needs, by default its inputs.
     """
     found: dict[Step, None] = {}
 
     def visit(step: Step) -> None:
         if step in found or is_done(step):
             return
-        for needed in () if is_leaf(step) else step.inputs:
+        for needed in needs(step):
             visit(needed)
         found[step] = None
 
     for target in targets:
         visit(target)
     return list(found)
-
-
-def check_records(steps: Iterable[Step]) -> None:
-    """Raise ValueError if the files of any step were made with other options."""
-    for step in steps:
-        if step.record:
-            step.record.check()
 
 
 def once(make: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,24 +8,25 @@ from sbnmt_plugin import retired_options
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.launch import alone, divided
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
-from sbnmt_plugin.tools.recipes.records import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import flags, searching
 from sbnmt_plugin.tools.recipes.stages import (
     Stage,
+    direction_taught,
+    model_row,
     row_records,
-    same_training,
     starting_row,
-    teacher_row,
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.step import Step, once
 from sbnmt_plugin.tools.recipes.systems.system import (
+    BOTH,
     MULTILINGUAL,
+    TEACHER,
     TRAINING_SETS,
     Options,
 )
-from sbnmt_plugin.tools.recipes.work_folder import pseudo_targets
+from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRecord
 
 
 class TrainingSteps(DataSteps):
@@ -112,8 +113,7 @@ class TrainingSteps(DataSteps):
 
     def model(self, row: Row) -> Step:
         """Return the step that ends with the model by which a row is decoded."""
-        row = row.beside(row.system.decodes) if row.system.decodes else row
-        return self.trained(same_training(self.settings, row))
+        return self.trained(model_row(self.settings, row))
 
     @once
     def trained(self, row: Row) -> Step:
@@ -152,7 +152,8 @@ class TrainingSteps(DataSteps):
             words += [flag, before]
         given = flags(stage.options)
         words += [*self.reads(row), *given]
-        if trainer := self.run.trainer():
+        if (count := self.run.processes) > 1:
+            trainer = ["torchrun", "--standalone", "--nproc-per-node", count]
             words = [*trainer, "-m", PLUGIN.name, "train", *words]
         else:
             words = ["fairseq-train", *alone(words)]
@@ -168,30 +169,32 @@ class TrainingSteps(DataSteps):
             record=ModelRecord(own, record),
         )
 
-    def teacher(self, direction: str) -> tuple[Step, list[str]]:
-        """Return a teacher's model, and the options by which it takes a direction."""
-        asks = "--sb-answer" if self.settings["teachers"] == "one" else "--sb-direction"
-        return self.model(teacher_row(self.settings, direction)), [asks, direction]
+    def searched(self, row: Row) -> tuple[Step, list[str]]:
+        """Return a row's model, and the options by which it writes in its direction."""
+        one = self.settings["teachers"] == "one"
+        asks = "--sb-answer" if one and direction_taught(row) else "--sb-direction"
+        direction = row.system.direction
+        return self.model(row), [] if direction == BOTH else [asks, direction]
 
     @once
     def pseudo(self, direction: str) -> Step:
         """A teacher's translation of the training source."""
-        output = pseudo_targets(self.work, direction)
+        output = self.work / "pseudo" / f"{direction}.tsv"
         source, _ = self.sides("train")
-        model, asks = self.teacher(direction)
+        teacher = Row(TEACHER + direction)
+        model, asks = self.searched(teacher)
         words = ["sbnmt", "translate", self.gold(), "--path", model, *asks]
         words += searching(self.settings)
         words += [*self.settings["decode"], *self.settings["pseudo"]]
         words += ["--input", source, "--output", output]
-        row = same_training(self.settings, teacher_row(self.settings, direction))
-        record = row_records(self.settings, row)[-1]
+        record = row_records(self.settings, model_row(self.settings, teacher))[-1]
         return Step.of(
             f"pseudo/{direction}",
             f"Pseudo targets: the {direction.upper()} teacher's translations",
             *(words, output, *self.bpe(), model),
             gpus=self.run.gpus(),
             workers=self.run.processes,
-            record=TeacherRecord(output, record, source),
+            record=TeacherRecord(output, record),
         )
 
 

@@ -1,17 +1,24 @@
-"""A work folder: the recipe and the options with which it was begun."""
+"""A work folder: the recipe and the options with which it was begun.
+
+A model, or pseudo targets, belong to the options that they were begun with.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sbnmt_plugin.tools.recipes.recipe_file import KEYS, SCORE
-from sbnmt_plugin.tools.recipes.records import TeacherRecord
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
-from sbnmt_plugin.tools.recipes.systems.system import DIRECTIONS
-from sbnmt_plugin.tools.text import as_written, read_lines, write_lines
+from sbnmt_plugin.tools.recipes.systems.system import Options
+from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import write_json
 
 # keys of recipe.yaml that every row depends on; a work folder keeps one value of each
@@ -20,6 +27,13 @@ SHARED = (
     *("pseudo", "make_triples", "phrase_table", "average", "generate", "rerank"),
     *("detokenise", "score", "rescore"),
 )
+# Options that do not change the model: a folder goes on with another value.  Those of
+# 0.2.0 have --sb-freeze-writer beside --sb-reader, which now means both.
+NEUTRAL = ("--num-workers", "--sb-freeze-writer")
+# these say where searches run, and their dtype: a finished model is searched anywhere
+FINISHED = (*NEUTRAL, "--cpu", "--fp16")
+MISSING = object()  # no value: a flag alone has None
+DONE = "done"  # in a model's folder: it is complete
 
 
 def read_recipe(path: Path, remedy: str) -> dict[str, Any]:
@@ -69,46 +83,6 @@ def same_recipe(work: Path, settings: dict[str, Any]) -> None:
     write_json(work / "recipe.json", settings)
 
 
-def take_over(folder: Path, work: Path, source: Path) -> None:
-    """Take over the pseudo targets of an earlier run.
-
-    Args:
-        folder: given by --pseudo.
-        source: the text that they must translate.
-
-    Raises:
-        FileNotFoundError, ValueError: they are not those of this text.
-    """
-    files = [pseudo_targets(work, direction).name for direction in DIRECTIONS]
-    for name in (*files, source.name):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(
-                f"--pseudo {folder} must hold {', '.join(files)} and {source.name}, as "
-                f"another run's folder pseudo does, but has no {name}"
-            )
-    if read_lines(folder / source.name) != read_lines(source):
-        raise ValueError(
-            f"--pseudo {folder} must translate this recipe's training source, but its "
-            f"{source.name} is another text: leave the option out to translate anew"
-        )
-    for name in (*files, source.name):
-        lines, own = read_lines(folder / name), work / "pseudo" / name
-        if own.exists() and read_lines(own) != lines:
-            raise ValueError(
-                f"--pseudo {folder} must not differ from what {work} has already, but "
-                f"{name} does: leave the option out, or choose another --work"
-            )
-        if not own.exists():
-            # the teacher that would have written it
-            TeacherRecord(own, {}, source).path.unlink(missing_ok=True)
-            write_lines(own, lines)
-
-
-def pseudo_targets(work: Path, direction: str) -> Path:
-    """Return their file."""
-    return work / "pseudo" / f"{direction}.tsv"
-
-
 def decoded_rows(work: Path) -> list[Row]:
     """Return the rows that have results, in the order of a table.
 
@@ -126,3 +100,151 @@ def decoded_rows(work: Path) -> list[Row]:
                 "elsewhere"
             ) from error
     return sorted(found, key=lambda x: (order.index(x.base), x.rescored, x.seed))
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """The options of a model, kept in its folder.
+
+    Attributes:
+        made: the folder.
+        options: see :func:`stages.records`.
+        whole: whether they tell of all steps before, too.
+        logs: end of a pattern for the names of the step's logs.
+    """
+
+    made: Path
+    options: Options
+    whole: ClassVar[bool] = False
+    logs: ClassVar[str] = ""
+    fits: ClassVar[str] = "the folder was begun with these options"
+    refusal: ClassVar[str] = (
+        "{made} was begun with other options ({changed}): remove it, its files in "
+        "results and logs, and what was made with it (of a teacher pseudo, examples, "
+        "data-* and the rows trained on them), to train anew, or restore recipe.yaml"
+    )
+
+    @property
+    def path(self) -> Path:
+        return self.made / "options.json"
+
+    @property
+    def neutral(self) -> tuple[str, ...]:
+        """The options that may have changed."""
+        return FINISHED if (self.made / DONE).exists() else NEUTRAL
+
+    def check(self) -> None:
+        """Compare the options with those that were kept, if any were.
+
+        Raises:
+            ValueError: they are others.
+        """
+        if not self.path.exists():
+            return
+        with as_written(self.path, f"remove it if {self.fits}"):
+            known = dict(json.loads(self.path.read_text("utf-8")))
+        if changed := ", ".join(changed_keys(known, self.options, self.neutral)):
+            folder = self.made.parent
+            raise ValueError(
+                self.refusal.format(made=self.made, changed=changed, folder=folder)
+            )
+
+    def begin(self, tell: Callable[[str], None]) -> bool:
+        """Keep the options, and mend a checkpoint that was cut off.
+
+        Args:
+            tell: takes a line, where something is mended.
+
+        Returns:
+            Whether nothing has been made yet.
+
+        Raises:
+            ValueError: see :meth:`check`.
+        """
+        self.check()
+        begun = self.path.exists()
+        if not begun:
+            write_json(self.path, self.options)
+        if mended := mend_last(self.made):
+            tell(mended)
+            return not (self.made / "checkpoint_last.pt").exists()
+        return not begun
+
+
+class TeacherRecord(ModelRecord):
+    """The options of the teacher that wrote pseudo targets, if they are noted.
+
+    They are not for those of 0.1.0, nor for those taken over from another run.
+    ``made`` is the file of the pseudo targets.
+    """
+
+    whole = True
+    logs = "*"  # workers have their own
+    fits = "a teacher of these options wrote the pseudo targets"
+    refusal = (
+        "{made} was written by a teacher of other options ({changed}): remove "
+        "{folder}, examples, data-*, the rows trained on them and their files in "
+        "results and logs, to translate anew, or restore recipe.yaml"
+    )
+    neutral = FINISHED
+
+    @property
+    def path(self) -> Path:
+        return self.made.with_suffix(".teacher.json")
+
+    def begin(self, tell: Callable[[str], None]) -> bool:
+        """Note the teacher; see :meth:`ModelRecord.begin`."""
+        self.check()
+        begun = self.path.exists() or Path(f"{self.made}.shards").exists()
+        write_json(self.path, self.options)
+        return not begun
+
+
+def changed_keys(
+    known: Options, options: Options, neutral: tuple[str, ...]
+) -> list[str]:
+    """Return the keys in which two records differ; one that is no flag may be newer.
+
+    Args:
+        neutral: keys that may differ.
+    """
+    return [
+        key
+        for key in {**known, **options}
+        if key not in neutral
+        and (key.startswith("--") or key in known)
+        and not alike(known.get(key, MISSING), options.get(key, MISSING))
+    ]
+
+
+def alike(known: Any, options: Any) -> bool:
+    """Check whether two values are the same; they may be records themselves."""
+    match known, options:
+        case dict(), dict():
+            return not changed_keys(known, options, FINISHED)
+        case list(), list():
+            return len(known) == len(options) and all(map(alike, known, options))
+    return bool(known == options)
+
+
+def mend_last(folder: Path) -> str | None:
+    """Make a training that was killed while it saved one that can go on.
+
+    fairseq writes checkpoint_last.pt over the old one, as a copy of the checkpoint that
+    it has saved whole just before; a copy that was cut off cannot be read any more.
+
+    Returns:
+        A line that says what was done; None if there was nothing to do.
+    """
+    last = folder / "checkpoint_last.pt"
+    if not last.exists() or zipfile.is_zipfile(last):  # a zip file's list stands last
+        return None
+    whole = [path for path in folder.glob("checkpoint*.pt") if zipfile.is_zipfile(path)]
+    if not whole:
+        os.replace(last, last.with_suffix(".cut-off"))
+        return f"{last} was cut off, and is laid aside: the training begins anew"
+    newest = max(whole, key=lambda path: path.stat().st_mtime_ns)
+    copy = last.with_name(f".{last.name}.tmp")
+    shutil.copyfile(newest, copy)
+    os.replace(copy, last)
+    return f"{last} was cut off, and is replaced by {newest.name}"

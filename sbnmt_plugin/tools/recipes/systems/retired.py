@@ -10,47 +10,38 @@ from sbnmt_plugin.tools.recipes.systems.sb import both
 DROPPED, SAME = "half of the partners dropped", "a third with one text"
 NOISE = "three triples, noise"
 SHIFTED = f"{NOISE}, future shifted"
-RETIRED_ROWS = {
-    "sb-dropped": both(f"λ = 1, two triples, {DROPPED}", remedy="sb-staged"),
-    "sb-same": both(f"λ = 1, two triples, {DROPPED}, {SAME}", remedy="sb-staged"),
-    "sb-same-lambda0": both(f"λ = 0, two triples, {SAME}", remedy="sb-lambda0"),
-    "sb-lambda0-finetuned": both(
+OWN = "a reader beside λ = 0, gold, own words, future shifted"
+STAGED = "gold in both streams, then two triples, one schedule"
+# row: the row to ask for instead, training set, title
+GONE = {
+    "sb-dropped": ("sb-staged", "two", f"λ = 1, two triples, {DROPPED}"),
+    "sb-same": ("sb-staged", "two", f"λ = 1, two triples, {DROPPED}, {SAME}"),
+    "sb-same-lambda0": ("sb-lambda0", "two", f"λ = 0, two triples, {SAME}"),
+    "sb-lambda0-finetuned": (
+        "sb-lambda0",
+        "two",
         "λ = 0, from the teacher, two triples",
-        starts_from="teacher-l2r",
-        remedy="sb-lambda0",
     ),
-    "sb-same-finetuned": both(
+    "sb-same-finetuned": (
+        *("sb-finetuned", "two"),
         f"λ = 1, from the teacher, two triples, {DROPPED}, {SAME}",
-        starts_from="teacher-l2r",
-        remedy="sb-finetuned",
     ),
-    "sb-noise": both(f"λ = 1, {NOISE}", "three", remedy="sb-reader"),
-    "sb-noise-shift": both(f"λ = 1, {SHIFTED}", "three", remedy="sb-reader"),
-    "sb-noise-shift-dropped": both(
-        f"λ = 1, {SHIFTED}, {DROPPED}", "three", remedy="sb-reader"
-    ),
-    "sb-late": both(
-        f"λ = 1, from λ = 0, {SHIFTED}, {DROPPED}",
-        "three",
-        starts_from="sb-noise-lambda0",
-        remedy="sb-reader",
-    ),
-    "sb-late-lambda0": both(
-        f"λ = 0, from itself, {NOISE}",
-        "three",
-        starts_from="sb-noise-lambda0",
-        remedy="sb-noise-lambda0",
-    ),
-    "sb-reader-own": both(
-        "λ = 1, a reader beside λ = 0, gold, own words, future shifted",
-        "gold",
-        starts_from="teacher-both",
-        remedy="sb-reader-two",
-    ),
-    "sb-noise-gold": both("λ = 1, gold, noise", "gold", remedy="sb-staged"),
-    "sb-own": both("λ = 1, gold, own words", "gold", remedy="sb-staged"),
-    "sb-staged-continued": both(
-        "λ = 1, gold in both streams, then two triples, one schedule",
-        remedy="sb-staged",
-    ),
+    "sb-noise": ("sb-reader", "three", f"λ = 1, {NOISE}"),
+    "sb-noise-shift": ("sb-reader", "three", f"λ = 1, {SHIFTED}"),
+    "sb-noise-shift-dropped": ("sb-reader", "three", f"λ = 1, {SHIFTED}, {DROPPED}"),
+    "sb-late": ("sb-reader", "three", f"λ = 1, from λ = 0, {SHIFTED}, {DROPPED}"),
+    "sb-late-lambda0": ("sb-noise-lambda0", "three", f"λ = 0, from itself, {NOISE}"),
+    "sb-reader-own": ("sb-reader-two", "gold", f"λ = 1, {OWN}"),
+    "sb-noise-gold": ("sb-staged", "gold", "λ = 1, gold, noise"),
+    "sb-own": ("sb-staged", "gold", "λ = 1, gold, own words"),
+    "sb-staged-continued": ("sb-staged", "two", f"λ = 1, {STAGED}"),
+}
+STARTS = {
+    **dict.fromkeys(("sb-lambda0-finetuned", "sb-same-finetuned"), "teacher-l2r"),
+    **dict.fromkeys(("sb-late", "sb-late-lambda0"), "sb-noise-lambda0"),
+    "sb-reader-own": "teacher-both",
+}
+RETIRED_ROWS = {
+    name: both(title, data, starts_from=STARTS.get(name, ""), remedy=remedy)
+    for name, (remedy, data, title) in GONE.items()
 }
