@@ -95,7 +95,7 @@ def refuse_typed(parser: argparse.ArgumentParser, command: str) -> None:
     """Let a parser refuse what is typed and would do nothing, and not offer it.
 
     Args:
-        command: of :data:`fairseq_options.EVERYWHERE`; "": one of which nothing is known.
+        command: of :data:`fairseq_options.EVERYWHERE`; "": another one.
     """
     if not command:
         return
@@ -128,7 +128,9 @@ def refuse_set(root: DictConfig | None) -> None:
             if (root[group] or {}).get("_name", usual) != usual:
                 refuse(group, HYDRA, group)
         for name, field in getattr(option.type, "__dataclass_fields__", {}).items():
-            if root[group].get(name) != field.default and not acts(name, HYDRA):
+            elsewhere = str(field.default).startswith("${")  # it is another group's
+            given = not elsewhere and root[group].get(name) != field.default
+            if given and not acts(name, HYDRA):
                 refuse(name, HYDRA, f"{group}.{name}")
 
 

@@ -236,7 +236,10 @@ def test_an_option_of_decoding_changes_what_is_printed(data, trained, words):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("{'sb_lamda': 0.0}", "--model-overrides has unknown options sb_lamda: use nam"),
+        (
+            "{'sb_lamda': 0.0}",
+            "--model-overrides has unknown options sb_lamda: use",
+        ),
         ("{'lenpen': 0.6}", "--model-overrides has unknown options lenpen"),
         ("{'dropout': 0.6}", "dropout is not supported by --model-overrides: nothing"),
     ],
