@@ -6,7 +6,7 @@ import statistics
 import in_process
 import pytest
 from comparing import LINES, RIGHT, answers, bleu, p_of_seeds
-from steps import call
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import compare
 from sbnmt_plugin.tools.origin import sha256_of
@@ -175,106 +175,13 @@ def test_seeds_of_different_trainings_are_not_pooled(tmp_path, compared):
         compared(tmp_path, "sb", "transformer-pl")
 
 
-def test_rows_of_two_runs_are_compared(tmp_path, compared):
-    """As if they stood in one folder, a row with its namesake, too."""
-    evaluated(tmp_path / "all")
-    together = compared(tmp_path / "all", "sb", "transformer-pl")
-    for folder in ("ours", "theirs"):
-        evaluated(tmp_path / folder)
-    for kept, folder in ("sb", "ours"), ("transformer-pl", "theirs"):
-        for path in (tmp_path / folder / "results").iterdir():
-            if path.name.split(".")[0].split("@")[0] != kept:
-                path.unlink()
-    rival = ("--rival-work", tmp_path / "theirs")
-    assert compared(tmp_path / "ours", *rival, "sb", "transformer-pl") == together
-    with pytest.raises(FileNotFoundError, match=r"transformer-pl\.json must hold"):
-        compared(tmp_path / "ours", "sb", "transformer-pl")
-    rival = ("--rival-work", tmp_path / "all")
-    _, (*_, low_to_high, _) = compared(tmp_path / "ours", *rival, "sb", "sb")
-    assert low_to_high == "0.00 to 0.00"
-
-
-SETS = {"first": 30, "second": 50, "third": LINES - 80}
-
-
-def of_sets(tmp_path):
-    """A work folder whose test set consists of three."""
-    evaluated(tmp_path)
-    lines = [f"{name}\t{size}" for name, size in SETS.items()]
-    write_lines(tmp_path / "text" / "test.sets", lines)
-    return tmp_path
-
-
-def of_part(folder, sets):
-    """The run whose test set has no other sentences than those of the sets."""
-    evaluated(folder)
-    starts = dict(zip(SETS, (0, 30, 80)))
-    kept = [i for s in SETS if s in sets for i in range(starts[s], starts[s] + SETS[s])]
-    for path in folder / "text" / "test.tgt", *(folder / "results").glob("*.tok"):
-        lines = path.read_text("utf-8").splitlines()
-        write_lines(path, [lines[i] for i in kept])
-    right = [RIGHT[i] for i in kept]
-    for place, (row, rate) in enumerate(ROWS.items()):
-        lines = [answers(place, rate)[i] for i in kept]
-        score = {"score": bleu().corpus_score(lines, [right]).score}
-        path = folder / "results" / f"{row}.json"
-        path.write_text(json.dumps({"tokenised BLEU": score}), "utf-8")
-    return folder
-
-
-@pytest.mark.parametrize("sets", [["first"], ["third", "second"], ["first", "third"]])
-def test_rows_are_compared_on_some_sets_alone(sets, tmp_path, compared):
-    whole, part = of_sets(tmp_path / "whole"), of_part(tmp_path / "part", sets)
-    rows, asked = ("sb", "transformer-pl", "sb-lambda0"), ("--sets", ",".join(sets))
-    ours = compared(whole, *rows, *asked)
-    assert ours == compared(part, *rows) != compared(whole, *rows)
-    rival = ("--rival-work", of_sets(tmp_path / "rival"))
-    assert ours == compared(whole, *rival, *rows, *asked)
-
-
 def test_answers_of_another_length_are_refused(tmp_path, compared):
-    work = of_sets(tmp_path / "whole")
-    path = work / "results" / "sb-lambda0.tok"
+    evaluated(tmp_path)
+    path = tmp_path / "results" / "sb-lambda0.tok"
     write_lines(path, path.read_text("utf-8").splitlines()[:-1])
     message = f"lambda0.tok must have {LINES} lines.* but has {LINES - 1}: decode"
     with pytest.raises(ValueError, match=message):
-        compared(work, "sb", "sb-lambda0", "--sets", "first")
-
-
-def test_sets_that_a_run_does_not_have_are_refused(tmp_path, compared):
-    work = of_sets(tmp_path / "whole")
-    for sets, unknown in ("second,fourth", "fourth"), ("", ""), ("second,", ""):
-        with pytest.raises(
-            ValueError, match=f"first, second, third, .*has '{unknown}': leave"
-        ):
-            compared(work, "sb", "sb-lambda0", "--sets", sets)
-    evaluated(tmp_path / "one")
-    with pytest.raises(ValueError, match=r"some of test, .*has 'second'"):
-        compared(tmp_path / "one", "sb", "sb-lambda0", "--sets", "second")
-    with pytest.raises(ValueError, match="--sets goes with --work"):
-        sets = ("--sets", "first")
-        compared(work, "sb/2", "sb/4", *sets, of="--sweep")
-
-
-def test_a_run_of_another_test_set_is_refused(tmp_path, compared):
-    evaluated(tmp_path / "ours")
-    evaluated(tmp_path / "theirs")
-    (reference,) = (tmp_path / "theirs" / "text").glob("test*")
-    reference.write_text(reference.read_text().replace("e", "f", 1))
-    rival = ("--rival-work", tmp_path / "theirs")
-    with pytest.raises(ValueError, match="is of another test set: give two runs"):
-        compared(tmp_path / "ours", *rival, "sb", "sb-lambda0")
-    path = tmp_path / "theirs" / "recipe.json"
-    settings = json.loads(path.read_text())
-    settings["score"]["lowercase"] = True
-    path.write_text(json.dumps(settings))
-    with pytest.raises(ValueError, match="must be scored as --work is"):
-        compared(tmp_path / "ours", *rival, "sb", "sb-lambda0")
-    rival = ("--rival-work", tmp_path)
-    with pytest.raises(FileNotFoundError, match=f"--rival-work {tmp_path} must be"):
-        compared(tmp_path / "ours", *rival, "sb", "sb-lambda0")
-    with pytest.raises(ValueError, match="--rival-work goes with --work"):
-        compared(tmp_path / "x", *rival, "sb", "sb/4", of="--sweep")
+        compared(tmp_path, "sb", "sb-lambda0")
 
 
 def test_a_folder_of_no_recipe_is_refused(tmp_path, compared):
@@ -285,100 +192,79 @@ def test_a_folder_of_no_recipe_is_refused(tmp_path, compared):
         compared(tmp_path, "sb", "sb-lambda0")
 
 
-def swept(tmp_path, phonemes=False, lenpen=None):
-    """What a sweep leaves: its file, and of each run fairseq-generate's output."""
+@pytest.fixture
+def swept(tmp_path, compared):
+    """What a sweep leaves: its file, and of each run fairseq-generate's output.
+
+    Gives a function of sbnmt compare with that sweep; ``texts`` holds the answers.
+    """
     write_lines(tmp_path / "gold", RIGHT)
     rates = {"sb": 0.2, "sb@2": 0.22, "sb-lambda0": 0.25, "sb-lambda0@2": 0.24}
     rates["a@b"] = 0.3
-    texts, runs = {}, []
-    for place, (name, rate) in enumerate(rates.items()):
-        for beam in (2, 4):
-            lines = texts[name, beam] = answers(10 * place + beam, rate)
-            setting = Setting(beam, lenpen)
-            folder = tmp_path / "sweep.json.runs" / setting.folder(place)
-            folder.mkdir(parents=True)
-            said = [f"H-{i}\t-0.5\t{line}" for i, line in enumerate(lines)]
-            write_lines(folder / "generate-valid.txt", said[::-1])
-            job = {"name": name, "references": [str(tmp_path / "gold")]}
-            job |= {"reference sha256": sha256_of(RIGHT)}
-            job |= {"options": ["data", "--gen-subset", "valid"]}
-            job |= {"phonemes": True} if phonemes else {}
-            score = bleu().corpus_score(lines, [RIGHT]).score
-            wrong = WordErrorRate().corpus_score(lines, [RIGHT]).score
-            found = {"BLEU": round(score, 2), "WER": round(wrong, 2), "signature": "s"}
-            result = {"job": job, **found}
-            (folder / "result.json").write_text(json.dumps(result), "utf-8")
-            runs.append({"system": name, **setting.as_json, **found})
-    (tmp_path / "sweep.json").write_text(json.dumps({"runs": runs}), "utf-8")
-    return texts
+
+    def run(*names, phonemes=False, lenpen=None):
+        runs = []
+        for place, (name, rate) in enumerate(rates.items()):
+            for setting in Setting(2, lenpen), Setting(4, lenpen):
+                lines = answers(10 * place + setting.beam, rate)
+                run.texts[name, setting.beam] = lines
+                folder = tmp_path / "sweep.json.runs" / setting.folder(place)
+                said = [f"H-{i}\t-0.5\t{line}" for i, line in enumerate(lines)]
+                put(folder / "generate-valid.txt", *said[::-1])
+                job = {"name": name, "references": [str(tmp_path / "gold")]}
+                job |= {"reference sha256": sha256_of(RIGHT), "phonemes": phonemes}
+                job |= {"options": ["data", "--gen-subset", "valid"]}
+                score = bleu().corpus_score(lines, [RIGHT]).score
+                wrong = WordErrorRate().corpus_score(lines, [RIGHT]).score
+                found = {"BLEU": round(score, 2), "WER": round(wrong, 2)}
+                found["signature"] = "s"
+                put(folder / "result.json", json.dumps({"job": job, **found}))
+                runs.append({"system": name, **setting.as_json, **found})
+        put(tmp_path / "sweep.json", json.dumps({"runs": runs}))
+        return compared(tmp_path / "sweep.json", *names, of="--sweep")
+
+    run.texts = {}
+    return run
 
 
-def test_beams_of_a_sweep_are_compared(tmp_path, compared):
-    texts = swept(tmp_path)
-    names = "sb/2", "sb-lambda0/4", "sb/4"
-    sweep = tmp_path / "sweep.json"
-    head, first, second = compared(sweep, *names, of="--sweep")
-    assert "tok. BLEU" in head
-    assert (first[0], first[1], second[0]) == ("sb-lambda0/4", "1, 2", "sb/4")
-    ours = [texts["sb", 2], texts["sb@2", 2]]
-    p = p_of_seeds(ours, [texts["sb-lambda0", 4], texts["sb-lambda0@2", 4]])
-    assert first[7] == f"{p:.3f}"
-    scores = [bleu().corpus_score(lines, [RIGHT]).score for lines in ours]
-    assert float(first[2]) == pytest.approx(statistics.mean(scores), abs=0.011)
-    _, named = compared(sweep, "sb/2", "a@b/4", of="--sweep")
-    assert named[:2] == ["a@b/4", "1"]
-
-
-def test_length_penalties_of_a_sweep_are_compared(tmp_path, compared):
-    texts = swept(tmp_path, lenpen=1.5)
-    names = "sb/2/1.5", "sb-lambda0/4/1.5"
-    _, (_, _, score, *_) = compared(tmp_path / "sweep.json", *names, of="--sweep")
-    ours = [texts["sb", 2], texts["sb@2", 2]]
-    scores = [bleu().corpus_score(lines, [RIGHT]).score for lines in ours]
-    assert float(score) == pytest.approx(statistics.mean(scores), abs=0.011)
-
-
-def test_a_sweep_of_words_is_compared_by_their_errors(tmp_path, compared):
-    texts = swept(tmp_path, phonemes=True)
-    names = "sb/2", "sb-lambda0/2"
-    head, (*_, p) = compared(tmp_path / "sweep.json", *names, of="--sweep")
-    assert "WER, %" in head
-    runs = [
-        [texts[name + seed, 2] for seed in ("", "@2")] for name in ("sb", "sb-lambda0")
-    ]
-    assert p == f"{p_of_seeds(*runs, metric=WordErrorRate):.3f}"
-
-
-def test_what_a_sweep_does_not_have_is_refused(tmp_path, compared):
-    sweep = tmp_path / "sweep.json"
-    with pytest.raises(FileNotFoundError, match="does not exist: give a file that"):
-        compared(sweep, "sb/2", "sb/4", of="--sweep")
-    sweep.write_text(
-        '{"runs": [{"system": "sb", "beam": 2, "BLEU": 1, "signature": "s"}]}'
+@pytest.mark.parametrize(
+    ("end", "options"), [("", {}), ("/1.5", {"lenpen": 1.5}), ("", {"phonemes": True})]
+)
+def test_beams_of_a_sweep_are_compared(end, options, swept):
+    """With length penalties, too; words by their errors."""
+    names = [f"{name}{end}" for name in ("sb/2", "sb-lambda0/4", "sb/4", "a@b/4")]
+    head, first, second, named = swept(*names, **options)
+    metric = WordErrorRate if "phonemes" in options else bleu
+    assert ("WER, %" if "phonemes" in options else "tok. BLEU") in head
+    assert (*first[:2], second[0]) == (names[1], "1, 2", names[2])
+    assert named[:2] == [names[3], "1"]
+    ours, theirs = (
+        [swept.texts[name + seed, beam] for seed in ("", "@2")]
+        for name, beam in (("sb", 2), ("sb-lambda0", 4))
     )
+    assert first[7] == f"{p_of_seeds(ours, theirs, metric=metric):.3f}"
+    scores = [metric().corpus_score(lines, [RIGHT]).score for lines in ours]
+    assert float(first[2]) == pytest.approx(statistics.mean(scores), abs=0.011)
+
+
+def test_what_a_sweep_does_not_have_is_refused(tmp_path, swept, compared):
+    """Also what another sweep of the same --output has left beside it."""
+    sweep, names = tmp_path / "sweep.json", ("sb/2", "sb/4")
+    with pytest.raises(FileNotFoundError, match="does not exist: give a file that"):
+        compared(sweep, *names, of="--sweep")
+    run = {"system": "sb", "beam": 2, "BLEU": 1, "signature": "s"}
+    put(sweep, json.dumps({"runs": [run]}))
     with pytest.raises(FileNotFoundError, match="has nothing that is decoded"):
-        compared(sweep, "sb/2", "sb/4", of="--sweep")
-    swept(tmp_path)
+        compared(sweep, *names, of="--sweep")
     with pytest.raises(ValueError, match=r"must be one of a@b/2, .*, not sb/8"):
-        compared(sweep, "sb/2", "sb/8", of="--sweep")
-    (tmp_path / "sweep.json.runs" / "0-beam-2" / "result.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"result.json must be .* but is damaged"):
-        compared(sweep, "sb/2", "sb/4", of="--sweep")
-
-
-def test_what_another_sweep_has_left_beside_is_none_of_it(tmp_path, compared):
-    """A second command of the same --output, on another set."""
-    swept(tmp_path)
-    sweep = tmp_path / "sweep.json"
-    found = json.loads(sweep.read_text())
-    found["runs"] = [run for run in found["runs"] if run["beam"] == 2]
-    sweep.write_text(json.dumps(found))
+        swept("sb/2", "sb/8")
+    runs = json.loads(sweep.read_text())["runs"]
+    put(sweep, json.dumps({"runs": [run for run in runs if run["beam"] == 2]}))
     with pytest.raises(ValueError, match=r"must be one of a@b/2, .*, not sb/4"):
-        compared(sweep, "sb/2", "sb/4", of="--sweep")
-
-
-def test_a_reference_that_has_changed_since_is_noticed(tmp_path, compared):
-    swept(tmp_path)
-    write_lines(tmp_path / "gold", RIGHT[::-1])
+        compared(sweep, *names, of="--sweep")
+    put(tmp_path / "gold", *RIGHT[::-1])
     with pytest.raises(ValueError, match="gold, which is another text by now"):
-        compared(tmp_path / "sweep.json", "sb/2", "sb/4", of="--sweep")
+        compared(sweep, *names, of="--sweep")
+    put(tmp_path / "sweep.json.runs" / "0-beam-2" / "result.json", "{}")
+    with pytest.raises(ValueError, match=r"result.json must be .* but is damaged"):
+        compared(sweep, *names, of="--sweep")

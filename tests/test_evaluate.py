@@ -151,7 +151,7 @@ def test_a_table_of_nothing_or_of_another_recipe_is_refused(tmp_path):
         ([], "give a TABLE, or --recipe and --work"),
         (["--recipe", "toy"], "--recipe and --work go together"),
         (["--small", "t.json"], "--recipe and --work go together"),
-        (["--recipe", "toy", "--work", "w", "t.json"], "give no TABLE and no --paper"),
+        (["--recipe", "toy", "--work", "w", "t.json"], "builds a table: give no TABLE"),
     ],
 )
 def test_a_table_is_of_files_or_of_a_folder(words, message):

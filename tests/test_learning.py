@@ -211,9 +211,6 @@ def test_curves_want_a_run_or_one_file(tmp_path):
     for files in [], [path, path]:
         with pytest.raises(ValueError, match="give --recipe and --work, or one NAME"):
             call(show_table, *files, *flags)
-    for more in ["--plot", tmp_path / "cost"], ["--paper"]:
-        with pytest.raises(ValueError, match="want tables of rows, --curves wants"):
-            call(show_table, path, *flags, *more)
     with pytest.raises(ValueError, match="--recipe and --work go together"):
         call(show_table, path, *flags, "--work", tmp_path)
     with pytest.raises(ValueError, match="builds a table: give no TABLE"):

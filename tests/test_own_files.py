@@ -1,12 +1,9 @@
 """No command writes over what it reads, or over what is no file."""
 
-import json
-
 import pytest
 from steps import call, put
 
-from sbnmt_plugin.tools.commands import average, bpe, evaluate, table, triples
-from sbnmt_plugin.tools.results.cost_plot import chains
+from sbnmt_plugin.tools.commands import average, bpe, evaluate, triples
 
 
 def there(folder):
@@ -62,29 +59,3 @@ def test_a_threshold_is_of_a_vocabulary(tmp_path):
     words = ["apply", "--codes", *paths, tmp_path / "out", "--threshold", 50]
     with pytest.raises(ValueError, match="--threshold 50 counts in a vocabulary: give"):
         call(bpe, *words)
-
-
-def table_of(*rows):
-    score = {"tokenised BLEU": 30.0}
-    return {
-        "command": "sbnmt table",
-        "signatures": {"tokenised BLEU": "s"},
-        "rows": [{"name": name, "title": name, **score, **cost} for name, cost in rows],
-    }
-
-
-def test_a_mean_of_seeds_is_of_all_of_them():
-    cost = {"total tokens": 1e6, "total seconds": 60}
-    told = table_of(("sb", cost), ("sb@2", cost), ("rerank", {}))
-    chains([("", told)])
-    in_part = table_of(("sb", cost), ("sb@2", {}))
-    with pytest.raises(ValueError, match="does not tell what each seed of sb cost"):
-        chains([("", in_part)])
-
-
-def test_two_tables_of_one_name_are_not_one_column(tmp_path):
-    paths = [tmp_path / name / "toy" / "results.json" for name in ("a", "b")]
-    for path in paths:
-        put(path, json.dumps({**table_of(("sb", {})), "machine": "m"}))
-    with pytest.raises(ValueError, match="but 'toy' are not 2 names"):
-        call(table, "--paper", *paths)

@@ -122,8 +122,6 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
     with pytest.raises(ValueError, match="must not be read and written by one"):
         call(*shown, "--curves", work / "table")
     assert (work / "table.json").read_text() == kept
-    with pytest.raises(ValueError, match="--plot and --curves must differ"):
-        call(*shown, "--curves", drawn, "--plot", f"{tmp_path}/./curves")
     call(*shown, "--curves", drawn)
     title = "SB-NMT from the teacher, two triples"
     (curves,) = json.loads(drawn.with_suffix(".json").read_text()).items()

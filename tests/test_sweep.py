@@ -7,59 +7,11 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import sweep_beam
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.results import sweep_plan, sweep_runs
+from sbnmt_plugin.tools.results import sweep_runs
 from sbnmt_plugin.tools.results.sweep import Setting, Sweep, render_sweep
 
-
-def test_the_sweep_plans_what_directions_can_do():
-    systems = sweep_plan.parse_systems(
-        [
-            "L2R=--path a --sb-direction l2r",
-            "R2L=--path b --sb-direction=r2l",
-            "S=--path c",
-        ]
-    )
-    beams = sweep_plan.parse_beams("1,2,3,4")
-    runs = sweep_plan.every_setting(systems, beams)
-    assert [each.beam for name, each in runs if name == "L2R"] == [1, 2, 3, 4]
-    assert [each.beam for name, each in runs if name == "R2L"] == [1, 2, 3, 4]
-    assert [each.beam for name, each in runs if name == "S"] == [2, 4]
-    both = sweep_plan.every_setting(systems, beams, sweep_plan.parse_lenpens("1,0.6"))
-    assert [each.label for name, each in both if name == "S"] == (
-        ["2/0.6", "2/1", "4/0.6", "4/1"]
-    )
-
-
-@pytest.mark.parametrize(
-    "call_it, message",
-    [
-        (lambda: sweep_plan.parse_systems(["L2R"]), "must be NAME=OPTIONS"),
-        (lambda: sweep_plan.parse_systems(["a=--beam 3"]), "a must have --path"),
-        (
-            lambda: sweep_plan.parse_systems(["a=--path x --beam 3"]),
-            "--beam is set by the sweep",
-        ),
-        (lambda: sweep_plan.parse_beams("0,2"), "--beams must be numbers ≥ 1"),
-        (lambda: sweep_plan.parse_lenpens("1,x"), "--lenpens must be numbers ≥ 0"),
-        (lambda: sweep_plan.parse_lenpens("-1"), "--lenpens must be numbers ≥ 0"),
-        (lambda: sweep_plan.parse_lenpens("inf"), "--lenpens must be numbers ≥ 0"),
-        (lambda: sweep_plan.parse_lenpens("0.12345"), "of at most three decimals"),
-        (lambda: sweep_plan.parse_lenpens("1e-05"), "of at most three decimals"),
-        (lambda: sweep_plan.parse_beams("²"), "--beams must be numbers ≥ 1"),
-        (
-            lambda: sweep_plan.every_setting(
-                {"L": ["--sb-direction", "l2r"], "S": []}, [1]
-            ),
-            "--beams must have an even number for S",
-        ),
-    ],
-)
-def test_wrong_input_of_the_sweep_is_one_clear_error(call_it, message):
-    with pytest.raises(ValueError, match=message):
-        call_it()
-
-
 GOLD = ["A B C D E"] * 21
+A = ("--system", "a=--path a")
 
 
 class Searches:
@@ -106,144 +58,93 @@ def searches(monkeypatch):
 
 
 @pytest.fixture
-def command(tmp_path):
-    """The command line of a sweep, but for its systems."""
+def sweep(tmp_path, searches):
+    """Run a sweep of data, a reference and an output of its own; return its runs."""
     given = put(tmp_path / "gold", *GOLD)
     output = tmp_path / "s.json"
-    return ["--data", "data", "--reference", given, "--output", output]
 
+    def run(*words):
+        files = ["--data", "data", "--reference", given, "--output", output]
+        call(sweep_beam, *files, *words)
+        return runs_of(output) if output.exists() else None
 
-A = ("--system", "a=--path a")
+    return run
 
 
 def runs_of(path):
     return json.loads(path.read_text())["runs"]
 
 
-def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch, searches, command):
-    words = [*command, *A, "--unkpen", "0.6"]
-    call(sweep_beam, *words, "--beams", "2")
-    call(sweep_beam, *words, "--beams", "1,2,4")
+def refused(match, run, *words, error=ValueError):
+    with pytest.raises(error, match=match):
+        run(*words)
+
+
+# what is decoded
+
+
+def test_the_sweep_decodes_what_directions_can_do(searches, sweep):
+    one = "L=--path a --sb-direction l2r", "R=--path b --sb-direction=r2l"
+    systems = [word for name in (*one, "S=--path c") for word in ("--system", name)]
+    sweep(*systems, "--beams", "1,2,3,4", "--lenpens", "1,0.6")
+    beams = {path: [] for path in "abc"}
+    for path, beam, lenpen in searches.settings():
+        beams[path].append(f"{beam}/{lenpen}")
+    every = [f"{beam}/{lenpen}" for beam in (1, 2, 3, 4) for lenpen in (0.6, 1)]
+    assert beams == {"a": every, "b": every, "c": [*every[2:4], *every[6:]]}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--system", "L2R"], "must be NAME=OPTIONS"),
+        (["--system", "b=--beam 3"], "b must have --path"),
+        (["--system", "b=--path x --beam 3"], "--beam is set by the sweep"),
+        (["--system", "a=--path x"], "--system a must be given once"),
+        (["--beams", "0,2"], "--beams must be numbers ≥ 1"),
+        (["--beams", "²"], "--beams must be numbers ≥ 1"),
+        (["--beams", "1"], "--beams must have an even number for a"),
+        (["--rows", "sb"], "give its folder as --work"),
+        *(
+            (["--lenpens", value], "--lenpens must be numbers ≥ 0 of at most three de")
+            for value in ("1,x", "-1", "inf", "0.12345", "1e-05")
+        ),
+        *(
+            (["--lenpens", "1", *own], "--lenpen is set by the sweep")
+            for own in (
+                ["--lenpen", "1"],
+                ["--lenpen=1"],
+                ["--system", "b=--path b --lenpen 1"],
+            )
+        ),
+    ],
+)
+def test_wrong_input_of_the_sweep_is_one_clear_error(words, message, searches, sweep):
+    refused(message, sweep, *A, *words)
+    assert not searches.words
+
+
+def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch, searches, sweep):
+    words = [*A, "--unkpen", "0.6", "--beams"]
+    sweep(*words, "2")
+    assert [run["beam"] for run in sweep(*words, "1,2,4")] == [2, 4]
     assert [beam for _, beam, _ in searches.settings()] == ["2", "4"]
-    assert [run["beam"] for run in runs_of(tmp_path / "s.json")] == [2, 4]
     with monkeypatch.context() as elsewhere:  # another clone goes on
         elsewhere.setattr(sweep_runs, "PLUGIN", tmp_path / "clone" / "sbnmt_plugin")
-        call(sweep_beam, *words, "--beams", "2,4")
+        sweep(*words, "2,4")
     assert len(searches.words) == 2
-    with pytest.raises(ValueError, match="was decoded with other options: remove"):
-        call(sweep_beam, *words, "--beams", "2", "--unkpen", "1")
+    refused("was decoded with other options: remove", sweep, *A, "--beams", "2")
+    gold = (tmp_path / "gold").read_text()
     put(tmp_path / "gold", *["A C"] * 21)
-    with pytest.raises(ValueError, match="with another text in --reference: remove"):
-        call(sweep_beam, *words, "--beams", "2")
-
-
-def test_an_interrupted_sweep_has_what_was_decoded(tmp_path, searches, command):
-    searches.limit = 1
-    with pytest.raises(KeyboardInterrupt):
-        call(sweep_beam, *command, *A, "--beams", "2,4")
-    assert [run["beam"] for run in runs_of(tmp_path / "s.json")] == [2]
-
-
-def a_work(tmp_path, *models, texts=None, **settings):
-    """A recipe's folder, without what the sweep does not ask for."""
-    work = tmp_path / "work"
-    put(work / "data" / "test.a-p.a.idx")
-    for name, lines in (texts or {"test.p": ["A B"]}).items():
-        put(work / "text" / name, *lines)
-    put(work / "results" / "sb.txt", "A B")
-    for row in models:
-        put(work / row / "model.pt")
-    recipe = {"source": "a", "target": "p", "bpe": {"kind": "none"}, "train": {}}
-    recipe |= {"teacher_arch": "", "sb_arch": "", "average": 0, "decode": []}
-    put(work / "recipe.json", json.dumps(recipe | {"generate": []} | settings))
-    return work
-
-
-@pytest.mark.parametrize("row", ["sb", "sb-shift"])
-def test_the_sweep_searches_as_the_recipe_does(row, tmp_path, searches):
-    decode = ["--lenpen", 0.6, "--beam", 4, "--max-len-b", 10]
-    work = a_work(tmp_path, row, decode=decode, generate=["--max-tokens", 99])
-    searches.lines = ["A B"]
-    call(sweep_beam, "--work", work, "--beams", "2", "--max-len-b", "7")
-    (words,) = searches.words
-    assert searches.settings() == [(str(work / row / "model.pt"), "2", "0.6")]
-    assert value(words, "--max-len-b") == "7"
-    assert value(words, "--max-tokens") == "99"
-
-
-def test_the_sweep_scores_as_the_recipe_does(tmp_path, searches):
-    """All references, and error rates where lines are words."""
-    texts = {"test.p": ["A B", "A C"], "test.p.2": ["A B", "A D"]}
-    score = {"references": 2, "phonemes": True}
-    work = a_work(tmp_path, "sb", texts=texts, score=score)
-    searches.lines = ["A B", "A D"]
-    command = ["--work", work, "--beams", "2"]
-    call(sweep_beam, *command)
-    (found,) = runs_of(work / "beam-sweep.json")
-    assert (found["WER"], found["PER"]) == (0, 0)
-    one = ["--reference", work / "text" / "test.p"]
-    with pytest.raises(ValueError, match="was decoded with other references"):
-        call(sweep_beam, *command, *one)
-    call(sweep_beam, *command, *one, "--output", tmp_path / "one.json")
-    (found,) = runs_of(tmp_path / "one.json")
-    assert (found["WER"], found["PER"]) == (50, 25)
-
-
-def test_the_sweep_takes_rows_of_a_recipe(tmp_path, searches, capsys):
-    """As the recipe decodes them: direction, seed and rescoring."""
-    own = "teacher-back", "enat-phrase", "multilingual"
-    work = a_work(tmp_path, "sb", "sb@2", "teacher-r2l", *own, rescore=2)
-    searches.lines = ["A B"]
-    rows = ["sb", "sb+rescored@2", "teacher-r2l"]
-    call(sweep_beam, "--work", work, "--beams", "2", "--rows", *rows)
-    paths = [path for path, *_ in searches.settings()]
-    assert paths == [f"{work}/{row}/model.pt" for row in ("sb", "sb@2", "teacher-r2l")]
-    found = searches.words
-    assert [" ".join(words).count("--sb-rescore 2") for words in found] == [0, 1, 0]
-    assert [words.count("r2l") for words in found] == [0, 0, 1]
-    runs = runs_of(work / "beam-sweep.json")
-    assert [run["system"] for run in runs] == rows
-    assert capsys.readouterr().out == render_sweep({"runs": runs})
-    with pytest.raises(FileNotFoundError, match=r"--rows sb@3 needs .*sb@3/model.pt"):
-        call(sweep_beam, "--work", work, "--rows", "sb@3")
-    with pytest.raises(ValueError, match=r"--rows rerank@2 has no model of its own"):
-        call(sweep_beam, "--work", work, "--rows", "rerank@2")
-    for row in own:
-        with pytest.raises(ValueError, match=f"--rows {row} is decoded with data or"):
-            call(sweep_beam, "--work", work, "--rows", row)
-    with pytest.raises(ValueError, match=r"--beams must have an even number .* has 3"):
-        call(sweep_beam, "--work", work, "--rows", "sb@01", "--beams", "3")
-    with pytest.raises(ValueError, match="give its folder as --work"):
-        call(sweep_beam, "--rows", "sb")
-
-
-def test_the_sweep_takes_the_model_that_a_row_decodes_with(tmp_path, searches):
-    """Its twin's, where both are trained in one way, or the one teacher's."""
-    models = "sb", "teacher-both", "teacher-r2l"  # the last of a run before
-    work = a_work(tmp_path, *models, teachers="one")
-    searches.lines = ["A B"]
-    rows = ["sb-tanh-0.1", "sb-tanh-0.1+rescored", "teacher-r2l"]
-    call(sweep_beam, "--work", work, "--beams", "2", "--rows", *rows)
-    paths = [path for path, *_ in searches.settings()]
-    assert paths == [f"{work}/{row}/model.pt" for row in ("sb", "sb", "teacher-both")]
-    answers = [value(words, "--sb-answer") for words in searches.words]
-    assert answers == [None, None, "r2l"]
-    a_work(tmp_path, teachers="two")
-    words = ["--output", tmp_path / "two.json", "--beams", "2", "--rows", "teacher-r2l"]
-    call(sweep_beam, "--work", work, *words)
-    assert value(searches.words[-1], "--path") == f"{work}/teacher-r2l/model.pt"
-    assert "--sb-answer" not in searches.words[-1]
-
-
-def test_without_rows_the_sweep_takes_teachers_and_the_first_sb_nmt(tmp_path, searches):
-    work = a_work(tmp_path, "sb-shift", "sb", "teacher-l2r", "teacher-r2l")
-    searches.lines = ["A B"]
-    call(sweep_beam, "--work", work, "--beams", "2")
-    paths = [path for path, *_ in searches.settings()]
-    models = "teacher-l2r", "teacher-r2l", "sb"
-    assert paths == [f"{work}/{row}/model.pt" for row in models]
-    systems = [run["system"] for run in runs_of(work / "beam-sweep.json")]
-    assert systems == ["L2R", "R2L", "SB-NMT"]
+    refused("another text in --reference: remove", sweep, *words, "2")
+    (tmp_path / "gold").write_text(gold)
+    # an interrupted sweep has what was decoded, and its repeat loses nothing
+    searches.limit = 3
+    refused("", sweep, *words, "2,4,6,8", error=KeyboardInterrupt)
+    assert [run["beam"] for run in runs_of(tmp_path / "s.json")] == [2, 4, 6]
+    (tmp_path / "s.json.runs" / "0-beam-2" / "result.json").unlink()
+    refused("", sweep, *words, "2,4,6", error=KeyboardInterrupt)
+    assert [run["beam"] for run in runs_of(tmp_path / "s.json")] == [2, 4, 6]
 
 
 def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
@@ -257,28 +158,159 @@ def test_the_sweep_runs_fairseq_generate(tmp_path, data, trained):
 
 def test_a_failed_decoding_shows_the_end_of_its_log(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.executable", "/bin/false")
-    with pytest.raises(ValueError, match="failed with status 1, its log"):
-        sweep_runs.decode(tmp_path / "run", [])
+    refused("failed with status 1, its log", sweep_runs.decode, tmp_path / "run", [])
 
 
-def sweep_of(systems):
-    """A sweep's file, of name -> beam -> score."""
-    return {
-        "runs": [
-            {"system": name, "beam": beam, "BLEU": score, "signature": "as it was"}
-            for name, by_beam in systems.items()
-            for beam, score in by_beam.items()
-        ]
-    }
+# a recipe's rows
+
+
+@pytest.fixture
+def work(tmp_path, searches):
+    """Make a recipe's folder; return what sweeps it, and gives runs of its file."""
+    searches.lines = ["A B"]
+
+    def made(*models, texts=None, file="beam-sweep.json", **settings):
+        work = tmp_path / "work"
+        put(work / "data" / "test.a-p.a.idx")
+        for name, lines in (texts or {"test.p": ["A B"]}).items():
+            put(work / "text" / name, *lines)
+        put(work / "results" / "sb.txt", "A B")
+        for row in models:
+            put(work / row / "model.pt")
+        recipe = {"source": "a", "target": "p", "bpe": {"kind": "none"}, "train": {}}
+        recipe |= {"teacher_arch": "", "sb_arch": "", "average": 0, "decode": []}
+        put(work / "recipe.json", json.dumps(recipe | {"generate": []} | settings))
+
+        def run(*words):
+            call(sweep_beam, "--work", work, "--beams", "2", *words)
+            return runs_of(work / file)
+
+        return run
+
+    return made
+
+
+def models_of(searches, tmp_path):
+    """Return the rows whose models were searched with."""
+    paths = [path for path, *_ in searches.settings()]
+    assert all(path.startswith(f"{tmp_path}/work/") for path in paths)
+    return [path.split("/")[-2] for path in paths]
+
+
+@pytest.mark.parametrize("row", ["sb", "sb-shift"])
+def test_the_sweep_searches_as_the_recipe_does(row, tmp_path, searches, work):
+    decode = ["--lenpen", 0.6, "--beam", 4, "--max-len-b", 10]
+    work(row, decode=decode, generate=["--max-tokens", 99])("--max-len-b", "7")
+    (words,) = searches.words
+    assert searches.settings() == [(f"{tmp_path}/work/{row}/model.pt", "2", "0.6")]
+    assert value(words, "--max-len-b") == "7"
+    assert value(words, "--max-tokens") == "99"
+
+
+def test_the_sweep_scores_as_the_recipe_does(tmp_path, searches, work):
+    """All references, and error rates where lines are words."""
+    texts = {"test.p": ["A B", "A C"], "test.p.2": ["A B", "A D"]}
+    run = work("sb", texts=texts, score={"references": 2, "phonemes": True})
+    searches.lines = ["A B", "A D"]
+    (found,) = run()
+    assert (found["WER"], found["PER"]) == (0, 0)
+    one = ["--reference", tmp_path / "work" / "text" / "test.p"]
+    refused("was decoded with other references", run, *one)
+    run(*one, "--output", tmp_path / "one.json")
+    (found,) = runs_of(tmp_path / "one.json")
+    assert (found["WER"], found["PER"]) == (50, 25)
+
+
+def test_the_sweep_takes_rows_of_a_recipe(tmp_path, searches, work, capsys):
+    """As the recipe decodes them: direction, seed and rescoring."""
+    own = "teacher-back", "enat-phrase", "multilingual"
+    run = work("sb", "sb@2", "teacher-r2l", *own, rescore=2)
+    rows = ["sb", "sb+rescored@2", "teacher-r2l"]
+    runs = run("--rows", *rows)
+    assert models_of(searches, tmp_path) == ["sb", "sb@2", "teacher-r2l"]
+    found = searches.words
+    assert [" ".join(words).count("--sb-rescore 2") for words in found] == [0, 1, 0]
+    assert [words.count("r2l") for words in found] == [0, 0, 1]
+    assert [run["system"] for run in runs] == rows
+    assert capsys.readouterr().out == render_sweep({"runs": runs})
+    missing = "--rows sb@3 needs .*sb@3/model.pt"
+    refused(missing, run, "--rows", "sb@3", error=FileNotFoundError)
+    refused("rerank@2 has no model of its own", run, "--rows", "rerank@2")
+    for row in own:
+        refused(f"--rows {row} is decoded with data or", run, "--rows", row)
+    odd = "--rows", "sb@01", "--beams", "3"
+    refused("--beams must have an even number .* has 3", run, *odd)
+
+
+def test_the_sweep_takes_the_model_that_a_row_decodes_with(tmp_path, searches, work):
+    """Its twin's, where both are trained in one way, or the one teacher's."""
+    models = "sb", "teacher-both", "teacher-r2l"  # the last of a run before
+    rows = ["sb-tanh-0.1", "sb-tanh-0.1+rescored", "teacher-r2l"]
+    work(*models, teachers="one")("--rows", *rows)
+    assert models_of(searches, tmp_path) == ["sb", "sb", "teacher-both"]
+    answers = [value(words, "--sb-answer") for words in searches.words]
+    assert answers == [None, None, "r2l"]
+    two = "--output", tmp_path / "two.json", "--rows", "teacher-r2l"
+    work(teachers="two")(*two)
+    assert models_of(searches, tmp_path)[3:] == ["teacher-r2l"]
+    assert "--sb-answer" not in searches.words[-1]
+
+
+def test_without_rows_the_sweep_takes_teachers_and_the_first_sb_nmt(
+    tmp_path, searches, work
+):
+    runs = work("sb-shift", "sb", "teacher-l2r", "teacher-r2l")()
+    assert models_of(searches, tmp_path) == ["teacher-l2r", "teacher-r2l", "sb"]
+    assert [run["system"] for run in runs] == ["L2R", "R2L", "SB-NMT"]
+
+
+def test_the_sweep_of_another_set_has_its_references(tmp_path, searches, work):
+    """Those of a recipe's validation set, which may be fewer than the test set's."""
+    other = ["X Y Z W V"] * 21
+    texts = {"test.p": other, "test.p.2": other, "valid.p": GOLD}
+    score, decode = {"references": 2}, ["--beam", 4, "--lenpen", 0.6]
+    file = "lenpen-sweep.json"
+    run = work("sb", texts=texts, file=file, score=score, decode=decode)
+    path, text = f"{tmp_path}/work/sb/model.pt", tmp_path / "work" / "text"
+    searches.lines = None
+    searches.answers = {(path, "1.5"): GOLD[0], (path, "0.6"): "A B C D"}
+    valid = "--rows", "sb", "--gen-subset", "valid"
+    _, best = run(*valid, "--lenpens", "0.6,1.5")
+    assert [lenpen for *_, lenpen in searches.settings()] == ["0.6", "1.5"]
+    assert (best["BLEU"], best["length ratio"]) == (pytest.approx(100), 1)
+    put(text / "valid.p.2", *GOLD[1:])
+    refused("--reference must have as many lines", run, *valid)
+    (text / "valid.p.2").unlink()
+    run(*valid, "--output", tmp_path / "plain.json")
+    assert searches.settings()[-1] == (path, "2", "0.6")  # the recipe's own
+    assert "lenpen" not in runs_of(tmp_path / "plain.json")[0]
+    (text / "test.p.2").unlink()
+    refused(r"test\.p\.2", run, "--rows", "sb", error=FileNotFoundError)
+
+
+# tables
+
+
+def held(scores, **more):
+    """The content of a sweep's file, of name -> beam -> score."""
+    runs = [
+        {"system": name, "beam": beam, "BLEU": score, "signature": "as it was"}
+        for name, by_beam in scores.items()
+        for beam, score in by_beam.items()
+    ]
+    return {"runs": runs, **more}
 
 
 def test_a_sweep_is_printed_a_line_a_system(tmp_path, capsys):
     """Seeds together, with no mean of those that happen to be there."""
-    path = tmp_path / "sweep.json"
+
+    def shown(sweep):
+        path = put(tmp_path / "sweep.json", json.dumps(sweep))
+        call(show_table, path)
+        return capsys.readouterr().out.splitlines()
+
     seeds = {"sb": {2: 30, 4: 31}, "sb@2": {2: 32}, "sb@x": {2: 1234.5, 8: 0}}
-    put(path, json.dumps(sweep_of(seeds)))
-    call(show_table, path)
-    assert capsys.readouterr().out.splitlines() == [
+    assert shown(held(seeds)) == [
         "| tok. BLEU, by beam | seeds |            2 |  4 |    8 |",
         "| ------------------ | ----: | -----------: | -: | ---: |",
         "| sb                 |  1, 2 | 31.00 ± 1.41 |    |      |",
@@ -287,38 +319,42 @@ def test_a_sweep_is_printed_a_line_a_system(tmp_path, capsys):
         "tokenised BLEU: `as it was`",
     ]
     for name, seed in ("sb", []), ("sb@2", ["2", "|"]):
-        put(path, json.dumps(sweep_of({name: {2: 30, 4: 31.254}})))
-        call(show_table, path)
-        alone = capsys.readouterr().out.splitlines()
+        alone = shown(held({name: {2: 30, 4: 31.254}}))
         assert ("seeds" in alone[0]) == bool(seed)
         assert alone[2].split() == ["|", "sb", "|", *seed, "30.00", "|", "31.25", "|"]
-    words = sweep_of({"sb": {2: 30, 4: 31}})
-    words["runs"][0]["WER"] = 12.5
-    put(path, json.dumps(words))  # not all have error rates
-    call(show_table, path)
-    assert "tok. BLEU, by beam" in capsys.readouterr().out
+    words = held({"sb": {2: 30, 4: 31}})
+    words["runs"][0]["WER"] = 12.5  # not all have error rates
+    assert "tok. BLEU, by beam" in shown(words)[0]
     words["runs"][1]["WER"] = 11
-    put(path, json.dumps(words))
-    call(show_table, path)
-    heading, _, line = capsys.readouterr().out.splitlines()
+    heading, _, line = shown(words)
     assert heading.startswith("| WER, %, by beam")
     assert line.split() == ["|", "sb", "|", "12.50", "|", "11.00", "|"]
-    for flags in ["--plot", tmp_path / "cost"], ["--paper"]:
-        with pytest.raises(ValueError, match=rf"{flags[0]} needs .* {path} is a sweep"):
-            call(show_table, path, *flags)
-    twice = sweep_of({"sb": {2: 30}, "sb@1": {2: 10}})
-    for damaged in [{"system": "sb"}], [], twice["runs"]:
-        put(path, json.dumps({"runs": damaged}))
-        with pytest.raises(ValueError, match=r"sweep.json must be .* but is damaged"):
-            call(show_table, path)
+    # one beam of all, whatever the file says of lengths, and one of each
+    one = held({"sb": {4: 30}, "sb-lambda0": {4: 31}})
+    one["runs"] = [{**run, "length ratio": 0.9} for run in one["runs"]]
+    assert shown(one)[:3] == [
+        "| tok. BLEU, by beam |     4 |",
+        "| ------------------ | ----: |",
+        "| sb                 | 30.00 |",
+    ]
+    assert shown(held({"sb": {4: 30}, "teacher-l2r": {1: 31}}))[2:4] == [
+        "| sb          |    4 |     30.00 |",
+        "| teacher-l2r |    1 |     31.00 |",
+    ]
+    twice = held({"sb": {2: 30}, "sb@1": {2: 10}})
+    for damaged in {"runs": [{"system": "sb"}]}, {"runs": []}, twice:
+        refused(r"sweep.json must be .* but is damaged", shown, damaged)
 
 
 def cells_of(line):
     return [cell.strip() for cell in line.split("|")[1:-1]]
 
 
+# the best setting
+
+
 def test_length_penalties_are_swept_and_the_best_is_taken(
-    tmp_path, searches, command, capsys
+    tmp_path, searches, sweep, capsys
 ):
     """Of each system, by the mean of its seeds, beside the recipe's own options."""
     right, close, short = GOLD[0], "A B C D", "A B C"
@@ -330,7 +366,7 @@ def test_length_penalties_are_swept_and_the_best_is_taken(
     systems = [*A, "--system", "b=--path b", "--system", "b@2=--path b2"]
     valid = tmp_path / "valid.json"
     swept = ["--beams", "4", "--lenpens", "0.6,1,2", "--output", valid]
-    call(sweep_beam, *command, *systems, *swept, "--gen-subset", "valid")
+    sweep(*systems, *swept, "--gen-subset", "valid")
     assert len(searches.words) == 9
     assert set(searches.settings()) == {
         (name, "4", lenpen) for name in ("a", "b", "b2") for lenpen in ("0.6", "1", "2")
@@ -344,162 +380,82 @@ def test_length_penalties_are_swept_and_the_best_is_taken(
     found = Sweep.of_file(valid)
     assert found.best("a") == Setting(4, 1) and found.best("b") == Setting(4, 2)
     searches.words.clear()
-    chosen = [*command, *systems, "--chosen-by", valid]
-    call(sweep_beam, *chosen)
-    assert searches.settings() == [("a", "4", "1"), ("b", "4", "2"), ("b2", "4", "2")]
+    for _ in range(2):  # the second decodes nothing
+        sweep(*systems, "--chosen-by", valid)
+        assert searches.settings() == (
+            [("a", "4", "1"), ("b", "4", "2"), ("b2", "4", "2")]
+        )
     heading, _, first, second, *_ = capsys.readouterr().out.splitlines()
     assert cells_of(heading) == ["system", "seeds", "beam/lenpen", "tok. BLEU"]
     assert cells_of(first) == ["a", "1", "4/1", "100.00 (1.00)"]
     assert cells_of(second) == ["b", "1, 2", "4/2", "100.00 ± 0.00 (1.00)"]
-    call(sweep_beam, *chosen)
-    assert len(searches.words) == 3
 
 
-def test_words_are_chosen_by_their_errors(tmp_path, searches, command):
+def test_words_are_chosen_by_their_errors(searches, sweep):
     """The fewest, where BLEU would have the most."""
     searches.answers = {("a", "0.6"): GOLD[0], ("a", "1"): "Z"}
-    swept = ["--phonemes", "--beams", "2", "--lenpens", "0.6,1"]
-    call(sweep_beam, *command, *A, *swept)
-    assert Sweep.of_file(tmp_path / "s.json").best("a") == Setting(2, 0.6)
-    runs = runs_of(tmp_path / "s.json")
+    runs = sweep(*A, "--phonemes", "--beams", "2", "--lenpens", "0.6,1")
+    assert Sweep({"runs": runs}).best("a") == Setting(2, 0.6)
     for run in runs:
         run["WER"] = 100 - run["WER"]
     assert Sweep({"runs": runs}).best("a") == Setting(2, 1)
 
 
-def test_beams_alone_are_printed_as_ever():
-    """One beam too, and whatever the file says of lengths."""
-    sweep = sweep_of({"sb": {4: 30}, "sb-lambda0": {4: 31}})
-    for run in sweep["runs"]:
-        run["length ratio"] = 0.9
-    assert render_sweep(sweep).splitlines()[:3] == [
-        "| tok. BLEU, by beam |     4 |",
-        "| ------------------ | ----: |",
-        "| sb                 | 30.00 |",
-    ]
-    apart = sweep_of({"sb": {4: 30}, "teacher-l2r": {1: 31}})
-    assert render_sweep(apart).splitlines()[2:4] == [
-        "| sb          |    4 |     30.00 |",
-        "| teacher-l2r |    1 |     31.00 |",
-    ]
-
-
-def sweep_with(scores, **more):
-    """A sweep of (system, beam) -> BLEU."""
-    runs = [
-        {"system": name, "beam": beam, "BLEU": score, "signature": ""}
-        for (name, beam), score in scores.items()
-    ]
-    return Sweep({"runs": runs, **more})
-
-
 def test_of_equal_settings_the_cheapest_is_taken():
-    scores = {("a", 8): 3, ("a", 4): 3, ("a", 2): 1, ("b", 2): 1, ("b@2", 2): 1}
-    assert sweep_with(scores).best("a") == Setting(4)
-    assert sweep_with(scores).best("b") == Setting(2)
+    found = Sweep(held({"a": {8: 3, 4: 3, 2: 1}, "b": {2: 1}, "b@2": {2: 1}}))
+    assert (found.best("a"), found.best("b")) == (Setting(4), Setting(2))
 
 
-def test_a_sweep_that_is_not_whole_is_not_chosen_from(tmp_path, searches, command):
+def test_a_sweep_that_is_not_whole_is_not_chosen_from(tmp_path, searches, sweep):
     """The best of what an interrupted one has may be the worst of all."""
-    with pytest.raises(ValueError, match="all seeds of b must have the same beams"):
-        sweep_with({("b", 2): 1, ("b", 4): 2, ("b@2", 2): 1}).best("b")
+    seeds = Sweep(held({"b": {2: 1, 4: 2}, "b@2": {2: 1}}))
+    refused("all seeds of b must have the same beams", seeds.best, "b")
     valid = tmp_path / "valid.json"
-    swept = [*command, *A, "--beams", "2", "--lenpens", "0.6,1,2", "--output", valid]
+    swept = [*A, "--beams", "2", "--lenpens", "0.6,1,2", "--output", valid]
     searches.limit = 2
-    with pytest.raises(KeyboardInterrupt):
-        call(sweep_beam, *swept)
-    chosen = [*command, *A, "--chosen-by", valid]
-    with pytest.raises(ValueError, match=r"valid\.json: 1 runs are missing: repeat"):
-        call(sweep_beam, *chosen)
+    refused("", sweep, *swept, error=KeyboardInterrupt)
+    chosen = [*A, "--chosen-by", valid]
+    refused(r"valid\.json: 1 runs are missing: repeat", sweep, *chosen)
     searches.limit = None
-    call(sweep_beam, *swept)
+    sweep(*swept)
     assert len(searches.words) == 3
-    call(sweep_beam, *chosen)
+    sweep(*chosen)
 
 
-def test_an_interrupted_repeat_loses_nothing(tmp_path, searches, command):
-    """Of a sweep of which one run was removed."""
-    words = [*command, *A, "--beams", "2,4,8"]
-    call(sweep_beam, *words)
-    (tmp_path / "s.json.runs" / "0-beam-2" / "result.json").unlink()
-    searches.limit = 0
-    with pytest.raises(KeyboardInterrupt):
-        call(sweep_beam, *words)
-    assert [run["beam"] for run in runs_of(tmp_path / "s.json")] == [2, 4, 8]
-
-
-def test_what_goes_ill_with_a_choice_is_one_clear_error(tmp_path, searches, command):
+def test_what_goes_ill_with_a_choice_is_one_clear_error(tmp_path, sweep):
     given, valid = tmp_path / "gold", tmp_path / "valid.json"
-    swept = [*command, "--beams", "2", "--lenpens", "1", "--output", valid]
-    lenpen = "--system", "a=--path a --lenpen 1"
-    for own in [*A, "--lenpen", "1"], [*A, "--lenpen=1"], lenpen:
-        with pytest.raises(ValueError, match="--lenpen is set by the sweep"):
-            call(sweep_beam, *swept, *own)
-    call(sweep_beam, *swept, *A)
+    sweep(*A, "--beams", "2", "--lenpens", "1", "--output", valid)
     chosen = "--chosen-by", valid
     for flag in "--beams", "--lenpens":
-        with pytest.raises(ValueError, match=f"leave out .*{flag}"):
-            call(sweep_beam, *command, *A, *chosen, flag, "2")
-    with pytest.raises(ValueError, match=r"valid\.json: it must have b, but has a"):
-        call(sweep_beam, *command, "--system", "b=--path b", *chosen)
-    with pytest.raises(ValueError, match=r"with the same options, --unkpen 1, but had"):
-        call(sweep_beam, *command, *A, *chosen, "--unkpen", "1")
+        refused(f"leave out .*{flag}", sweep, *A, *chosen, flag, "2")
+    lacks = r"valid\.json: it must have b, but has a"
+    refused(lacks, sweep, "--system", "b=--path b", *chosen)
+    other = "with the same options, --unkpen 1, but had none"
+    refused(other, sweep, *A, *chosen, "--unkpen", "1")
+    refused("--lenpen is set by the sweep", sweep, *A, *chosen, "--lenpen", "1")
     for taken in valid, given:
-        with pytest.raises(ValueError, match="must not be read and written by one"):
-            call(sweep_beam, *command, *A, *chosen, "--output", taken)
+        both = "must not be read and written by one"
+        refused(both, sweep, *A, *chosen, "--output", taken)
     for nothing in "", tmp_path / "none.json":
-        with pytest.raises(FileNotFoundError, match="does not exist: give a file"):
-            call(sweep_beam, *command, *A, "--chosen-by", nothing)
-    odd = {"system": "a", "beam": 3, "BLEU": 1, "signature": ""}
-    put(valid, json.dumps({"runs": [odd]}))
-    with pytest.raises(ValueError, match="a has two directions, but the best beam is"):
-        call(sweep_beam, *command, *A, *chosen)
+        words = *A, "--chosen-by", nothing
+        refused("does not exist: give", sweep, *words, error=FileNotFoundError)
+    put(valid, json.dumps(held({"a": {3: 1}})))
+    refused("a has two directions, but the best beam is", sweep, *A, *chosen)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"beam": "4"},
-        {"beam": 0},
-        {"lenpen": "1"},
-        {"lenpen": float("nan")},
-        {"BLEU": None},
-        {"BLEU": "x"},
+        *({"beam": beam} for beam in ("4", 0)),
+        *({"lenpen": lenpen} for lenpen in ("1", float("nan"), 1)),
+        *({"BLEU": score} for score in (None, "x")),
         {"system": 3},
-        {"lenpen": 1},
     ],
     ids=str,
 )
-def test_a_damaged_sweep_is_one_clear_error(tmp_path, command, change):
+def test_a_damaged_sweep_is_one_clear_error(tmp_path, sweep, change):
     """Also one where some runs have a length penalty and others have none."""
-    fine = {"system": "a", "beam": 4, "BLEU": 1.5, "signature": ""}
-    valid = tmp_path / "valid.json"
-    put(valid, json.dumps({"runs": [fine, {**fine, "beam": 2, **change}]}))
-    with pytest.raises(ValueError, match=r"valid\.json must be .* but is damaged"):
-        call(sweep_beam, *command, *A, "--chosen-by", valid)
-
-
-def test_the_sweep_of_another_set_has_its_references(tmp_path, searches):
-    """Those of a recipe's validation set, which may be fewer than the test set's."""
-    other = ["X Y Z W V"] * 21
-    texts = {"test.p": other, "test.p.2": other, "valid.p": GOLD}
-    score, decode = {"references": 2}, ["--beam", 4, "--lenpen", 0.6]
-    work = a_work(tmp_path, "sb", texts=texts, score=score, decode=decode)
-    path = str(work / "sb" / "model.pt")
-    searches.answers = {(path, "1.5"): GOLD[0], (path, "0.6"): "A B C D"}
-    command = ["--work", work, "--rows", "sb", "--beams", "2", "--gen-subset", "valid"]
-    output = tmp_path / "valid.json"
-    call(sweep_beam, *command, "--lenpens", "0.6,1.5", "--output", output)
-    assert [lenpen for *_, lenpen in searches.settings()] == ["0.6", "1.5"]
-    _, best = runs_of(output)
-    assert (best["BLEU"], best["length ratio"]) == (pytest.approx(100), 1)
-    put(work / "text" / "valid.p.2", *GOLD[1:])
-    with pytest.raises(ValueError, match="--reference must have as many lines"):
-        call(sweep_beam, *command, "--output", tmp_path / "two.json")
-    (work / "text" / "valid.p.2").unlink()
-    call(sweep_beam, *command, "--output", tmp_path / "plain.json")
-    assert searches.settings()[-1] == (path, "2", "0.6")  # the recipe's own
-    assert "lenpen" not in runs_of(tmp_path / "plain.json")[0]
-    (work / "text" / "test.p.2").unlink()
-    with pytest.raises(FileNotFoundError, match=r"test\.p\.2"):
-        call(sweep_beam, *command[:-2], "--output", tmp_path / "test.json")
+    damaged = held({"a": {4: 1.5, 2: 1.5}})
+    damaged["runs"][1] |= change
+    valid = put(tmp_path / "valid.json", json.dumps(damaged))
+    refused(r"valid\.json must be .* damaged", sweep, *A, "--chosen-by", valid)

@@ -21,8 +21,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from sbnmt_plugin import quiet
+from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.rows import Row
-from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
+from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
 from sbnmt_plugin.tools.unfinished import new_file
@@ -124,7 +125,9 @@ def plot(shares: dict[Run, Shares], name: str) -> None:
 
 
 def main() -> None:
-    parser = measuring_parser(__doc__)
+    parser = command.parser(__doc__)
+    parser.add_argument("--work", required=True, help="folder of the run", type=Path)
+    parser.add_argument("--json", help="file to write the numbers to", type=Path)
     parser.add_argument(
         "--sweeps",
         nargs="+",
@@ -148,12 +151,15 @@ def main() -> None:
         for (name, beam), each in seeds.items()
     ]
     numbers = [{"row": name, "beam": beam, **n} for (name, beam), n in found.items()]
-    print(table_text(["right, %", "beam", *KINDS], cells, numbers, args.json))
+    if args.json:
+        args.json.write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
+    print("", *aligned(["right, %", "beam", *KINDS], cells), "", sep="\n")
     if args.plot:
         plot(shares, args.plot)
-    words, status = conclusion(verdicts(shares))
-    print(words)
-    sys.exit(status)
+    expected = verdicts(shares)
+    for words, holds in expected:
+        print("ok  " if holds else "FAIL", words, sep="  ")
+    sys.exit(int(not all(holds for _, holds in expected)))
 
 
 if __name__ == "__main__":

@@ -19,11 +19,12 @@ from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.probes import without
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.recipes.systems.ba import HISTORIES
-from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
+from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.tools.word_alignment import Links, parse_gold
@@ -121,17 +122,23 @@ def verdicts(plain: Row, ba: Row) -> list[tuple[str, bool]]:
 
 
 def main() -> None:
-    args = measuring_parser(__doc__).parse_args()
+    parser = command.parser(__doc__)
+    parser.add_argument("--work", required=True, help="folder of the run", type=Path)
+    parser.add_argument("--json", help="file to write the numbers to", type=Path)
+    args = parser.parse_args()
     there = [n for n in HISTORIES if (args.work / "results" / f"{n}.json").exists()]
     found = {name: measured(args.work, name) for name in there}
     cells = [
         [HISTORIES[name].title, *(f"{row[key]:.2f}" for key in COLUMNS.values())]
         for name, row in found.items()
     ]
-    print(table_text(["system", *COLUMNS], cells, found, args.json))
-    text, status = conclusion(verdicts(found["rnnsearch"], found["ba"]))
-    print(text)
-    sys.exit(status)
+    if args.json:
+        args.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    print("", *aligned(["system", *COLUMNS], cells), "", sep="\n")
+    expected = verdicts(found["rnnsearch"], found["ba"])
+    for words, holds in expected:
+        print("ok  " if holds else "FAIL", words, sep="  ")
+    sys.exit(int(not all(holds for _, holds in expected)))
 
 
 if __name__ == "__main__":

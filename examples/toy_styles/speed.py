@@ -11,6 +11,7 @@ the most.  Timed is all from token numbers to hypotheses: looking up, batching, 
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from pathlib import Path
@@ -20,9 +21,10 @@ from typing import Any
 import torch
 
 from sbnmt_plugin import quiet
+from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
-from sbnmt_plugin.tools.results.verdicts import measuring_parser, table_text
+from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 
@@ -71,7 +73,9 @@ def described(size: int, count: int, times: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = measuring_parser(__doc__)
+    parser = command.parser(__doc__)
+    parser.add_argument("--work", required=True, help="folder of the run", type=Path)
+    parser.add_argument("--json", help="file to write the numbers to", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--recipe", help="of the run; default: this folder's", default=HERE, type=Path
@@ -114,7 +118,9 @@ def main() -> None:
         ]
         for title, row in found.items()
     ]
-    print(table_text(["decoding", *SIZES.values()], cells, found, args.json))
+    if args.json:
+        args.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    print("", *aligned(["decoding", *SIZES.values()], cells), "", sep="\n")
 
 
 if __name__ == "__main__":

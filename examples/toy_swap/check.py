@@ -16,12 +16,13 @@ import sys
 from pathlib import Path
 
 from sbnmt_plugin.checkpoints import read_checkpoint
+from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.corpora.synthetic import LANGUAGES
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.recipes.systems.two_way import TWO_WAY
 from sbnmt_plugin.tools.report.speeds import count_parameters
-from sbnmt_plugin.tools.results.verdicts import conclusion, measuring_parser, table_text
+from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 
@@ -91,7 +92,10 @@ def verdicts(
 
 
 def main() -> None:
-    args = measuring_parser(__doc__).parse_args()
+    parser = command.parser(__doc__)
+    parser.add_argument("--work", required=True, help="folder of the run", type=Path)
+    parser.add_argument("--json", help="file to write the numbers to", type=Path)
+    args = parser.parse_args()
     found = measured(args.work)
     cells = [
         [name, f"{row['BLEU']:.2f}", f"{row.get('parameters', 0):,}"]
@@ -101,10 +105,13 @@ def main() -> None:
         changed_by_the_end(args.work, *pair) for pair in (LANGUAGES, LANGUAGES[::-1])
     ]
     numbers = {"rows": found, "changed by the last word": changed}
-    print(table_text(["row", "tok. BLEU", "parameters"], cells, numbers, args.json))
-    text, status = conclusion(verdicts(found, changed))
-    print(text)
-    sys.exit(status)
+    if args.json:
+        args.json.write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
+    print("", *aligned(["row", "tok. BLEU", "parameters"], cells), "", sep="\n")
+    expected = verdicts(found, changed)
+    for words, holds in expected:
+        print("ok  " if holds else "FAIL", words, sep="  ")
+    sys.exit(int(not all(holds for _, holds in expected)))
 
 
 if __name__ == "__main__":

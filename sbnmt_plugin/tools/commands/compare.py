@@ -2,8 +2,6 @@
 
     sbnmt compare --work work/multi30k sb+rescored sb-lambda0+rescored transformer-pl
 
-    sbnmt compare --work work/multi30k sb sb-lambda0 --sets test2017,test2018
-
     sbnmt compare --sweep beam-sweep.json sb/2 sb-lambda0+rescored/8
 
 The first row is compared with each of the others, by the seeds that both have.  The
@@ -14,10 +12,9 @@ all those seeds.  So the interval and p speak of other sentences, the seeds of a
 training.  p is sacreBLEU's, which is one-sided for a clear difference: it may be below
 0.05 although the interval holds 0.
 
-With --work the rows are those of a recipe's run.  --rival-work takes the others from
-another run with the same test set.  Where a test set consists of several, --sets
-compares the sentences of some of them, all together.  Without it the scores are means
-over the sets, as in the run's table; the interval and p are of all sentences together.
+With --work the rows are those of a recipe's run.  Where its test set consists of
+several, the scores are means over the sets, as in the run's table; the interval and p
+are of all sentences together.
 
 With --sweep a row is NAME/BEAM, as sbnmt sweep-beam has decoded it, also of the
 validation set (--gen-subset valid).
@@ -25,12 +22,12 @@ validation set (--gen-subset valid).
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from statistics import mean
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.results.comparison import Difference, difference
+from sbnmt_plugin.tools.results.bootstrap import interval
+from sbnmt_plugin.tools.results.comparison import p_of, pooled
 from sbnmt_plugin.tools.results.hypotheses import Runs, SweepRuns, WorkRuns
 from sbnmt_plugin.tools.results.table import HEADINGS, aligned
 
@@ -41,53 +38,49 @@ def signed(value: float) -> str:
     return text if not float(text) else f"{'+' if value > 0 else '−'} {text}"
 
 
-def line(found: Difference) -> list[str]:
-    """Return the cells of a comparison."""
-    each = [ours - theirs for ours, theirs in zip(found.scores, found.rivals)]
-    low, high = found.interval
+def line(runs: Runs, name: str, rival: str) -> list[str]:
+    """Compare a row with a rival, both named without a seed; return a table's cells.
+
+    Raises:
+        ValueError: they are one row, or have no seed in common; a name is unknown.
+        FileNotFoundError: a row has no hypotheses.
+    """
+    if name == rival:
+        raise ValueError(f"{rival} must not be compared with itself: give another row")
+    of_row, of_rival = runs.seeds(name), runs.seeds(rival)
+    seeds = sorted(of_row & of_rival)
+    if not seeds:
+        raise ValueError(
+            f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
+            f"{sorted(of_rival)}: run either with another seed"
+        )
+    texts, theirs = pooled(runs, name, seeds), pooled(runs, rival, seeds)
+    low, high = interval(texts, theirs, runs.given, runs.metric)
+    scores = [(runs.score(name, seed), runs.score(rival, seed)) for seed in seeds]
+    each = [ours - theirs for ours, theirs in scores]
     return [
-        found.rival,
-        ", ".join(map(str, found.seeds)),
-        f"{mean(found.scores):.2f}",
-        f"{mean(found.rivals):.2f}",
+        rival,
+        ", ".join(map(str, seeds)),
+        *(f"{mean(found):.2f}" for found in zip(*scores)),
         signed(mean(each)),
         ", ".join(map(signed, each)),
         f"{signed(low)} to {signed(high)}",
-        f"{found.p:.3f}",
+        f"{p_of(runs, texts, theirs):.3f}",
     ]
-
-
-def runs_of(args: argparse.Namespace) -> tuple[Runs, Runs]:
-    """Open the run of the first row, and that of the others."""
-    if args.sweep is not None:
-        sweep = SweepRuns(Path(args.sweep))
-        return sweep, sweep
-    sets = [] if args.sets is None else args.sets.split(",")
-    work = WorkRuns.of_folder(Path(args.work), sets)
-    return work, work if args.rival_work is None else work.rival(Path(args.rival_work))
 
 
 def main() -> None:
     parser = command.parser(__doc__)
     add = parser.add_argument
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--work", help="folder of a recipe's run")
-    group.add_argument("--sweep", help="file that sbnmt sweep-beam has written")
-    add("--rival-work", help="with --work: the others are rows of this run instead")
+    group.add_argument("--work", type=Path, help="folder of a recipe's run")
+    group.add_argument("--sweep", type=Path, help="file that sbnmt sweep-beam wrote")
     add("row", metavar="ROW", help="a row's name, without a seed")
     add("rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with")
-    add("--sets", help="with --work: some of its test sets, as test2017,test2018")
     args = parser.parse_args()
-    if args.sets is not None and args.work is None:
-        raise ValueError("--sets goes with --work, not with --sweep: leave it out")
-    if args.rival_work is not None and args.work is None:
-        raise ValueError(
-            "--rival-work goes with --work, not with --sweep: leave it out"
-        )
-    runs, others = runs_of(args)
-    lines = [line(difference(runs, args.row, others, name)) for name in args.rivals]
-    of_tokens = args.sweep is not None and runs.key == "BLEU"
-    score = "tokenised BLEU" if of_tokens else runs.key
+    runs = WorkRuns.of_folder(args.work) if args.work else SweepRuns(args.sweep)
+    lines = [line(runs, args.row, name) for name in args.rivals]
+    score = "tokenised BLEU" if args.sweep and runs.key == "BLEU" else runs.key
     head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
     head += ["difference", "of each seed", "95 %", "p"]
     print("\n".join(aligned(head, lines)))

@@ -25,12 +25,10 @@ where it was interrupted.  sbnmt report --beam-sweep draws the result.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.recipes.rows import asked_rows
-from sbnmt_plugin.tools.results import sweep_plan
 from sbnmt_plugin.tools.results.sweep import render_sweep
+from sbnmt_plugin.tools.results.sweep_plan import BEAMS, Plan, planned
 from sbnmt_plugin.tools.results.sweep_runs import decoded
 from sbnmt_plugin.tools.text import refuse_overwriting
 
@@ -41,25 +39,25 @@ def parser() -> argparse.ArgumentParser:
     # no positional argument: it would take the value of an option of fairseq's
     add("--data", help="binarised data, as for fairseq-generate")
     add("--work", help="folder of sbnmt recipe, which has all that is needed")
-    add("--system", action="append", default=[], metavar="NAME=OPTIONS")
+    add("--system", action="append", metavar="NAME=OPTIONS")
+    add("--rows", nargs="+", metavar="ROW", help="rows of --work, as systems")
     add(
-        "--rows",
-        nargs="+",
-        default=[],
-        metavar="ROW",
-        help="rows of --work, as systems",
+        "--reference",
+        action="append",
+        dest="references",
+        metavar="TEXT",
+        help="tokenised; may be repeated",
     )
-    add("--reference", action="append", default=[], help="tokenised; may be repeated")
     add("--phonemes", action="store_true", help="error rates, too")
     add("--lowercase", action="store_true", help="BLEU ignores case")
-    add("--beams", help=f"default {sweep_plan.BEAMS}")
+    add("--beams", help=f"default {BEAMS}")
     add("--lenpens", help="length penalties, as 0.6,1,1.5: every beam with each")
     add(
         "--chosen-by",
         metavar="FILE",
         help="a sweep whose best settings replace these two",
     )
-    add("--gen-subset", default="test")
+    add("--gen-subset", dest="subset", metavar="SET", help="default test")
     add(
         "--output",
         help="JSON file to write; rewritten when more is decoded (default: in WORK "
@@ -69,33 +67,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    args, others = parser().parse_known_args()
-    sweep_plan.refuse_own(others)
-    plan = sweep_plan.Plan(
-        sweep_plan.parse_systems(args.system),
-        others,
-        args.data,
-        args.reference,
-        args.output,
-        args.gen_subset,
-        args.phonemes,
-        args.lowercase,
-    )
-    if args.work is not None:
-        swept = [("chosen", args.chosen_by), ("lenpen", args.lenpens), ("beam", "")]
-        kind = next(kind for kind, asked in swept if asked is not None)
-        file = f"{kind}-sweep.json"
-        rows = [row.name for row in asked_rows(args.rows, retired=True)]
-        plan = sweep_plan.with_work(plan, Path(args.work), rows, file)
-    elif args.rows:
-        raise ValueError(
-            "--rows are those of a recipe's run: give its folder as --work"
-        )
-    for flag in "data", "systems", "references", "output":
-        if not getattr(plan, flag):
-            name = flag.removesuffix("s")
-            raise ValueError(f"--{name} must be given, or --work with a recipe's run")
-    asked = args.beams, args.lenpens, args.chosen_by
-    plan = sweep_plan.planned(plan, others, *asked)
-    refuse_overwriting(plan.output, args.chosen_by, *plan.references)
-    print(render_sweep(decoded(plan)), end="")
+    plan = Plan()  # its values are the flags' defaults
+    _, plan.options = parser().parse_known_args(namespace=plan)
+    searches = planned(plan)
+    refuse_overwriting(plan.output, plan.chosen_by, *plan.references)
+    print(render_sweep(decoded(plan, searches)), end="")

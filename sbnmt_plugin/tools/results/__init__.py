@@ -1,1 +1,1 @@
-"""Results of work folders: tables, comparisons, sweeps, plots."""
+"""Results of work folders: tables, comparisons, sweeps."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,21 +30,6 @@ class Outcome(NamedTuple):
     mean: float
     interval: float
     p: float | None
-
-
-def p_value(baseline: Any, system: Any) -> float | None:
-    """Return p of sacreBLEU's result, None for the baseline itself.
-
-    Departs from sacreBLEU where every resampling scores alike, as for two copies of a
-    text: it finds no difference larger than 0 and prints its smallest p for "none".
-    """
-    if system.p_value is None:
-        return None
-    same = all(
-        getattr(baseline, key) == getattr(system, key)
-        for key in ("score", "mean", "ci")
-    )
-    return 1.0 if same else float(system.p_value)
 
 
 class OfAllSeeds:
@@ -108,10 +94,14 @@ def bootstrap(
     keys = dict(zip(metrics, (key for key in found if key != "System")))
 
     def outcome(key: str, place: int) -> Outcome:
-        result: Any = found[key][place]
-        p = p_value(found[key][0], result)
-        if p is not None and named[place][1] == named[0][1]:
-            p = 1.0  # also where draws differ: SACREBLEU_SEED=none
+        baseline, result = found[key][0], found[key][place]
+        p = result.p_value
+        # Departs from sacreBLEU: where every resampling scores alike it finds no
+        # difference larger than 0, and has its smallest p.  With SACREBLEU_SEED=none
+        # even equal texts have other draws.
+        alike = {**vars(result), "p_value": None} == vars(baseline)
+        if p is not None and (alike or named[place][1] == named[0][1]):
+            p = 1.0
         return Outcome(float(result.score), float(result.mean), float(result.ci), p)
 
     outcomes = {
@@ -121,43 +111,28 @@ def bootstrap(
     return outcomes, [f"{ours}: {signatures[key]}" for ours, key in keys.items()]
 
 
-class Apart:
-    """Difference of two texts' scores, which sacreBLEU's resampling takes for a metric.
-
-    Both texts are scored on the same draw of sentences, whatever its seed is.
-
-    Args:
-        metric: scores either text.
-        width: number of the first text's statistics, before those of the second.
-    """
-
-    def __init__(self, metric: Metric, width: int) -> None:
-        self.metric, self.width = metric, width
-
-    def _compute_score_from_stats(self, stats: Any) -> float:
-        scores = map(
-            self.metric._compute_score_from_stats,
-            (stats[: self.width], stats[self.width :]),
-        )
-        our, their = (float(score.score) for score in scores)
-        return our - their
-
-
 def interval(
     texts: Texts, baseline: Texts, references: list[Texts], metric: Metric
 ) -> tuple[float, float]:
     """Return the middle 95 % of the difference from a baseline.
 
     The samples are those of :func:`bootstrap`; sacreBLEU has intervals of each system,
-    not of their difference.
+    not of their difference.  So its resampling gets the statistics of both texts side
+    by side, which are scored on the same draw of sentences, whatever its seed is.
     """
     ours, theirs = (
         metric._extract_corpus_statistics(lines, references)
         for lines in (texts, baseline)
     )
-    both = [[*our, *their] for our, their in zip(ours, theirs)]
-    apart = Apart(metric, len(ours[0]))
-    _, differences = _bootstrap_resample(both, apart, SAMPLES)
+    width = len(ours[0])
+
+    def apart(stats: Any) -> float:
+        score = metric._compute_score_from_stats
+        return float(score(stats[:width]).score - score(stats[width:]).score)
+
+    both: Any = SimpleNamespace(_compute_score_from_stats=apart)
+    paired = [[*our, *their] for our, their in zip(ours, theirs)]
+    _, differences = _bootstrap_resample(paired, both, SAMPLES)
     outside = (1 - LIKELY) / 2
-    low, high = np.quantile(differences, [outside, 1 - outside])
+    low, high = np.quantile(np.array(differences), [outside, 1 - outside])
     return float(low), float(high)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sbnmt_plugin.tools.recipes.rows import RESCORED, Row
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS
-from sbnmt_plugin.tools.results.bootstrap import bootstrap, interval, seeds_together
+from sbnmt_plugin.tools.results.bootstrap import bootstrap, seeds_together
 from sbnmt_plugin.tools.results.hypotheses import Runs, WorkRuns
 from sbnmt_plugin.tools.results.table import TableRow, without_seed
 
@@ -29,15 +29,15 @@ def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str |
     Returns:
         The name of that baseline, or None where no such row is there.
     """
-    baselines = [row for row in rows if Row.parse(row["name"]).base in OPPONENTS]
+    named = {row["name"]: Row.parse(row["name"]) for row in rows}
+    baselines = [row for row in rows if named[row["name"]].base in OPPONENTS]
     if not baselines:
         return None
     runs = WorkRuns(work, settings)
-    best = runs.best(baselines, key=lambda row: row[runs.key])
-    names = [row["name"] for row in rows]
-    names = [name for name in names if not Row.parse(name).system.back]
-    if len(names) > 1:
-        outputs = {name: runs.lines(name) for name in names}
+    best = (min if runs.key == "WER" else max)(baselines, key=lambda r: r[runs.key])
+    forward = {name: row.seed for name, row in named.items() if not row.system.back}
+    if len(forward) > 1:
+        outputs = {name: runs.answers(name, seed) for name, seed in forward.items()}
         found, _ = bootstrap(outputs, runs.given, best["name"], {runs.key: runs.metric})
         for row in rows:
             if row is not best and row["name"] in found:
@@ -101,53 +101,3 @@ def p_of(runs: Runs, texts: list[str], theirs: list[str]) -> float:
     p = found["row"][runs.key].p
     assert p is not None  # which it is for the rival alone
     return p
-
-
-class Difference(NamedTuple):
-    """Distance of a row from a rival.
-
-    Attributes:
-        rival: its name.
-        seeds: those that both have.
-        scores, rivals: scores of the row and of the rival, one a seed.
-        interval: 95 % of the difference by the paired bootstrap.  A sentence is drawn
-            with its hypotheses of all these seeds, so it speaks of other sentences.
-        p: by the same bootstrap.
-    """
-
-    rival: str
-    seeds: list[int]
-    scores: list[float]
-    rivals: list[float]
-    interval: tuple[float, float]
-    p: float
-
-
-def difference(runs: Runs, name: str, others: Runs, rival: str) -> Difference:
-    """Compare a row with a rival, both named without a seed.
-
-    Args:
-        others: where the rival is, perhaps ``runs`` themselves.
-
-    Raises:
-        ValueError: they are one row, or have no seed in common; a name is unknown.
-        FileNotFoundError: a row has no hypotheses.
-    """
-    if name == rival and runs is others:
-        raise ValueError(f"{rival} must not be compared with itself: give another row")
-    of_row, of_rival = runs.seeds(name), others.seeds(rival)
-    seeds = sorted(of_row & of_rival)
-    if not seeds:
-        raise ValueError(
-            f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
-            f"{sorted(of_rival)}: run either with another seed"
-        )
-    texts, theirs = pooled(runs, name, seeds), pooled(others, rival, seeds)
-    return Difference(
-        rival,
-        seeds,
-        [runs.score(name, seed) for seed in seeds],
-        [others.score(rival, seed) for seed in seeds],
-        interval(texts, theirs, runs.given, runs.metric),
-        p_of(runs, texts, theirs),
-    )

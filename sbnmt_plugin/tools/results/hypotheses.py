@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.bootstrap import of_all_seeds
 from sbnmt_plugin.tools.results.sweep import Sweep, system_and_seed
 from sbnmt_plugin.tools.results.table import TableRow
-from sbnmt_plugin.tools.scoring import slices, token_bleu
+from sbnmt_plugin.tools.scoring import token_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
 
@@ -34,53 +33,28 @@ class WorkRuns:
     Args:
         work: the folder of the run.
         settings: its recipe.
-        sets: test sets whose sentences are compared, all together; none: all
-            sentences, where a row's score is the one in its table.
-        flag: the flag that names the folder.
 
     Attributes:
         metric: a metric of sacreBLEU, or of its kind, which takes all seeds together.
         key: its name.
         given: the references, each a line a sentence.
-        best: picks the best score: max or min.
-
-    Raises:
-        ValueError: the run does not have one of the sets.
     """
 
-    def __init__(
-        self,
-        work: Path,
-        settings: dict[str, Any],
-        sets: Sequence[str] = (),
-        flag: str = "--work",
-    ) -> None:
-        self.work, self.settings, self.sets = work, settings, sets
+    def __init__(self, work: Path, settings: dict[str, Any]) -> None:
+        self.work, self.settings = work, settings
         lowercase = settings["score"]["lowercase"]
-        self.best: Callable[..., Any] = max
         self.key, self.suffix, stem = "tokenised BLEU", "tok", "test"
         metric: Metric = token_bleu(lowercase)
         if settings["score"]["phonemes"]:
-            self.key, self.best, metric = "WER", min, WordErrorRate()
+            self.key, metric = "WER", WordErrorRate()
         elif settings["detokenise"]:
             self.key, self.suffix, stem = "BLEU", "txt", "test.ref"
             metric = BLEU(lowercase=lowercase)
         self.metric = of_all_seeds(metric)
-        right = references(work / "text", settings)
-        whole = right.read(stem)
-        self.lengths = right.sets(len(whole[0]))
-        unknown = [name for name in sets if name not in self.lengths]
-        if unknown:
-            raise ValueError(
-                f"--sets must be some of {', '.join(self.lengths)}, the test sets of "
-                f"{flag} {work}, but has {unknown[0]!r}: leave that out"
-            )
-        self.given = [self.chosen(text) for text in whole]
+        self.given = references(work / "text", settings).read(stem)
 
     @classmethod
-    def of_folder(
-        cls, work: Path, sets: Sequence[str] = (), flag: str = "--work"
-    ) -> WorkRuns:
+    def of_folder(cls, work: Path) -> WorkRuns:
         """Read the recipe that the folder keeps.
 
         Raises:
@@ -89,38 +63,10 @@ class WorkRuns:
         path = work / "recipe.json"
         if not path.is_file():
             raise FileNotFoundError(
-                f"{flag} {work} must be the folder of a recipe's run, but has no "
+                f"--work {work} must be the folder of a recipe's run, but has no "
                 "recipe.json: give the --work of sbnmt recipe"
             )
-        return cls(work, read_recipe(path, "run sbnmt recipe once more"), sets, flag)
-
-    def chosen(self, lines: list[str]) -> list[str]:
-        """Return the lines of the sets that are compared; all, if none is chosen."""
-        found = slices(self.lengths, [lines])
-        kept = [name for name in self.lengths if not self.sets or name in self.sets]
-        return [line for name in kept for line in found[name][0]]
-
-    def rival(self, work: Path) -> WorkRuns:
-        """Open another run, whose rows are compared with those of this one.
-
-        Raises:
-            FileNotFoundError: no recipe has run there.
-            ValueError: it has other references, or is scored in another way.
-        """
-        other = WorkRuns.of_folder(work, self.sets, "--rival-work")
-        scoring, others = self.settings["score"], other.settings["score"]
-        if others != scoring:
-            raise ValueError(
-                f"--rival-work {work} must be scored as --work is, {scoring}, but "
-                f"is by {others}: give two runs of one recipe"
-            )
-        if other.given != self.given:
-            raise ValueError(
-                f"--rival-work {work} must have the references of --work, but is of "
-                "another test set: give two runs of one recipe, or compare the sets "
-                "that both have, by --sets"
-            )
-        return other
+        return cls(work, read_recipe(path, "run sbnmt recipe once more"))
 
     def seeds(self, name: str) -> set[int]:
         """Return the seeds of a row.
@@ -152,32 +98,29 @@ class WorkRuns:
             check_row(self.work, self.settings, replace(row, seed=seed))
         return found
 
-    def lines(self, row: str) -> list[str]:
-        """Return all hypotheses of a row, which is named with its seed.
+    def result(self, name: str, seed: int, suffix: str) -> Path:
+        """Return the path of a file of a seed's results."""
+        row = replace(Row.parse(name), seed=seed)
+        return self.work / "results" / f"{row.name}.{suffix}"
+
+    def answers(self, name: str, seed: int) -> list[str]:
+        """Return the hypotheses of a seed, a line a sentence.
 
         Raises:
             ValueError: there are more or fewer than sentences.
         """
-        path, count = f"results/{row}.{self.suffix}", sum(self.lengths.values())
-        found = read_lines(self.work / path)
+        path, count = self.result(name, seed, self.suffix), len(self.given[0])
+        found = read_lines(path)
         if len(found) != count:
             raise ValueError(
-                f"{self.work}/{path} must have {count} lines, as the test set has, but "
+                f"{path} must have {count} lines, as the test set has, but "
                 f"has {len(found)}: decode and evaluate that row anew"
             )
         return found
 
-    def answers(self, name: str, seed: int) -> list[str]:
-        """Return the hypotheses of a seed, a line a sentence."""
-        return self.chosen(self.lines(replace(Row.parse(name), seed=seed).name))
-
     def score(self, name: str, seed: int) -> float:
-        """Return the score as it was evaluated; of some sets, of their sentences."""
-        if self.sets:
-            found = self.metric.corpus_score(self.answers(name, seed), self.given)
-            return float(found.score)
-        row = replace(Row.parse(name), seed=seed)
-        path = self.work / "results" / f"{row.name}.json"
+        """Return the score of a seed as it was evaluated."""
+        path = self.result(name, seed, "json")
         with as_written(path, "evaluate anew"):
             return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
 
@@ -198,17 +141,16 @@ class SweepRuns:
 
     def __init__(self, sweep: Path) -> None:
         self.runs: dict[tuple[str, int], tuple[Path, TableRow, TableRow]] = {}
-        for name, settings in Sweep.of_file(sweep).runs.items():
-            for setting, told in settings.items():
-                pattern = f"{setting.folder('*')}/result.json"
-                for path in sorted(Path(f"{sweep}.runs").glob(pattern)):
-                    with as_written(path, "remove its folder and repeat the sweep"):
-                        found = json.loads(path.read_text("utf-8"))
-                        job = found.pop("job")
-                        system, seed = system_and_seed(job["name"])
-                    own = found.items() <= told.get(seed, {}).items()
-                    if system == name and own:
-                        self.runs[f"{name}/{setting.label}", seed] = path, job, found
+        told = Sweep.of_file(sweep).runs
+        for path in sorted(Path(f"{sweep}.runs").glob("*/result.json")):
+            with as_written(path, "remove its folder and repeat the sweep"):
+                found = json.loads(path.read_text("utf-8"))
+                job = found.pop("job")
+                name, seed = system_and_seed(job["name"])
+            for setting, runs in told.get(name, {}).items():
+                own = found.items() <= runs.get(seed, {}).items()
+                if own and path.parent.match(setting.folder("*")):
+                    self.runs[f"{name}/{setting.label}", seed] = path, job, found
         if not self.runs:
             raise FileNotFoundError(
                 f"--sweep {sweep} must be a sweep's --output, but {sweep}.runs has "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
@@ -22,9 +21,16 @@ def system_and_seed(name: str) -> tuple[str, int]:
     return (found[1], int(found[2])) if found else (name, 1)
 
 
-def is_number(value: Any) -> bool:
-    """Tell whether a value is a finite number."""
-    return isinstance(value, (int, float)) and math.isfinite(value)
+def finite(run: dict[str, Any], key: str) -> float:
+    """Return a number of a run in a file.
+
+    Raises:
+        KeyError, ValueError: there is none.
+    """
+    value = run[key]
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{key} of {value!r}")
+    return value
 
 
 class Setting(NamedTuple):
@@ -37,20 +43,6 @@ class Setting(NamedTuple):
 
     beam: int
     lenpen: float | None = None
-
-    @classmethod
-    def of_run(cls, run: dict[str, Any]) -> Setting:
-        """Read the setting of a run in a file.
-
-        Raises:
-            ValueError: numbers that no search can have.
-        """
-        beam, lenpen = run["beam"], run.get("lenpen")
-        if not isinstance(beam, int) or beam < 1:
-            raise ValueError(f"a beam of {beam!r}")
-        if lenpen is not None and not is_number(lenpen):
-            raise ValueError(f"a length penalty of {lenpen!r}")
-        return cls(beam, lenpen)
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -79,6 +71,8 @@ class Sweep:
 
     Attributes:
         score: by which runs are compared: ``WER`` where all have one, else ``BLEU``.
+        of_lenpens: whether length penalties were swept, too.
+        settings: all settings of the search.
         runs: system, without its seed -> setting -> its runs.
         seeds: system -> all of its seeds.
         signatures: those of BLEU.
@@ -96,18 +90,20 @@ class Sweep:
         self.missing = sweep.get("planned", len(runs)) - len(runs)
         self.options: list[str] | None = sweep.get("options")
         self.score = "WER" if all("WER" in run for run in runs) else "BLEU"
+        self.of_lenpens = any(run.get("lenpen") is not None for run in runs)
         self.runs: dict[str, dict[Setting, Runs]] = {}
         for run in runs:
             name, seed = system_and_seed(run["system"])
-            setting = Setting.of_run(run)
-            if not is_number(run[self.score]):
-                raise ValueError(f"{self.score} of {run[self.score]!r}")
+            beam = run["beam"]
+            if not isinstance(beam, int) or beam < 1:
+                raise ValueError(f"a beam of {beam!r}")
+            setting = Setting(beam, finite(run, "lenpen") if self.of_lenpens else None)
+            finite(run, self.score)
             found = self.runs.setdefault(name, {}).setdefault(setting, {})
             if seed in found:
                 raise ValueError(f"{run['system']} with {setting.label} twice")
             found[seed] = run
-        if len({setting.lenpen is None for setting in self.settings()}) > 1:
-            raise ValueError("length penalties of some runs alone")
+        self.settings = sorted({each for found in self.runs.values() for each in found})
         self.seeds = {
             name: sorted({seed for found in settings.values() for seed in found})
             for name, settings in self.runs.items()
@@ -152,52 +148,47 @@ class Sweep:
         sign = -1 if self.score == "WER" else 1
         return max(whole, key=lambda each: sign * mean(self.scores(name, each)))
 
-    def settings(self) -> list[Setting]:
-        return sorted({each for found in self.runs.values() for each in found})
-
-
-def ratio(runs: Iterable[dict[str, Any]]) -> str:
-    """Return hypothesis length over reference length, in brackets."""
-    found = [run["length ratio"] for run in runs if "length ratio" in run]
-    return f" ({number(mean(found))})" if found else ""
-
 
 def render_sweep(sweep: dict[str, Any]) -> str:
     """Render a sweep as a Markdown table: a line a system, its seeds together.
 
     A cell has WER where there is one, else tokenised BLEU; where length penalties were
-    swept, also the length ratio in brackets.  It is empty where a seed that the system
-    has elsewhere was not decoded so.  Where every system has one setting of its own,
-    the line says which.
+    swept, also hypothesis length over reference length in brackets.  It is empty where
+    a seed that the system has elsewhere was not decoded so.  Where every system has one
+    setting of its own, the line says which.
 
     Raises:
         ValueError: no runs, or one twice.
     """
     found = Sweep(sweep)
-    settings = found.settings()
-    swept = any(each.lenpen is not None for each in settings)
 
     def cell(name: str, setting: Setting) -> str:
         scores = found.scores(name, setting)
         if not scores:
             return NONE
-        spread = f" ± {number(stdev(scores))}" if len(scores) > 1 else ""
+        shown = number(mean(scores))
+        if len(scores) > 1:
+            shown += f" ± {number(stdev(scores))}"
         runs = found.runs[name][setting].values()
-        return number(mean(scores)) + spread + (ratio(runs) if swept else "")
+        ratios = [run["length ratio"] for run in runs if "length ratio" in run]
+        if found.of_lenpens and ratios:
+            shown += f" ({number(mean(ratios))})"
+        return shown
 
     heading = "WER, %" if found.score == "WER" else "tok. BLEU"
+    by = "beam/lenpen" if found.of_lenpens else "beam"
     names = list(found.runs)
-    apart = len(settings) > 1 and all(len(own) == 1 for own in found.runs.values())
-    by = "beam/lenpen" if swept else "beam"
+    of_one = all(len(settings) == 1 for settings in found.runs.values())
+    apart = of_one and len(found.settings) > 1
     columns = {"system" if apart else f"{heading}, by {by}": names}
-    if any(there != [1] for there in found.seeds.values()):
+    if any(seeds != [1] for seeds in found.seeds.values()):
         columns["seeds"] = [", ".join(map(str, found.seeds[name])) for name in names]
     if apart:
-        chosen = {name: setting for name in names for setting in found.runs[name]}
-        columns[by] = [setting.label for setting in chosen.values()]
-        columns[heading] = [cell(*each) for each in chosen.items()]
+        own = [next(iter(found.runs[name])) for name in names]
+        columns[by] = [setting.label for setting in own]
+        columns[heading] = [cell(*each) for each in zip(names, own)]
     else:
-        for setting in settings:
+        for setting in found.settings:
             columns[setting.label] = [cell(name, setting) for name in names]
     lines = aligned(list(columns), [list(cells) for cells in zip(*columns.values())])
     if found.score == "BLEU":

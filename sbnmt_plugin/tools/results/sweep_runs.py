@@ -13,7 +13,7 @@ from tqdm import tqdm
 from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.results.sweep_plan import Plan, without
+from sbnmt_plugin.tools.results.sweep_plan import Plan, Searches, without
 from sbnmt_plugin.tools.scoring import length_ratio, tokenised_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generate_log, read_generated
@@ -48,10 +48,10 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
     return speed
 
 
-def one_run(
+def scored(
     folder: Path, words: list[str], plan: Plan, given: list[list[str]]
 ) -> dict[str, Any]:
-    """Decode and score.
+    """Decode, and return scores, lengths and speed.
 
     Args:
         words: options of fairseq-generate.
@@ -69,11 +69,11 @@ def one_run(
                 f"--reference must have as many lines as {plan.subset} has "
                 f"sentences ({len(tokens)}), but has {len(text)}"
             )
-    scored = tokenised_bleu(tokens, given, plan.lowercase)
+    bleu = tokenised_bleu(tokens, given, plan.lowercase)
     rates = error_rates(tokens, given) if plan.phonemes else {}
     return {
-        "BLEU": scored["score"],
-        "signature": scored["signature"],
+        "BLEU": bleu["score"],
+        "signature": bleu["signature"],
         **{name: rate["score"] for name, rate in rates.items()},
         "length ratio": length_ratio(tokens, given, plan.lowercase),
         "mean length": sum(len(line.split()) for line in tokens) / len(tokens),
@@ -81,8 +81,8 @@ def one_run(
     }
 
 
-def decoded(plan: Plan) -> dict[str, Any]:
-    """Do all runs, or take those that are there.
+def decoded(plan: Plan, searches: Searches) -> dict[str, Any]:
+    """Do all searches, or take those that are there.
 
     Returns:
         The content of the plan's output, which is written from the first run on.
@@ -90,33 +90,29 @@ def decoded(plan: Plan) -> dict[str, Any]:
     Raises:
         ValueError: one that is there was done with something else.
     """
-    references = [read_lines(path) for path in plan.references]
+    given = [read_lines(path) for path in plan.references]
     common = [plan.data, "--user-dir", str(PLUGIN), "--task", "sb_translation"]
     common += ["--gen-subset", plan.subset, *plan.options]
-    flags = [flag for flag in ("phonemes", "lowercase") if getattr(plan, flag)]
+    same: dict[str, Any] = {"references": plan.references}
+    same["reference sha256"] = origin.sha256_of(*given)
+    same |= {flag: True for flag in ("phonemes", "lowercase") if getattr(plan, flag)}
     jobs = []
-    for name, setting in plan.runs:
+    for name, setting in searches:
         words = [*common, *plan.systems[name], *setting.words]
-        job = {
-            "name": name,
-            "options": words,
-            "references": plan.references,
-            "reference sha256": origin.sha256_of(*references),
-            **dict.fromkeys(flags, True),
-            origin.MODELS: origin.stamps_of(words),
-        }
+        job = {"name": name, "options": words, **same}
+        job[origin.MODELS] = origin.stamps_of(words)
         place = list(plan.systems).index(name)
         jobs.append((Path(f"{plan.output}.runs") / setting.folder(place), job))
     found = [kept(folder, job) for folder, job in jobs]
     sweep: dict[str, Any] = {"planned": len(jobs), "options": plan.options, "runs": []}
     for place, (folder, job) in enumerate(tqdm(jobs, desc="decoding", unit="run")):
         if found[place] is None:
-            done = one_run(folder, job["options"], plan, references)
+            done = scored(folder, job["options"], plan, given)
             write_json(folder / "result.json", {"job": job, **done})
             found[place] = done
         sweep["runs"] = [
             {"system": name, **setting.as_json, **each}
-            for (name, setting), each in zip(plan.runs, found)
+            for (name, setting), each in zip(searches, found)
             if each is not None
         ]
         write_json(plan.output, sweep)

@@ -7,7 +7,6 @@ from typing import Any
 
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
 from sbnmt_plugin.tools.recipes.rows import RESCORED
-from sbnmt_plugin.tools.recipes.systems import PAPER, PAPER_BLEU, PAPER_SETS
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
@@ -42,22 +41,17 @@ def below(header: list[str], rows: list[list[str]]) -> list[str]:
     return ["", *aligned(header, rows)] if rows else []
 
 
-def number(value: Any, digits: int = 2) -> str:
-    return NONE if value is None else f"{value:,.{digits}f}"
+def number(value: Any, digits: int = 2, unit: float = 1) -> str:
+    """Write a number, counted in a unit; nothing for None."""
+    return NONE if value is None else f"{value / unit:,.{digits}f}"
 
 
 def minutes(seconds: float | None) -> str:
-    return NONE if seconds is None else number(seconds / 60, 1)
+    return number(seconds, 1, 60)
 
 
 def millions(count: float | None) -> str:
-    return NONE if count is None else number(count / 1e6)
-
-
-def memory(row: TableRow) -> float | None:
-    """Return peak memory of the training: the GPU's, or without one the processes'."""
-    found: float | None = row.get("peak GPU memory (GiB)", row.get("peak memory (GiB)"))
-    return found
+    return number(count, 2, 1e6)
 
 
 def processors(row: TableRow) -> float | None:
@@ -65,15 +59,19 @@ def processors(row: TableRow) -> float | None:
     return None if "gpu" in row else row.get("total processor seconds")
 
 
-def p_value(row: TableRow, baseline: str | None) -> str:
-    return "–" if row["name"] == baseline else number(row.get("p"), 3)
-
-
 def main_table(table: dict[str, Any]) -> list[str]:
     """Render scores and costs of every system, without columns that nothing fills."""
 
     def score(key: str) -> Callable[[TableRow], str]:
         return lambda row: number(row.get(key))
+
+    def memory(row: TableRow) -> str:  # of the GPU, or without one of the processes
+        peak = "peak GPU memory (GiB)", "peak memory (GiB)"
+        return number(row.get(peak[0], row.get(peak[1])), 1)
+
+    def p(row: TableRow) -> str:
+        baseline = row["name"] == table.get("opponent")
+        return "–" if baseline else number(row.get("p"), 3)
 
     columns: dict[str, Callable[[TableRow], str]] = {
         "system": lambda row: row["title"],
@@ -84,10 +82,10 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "train, min": lambda row: minutes(row.get("seconds")),
         "in all, min": lambda row: minutes(row.get("total seconds")),
         "processors, min": lambda row: minutes(processors(row)),
-        "GiB": lambda row: number(memory(row), 1),
+        "GiB": memory,
         **{HEADINGS.get(key, key): score(key) for key in SCORES},
         "AER, %": score("AER"),
-        "p": lambda row: p_value(row, table.get("opponent")),
+        "p": p,
         "L2R wins, %": lambda row: number(row.get("L2R wins"), 1),
     }
     cells = {
@@ -198,21 +196,3 @@ def render(table: dict[str, Any]) -> str:
     """Render the whole table."""
     parts = main_table, seeds_table, set_lines, stage_table, probe_tables, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"
-
-
-def beside_the_paper(tables: dict[str, dict[str, Any]]) -> str:
-    """Render tokenised BLEU of the paper's systems, in the paper and in our tables."""
-    columns: dict[str, dict[str, float | None]] = {
-        f"paper, {name}": {row: scores[i] for row, scores in PAPER_BLEU.items()}
-        for i, name in enumerate(PAPER_SETS)
-    }
-    for name, table in tables.items():
-        rows = table["rows"]
-        columns[name] = {row["name"]: row["tokenised BLEU"] for row in rows}
-    cells = []
-    for name, system in PAPER.items():
-        values = [column.get(name) for column in columns.values()]
-        if any(values):
-            title = system.title.format(**{"fusion": "tanh", "lambda": "as stated"})
-            cells.append([title, *map(number, values)])
-    return "\n".join(aligned(["tok. BLEU", *columns], cells)) + "\n"

@@ -62,22 +62,23 @@ def training_cost(logs: Path, stages: list[Stage]) -> TableRow:
         start = updates if stage.continues else 0
         costs.append({"data": stage.data, **step_cost(log, start)})
         updates = start + costs[-1].get("updates", 0)
-    last = costs[-1]
-    if len(costs) == 1:
-        del last["data"]
-        return last
-    total: TableRow = {"stages": costs, **last}
+
+    def told(key: str) -> list[Any]:
+        return [cost[key] for cost in costs if key in cost]
+
+    total: TableRow = {**costs[-1]}
     del total["data"]
-    total["commits"] = sorted({c for cost in costs for c in cost.get("commits", [])})
+    if len(costs) == 1:
+        return total
     for key in (WALL, "updates", "tokens"):
-        total[key] = sum(cost.get(key, 0) for cost in costs)
-    total.pop(PROCESSOR, None)
-    if all(PROCESSOR in cost for cost in costs):
-        total[PROCESSOR] = sum(cost[PROCESSOR] for cost in costs)
-    peaks = [cost[PEAK_MEMORY] for cost in costs if PEAK_MEMORY in cost]
-    if any(LEFT_OUT in cost for cost in costs):
-        total[LEFT_OUT] = sum(cost.get(LEFT_OUT, 0) for cost in costs)
-    return total | ({PEAK_MEMORY: max(peaks)} if peaks else {})
+        total[key] = sum(told(key))
+    for key, joined in ((LEFT_OUT, sum), (PEAK_MEMORY, max), (PROCESSOR, sum)):
+        if told(key):
+            total[key] = joined(told(key))
+    if len(told(PROCESSOR)) < len(costs):
+        total.pop(PROCESSOR, None)
+    commits = sorted({commit for found in told("commits") for commit in found})
+    return {"stages": costs, **total, "commits": commits}
 
 
 def total_costs(logs: Path, settings: dict[str, Any], row: Row) -> TableRow:

@@ -18,19 +18,6 @@ from sbnmt_plugin.tools.recipes.systems.two_way import TWO_WAY
 
 __all__ = ["BOTH", "GROUPS", "PAPER", "SYSTEMS", "System", "register_rows"]
 
-# BLEU in the paper, by its data sets; Zh-En is the mean of MT03 to MT06 (tables 3-5)
-PAPER_SETS = ("Zh-En", "En-De", "Ru-En")
-PAPER_BLEU: dict[str, tuple[float | None, ...]] = {
-    "rnmt": (42.47, None, None),
-    "teacher-l2r": (47.19, 27.72, 31.02),
-    "teacher-r2l": (46.11, 27.13, 30.57),
-    "rerank": (48.10, 27.81, None),
-    "abd": (48.19, 28.22, None),
-    "transformer-pl": (49.48, None, None),
-    "transformer-pl-pr": (49.99, None, None),
-    "sb": (51.11, 29.21, 32.06),
-    "sb-six": (52.14, None, None),
-}
 PAPER = {**TRANSFORMERS, **ABD, **sb.PAPER}
 # in the order of a table
 SYSTEMS: dict[str, System] = {
