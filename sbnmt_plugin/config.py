@@ -121,7 +121,6 @@ class SBTranslationConfig(TranslationConfig):
     sb_amp: Any = "${common.amp}"
     sb_store_ema: Any = "${ema.store_ema}"
     sb_disable_validation: Any = "${dataset.disable_validation}"
-    num_shards: int = II("dataset.num_shards")
     sb_path: Optional[str] = II("common_eval.path")
     sb_restore_file: str = II("checkpoint.restore_file")
     sb_save_dir: str = II("checkpoint.save_dir")

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from fairseq import hub_utils
+from fairseq.tasks import get_task
 from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
@@ -16,6 +17,7 @@ from sbnmt_plugin.numerics import NARROW
 from sbnmt_plugin.task_options import caller_files
 
 MAX_TOKENS = 12000  # of a batch, if nothing is said: fairseq-generate's
+WRITTEN = "sb_records", "sb_trace"  # files; a checkpoint says nothing of them
 FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search options
     "verbose",
     "skip_invalid_size_inputs",
@@ -112,18 +114,21 @@ class Pretrained:
 
         Raises:
             FileNotFoundError: no such folder or checkpoint.
-            ValueError: a damaged checkpoint, or one that chooses what is read; two of
-                different directions; two kinds of narrow numbers.
+            ValueError: a setting that nothing acts on; a damaged checkpoint, or one
+                that chooses what is read; two of different directions; two kinds of
+                narrow numbers.
         """
+        given = set(kwargs)
+        written = {name: kwargs.pop(name, None) for name in WRITTEN}
         kwargs.setdefault("max_tokens", MAX_TOKENS)
         for name in caller_files():
             kwargs.setdefault(name, None)
         if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
             raise ValueError(NARROW)
-        given = {"model_name_or_path": model_name_or_path}
+        folders = {"model_name_or_path": model_name_or_path}
         if not data_name_or_path.startswith("."):
-            given["data_name_or_path"] = data_name_or_path
-        for name, path in given.items():
+            folders["data_name_or_path"] = data_name_or_path
+        for name, path in folders.items():
             if "://" not in path and not os.path.exists(path):
                 raise FileNotFoundError(
                     f"{name} {path} does not exist: give the folder of the model and, "
@@ -132,7 +137,10 @@ class Pretrained:
         if os.path.isdir(model_name_or_path):
             files = checkpoint_file.split(os.pathsep)
             paths = [os.path.join(model_name_or_path, x) for x in files]
-            for checkpoint in check_checkpoints(paths):
+            checkpoints = check_checkpoints(paths)
+            archs = {str(each.settings.get("arch")) for each in checkpoints}
+            get_task("sb_translation").check_settings(given, archs, kwargs)
+            for checkpoint in checkpoints:
                 check_interface(checkpoint, kwargs)
         loaded = hub_utils.from_pretrained(
             model_name_or_path,
@@ -141,4 +149,5 @@ class Pretrained:
             archive_map={},  # no model is published yet
             **kwargs,
         )
+        loaded["task"].cfg.update(written)  # of this process, not of the training
         return SBHubInterface(loaded["args"], loaded["task"], loaded["models"])

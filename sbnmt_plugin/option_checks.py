@@ -5,53 +5,27 @@ in some commands, or for some models, says so in the metadata of its field (see
 :mod:`task_options`), and :func:`refuse_out_of_scope` is the one loop that asks.
 """
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, NoReturn
+from typing import Any
 
 from fairseq.models import MODEL_REGISTRY
+from fairseq.registry import REGISTRIES
+from fairseq.tasks.translation import TranslationConfig
 
 from sbnmt_plugin.config import SBTranslationConfig, task_config
+from sbnmt_plugin.fairseq_options import (
+    OVERRIDES,
+    PLACES,
+    PYTHON,
+    acts,
+    refuse,
+    refuse_names,
+)
+from sbnmt_plugin.given_options import options_of
 from sbnmt_plugin.network.protocol import said
-from sbnmt_plugin.retired_options import RETIRED, refusal
-from sbnmt_plugin.task_options import KEY, Scope, flag_of
-
-REFUSED = {
-    "num_batch_buckets": "its padding would stand inside the streams",
-    "load_alignments": "alignment losses know one target stream",
-    "left_pad_target": "both streams start at position 0",
-}
-
-
-class RetiredFlag(argparse.Action):
-    """A flag that is known to the parser for its refusal alone."""
-
-    def __call__(
-        self, parser: Any, args: Any, value: Any, flag: Any = None
-    ) -> NoReturn:
-        """Refuse it.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(refusal(flag))
-
-
-def add_retired(parser: argparse.ArgumentParser) -> None:
-    """Let a parser refuse the flags that are gone by their names.
-
-    It would take ``--sb-partner`` for the beginning of another flag where it allows
-    abbreviations, and call the others unknown.
-    """
-    for flag in RETIRED:
-        parser.add_argument(
-            flag,
-            action=RetiredFlag,
-            nargs="?",
-            default=argparse.SUPPRESS,
-            help=argparse.SUPPRESS,
-        )
+from sbnmt_plugin.search.arguments import chosen
+from sbnmt_plugin.task_options import KEY, TRAINING, Scope, flag_of
 
 
 def refuse_out_of_scope(
@@ -100,17 +74,10 @@ def check_values(cfg: SBTranslationConfig) -> None:
     Raises:
         ValueError: see the messages.
     """
-    for name, reason in REFUSED.items():
-        if getattr(cfg, name):
-            raise ValueError(
-                f"{flag_of(name)} is not supported by sb_translation: {reason}; leave "
-                "it out"
-            )
-    if cfg.num_shards not in (None, 1):
-        raise ValueError(
-            "--num-shards is ignored by fairseq-generate: shard with "
-            "--distributed-world-size N --distributed-rank I instead"
-        )
+    for option in fields(TranslationConfig):
+        given = getattr(cfg, option.name) != option.default
+        if given and PLACES.get(option.name) == ():
+            refuse(option.name, "sb_translation")
     rate = cfg.sb_partner_noise
     if rate is not None and not 0 <= rate <= 1:
         raise ValueError(f"--sb-partner-noise must be in [0, 1], but is {rate} instead")
@@ -176,3 +143,33 @@ def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
         raise ValueError(
             f"--sb-direction {wanted} needs {needed} --arch, but it is {name}"
         )
+
+
+def check_settings(
+    given: set[str], archs: Iterable[str], values: Mapping[str, Any]
+) -> None:
+    """Refuse settings of ``from_pretrained`` that nothing acts on.
+
+    Args:
+        given: names of those that the caller gives.
+        archs: of the checkpoints.
+        values: of settings, by name.
+
+    Raises:
+        ValueError: with their names.
+    """
+    known = {name for name, places in PLACES.items() if PYTHON in places}
+    for option in fields(task_config()):
+        if KEY in option.metadata and option.metadata[KEY].phase != TRAINING:
+            known.add(option.name)
+    for arch in archs:
+        known |= {name for name in options_of(arch) if acts(name, OVERRIDES)}
+    for group in ("tokenizer", "bpe"):
+        if (kind := values.get(group)) is not None:
+            kinds = REGISTRIES[group]["dataclass_registry"]
+            chosen(group, kind, kinds)
+            known |= set(kinds[kind].__dataclass_fields__)
+    for name in (given - known) & set(PLACES):
+        refuse(name, PYTHON, name)
+    remedy = "use those of the model, the task, the search and the chosen bpe"
+    refuse_names(given, known, "from_pretrained()", remedy)

@@ -21,15 +21,22 @@ from sbnmt_plugin.checkpoint_checks import (
 )
 from sbnmt_plugin.checkpoints import Checkpoint, checkpoint_files, resumed_file
 from sbnmt_plugin.config import SBTranslationConfig
+from sbnmt_plugin.given_options import (
+    add_retired,
+    command_of,
+    refuse_model_settings,
+    refuse_set,
+    refuse_typed,
+)
 from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.network.cpu_products import for_decoding, for_processor
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.network.transformer import writable
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.option_checks import (
-    add_retired,
     check_average,
     check_model,
+    check_settings,
     check_values,
     refuse_out_of_scope,
 )
@@ -64,9 +71,10 @@ class SBTranslationTask(StreamData):
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
-        """Add the task's options, and refuse those that are gone."""
+        """Add the task's options; refuse those that are gone, or that do nothing."""
         super().add_args(parser)
         add_retired(parser)
+        refuse_typed(parser, command_of(parser))
 
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
@@ -76,6 +84,7 @@ class SBTranslationTask(StreamData):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
         else:
             refuse_out_of_scope(cfg, "" if cfg.sb_path is None else DECODING)
+            refuse_set(cfg._get_parent())
         check_values(cfg)
         leave_cudnn_out()
         given = [] if trained else check_checkpoints(checkpoint_files(cfg))
@@ -95,6 +104,8 @@ class SBTranslationTask(StreamData):
             # fairseq keeps there what the process trained before
             for kept in checkpoint_utils.save_checkpoint, should_stop_early:
                 vars(kept).pop("best", None)
+        overridden = getattr(self.cfg._get_parent(), "common_eval", None)
+        refuse_model_settings(cfg, overridden if from_checkpoint else None)
         wanted = str(self.cfg.sb_direction)
         check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)
         words = self.src_dict, self.tgt_dict
@@ -146,7 +157,9 @@ class SBTranslationTask(StreamData):
             [model], Namespace(**args, nbest=1)
         )
 
-    check_names = staticmethod(check_names)  # for the hub interface
+    # for the hub interface
+    check_names = staticmethod(check_names)
+    check_settings = staticmethod(check_settings)
 
     def build_generator(
         self,
@@ -171,8 +184,6 @@ class SBTranslationTask(StreamData):
             )
         bf16, int8 = self.cfg.sb_bf16, self.cfg.sb_int8
         models = [for_decoding(model, bf16, int8) for model in models]  # in place
-        if (extra_gen_cls_kwargs or {}).get("lm_model") is not None:
-            raise ValueError("--lm-path is not supported by the SB-NMT search")
         refuse_out_of_scope(self.cfg, models=models, given=args)
         search = search_for(models)
         own = search.shares_beam, search.has_bound

@@ -156,7 +156,7 @@ def run_interactive(
 def load_hub(kind: Any, path: Path, data: Path, **options: object) -> Any:
     """Load a checkpoint as Python's interface of a kind of models."""
     names = str(path.parent), path.name, str(data)
-    return kind.from_pretrained(*names, num_workers=0, **options)
+    return kind.from_pretrained(*names, **options)
 
 
 def lines(output: str, kind: str) -> dict[int, list[list[str]]]:

@@ -41,6 +41,7 @@ TESTS = {
     "test_fairseq_generate_gives_the_same_there",
     "test_fairseq_generate_hardly_waits_for_a_sentence",
     "test_fairseq_generate_runs_there_in_fp16",
+    "test_fairseq_hydra_train_says_so",
     "test_generate_writes_what_fairseq_writes",
     "test_hydra_and_the_command_line_start_alike",
     "test_it_learns_and_resumes_exactly",

@@ -254,7 +254,7 @@ def test_generation_options_are_honoured(data, trained, options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--num-shards", 2], "--num-shards is ignored"),
+        (["--num-shards", 2], "--num-shards is not supported"),
         (["--sampling", "--nbest", 4], "--sampling is not supported"),
         (["--diverse-beam-groups", 2], "--diverse-beam-groups is not"),
         (["--constraints"], "--constraints is not supported"),
@@ -311,7 +311,7 @@ def test_what_the_search_cannot_do_is_refused_by_name(data, trained, options, me
     ("options", "message"),
     [
         (["--replace-unk", "words"], "--replace-unk is not supported"),
-        (["--prefix-size", 2], "--prefix-size takes prefixes from the target texts"),
+        (["--prefix-size", 2], "--prefix-size is not supported"),
         (["--max-tokens", 3], "--max-tokens must be ≥ 5, the tokens of"),
     ],
     ids=str,

@@ -21,6 +21,8 @@ PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
     # torch, or nothing
     ("layout", "numerics", "quiet", "retired_options", "symbols", "task_options"),
+    ("fairseq_options",),
+    ("given_options",),
     ("checkpoints",),
     ("checkpoint_checks",),
     ("hub",),

@@ -102,6 +102,40 @@ def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
         load("/", f"{trained}:{teacher}", data)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("nbest", 3, "nbest is not supported by the Python API: give it to generate()"),
+        ("beam", 8, "beam is not supported by the Python API: give it to translate()"),
+        ("fp16", True, "fp16 is not supported by the Python API"),
+        ("dropout", 0.5, "dropout is not supported by the Python API: nothing acts on"),
+        ("sampling", True, "sampling is not supported by the Python API"),
+        ("sb_partner_noise", 0.5, "unknown options sb_partner_noise"),
+        ("moses_no_dash_split", True, "unknown options moses_no_dash_split: use"),
+        ("bpe_codes", "codes", "unknown options bpe_codes"),
+        ("bpe", "subwords", "bpe must be one of byte_bpe, .*, but is 'subwords'"),
+    ],
+)
+def test_a_setting_that_does_nothing_is_refused_at_the_load(
+    data, trained, name, value, message
+):
+    with pytest.raises(ValueError, match=message):
+        load_hub(SBTransformerModel, trained, data, **{name: value})
+
+
+def test_a_setting_of_the_load_counts(data, trained, tmp_path):
+    plain = load_hub(SBTransformerModel, trained, data)
+    records = tmp_path / "records.jsonl"
+    settings = {"max_len_a": 0, "max_len_b": 1, "sb_lambda": 0.0, "batch_size": 2}
+    short = load_hub(
+        SBTransformerModel, trained, data, sb_records=str(records), **settings
+    )
+    assert len(plain.translate("w1 w2 w3").split()) > 1
+    assert len(short.translate("w1 w2 w3").split()) == 1
+    assert len(records.read_text().splitlines()) == 1
+    assert short.models[0].cfg.sb_lambda == 0
+
+
 def test_several_checkpoints_make_an_ensemble(data, trained):
     name = f"{trained.name}:{trained.name}"
     pair = SBTransformerModel.from_pretrained(str(trained.parent), name, str(data))

@@ -185,7 +185,7 @@ def test_an_output_that_is_a_folder_is_refused(translated):
     ids=str,
 )
 def test_options_that_mean_nothing_here_are_refused(translated, options):
-    with pytest.raises(ValueError, match=f"{options[0]} is not supported here"):
+    with pytest.raises(ValueError, match=f"{options[0]} is not supported by a step"):
         translated(*options)
 
 

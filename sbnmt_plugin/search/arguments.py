@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from fairseq.dataclass.configs import GenerationConfig
 
+from sbnmt_plugin.fairseq_options import GENERATE, acts, refuse, refuse_names
 from sbnmt_plugin.layout import NAMES, PAIRINGS
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
@@ -37,12 +38,6 @@ OWN = [  # of fairseq's options, those that search options are named after
     for option in fields(SearchOptions)
     if option.name in GenerationConfig.__dataclass_fields__
 ]
-SUPPORTED = {
-    *(option.name for option in OWN),
-    *("_name", "unnormalized", "lenpen", "prefix_size"),
-    # of fairseq's commands, which act on them
-    *("sacrebleu", "no_seed_provided", "no_beamable_mm"),
-}
 
 
 def search_options(
@@ -63,10 +58,8 @@ def search_options(
     """
     for name, option in GenerationConfig.__dataclass_fields__.items():
         value = getattr(args, name, option.default)
-        if name not in SUPPORTED and value not in (None, option.default):
-            raise ValueError(
-                f"{flag_of(name)} is not supported by the SB-NMT search: leave it out"
-            )
+        if not acts(name, GENERATE) and value not in (None, option.default):
+            refuse(name, "the SB-NMT search")
     check_types(args)
 
     def ours(name: str) -> str:
@@ -159,12 +152,8 @@ def check_names(names: Any, where: str) -> None:
         ValueError: with all of them.
     """
     known = {*GenerationConfig.__dataclass_fields__, *SEARCH_OPTIONS}
-    unknown = sorted(set(names) - (known - {"prefix_size", "nbest"}))
-    if unknown:
-        raise ValueError(
-            f"{where} has unknown options {', '.join(unknown)}: use the names of "
-            "fairseq-generate's search options with underscores"
-        )
+    remedy = "use the names of fairseq-generate's search options with underscores"
+    refuse_names(names, known - {"prefix_size", "nbest"}, where, remedy)
 
 
 def check_options(

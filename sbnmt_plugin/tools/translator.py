@@ -10,6 +10,8 @@ import torch
 from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
+from sbnmt_plugin.fairseq_options import LINES
+from sbnmt_plugin.given_options import refuse_typed
 from sbnmt_plugin.hub import MAX_TOKENS
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.register import register
@@ -33,7 +35,11 @@ class Translator:
                 arguments = [*arguments, flag, value]
         parser = options.get_generation_parser()
         cfg = convert_namespace_to_omegaconf(
-            options.parse_args_and_arch(parser, arguments)
+            options.parse_args_and_arch(
+                parser,
+                arguments,
+                modify_parser=lambda parser: refuse_typed(parser, LINES),
+            )
         )
         refuse_ignored(cfg)
         if whole_beam:
@@ -163,16 +169,11 @@ def refuse_ignored(cfg: Any) -> None:
         if not Path(path).is_file():
             raise FileNotFoundError(f"--path {path} does not exist")
     given = {
-        "--prefix-size": cfg.generation.prefix_size > 0,
-        "--nbest": cfg.generation.nbest > 1,
-        "--print-alignment": cfg.generation.print_alignment is not None,
         "--sb-records": getattr(cfg.task, "sb_records", None) is not None,
         "--sb-trace": getattr(cfg.task, "sb_trace", None) is not None,
-        "--distributed-world-size": cfg.distributed_training.distributed_world_size > 1,
     }
     for flag, set_by_user in given.items():
         if set_by_user:
             raise ValueError(
-                f"{flag} is not supported here, where one line per sentence is "
-                "written: use fairseq-generate for it, or --of and --worker to shard"
+                f"{flag} is not supported by {LINES}: use fairseq-generate for it"
             )

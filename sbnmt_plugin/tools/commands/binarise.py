@@ -22,6 +22,8 @@ from fairseq.binarizer import FileBinarizer, VocabularyDatasetBinarizer
 from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
+from sbnmt_plugin.fairseq_options import BINARISE
+from sbnmt_plugin.given_options import refuse_typed
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import check_parallel
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
@@ -52,22 +54,13 @@ def refuse_options(settings: argparse.Namespace) -> None:
     Raises:
         ValueError: with the flag.
     """
-    refused = {
-        "--only-source": (settings.only_source, "a data folder here has targets"),
-        "--dict-only": (settings.dict_only, "a data folder here has texts"),
-        "--dataset-impl": (
-            settings.dataset_impl not in FORMATS,
-            f"it must be one of {', '.join(FORMATS)}",
-        ),
-        "--workers": (settings.workers < 1, "it must be ≥ 1"),
-    }
-    for flag, (wrong, reason) in refused.items():
-        value = getattr(settings, flag[2:].replace("-", "_"))
-        if wrong:
-            raise ValueError(
-                f"{flag} {value} is not supported: {reason}; use fairseq-preprocess "
-                "for anything else"
-            )
+    if settings.dataset_impl not in FORMATS:
+        raise ValueError(
+            f"--dataset-impl must be one of {', '.join(FORMATS)}, but is "
+            f"{settings.dataset_impl}: use fairseq-preprocess for anything else"
+        )
+    if settings.workers < 1:
+        raise ValueError(f"--workers must be ≥ 1, but is {settings.workers} instead")
 
 
 def binarise(args: argparse.Namespace, others: list[str]) -> None:
@@ -91,7 +84,9 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     words = ["--source-lang", languages[0], "--target-lang", languages[1], *others]
     for split in opposites:
         words += [f"--{split}pref", prefixes[split]]
-    parse = options.get_preprocessing_parser().parse_args
+    parser = options.get_preprocessing_parser()
+    refuse_typed(parser, BINARISE)
+    parse = parser.parse_args
     refuse_options(parse(words))
     with new_folder(destination) as temporary:
         settings = parse([*words, "--destdir", str(temporary)])

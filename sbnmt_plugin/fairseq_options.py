@@ -1,0 +1,233 @@
+"""Options of fairseq's that act on something here, and refusal of the others.
+
+fairseq's parsers offer all of its options to every command.  :data:`PLACES` says of
+each in which commands something acts on it; a test holds that it is complete.  The
+others are refused by name where a user sets them to something else than their default.
+Options of an architecture, an optimiser or a schedule that fairseq adds to a parser
+because it was chosen are not listed: they act.  Options of ours say so themselves, see
+:mod:`task_options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from sbnmt_plugin.task_options import flag_of
+
+TRAIN, GENERATE = "fairseq-train", "fairseq-generate"
+INTERACTIVE = "fairseq-interactive"
+HYDRA, BINARISE = "fairseq-hydra-train", "sbnmt binarise"
+LINES = "a step that translates a file of lines"
+PYTHON = "the Python API"
+OVERRIDES = "--model-overrides"
+LEARNING = TRAIN, HYDRA
+COMMANDS = GENERATE, INTERACTIVE
+SEARCHING = *COMMANDS, LINES
+EVERYWHERE = *LEARNING, *SEARCHING, BINARISE, PYTHON
+
+GROUPS: list[tuple[tuple[str, ...], str]] = [
+    # logging, and what harms nobody where nothing is drawn at random
+    (
+        EVERYWHERE,
+        "help user_dir task seed log_format log_interval no_progress_bar num_workers",
+    ),
+    # common
+    ((*LEARNING, *SEARCHING), "cpu fp16"),
+    (
+        LEARNING,
+        "log_file aim_repo aim_run_hash tensorboard_logdir wandb_project "
+        "azureml_logging bf16 memory_efficient_bf16 memory_efficient_fp16 "
+        "fp16_no_flatten_grads fp16_init_scale fp16_scale_window fp16_scale_tolerance "
+        "on_cpu_convert_precision min_loss_scale threshold_loss_scale amp "
+        "amp_batch_retries amp_init_scale amp_scale_window empty_cache_freq "
+        "all_gather_list_size quantization_config_path profile",
+    ),
+    ((HYDRA,), "reset_logging suppress_crashes"),
+    ((), "tpu model_parallel_size use_plasma_view plasma_path"),
+    # of kinds
+    (LEARNING, "arch criterion optimizer lr_scheduler"),
+    ((*COMMANDS, PYTHON), "tokenizer bpe"),
+    ((GENERATE,), "scoring"),
+    # data
+    ((*LEARNING, *SEARCHING, PYTHON), "max_tokens batch_size"),
+    ((*LEARNING, *COMMANDS), "skip_invalid_size_inputs_valid_test"),
+    (
+        (*LEARNING, GENERATE),
+        "required_batch_size_multiple required_seq_len_multiple data_buffer_size",
+    ),
+    (
+        LEARNING,
+        "train_subset valid_subset combine_valid_subsets ignore_unused_valid_subsets "
+        "validate_interval validate_interval_updates validate_after_updates "
+        "fixed_validation_seed disable_validation max_tokens_valid batch_size_valid "
+        "max_valid_steps curriculum grouped_shuffling update_epoch_batch_itr "
+        "update_ordered_indices_seed",
+    ),
+    ((GENERATE,), "gen_subset"),
+    ((*LEARNING, GENERATE, BINARISE), "dataset_impl"),
+    ((), "num_shards shard_id"),
+    # processes
+    ((*LEARNING, GENERATE), "distributed_world_size distributed_rank"),
+    (
+        LEARNING,
+        "distributed_num_procs distributed_backend distributed_init_method "
+        "distributed_port device_id distributed_no_spawn ddp_backend ddp_comm_hook "
+        "bucket_cap_mb fix_batches_to_gpus find_unused_parameters "
+        "gradient_as_bucket_view heartbeat_timeout broadcast_buffers slowmo_momentum "
+        "slowmo_base_algorithm localsgd_frequency nprocs_per_node zero_sharding "
+        "no_reshard_after_forward fp32_reduce_scatter cpu_offload use_sharded_state "
+        "not_fsdp_flatten_parameters",
+    ),
+    (
+        (),
+        "fast_stat_sync pipeline_model_parallel pipeline_balance pipeline_devices "
+        "pipeline_chunks pipeline_encoder_balance pipeline_encoder_devices "
+        "pipeline_decoder_balance pipeline_decoder_devices pipeline_checkpoint",
+    ),
+    # optimisation, moving averages, checkpoints
+    (
+        LEARNING,
+        "max_epoch max_update stop_time_hours clip_norm sentence_avg update_freq lr "
+        "stop_min_lr use_bmuf block_lr block_momentum global_sync_iter "
+        "warmup_iterations use_nbm average_sync skip_remainder_batch "
+        "debug_param_names store_ema ema_decay ema_start_update ema_seed_model "
+        "ema_update_freq ema_fp32",
+    ),
+    (
+        LEARNING,
+        "save_dir restore_file continue_once finetune_from_model reset_dataloader "
+        "reset_lr_scheduler reset_meters reset_optimizer optimizer_overrides "
+        "save_interval save_interval_updates keep_interval_updates "
+        "keep_interval_updates_pattern keep_last_epochs keep_best_checkpoints no_save "
+        "no_epoch_checkpoints no_last_checkpoints no_save_optimizer_state "
+        "best_checkpoint_metric maximize_best_checkpoint_metric patience "
+        "load_checkpoint_on_all_dp_ranks write_checkpoints_asynchronously",
+    ),
+    ((*LEARNING, *COMMANDS), "checkpoint_suffix checkpoint_shard_count"),
+    # search
+    (SEARCHING, "path model_overrides"),
+    (COMMANDS, "post_process"),
+    ((GENERATE,), "quiet results_path"),
+    ((*SEARCHING,), "beam"),
+    (
+        (*SEARCHING, PYTHON),
+        "max_len_a max_len_b min_len unnormalized lenpen unkpen temperature "
+        "no_repeat_ngram_size",
+    ),
+    ((*COMMANDS, PYTHON), "print_alignment"),
+    (COMMANDS, "nbest"),
+    ((GENERATE,), "prefix_size"),
+    (
+        (),
+        "sacrebleu beam_mt max_len_a_mt max_len_b_mt match_source_len no_early_stop "
+        "no_beamable_mm lenpen_mt replace_unk score_reference sampling sampling_topk "
+        "sampling_topp constraints diverse_beam_groups diverse_beam_strength "
+        "diversity_rate print_step lm_path lm_weight iter_decode_eos_penalty "
+        "iter_decode_max_iter iter_decode_force_max_iter iter_decode_with_beam "
+        "iter_decode_with_external_reranker retain_iter_history retain_dropout "
+        "retain_dropout_modules decoding_format eos_token",
+    ),
+    (SEARCHING, "no_seed_provided"),  # fairseq sets it itself
+    ((INTERACTIVE,), "buffer_size input"),
+    ((), "output_word_probs output_word_stats context_window softmax_batch"),
+    # fairseq-preprocess
+    (
+        (BINARISE,),
+        "trainpref validpref testpref destdir thresholdtgt thresholdsrc tgtdict "
+        "srcdict nwordstgt nwordssrc joined_dictionary padding_factor workers",
+    ),
+    ((), "align_suffix alignfile only_source dict_only"),
+    # the task, as fairseq's translation has it
+    ((*LEARNING, *SEARCHING, BINARISE, PYTHON), "source_lang target_lang"),
+    ((*LEARNING, *SEARCHING), "data"),
+    (
+        (*LEARNING, *SEARCHING, PYTHON, OVERRIDES),
+        "max_source_positions max_target_positions",
+    ),
+    ((*LEARNING, GENERATE), "left_pad_source truncate_source"),
+    (
+        LEARNING,
+        "upsample_primary eval_bleu eval_bleu_args eval_bleu_detok "
+        "eval_bleu_detok_args eval_tokenized_bleu eval_bleu_remove_bpe "
+        "eval_bleu_print_samples",
+    ),
+    ((), "load_alignments left_pad_target num_batch_buckets"),
+    # a Transformer, and its loss
+    (
+        (*LEARNING, OVERRIDES),
+        "activation_fn encoder_embed_dim encoder_ffn_embed_dim encoder_layers "
+        "encoder_attention_heads encoder_normalize_before encoder_learned_pos "
+        "decoder_embed_dim decoder_ffn_embed_dim decoder_layers "
+        "decoder_attention_heads decoder_normalize_before decoder_learned_pos "
+        "decoder_output_dim share_decoder_input_output_embed share_all_embeddings "
+        "no_token_positional_embeddings layernorm_embedding no_scale_embedding "
+        "no_decoder_final_norm encoder_layers_to_keep decoder_layers_to_keep",
+    ),
+    (
+        LEARNING,
+        "dropout attention_dropout activation_dropout relu_dropout encoder_layerdrop "
+        "decoder_layerdrop encoder_embed_path "
+        "decoder_embed_path checkpoint_activations offload_activations quant_noise_pq "
+        "quant_noise_pq_block_size quant_noise_scalar min_params_to_wrap "
+        "label_smoothing report_accuracy ignore_prefix_size",
+    ),
+    (
+        LEARNING,  # of fairseq's own; those of families refuse them with a reason
+        "adaptive_input adaptive_softmax_cutoff adaptive_softmax_dropout "
+        "adaptive_softmax_factor tie_adaptive_weights tie_adaptive_proj "
+        "cross_self_attention no_cross_attention merge_src_tgt_embed base_layers "
+        "base_sublayers base_shuffle decoder_xformers_att_config "
+        "encoder_xformers_att_config export",
+    ),
+    ((), "char_inputs"),
+]
+PLACES = {name: places for places, names in GROUPS for name in names.split()}
+REASONS = {  # where there is more to say than that nothing acts on it
+    "num_shards": "shard with --distributed-world-size N --distributed-rank I",
+    "shard_id": "shard with --distributed-world-size N --distributed-rank I",
+    "num_batch_buckets": "its padding would stand inside the streams",
+    "load_alignments": "alignment losses know one target stream",
+    "left_pad_target": "both streams start at position 0",
+    "tokenizer": "tokenise the texts before (sbnmt tokenise)",
+    "bpe": "cut the texts into subwords before (sbnmt bpe apply)",
+    "bf16": "decode with --sb-bf16",
+    "only_source": "a data folder here has targets; use fairseq-preprocess",
+    "dict_only": "a data folder here has texts; use fairseq-preprocess",
+    "sacrebleu": "use --scoring sacrebleu",
+    "beam": "give it to translate(), sample() or generate()",
+    "nbest": "give it to generate(), or use fairseq-generate",
+}
+
+
+def acts(name: str, command: str) -> bool:
+    """Tell whether something acts on an option in a command."""
+    return command in PLACES.get(name, (command,))
+
+
+def refuse(name: str, command: str, flag: str = "") -> NoReturn:
+    """Refuse an option on which nothing acts.
+
+    Args:
+        flag: as the user has written it; by default its flag.
+
+    Raises:
+        ValueError: always.
+    """
+    reason = REASONS.get(name, "nothing acts on it there")
+    raise ValueError(
+        f"{flag or flag_of(name)} is not supported by {command}: {reason}; leave it out"
+    )
+
+
+def refuse_names(
+    given: Iterable[str], known: Iterable[str], where: str, remedy: str
+) -> None:
+    """Refuse names of settings that nobody knows.
+
+    Raises:
+        ValueError: with all of them.
+    """
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ValueError(f"{where} has unknown options {', '.join(unknown)}: {remedy}")

@@ -1,0 +1,166 @@
+"""Refusal of options that a user gives where nothing acts on them.
+
+On a command line by its parser, in Hydra's settings, in ``--model-overrides``: the same
+table, :data:`fairseq_options.PLACES`, answers for all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from functools import partial
+from typing import Any, NoReturn
+
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.registry import REGISTRIES
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from sbnmt_plugin.fairseq_options import (
+    GENERATE,
+    HYDRA,
+    INTERACTIVE,
+    OVERRIDES,
+    TRAIN,
+    acts,
+    refuse,
+    refuse_names,
+)
+from sbnmt_plugin.retired_options import RETIRED, refusal
+
+
+class RetiredFlag(argparse.Action):
+    """A flag that is known to the parser for its refusal alone."""
+
+    def __call__(
+        self, parser: Any, args: Any, value: Any, flag: Any = None
+    ) -> NoReturn:
+        """Refuse it.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(refusal(flag))
+
+
+def add_retired(parser: argparse.ArgumentParser) -> None:
+    """Let a parser refuse the flags that are gone by their names.
+
+    It would take ``--sb-partner`` for the beginning of another flag where it allows
+    abbreviations, and call the others unknown.
+    """
+    for flag in RETIRED:
+        parser.add_argument(
+            flag,
+            action=RetiredFlag,
+            nargs="?",
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS,
+        )
+
+
+class Refused(argparse.Action):
+    """An option that a parser refuses where it is given another value than its own.
+
+    Args:
+        command: of :data:`fairseq_options.EVERYWHERE`.
+        options: argparse's.
+    """
+
+    def __init__(self, command: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.command = command
+
+    def __call__(self, _: Any, args: Any, value: Any, flag: str | None = None) -> None:
+        """Refuse it.
+
+        Raises:
+            ValueError: the value is not the default.
+        """
+        if self.nargs == 0:  # a switch
+            value = self.const
+        if value != self.default:
+            refuse(self.dest, self.command, str(flag))
+
+
+def command_of(parser: argparse.ArgumentParser) -> str:
+    """Tell which of fairseq's commands a parser is of; "": one that is not known."""
+    names = {action.dest for action in parser._actions}
+    marks = {"arch": TRAIN, "buffer_size": INTERACTIVE, "beam": GENERATE}
+    return next((marks[mark] for mark in marks if mark in names), "")
+
+
+def refuse_typed(parser: argparse.ArgumentParser, command: str) -> None:
+    """Let a parser refuse what is typed and would do nothing, and not offer it.
+
+    Args:
+        command: of :data:`fairseq_options.EVERYWHERE`; "": another one.
+    """
+    if not command:
+        return
+    group = parser.add_argument_group(conflict_handler="resolve")
+    for action in list(parser._actions):
+        if action.option_strings and not acts(action.dest, command):
+            options = ("dest", "nargs", "const", "default", "type")
+            group.add_argument(
+                *action.option_strings,
+                action=partial(Refused, command),  # type: ignore[arg-type]
+                help=argparse.SUPPRESS,
+                **{name: getattr(action, name) for name in options},
+            )
+
+
+def refuse_set(root: DictConfig | None) -> None:
+    """Refuse what Hydra's settings of a training set and nothing acts on.
+
+    Args:
+        root: all groups of settings.
+
+    Raises:
+        ValueError: with the first one.
+    """
+    if root is None or not HydraConfig.initialized():
+        return
+    for group, option in FairseqConfig.__dataclass_fields__.items():
+        if group in REGISTRIES and not acts(group, HYDRA):
+            usual = REGISTRIES[group]["default"]
+            if (root[group] or {}).get("_name", usual) != usual:
+                refuse(group, HYDRA, group)
+        for name, field in getattr(option.type, "__dataclass_fields__", {}).items():
+            elsewhere = str(field.default).startswith("${")  # it is another group's
+            given = not elsewhere and root[group].get(name) != field.default
+            if given and not acts(name, HYDRA):
+                refuse(name, HYDRA, f"{group}.{name}")
+
+
+def refuse_model_settings(model: Any, evaluation: Any) -> None:
+    """Refuse settings of a model that it does not have, or that do nothing any more.
+
+    Args:
+        model: its settings: Hydra's, or a checkpoint's.
+        evaluation: the group with ``--model-overrides``; None: the model is trained.
+
+    Raises:
+        ValueError: with their names.
+    """
+    arch = str(getattr(model, "arch", None) or getattr(model, "_name", None))
+    if evaluation is not None:
+        given = ast.literal_eval(evaluation.model_overrides)
+    elif HydraConfig.initialized():
+        given = set(model) - {"_name", "arch"}
+    else:
+        return  # the parser has asked
+    where = HYDRA if evaluation is None else OVERRIDES
+    refuse_names(given, options_of(arch), where, f"use names of the options of {arch}")
+    for name in given:
+        if not acts(name, where):
+            refuse(name, where, name)
+
+
+def options_of(arch: str) -> set[str]:
+    """Return the names of an architecture's options; none of one that is not known."""
+    parser = argparse.ArgumentParser(add_help=False)
+    if arch in ARCH_MODEL_REGISTRY:
+        ARCH_MODEL_REGISTRY[arch].add_args(parser)
+    return {action.dest for action in parser._actions}

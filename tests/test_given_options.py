@@ -1,0 +1,86 @@
+"""Refusal of what a user gives and nothing acts on: in Hydra's settings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from commands import ROOT
+from fairseq.dataclass.configs import FairseqConfig
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import OmegaConf
+
+from sbnmt_plugin.given_options import refuse_model_settings, refuse_set
+
+
+@pytest.fixture
+def hydra(monkeypatch):
+    monkeypatch.setattr(HydraConfig, "initialized", lambda: True)
+
+
+def settings(**groups: dict) -> object:
+    """Return all of fairseq's groups with their defaults, and these settings."""
+    return OmegaConf.merge(
+        OmegaConf.structured(FairseqConfig), OmegaConf.create(groups)
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "name"),
+    [
+        ({"dataset": {"num_shards": 2}}, "dataset.num_shards"),
+        ({"dataset": {"gen_subset": "valid"}}, "dataset.gen_subset"),
+        ({"generation": {"beam": 8}}, "generation.beam"),
+        ({"common": {"tpu": True}}, "common.tpu"),
+        ({"common_eval": {"path": "model.pt"}}, "common_eval.path"),
+        ({"interactive": {"buffer_size": 3}}, "interactive.buffer_size"),
+        ({"eval_lm": {"context_window": 3}}, "eval_lm.context_window"),
+        ({"scoring": {"_name": "chrf"}}, "scoring"),
+        ({"tokenizer": {"_name": "moses"}}, "tokenizer"),
+        ({"bpe": {"_name": "characters"}}, "bpe"),
+    ],
+    ids=str,
+)
+def test_a_group_of_hydras_is_asked(hydra, groups, name):
+    with pytest.raises(ValueError, match=f"^{name} is not supported by fairseq-hydra-"):
+        refuse_set(settings(**groups))
+
+
+def test_what_acts_in_hydra_is_taken(hydra):
+    acting = {"seed": 3, "fp16": True, "suppress_crashes": True, "log_file": "log"}
+    refuse_set(settings(common=acting, dataset={"max_tokens": 7}, scoring=None))
+    refuse_set(None)
+
+
+def test_a_command_line_is_its_parsers_business():
+    refuse_set(settings(dataset={"num_shards": 2}))
+
+
+def test_a_mistyped_setting_of_the_model_is_refused(hydra):
+    model = {"_name": "sb_transformer", "sb_fusion": "tanh", "dropout": 0.3}
+    refuse_model_settings(OmegaConf.create(model), None)
+    wrong = OmegaConf.create({**model, "sb_fusoin": "tanh", "sb_learn_lamda": True})
+    with pytest.raises(ValueError, match="unknown options sb_fusoin, sb_learn_lam"):
+        refuse_model_settings(wrong, None)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("+model.sb_fusoin=linear", "unknown options sb_fusoin: use names of the opt"),
+        (
+            "dataset.num_shards=2",
+            "dataset.num_shards is not supported by fairseq-h",
+        ),
+    ],
+)
+def test_fairseq_hydra_train_says_so(data, tmp_path, word, message):
+    words = ["-m", "fairseq_cli.hydra_train", "--config-dir", ROOT / "examples" / "toy"]
+    words += ["--config-name", "sb_transformer", f"hydra.run.dir={tmp_path / 'run'}"]
+    words += [f"common.user_dir={ROOT / 'sbnmt_plugin'}", f"task.data={data}"]
+    words += [f"checkpoint.save_dir={tmp_path}", "optimization.max_update=1", word]
+    command = [sys.executable, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert message in done.stderr, done.stderr[-3000:]
+    assert not list(tmp_path.glob("*.pt"))
