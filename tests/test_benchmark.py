@@ -10,15 +10,7 @@ import torch
 
 from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.tools import in_use
-from sbnmt_plugin.tools.benchmark import (
-    choices,
-    decoding,
-    floor,
-    measuring,
-    results,
-    stations,
-    training,
-)
+from sbnmt_plugin.tools.benchmark import choices, decoding, measuring, results, stations
 from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
 from sbnmt_plugin.tools.benchmark.stations import peak_memory, reset_peak
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
@@ -26,11 +18,12 @@ from sbnmt_plugin.tools.commands import benchmark
 
 
 def decoding_table(*rows):
-    return results.table(rows, results.DECODING)
+    return results.table(rows)
 
 
 TINY = Spec(size="tiny", vocabulary=50)
 CASE = decoding.Case(batch=3, length=6, beam=4)
+ROW = {"system": "x", "dtype": "y", "batch": 1, "max tokens": None, "beam": 4}
 
 
 @pytest.fixture(scope="module")
@@ -114,18 +107,6 @@ def test_ctranslate2_translates_with_the_same_weights(held):
     assert sum(a == b for a, b in zip(*texts)) >= 2
 
 
-def test_the_matrix_multiplications_are_counted():
-    """Size tiny: 64 channels, 128 within, 2 + 2 layers; 3 sentences, beam 4."""
-    counted = floor.matmuls(TINY, sentences=3, length=6, beam=4)
-    encoder = 18 * (4 * 64 * 64 + 2 * 64 * 128) * 2
-    crossed = 18 * 2 * 64 * 64 * 2
-    step = 12 * ((6 * 64 * 64 + 2 * 64 * 128) * 2 + 64 * 50)
-    assert sum(one.operations for one in counted) == 2 * (encoder + crossed + 7 * step)
-    found = floor.Floor(TINY, "float32").measure(3, 6, 4)
-    assert found["operations"] == sum(one.operations for one in counted)
-    assert found["seconds"] > 0
-
-
 def test_ratios_are_taken_round_by_round():
     def run(seconds):
         base = {"seconds": seconds, "sentences": 10, "tokens": 70, "memory": 1.0}
@@ -144,24 +125,8 @@ def test_one_sentence_at_a_time_has_its_percentiles():
     row = decoding.summary([[{**run, "each": each}]] * 2, None)
     assert row["ms, half"] == pytest.approx(50.5)
     assert row["ms, 95 %"] == pytest.approx(95.5, abs=0.5)
-    case = {"system": "x", "dtype": "y", "batch": 1, "max tokens": None, "beam": 4}
-    table = decoding_table({**case, **row})
+    table = decoding_table({**ROW, **row})
     assert "ms a sentence, half ≤" in table[0] and "50.5" in table[-1]
-
-
-@pytest.mark.parametrize("name", training.SYSTEMS)
-def test_an_update_trains_on_as_many_sentences(name):
-    case = training.Case(sentences=5, length=6, updates=2)
-    station = training.Station(TINY, name, case, dropout=0.0, rank=0, port=0)
-    before = [p.clone() for p in station.loaded.model.parameters()]
-    head = station.prepare()
-    assert head["sentences"] == 5
-    streams = len(station.sample["net_input"]["prev_output_tokens"])
-    assert streams == (5 if name == "fairseq" else 10)
-    row = station.measure()
-    assert sum(row[part] for part in training.PARTS) <= 1.5 * row["seconds"]
-    after = station.loaded.model.parameters()
-    assert any(not torch.equal(a, b) for a, b in zip(before, after))
 
 
 def test_the_peak_of_memory_is_forgotten():
@@ -188,20 +153,19 @@ def worker():
         yield made
 
 
-FLOOR_PLACE = "sbnmt_plugin.tools.benchmark.floor:Floor"
+PLACE = "sbnmt_plugin.tools.benchmark.decoding:Station"
 
 
 def test_workers_do_not_interrupt_progress_bars(worker, capfd):
-    (found,) = stations.answers(
-        [worker(FLOOR_PLACE, TINY, "float32").ask("measure", 3, 6, 4)]
-    )
-    assert found["seconds"] > 0
+    one = worker(PLACE, TINY, "fairseq", "float32")
+    (head,) = stations.answers([one.ask("prepare", CASE)])
+    assert head["steps"] == 7
     assert capfd.readouterr().err == ""
 
 
 def test_a_worker_reports_its_errors(worker):
     with pytest.raises(stations.Failure, match="float99") as caught:
-        stations.answers([worker(FLOOR_PLACE, TINY, "float99").made])
+        stations.answers([worker(PLACE, TINY, "fairseq", "float99").made])
     assert caught.value.reason.startswith("AttributeError: module 'torch' has no attr")
 
 
@@ -211,31 +175,15 @@ def test_a_process_that_dies_is_a_failure(worker):
         stations.answers([worker("os:_exit", 3).made])
 
 
-def test_processes_that_work_together_do_not_wait_for_one_that_failed(worker):
-    """The first would wait for ever; the second has no such method."""
-    both = worker("threading:Event"), worker("io:StringIO")
-    with pytest.raises(stations.Failure, match="no attribute 'wait'"):
-        stations.answers([one.ask("wait") for one in both])
-
-
 def options(*words):
     return benchmark.parser().parse_args(["--output", "out", *words])
 
 
 def test_the_headline_is_what_is_measured_unasked():
-    assert measuring.names(options()) == [
-        ("decoding", "base-50-25-4"),
-        ("floor", "floor-float32"),
-        ("floor", "floor-bfloat16"),
-        ("training", "training-1"),
-        ("training", "training-2"),
-    ]
-    assert len(measuring.names(options("--grid", "full", "--parts", "decoding"))) == 10
+    assert [*measuring.cases(options())] == ["base-50-25-4"]
+    assert len(measuring.cases(options("--grid", "full"))) == 10
     names = {name for name, _ in measuring.systems(options())}
     assert names == set(SYSTEMS) - set(choices.SLOW)
-    assert measuring.trained(options()) == ["fairseq", "SB-NMT", training.BFLOAT16]
-    assert measuring.trained(options("--device", "cuda")) == ["fairseq", "SB-NMT"]
-    assert measuring.trained(options("--systems", "ABD-NMT")) == list(training.SYSTEMS)
 
 
 @pytest.mark.parametrize("work", [None, "work/toy"])
@@ -247,13 +195,11 @@ def test_a_case_has_the_name_that_makes_it(work):
 
 
 def test_cases_are_chosen_by_their_names():
-    words = "floor-float32,base-1-25-4,base-t99-10-2,training-2"
-    assert measuring.names(options("--cases", words)) == [
-        ("floor", "floor-float32"),
-        ("decoding", "base-1-25-4"),
-        ("decoding", "base-t99-10-2"),
-        ("training", "training-2"),
-    ]
+    found = measuring.cases(options("--cases", "base-1-25-4,base-t99-10-2,base-1-25-4"))
+    assert found == {
+        "base-1-25-4": decoding.Case(1, 25, 4),
+        "base-t99-10-2": decoding.Case(None, 10, 2, tokens=99),
+    }
 
 
 ORIGIN = {
@@ -270,35 +216,32 @@ def begun(folder, command="one", **others):
     return results.Record(folder, head)
 
 
-FLOOR = {"dtype": "x", "operations": 1, "bytes": 1, "seconds": 1, "operations/s": 1}
-
-
 def test_a_record_is_written_after_every_case_and_continued(tmp_path):
     first = begun(tmp_path)
-    first.add("floor", "floor-x", [FLOOR])
+    first.add("one", [ROW])
     second = begun(tmp_path, command="two")
-    assert second.has("floor", "floor-x")
-    assert not second.has("floor", "floor-y")
-    second.add("floor", "floor-y", [{"dtype": "y", "failed": "no memory"}])
+    assert second.has("one")
+    assert not second.has("two")
+    second.add("two", [{**ROW, "failed": "no memory"}])
     found = json.loads((tmp_path / "benchmark.json").read_text())
-    assert [row["case"] for row in found["floor"]] == ["floor-x", "floor-y"]
+    assert [row["case"] for row in found["decoding"]] == ["one", "two"]
     assert found["command"] == "one; two"
     text = (tmp_path / "benchmark.md").read_text()
-    assert "no memory" in text and "matrix multiplications" in text
+    assert "no memory" in text
 
 
 def test_a_case_in_which_a_system_failed_is_there_unless_retried(tmp_path):
     kept = begun(tmp_path)
-    kept.add("floor", "floor-x", [{"dtype": "x", "failed": "no memory"}])
-    kept.add("floor", "floor-y", [FLOOR])
-    assert kept.failed() == ["floor-x"]
-    assert kept.has("floor", "floor-x")
-    assert not kept.has("floor", "floor-x", retry=True)
-    assert kept.has("floor", "floor-y", retry=True)
-    kept.add("floor", "floor-x", [FLOOR])
+    kept.add("one", [{**ROW, "failed": "no memory"}])
+    kept.add("two", [ROW])
+    assert kept.failed() == ["one"]
+    assert kept.has("one")
+    assert not kept.has("one", retry=True)
+    assert kept.has("two", retry=True)
+    kept.add("one", [ROW])
     assert kept.failed() == []
-    cases = [row["case"] for row in kept.result["floor"]]
-    assert cases == ["floor-x", "floor-y"]  # in its old place
+    cases = [row["case"] for row in kept.result["decoding"]]
+    assert cases == ["one", "two"]  # in its old place
 
 
 @pytest.mark.parametrize(
@@ -359,19 +302,6 @@ def test_a_system_that_failed_is_opened_anew_for_the_next_case():
         assert row["ratio"] == 1
 
 
-def test_more_processes_than_gpus_fail_by_name():
-    if torch.cuda.device_count() > 1:
-        pytest.skip("this machine has GPUs")
-    spec = Spec(size="tiny", vocabulary=50, device="cuda")
-    case = training.Case(sentences=4, length=6, processes=2)
-    names = ["fairseq", "SB-NMT"]
-    rows = training.run_case(spec, case, names, dropout=0.0, rounds=1, threads=1)
-    assert [row["system"] for row in rows] == names
-    for row in rows:
-        assert row["failed"].startswith("2 processes need as many GPUs, but torch sees")
-    assert "2 processes need" in results.table(rows, results.TRAINING)[-1]
-
-
 def command(tmp_path, monkeypatch, *words):
     argv = ["benchmark.py", "--output", str(tmp_path), *words]
     monkeypatch.setattr(sys, "argv", argv)
@@ -407,17 +337,15 @@ def test_the_command_writes_table_json_and_plot(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(choices, "BATCHES", ())
     two_systems(monkeypatch)
     words = "--size tiny --vocabulary 50 --rounds 1 --threads 1 --max-tokens 30"
-    words += " --grid full --parts decoding,training,processes --sentences 4"
+    words += " --grid full"
     command(tmp_path, monkeypatch, *words.split())
     found = json.loads((tmp_path / "benchmark.json").read_text())
     cases = {(r["batch"], r["length"]) for r in found["decoding"]}
     assert cases == {(50, 25), (1, 25), (50, 3), (50, 5)}
-    assert {r["processes"] for r in found["training"]} == {1, 2}
-    assert all(r["sentences"] == 4 for r in found["training"])
     text = (tmp_path / "benchmark.md").read_text()
     said = capsys.readouterr()
     assert text in said.out
-    for name in ("tiny-50-25-4", "tiny-t30-25-4", "tiny-50-5-4", "training-2"):
+    for name in ("tiny-50-25-4", "tiny-t30-25-4", "tiny-50-5-4"):
         assert name in said.err  # the progress names its case
     assert "| SB-NMT" in text and found["commit"] in text
     assert (tmp_path / "benchmark.svg").read_text().startswith("<?xml")
@@ -486,18 +414,15 @@ def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--parts decoding,cooking", "--parts must be of"),
         ("--systems Moses", "--systems must be of"),
         ("--rounds 0", "--rounds must be ≥ 1"),
-        ("--dropout 1", "--dropout must be in"),
         ("--work nowhere", "--work must be a finished recipe's folder"),
         (
             "--cases small-50-25-4",
             "as base-50-25-4, or with --work base-50-test-4, but is small-50-25-4",
         ),
         ("--cases base-50-test-4", "length in base-50-test-4 must be test with --work"),
-        ("--cases base-50-25", "or one of floor-float32, floor-bfloat16, training-1"),
-        ("--cases base-50-25-4 --parts floor", "leave out --parts"),
+        ("--cases training-1", "must be base-BATCH-LENGTH-BEAM"),
     ],
 )
 def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):

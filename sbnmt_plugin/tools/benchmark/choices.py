@@ -1,7 +1,5 @@
 """The choices of the command line, known without torch."""
 
-PARTS = ("decoding", "floor", "training", "processes")
-PROCESSES = {"training": 1, "processes": 2}  # of an update, in the part
 SLOW = ("Rerank-NMT", "ABD-NMT")  # measured where they are asked for
 GRIDS = ("headline", "full")
 LENGTHS = (10, 25, 50, 100)
@@ -15,4 +13,4 @@ SIZES = {  # channels, feed-forward channels, layers on each side, heads
     "big": (1024, 4096, 6, 16),
 }
 # may differ between the runs that fill a folder
-FREE = ("output", "parts", "grid", "cases", "max_tokens", "retry")
+FREE = ("output", "grid", "cases", "max_tokens", "retry")

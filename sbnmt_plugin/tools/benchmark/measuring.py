@@ -14,16 +14,13 @@ import torch
 from tqdm import tqdm
 
 from sbnmt_plugin.tools import origin
-from sbnmt_plugin.tools.benchmark import choices, decoding, floor, training
-from sbnmt_plugin.tools.benchmark.choices import FREE, LOW, PARTS, PROCESSES, SLOW
+from sbnmt_plugin.tools.benchmark import choices, decoding
+from sbnmt_plugin.tools.benchmark.choices import FREE, LOW, SLOW
 from sbnmt_plugin.tools.benchmark.decoding import BASELINE, TEST_SET, Case
 from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
 from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record, Row
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
-
-FLOOR, TRAINING = "floor-", "training-"  # before a type, and a number of processes
-Name = tuple[str, str]  # section of benchmark.json, and case
 
 
 def listed(flag: str, value: str | None, known: Iterable[str]) -> list[str]:
@@ -52,12 +49,8 @@ def check(args: argparse.Namespace) -> None:
     if args.work is not None:
         for kind in KINDS:
             trained_model(Path(args.work), kind)
-    if not 0 <= args.dropout < 1:
-        raise ValueError(f"--dropout must be in [0, 1), but is {args.dropout}")
     if args.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("--device cuda needs a GPU, but torch sees none")
-    if args.cases is not None and args.parts is not None:
-        raise ValueError("--cases names cases of all parts: leave out --parts")
     listed("--systems", args.systems, SYSTEMS)
 
 
@@ -68,14 +61,6 @@ def systems(args: argparse.Namespace) -> list[tuple[str, str]]:
         wanted = [name for name in wanted if name not in SLOW]
     found = pairs(LOW[args.device])
     return [BASELINE, *(s for s in found if s[0] in wanted and s != BASELINE)]
-
-
-def trained(args: argparse.Namespace) -> list[str]:
-    """Return the systems to train, the slow ones where they are asked for."""
-    unwanted = {*SLOW} - {*(args.systems or "").split(",")}
-    if args.device != "cpu":
-        unwanted.add(training.BFLOAT16)
-    return [name for name in training.SYSTEMS if name not in unwanted]
 
 
 def models_name(args: argparse.Namespace) -> str:
@@ -96,43 +81,27 @@ def grid(args: argparse.Namespace) -> list[Case]:
     return list(dict.fromkeys(found))
 
 
-def without_models(args: argparse.Namespace) -> list[tuple[str, Name]]:
-    """Return part and name of all cases that need no recipe's models."""
-    if args.work is not None:
-        return []
-    types = ("float32", LOW[args.device])
-    floors = [("floor", ("floor", f"{FLOOR}{dtype}")) for dtype in types]
-    updates = [(p, ("training", f"{TRAINING}{n}")) for p, n in PROCESSES.items()]
-    return [*floors, *updates]
-
-
-def names(args: argparse.Namespace) -> list[Name]:
-    """Return every case that is asked for.
+def cases(args: argparse.Namespace) -> dict[str, Case]:
+    """Return every case that is asked for, by its name.
 
     Raises:
         ValueError: a name of --cases that no case has.
     """
-    models, others = models_name(args), without_models(args)
+    models = models_name(args)
     if args.cases is None:
-        parts = listed("--parts", args.parts, PARTS)
-        cases = grid(args) if "decoding" in parts else []
-        found = [("decoding", case.name(models)) for case in cases]
-        return found + [name for part, name in others if part in parts]
-    known = {case: section for _, (section, case) in others}
-    chosen = args.cases.split(",")
-    for name in chosen:
-        if name not in known:
-            try:
-                case = Case.named(name, models)
-            except ValueError as error:
-                other = f", or one of {', '.join(known)}" * bool(known)
-                raise ValueError(f"--cases: {error}{other}") from error
-            if (case.length is None) != (args.work is not None):
-                raise ValueError(
-                    f"--cases: the length in {name} must be {TEST_SET} with --work, "
-                    "and a number without"
-                )
-    return [(known.get(name, "decoding"), name) for name in dict.fromkeys(chosen)]
+        return {case.name(models): case for case in grid(args)}
+    found = {}
+    for name in args.cases.split(","):
+        try:
+            found[name] = case = Case.named(name, models)
+        except ValueError as error:
+            raise ValueError(f"--cases: {error}") from error
+        if (case.length is None) != (args.work is not None):
+            raise ValueError(
+                f"--cases: the length in {name} must be {TEST_SET} with --work, "
+                "and a number without"
+            )
+    return found
 
 
 def cores() -> int:
@@ -169,30 +138,13 @@ def head(args: argparse.Namespace) -> Row:
     }
 
 
-def measure(args: argparse.Namespace, wanted: list[Name], record: Record) -> None:
+def measure(args: argparse.Namespace, wanted: dict[str, Case], record: Record) -> None:
     """Measure the cases that are missing; each is written when it is done."""
     spec = Spec(args.size, args.vocabulary, args.device, args.work)
     threads = int(record.result["threads"])
     with decoding.stations_of(spec, systems(args), threads) as stations:
-
-        def rows(section: str, name: str) -> list[Row]:
-            if section == "decoding":
-                case = Case.named(name, models_name(args))
-                return decoding.run_case(stations, case, args.rounds)
-            stations.close()  # they take memory and time
-            if section == "floor":
-                return floor.run_case(spec, name.removeprefix(FLOOR), threads)
-            update = training.Case(
-                args.sentences,
-                processes=int(name.removeprefix(TRAINING)),
-                updates=args.updates,
-            )
-            return training.run_case(
-                *(spec, update, trained(args), args.dropout, args.rounds, threads)
-            )
-
-        bar = tqdm(wanted, unit="case")
-        for section, name in bar:
+        bar = tqdm(wanted.items(), unit="case")
+        for name, case in bar:
             bar.set_description(name)
-            if not record.has(section, name, args.retry):
-                record.add(section, name, rows(section, name))
+            if not record.has(name, args.retry):
+                record.add(name, decoding.run_case(stations, case, args.rounds))

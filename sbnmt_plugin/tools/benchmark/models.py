@@ -76,7 +76,7 @@ def model_options(size: str, **others: Any) -> Namespace:
     return Namespace(**sides, share_all_embeddings=True, **others)
 
 
-def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
+def load(spec: Spec, kind: str) -> Loaded:
     """Return the model of a kind.
 
     Args:
@@ -89,7 +89,7 @@ def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
     words = make_dictionary(spec.vocabulary)
     task = Namespace(source_dictionary=words, target_dictionary=words)
     torch.manual_seed(SEED + (kind == NAMES[1]))
-    options = model_options(spec.size, dropout=dropout)
+    options = model_options(spec.size)
     if kind in OURS:
         _, family = OURS[kind]
         model = family.build_model(options, task)

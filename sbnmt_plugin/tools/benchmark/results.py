@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools import origin
-from sbnmt_plugin.tools.benchmark.choices import SLOW
 from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import as_written, write_lines
 from sbnmt_plugin.tools.unfinished import write_json
@@ -21,7 +19,7 @@ HEADLINE = {"batch": 50, "length": 25, "beam": 4}
 AXES = {"length": "tokens of a sentence", "beam": "beam"}
 FAILED = "failed"  # of a row: why it has no numbers
 ORIGIN = "origin"  # key of what results depend on
-SECTIONS = ("decoding", "floor", "training")
+CASES = "decoding"  # key of the rows; version 0.2.0 had other sections, too
 
 
 def is_headline(row: Row) -> bool:
@@ -34,26 +32,17 @@ def measured(rows: list[Row]) -> list[Row]:
     return [row for row in rows if FAILED not in row]
 
 
-def compare_with_floor(result: Row) -> None:
-    """Add to the rows of the floor's case its share of their time."""
-    floors = {r["dtype"]: r["seconds"] for r in measured(result.get("floor", []))}
-    for row in filter(is_headline, measured(result.get("decoding", []))):
-        if row["dtype"] in floors and row["system"] not in SLOW:
-            row["of the floor"] = floors[row["dtype"]] / median(row["seconds"])
+def filled(form: str, *names: str) -> Cell:
+    """Return a cell that fills a format with numbers of a row.
 
-
-def filled(form: str, *names: str, unit: float = 1) -> Cell:
-    """Return a cell that fills a format with numbers of a row, empty where it has none.
-
-    Args:
-        unit: by which numbers are divided.
+    It is empty where the row lacks one.
     """
 
     def cell(row: Row) -> str:
         values: list[Any] = [row.get(name) for name in names]
         if None in values:
             return ""
-        return form.format(*(x if unit == 1 else x / unit for x in values))
+        return form.format(*values)
 
     return cell
 
@@ -63,19 +52,9 @@ def decoded_batch(row: Row) -> str:
     return filled("{}", "batch")(row) if row["max tokens"] is None else "max-tokens"
 
 
-FIRST = {"system": filled("{}", "system"), "dtype": filled("{}", "dtype")}
-COMPARED = {
-    "speed, × fairseq": filled(
-        "{:.2f}× ({:.2f}–{:.2f})", "ratio", "ratio, least", "ratio, most"
-    ),
-}
-LAST = {
-    "GiB": filled("{:.2f}", "memory"),
-    "memory, × fairseq": filled("{:.2f}×", "memory ratio"),
-}
-WHY = {FAILED: filled("{}", FAILED)}
-DECODING: dict[str, Cell] = {
-    **FIRST,
+COLUMNS: dict[str, Cell] = {
+    "system": filled("{}", "system"),
+    "dtype": filled("{}", "dtype"),
     "batch": decoded_batch,
     "length": lambda row: filled("{}", "length")(row) or "test set",
     "beam": filled("{}", "beam"),
@@ -85,38 +64,20 @@ DECODING: dict[str, Cell] = {
     "tokens/s": filled("{:,.0f}", "tokens/s"),
     "ms a sentence, half ≤": filled("{:.1f}", "ms, half"),
     "95 % ≤": filled("{:.1f}", "ms, 95 %"),
-    **COMPARED,
-    **LAST,
-    "of the floor": filled("{:.0%}", "of the floor"),
+    "speed, × fairseq": filled(
+        "{:.2f}× ({:.2f}–{:.2f})", "ratio", "ratio, least", "ratio, most"
+    ),
+    "GiB": filled("{:.2f}", "memory"),
+    "memory, × fairseq": filled("{:.2f}×", "memory ratio"),
     "tok. BLEU": filled("{:.2f}", "BLEU"),
     "same texts": filled("{:.1%}", "as in float32"),
-    **WHY,
-}
-TRAINING: dict[str, Cell] = {
-    "system": FIRST["system"],
-    "processes": filled("{}", "processes"),
-    "sentences": filled("{}", "sentences"),
-    "labels": filled("{:,}", "labels"),
-    "sentences/s": filled("{:.2f}", "sentences/s"),
-    "labels/s": filled("{:,.0f}", "tokens/s"),
-    **COMPARED,
-    **{f"{x}, s": filled("{:.2f}", x) for x in ("forward", "backward", "optimiser")},
-    **LAST,
-    **WHY,
-}
-FLOOR: dict[str, Cell] = {
-    "dtype": FIRST["dtype"],
-    "GFLOP": filled("{:,.0f}", "operations", unit=1e9),
-    "GB": filled("{:,.1f}", "bytes", unit=1e9),
-    "matrix multiplications, s": filled("{:.2f}", "seconds"),
-    "GFLOP/s": filled("{:,.0f}", "operations/s", unit=1e9),
-    **WHY,
+    FAILED: filled("{}", FAILED),
 }
 
 
-def table(rows: list[Row], columns: dict[str, Cell]) -> list[str]:
+def table(rows: list[Row]) -> list[str]:
     """Return a Markdown table of a line a row; columns that are empty are left out."""
-    cells = {name: [cell(row) for row in rows] for name, cell in columns.items()}
+    cells = {name: [cell(row) for row in rows] for name, cell in COLUMNS.items()}
     kept = {name: column for name, column in cells.items() if any(column)}
     return aligned(list(kept), [list(line) for line in zip(*kept.values())])
 
@@ -129,15 +90,13 @@ def markdown(result: Row) -> list[str]:
         f"commit {result['commit']}, {result['date']}, {result['machine']}, "
         f"{result['versions']}; {result['spec']}",
     ]
-    cases = result.get("decoding", [])
-    for title, rows, columns in (
-        ("Decoding", [row for row in cases if is_headline(row)], DECODING),
-        ("The floor of that", result.get("floor", []), FLOOR),
-        ("Decoding, other cases", [r for r in cases if not is_headline(r)], DECODING),
-        ("Training", result.get("training", []), TRAINING),
+    cases = result.get(CASES, [])
+    for title, rows in (
+        ("Decoding", [row for row in cases if is_headline(row)]),
+        ("Decoding, other cases", [row for row in cases if not is_headline(row)]),
     ):
         if rows:
-            lines += ["", f"## {title}", "", *table(rows, columns)]
+            lines += ["", f"## {title}", "", *table(rows)]
     return lines
 
 
@@ -228,28 +187,27 @@ class Record:
             known["command"] += f"; {result['command']}"
         return dict(known)
 
-    def rows(self, part: str, case: str) -> list[Row]:
+    def rows(self, case: str) -> list[Row]:
         """Return the rows of a case, none if it has not been measured."""
-        return [row for row in self.result.get(part, []) if row["case"] == case]
+        return [row for row in self.result.get(CASES, []) if row["case"] == case]
 
-    def has(self, part: str, case: str, retry: bool = False) -> bool:
+    def has(self, case: str, retry: bool = False) -> bool:
         """Return whether a case has been measured; with ``retry``, by all systems."""
-        rows = self.rows(part, case)
+        rows = self.rows(case)
         return bool(rows) and not (retry and len(measured(rows)) < len(rows))
 
     def failed(self) -> list[str]:
         """Return the cases in which a system has failed."""
-        rows = [row for part in SECTIONS for row in self.result.get(part, [])]
+        rows = self.result.get(CASES, [])
         return list(dict.fromkeys(row["case"] for row in rows if FAILED in row))
 
-    def add(self, part: str, case: str, rows: list[Row]) -> None:
+    def add(self, case: str, rows: list[Row]) -> None:
         """Replace the rows of a case, and write."""
         cases: dict[str, list[Row]] = {}
-        for row in self.result.get(part, []):
+        for row in self.result.get(CASES, []):
             cases.setdefault(row["case"], []).append(row)
         cases[case] = [{"case": case, **row} for row in rows]
-        self.result[part] = [row for found in cases.values() for row in found]
-        compare_with_floor(self.result)
+        self.result[CASES] = [row for found in cases.values() for row in found]
         self.write()
 
     def write(self) -> list[str]:
@@ -265,6 +223,6 @@ class Record:
 
     def draw(self) -> None:
         """Write the plots, where they have more than one point."""
-        figure = cost_figure(self.result.get("decoding", []))
+        figure = cost_figure(self.result.get(CASES, []))
         if figure is not None:
             figure.write(f"{self.folder}/benchmark")
