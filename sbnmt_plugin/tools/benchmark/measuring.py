@@ -4,81 +4,49 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import os
 import shlex
 import sys
-from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
+from statistics import median, quantiles
 
 import torch
 from tqdm import tqdm
 
 from sbnmt_plugin.tools import origin
-from sbnmt_plugin.tools.benchmark import choices, decoding
-from sbnmt_plugin.tools.benchmark.choices import FREE, LOW, SLOW
-from sbnmt_plugin.tools.benchmark.decoding import BASELINE, TEST_SET, Case
+from sbnmt_plugin.tools.benchmark.cases import Case, grid, named
+from sbnmt_plugin.tools.benchmark.choices import LOW, SLOW
+from sbnmt_plugin.tools.benchmark.decoding import Station
 from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
-from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record, Row
+from sbnmt_plugin.tools.benchmark.results import FAILED, ORIGIN, Record, Row
+from sbnmt_plugin.tools.benchmark.stations import Name, Stations
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
+from sbnmt_plugin.tools.scoring import tokenised_bleu
+
+WIDE = "float32"
+BASELINE = "fairseq", WIDE
+# may differ between the runs that fill a folder
+FREE = ("output", "grid", "cases", "max_tokens", "retry")
 
 
-def listed(flag: str, value: str | None, known: Iterable[str]) -> list[str]:
-    """Return the names of an option, which commas join; all of them without it.
+def systems(args: argparse.Namespace) -> list[Name]:
+    """Return names of systems and types of weights, fairseq's in float32 first.
 
     Raises:
-        ValueError: an unknown one.
+        ValueError: --systems has an unknown name.
     """
-    known = list(known)
-    names = known if value is None else value.split(",")
-    for name in names:
-        if name not in known:
+    wanted = [name for name in SYSTEMS if name not in SLOW]
+    if args.systems is not None:
+        wanted = args.systems.split(",")
+    for name in wanted:
+        if name not in SYSTEMS:
             raise ValueError(
-                f"{flag} must be of {', '.join(known)}, but has {name!r}: leave it out"
+                f"--systems must be of {', '.join(SYSTEMS)}, but has {name!r}: "
+                "leave it out"
             )
-    return names
-
-
-def check(args: argparse.Namespace) -> None:
-    """Refuse options by which nothing can be measured.
-
-    Raises:
-        ValueError: with the option.
-        FileNotFoundError: --work has no trained models.
-    """
-    if args.work is not None:
-        for kind in KINDS:
-            trained_model(Path(args.work), kind)
-    if args.device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda needs a GPU, but torch sees none")
-    listed("--systems", args.systems, SYSTEMS)
-
-
-def systems(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """Return names of systems and types of weights, fairseq's in float32 first."""
-    wanted = listed("--systems", args.systems, SYSTEMS)
-    if args.systems is None:
-        wanted = [name for name in wanted if name not in SLOW]
     found = pairs(LOW[args.device])
     return [BASELINE, *(s for s in found if s[0] in wanted and s != BASELINE)]
-
-
-def models_name(args: argparse.Namespace) -> str:
-    """Return the beginning of the names of decoding's cases."""
-    return Path(args.work).resolve().name if args.work else str(args.size)
-
-
-def grid(args: argparse.Namespace) -> list[Case]:
-    """Return decoding's cases: along each axis from batch 50, beam 4, 25 tokens."""
-    length = None if args.work else 25
-    found = [Case(length=length)]
-    if args.grid == "full":
-        found += [Case(batch, length) for batch in choices.BATCHES]
-        found += [Case(None, length, tokens=args.max_tokens)]
-    if args.grid == "full" and not args.work:
-        found += [Case(length=length) for length in choices.LENGTHS]
-        found += [Case(beam=beam) for beam in choices.BEAMS]
-    return list(dict.fromkeys(found))
 
 
 def cases(args: argparse.Namespace) -> dict[str, Case]:
@@ -87,33 +55,24 @@ def cases(args: argparse.Namespace) -> dict[str, Case]:
     Raises:
         ValueError: a name of --cases that no case has.
     """
-    models = models_name(args)
+    trained = args.work is not None
+    models = Path(args.work).resolve().name if trained else args.size
     if args.cases is None:
-        return {case.name(models): case for case in grid(args)}
-    found = {}
-    for name in args.cases.split(","):
-        try:
-            found[name] = case = Case.named(name, models)
-        except ValueError as error:
-            raise ValueError(f"--cases: {error}") from error
-        if (case.length is None) != (args.work is not None):
-            raise ValueError(
-                f"--cases: the length in {name} must be {TEST_SET} with --work, "
-                "and a number without"
-            )
-    return found
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        found = grid(args.grid, trained, args.max_tokens)
+    else:
+        found = [named(name, models, trained) for name in args.cases.split(",")]
+    return {case.name(models): case for case in found}
 
 
 def head(args: argparse.Namespace) -> Row:
-    """Return the beginning of benchmark.json."""
-    threads = args.threads or cores()
+    """Return the beginning of benchmark.json.
+
+    Raises:
+        ValueError: --device cuda without a GPU.
+        FileNotFoundError: --work has no trained models.
+    """
+    if args.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda needs a GPU, but torch sees none")
     place = {"commit": commit(), "machine": machine(), "versions": versions()}
     models = args.work or f"{args.size}, {args.vocabulary:,} words"
     options = {
@@ -127,24 +86,93 @@ def head(args: argparse.Namespace) -> Row:
         "command": f"sbnmt benchmark {shlex.join(sys.argv[1:])}",
         "date": f"{datetime.date.today()}",
         **place,
-        "threads": threads,
-        "spec": f"{models}, {args.device}, {threads} threads, {args.rounds} rounds",
-        ORIGIN: {
-            **options,
-            "--threads": threads,
-            **place,
-            origin.MODELS: origin.stamps_of(paths),
-        },
+        "spec": f"{models}, {args.device}, {args.threads} threads, "
+        f"{args.rounds} rounds",
+        ORIGIN: {**options, **place, origin.MODELS: origin.stamps_of(paths)},
     }
 
 
-def measure(args: argparse.Namespace, wanted: dict[str, Case], record: Record) -> None:
+def measure(
+    args: argparse.Namespace, wanted: dict[str, Case], names: list[Name], record: Record
+) -> None:
     """Measure the cases that are missing; each is written when it is done."""
     spec = Spec(args.size, args.vocabulary, args.device, args.work)
-    threads = int(record.result["threads"])
-    with decoding.stations_of(spec, systems(args), threads) as stations:
+    with Stations(partial(Station, spec), names, args.threads) as stations:
         bar = tqdm(wanted.items(), unit="case")
         for name, case in bar:
             bar.set_description(name)
             if not record.has(name, args.retry):
-                record.add(name, decoding.run_case(stations, case, args.rounds))
+                record.add(name, run_case(stations, case, args.rounds))
+
+
+def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
+    """Measure all systems in a case.
+
+    Returns:
+        A row per system: medians, extremes, and the ratio of speed to
+        :data:`BASELINE`, taken round by round; or the reason for which it failed.
+    """
+    heads, runs = stations.measure(rounds, case)
+    scored: dict[Name, Row] = {}
+    if case.length is None:
+        scored = scores({s: stations.ask(s, "texts") for s in stations.systems})
+    baseline = None if BASELINE in stations.failed else runs[BASELINE]
+    found = []
+    for system in stations.systems:
+        row = {"system": system[0], "dtype": system[1], **case.row}
+        if system in stations.failed:
+            row[FAILED] = stations.failed[system]
+        else:
+            row |= {**heads[system], **summary(runs[system], baseline)}
+            row |= scored.get(system, {})
+        found.append(row)
+    return found
+
+
+def summary(runs: list[Row], baseline: list[Row] | None) -> Row:
+    """Return medians and extremes of some rounds, and ratios to the baseline's."""
+    speeds = [run["sentences"] / run["seconds"] for run in runs]
+    memory = max(run["memory"] for run in runs)
+    found = {
+        "sentences/s": median(speeds),
+        "sentences/s, least": min(speeds),
+        "sentences/s, most": max(speeds),
+        "tokens/s": median(run["tokens"] / run["seconds"] for run in runs),
+        "seconds": [run["seconds"] for run in runs],
+        "memory": memory,
+    }
+    if baseline is not None:
+        ratios = [b["seconds"] / a["seconds"] for a, b in zip(runs, baseline)]
+        found |= {
+            "ratio": median(ratios),
+            "ratio, least": min(ratios),
+            "ratio, most": max(ratios),
+            "memory ratio": memory / max(run["memory"] for run in baseline),
+        }
+    each = [1000 * one for run in runs for one in run["each"]]
+    if len(runs[0]["each"]) == runs[0]["sentences"] > 1:  # batches of one
+        found["ms, half"], found["ms, 95 %"] = median(each), quantiles(each, n=20)[-1]
+    return found
+
+
+def scores(texts: dict[Name, tuple[list[str], list[str]] | None]) -> dict[Name, Row]:
+    """Return BLEU of each system, and how much low precision changes.
+
+    Args:
+        texts: translations and references, None of a system that has failed.
+    """
+    found = {}
+    for system, own in texts.items():
+        if own is not None:
+            lines, references = own
+            bleu = tokenised_bleu(lines, [references])
+            found[system] = {"BLEU": bleu["score"], "signature": bleu["signature"]}
+            wide = texts.get((system[0], WIDE))
+            if system[1] != WIDE and wide is not None:
+                found[system]["as in float32"] = share_of_same(lines, wide[0])
+    return found
+
+
+def share_of_same(narrow: list[str], wide: list[str]) -> float:
+    """Return the share of translations that are the same as in float32."""
+    return sum(a == b for a, b in zip(narrow, wide)) / len(narrow)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools import origin
+from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import as_written, write_lines
 from sbnmt_plugin.tools.unfinished import write_json
 
 Row = dict[str, Any]
 Cell = Callable[[Row], str]
-HEADLINE = {"batch": 50, "length": 25, "beam": 4}
+HEADLINE = Case().row
 AXES = {"length": "tokens of a sentence", "beam": "beam"}
 FAILED = "failed"  # of a row: why it has no numbers
 ORIGIN = "origin"  # key of what results depend on
@@ -102,8 +104,7 @@ def markdown(result: Row) -> list[str]:
 
 def along(rows: list[Row], axis: str) -> list[Row]:
     """Return the rows that differ from the headline's case along an axis alone."""
-    case = {**HEADLINE, "max tokens": None}
-    del case[axis]
+    case = {name: value for name, value in HEADLINE.items() if name != axis}
     return [
         row
         for row in measured(rows)
@@ -123,33 +124,27 @@ def cost_figure(rows: list[Row]) -> Any:
     if not lines:
         return None
     quiet.only_warnings("matplotlib")
-    from sbnmt_plugin.tools.report.drawing import colours, finish, legend_above, panels
+    from sbnmt_plugin.tools.report import drawing
 
-    with panels(len(lines), 3.0) as (canvas, axes):
-        looks = colours(
-            list(dict.fromkeys(name_of(row) for x in lines.values() for row in x))
-        )
+    names = dict.fromkeys(name_of(row) for found in lines.values() for row in found)
+    with drawing.panels(len(lines), 3.0) as (canvas, axes):
         for panel, (axis, found) in zip(axes, lines.items()):
-            for name, (colour, marker) in looks.items():
-                own = [row for row in found if name_of(row) == name]
-                own.sort(key=lambda row: row[axis])
-                panel.plot(
-                    [row[axis] for row in own],
-                    [min(row["seconds"]) for row in own],
-                    marker=marker,
-                    color=colour,
-                    label=name,
-                )
+            points: dict[str, Any] = {name: ([], []) for name in names}
+            for row in sorted(found, key=itemgetter(axis)):
+                x, y = points[name_of(row)]
+                x.append(row[axis])
+                y.append(min(row["seconds"]))
+            drawing.draw_lines(panel, points)
             panel.set_xlabel(AXES[axis])
             panel.set_xticks(sorted({row[axis] for row in found}))
             panel.set_ylabel("seconds a batch")
             panel.set_ylim(bottom=0)
-        legend_above(canvas, axes[0])
+        drawing.legend_above(canvas, axes[0])
         caption = (
             "Seconds that a batch of 50 sentences takes, the fastest of the rounds, "
             "against its length (beam 4) and against the beam (25 tokens)."
         )
-        return finish(canvas, "benchmark", caption)
+        return drawing.finish(canvas, "benchmark", caption)
 
 
 class Record:
@@ -159,6 +154,9 @@ class Record:
         folder: to write to.
         result: head of benchmark.json.  Its ``origin`` is everything but the case on
             which results depend.
+
+    Attributes:
+        rows: of all cases, one for each system.
 
     Raises:
         ValueError: the folder has results of another origin.
@@ -170,6 +168,8 @@ class Record:
         self.result = result
         if self.path.exists():
             self.result = self._earlier(result)
+        self.rows: list[Row] = list(self.result.get(CASES, []))
+        self.result[CASES] = self.rows
 
     def _earlier(self, result: Row) -> Row:
         """Return the results that are there, if this run may continue them."""
@@ -187,27 +187,22 @@ class Record:
             known["command"] += f"; {result['command']}"
         return dict(known)
 
-    def rows(self, case: str) -> list[Row]:
-        """Return the rows of a case, none if it has not been measured."""
-        return [row for row in self.result.get(CASES, []) if row["case"] == case]
-
     def has(self, case: str, retry: bool = False) -> bool:
         """Return whether a case has been measured; with ``retry``, by all systems."""
-        rows = self.rows(case)
-        return bool(rows) and not (retry and len(measured(rows)) < len(rows))
+        found = [row for row in self.rows if row["case"] == case]
+        return bool(found) and not (retry and len(measured(found)) < len(found))
 
     def failed(self) -> list[str]:
         """Return the cases in which a system has failed."""
-        rows = self.result.get(CASES, [])
-        return list(dict.fromkeys(row["case"] for row in rows if FAILED in row))
+        return list(dict.fromkeys(row["case"] for row in self.rows if FAILED in row))
 
     def add(self, case: str, rows: list[Row]) -> None:
         """Replace the rows of a case, and write."""
         cases: dict[str, list[Row]] = {}
-        for row in self.result.get(CASES, []):
+        for row in self.rows:
             cases.setdefault(row["case"], []).append(row)
         cases[case] = [{"case": case, **row} for row in rows]
-        self.result[CASES] = [row for found in cases.values() for row in found]
+        self.rows[:] = [row for found in cases.values() for row in found]
         self.write()
 
     def write(self) -> list[str]:
@@ -223,6 +218,6 @@ class Record:
 
     def draw(self) -> None:
         """Write the plots, where they have more than one point."""
-        figure = cost_figure(self.result.get(CASES, []))
+        figure = cost_figure(self.rows)
         if figure is not None:
             figure.write(f"{self.folder}/benchmark")

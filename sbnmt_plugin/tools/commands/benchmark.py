@@ -23,12 +23,20 @@ with the cases that are missing.  Other cases may be added, by the same options.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, SIZES, SLOW
 from sbnmt_plugin.tools.in_use import hold
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,7 +53,8 @@ def parser() -> argparse.ArgumentParser:
     slow = " and ".join(SLOW)
     add("--systems", help=f"names, joined by commas; default: all but {slow}")
     add("--rounds", action=number, default=3, help="timed runs of a case; default 3")
-    add("--threads", action=number, help="of a process; default: all cores")
+    help_ = "of a process; default: all cores"
+    add("--threads", action=number, default=cores(), help=help_)
     add("--max-tokens", action=number, default=4096, help="of one case; default 4096")
     add("--retry", action="store_true", help="measure anew where a system has failed")
     return made
@@ -56,12 +65,11 @@ def main() -> None:
     with command.extra("benchmark"):
         from sbnmt_plugin.tools.benchmark import measuring
         from sbnmt_plugin.tools.benchmark.results import Record
-    measuring.check(args)
-    wanted = measuring.cases(args)
+    wanted, systems = measuring.cases(args), measuring.systems(args)
     head, output = measuring.head(args), Path(args.output)
     with hold(output, "--output"):  # two at once would slow each other, too
         record = Record(output, head)
-        measuring.measure(args, wanted, record)
+        measuring.measure(args, wanted, systems, record)
         print("\n".join(record.write()))
         with command.extra("benchmark"):
             record.draw()
