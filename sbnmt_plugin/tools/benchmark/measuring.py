@@ -7,8 +7,9 @@ import datetime
 import shlex
 import sys
 from functools import partial
+from operator import eq
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import mean, median, quantiles
 
 import torch
 from tqdm import tqdm
@@ -156,7 +157,7 @@ def summary(runs: list[Row], baseline: list[Row] | None) -> Row:
 
 
 def scores(texts: dict[Name, tuple[list[str], list[str]] | None]) -> dict[Name, Row]:
-    """Return BLEU of each system, and how much low precision changes.
+    """Return BLEU of each system, and the share of its texts that are float32's.
 
     Args:
         texts: translations and references, None of a system that has failed.
@@ -169,10 +170,5 @@ def scores(texts: dict[Name, tuple[list[str], list[str]] | None]) -> dict[Name, 
             found[system] = {"BLEU": bleu["score"], "signature": bleu["signature"]}
             wide = texts.get((system[0], WIDE))
             if system[1] != WIDE and wide is not None:
-                found[system]["as in float32"] = share_of_same(lines, wide[0])
+                found[system]["as in float32"] = mean(map(eq, lines, wide[0]))
     return found
-
-
-def share_of_same(narrow: list[str], wide: list[str]) -> float:
-    """Return the share of translations that are the same as in float32."""
-    return sum(a == b for a, b in zip(narrow, wide)) / len(narrow)

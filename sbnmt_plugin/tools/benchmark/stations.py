@@ -48,7 +48,7 @@ def serve(pipe: Connection, parent: int, threads: int) -> None:
     except Exception:  # told to the parent, which raises
         pipe.send((False, traceback.format_exc()))
     finally:
-        os._exit(0)  # an interpreter with torch takes long to end
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is ending
 
 
 class Failure(Exception):
@@ -172,5 +172,7 @@ class Stations(contextlib.AbstractContextManager[Any]):
         return heads, runs
 
     def __exit__(self, *_: Any) -> None:
+        for worker in self.workers.values():
+            worker.process.terminate()  # all end at once
         for worker in self.workers.values():
             worker.close()
