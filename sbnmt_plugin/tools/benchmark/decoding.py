@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
 import resource
@@ -30,11 +31,9 @@ def reset_peak(device: str) -> None:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         return
-    try:
+    with contextlib.suppress(OSError, AttributeError):  # else it is the process's peak
         ctypes.CDLL("libc.so.6").malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")
-    except (OSError, AttributeError):
-        return  # then the peak is that of the process
 
 
 def peak_memory(device: str) -> float:

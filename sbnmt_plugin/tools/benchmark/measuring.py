@@ -81,8 +81,7 @@ def head(args: argparse.Namespace) -> Row:
         for name, value in vars(args).items()
         if name not in FREE
     }
-    kinds = KINDS if args.work else ()
-    paths = [str(trained_model(Path(args.work), kind)) for kind in kinds]
+    paths = [str(trained_model(Path(args.work), kind)) for kind in KINDS if args.work]
     return {
         "command": f"sbnmt benchmark {shlex.join(sys.argv[1:])}",
         "date": f"{datetime.date.today()}",
@@ -113,19 +112,18 @@ def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
         A row per system: medians, extremes, and the ratio of speed to
         :data:`BASELINE`, taken round by round; or the reason for which it failed.
     """
-    heads, runs = stations.measure(rounds, case)
+    measured = stations.measure(rounds, case)
     scored: dict[Name, Row] = {}
     if case.length is None:
         scored = scores({s: stations.ask(s, "texts") for s in stations.systems})
-    baseline = None if BASELINE in stations.failed else runs[BASELINE]
+    baseline = None if BASELINE in stations.failed else measured[BASELINE][1]
     found = []
-    for system in stations.systems:
+    for system, (counts, runs) in measured.items():
         row = {"system": system[0], "dtype": system[1], **case.row}
         if system in stations.failed:
             row[FAILED] = stations.failed[system]
         else:
-            row |= {**heads[system], **summary(runs[system], baseline)}
-            row |= scored.get(system, {})
+            row |= {**counts, **summary(runs, baseline), **scored.get(system, {})}
         found.append(row)
     return found
 

@@ -24,9 +24,10 @@ ORIGIN = "origin"  # key of what results depend on
 CASES = "decoding"  # key of the rows; version 0.2.0 had other sections, too
 
 
-def is_headline(row: Row) -> bool:
-    """Return whether a row is of the first table: batch 50, beam 4, 25 tokens."""
-    return all(row.get(name) == value for name, value in HEADLINE.items())
+def is_headline(row: Row, axis: str | None = None) -> bool:
+    """Return whether a row has batch 50, beam 4 and 25 tokens, its ``axis`` aside."""
+    sizes = (name for name in HEADLINE if name != axis)
+    return all(row.get(name) == HEADLINE[name] for name in sizes)
 
 
 def measured(rows: list[Row]) -> list[Row]:
@@ -35,10 +36,7 @@ def measured(rows: list[Row]) -> list[Row]:
 
 
 def filled(form: str, *names: str) -> Cell:
-    """Return a cell that fills a format with numbers of a row.
-
-    It is empty where the row lacks one.
-    """
+    """Return a cell of a format and a row's numbers, empty where the row lacks one."""
 
     def cell(row: Row) -> str:
         values: list[Any] = [row.get(name) for name in names]
@@ -49,16 +47,11 @@ def filled(form: str, *names: str) -> Cell:
     return cell
 
 
-def decoded_batch(row: Row) -> str:
-    """Return the number of sentences of a batch, or the name of what limits it."""
-    return filled("{}", "batch")(row) if row["max tokens"] is None else "max-tokens"
-
-
 COLUMNS: dict[str, Cell] = {
     "system": filled("{}", "system"),
     "dtype": filled("{}", "dtype"),
-    "batch": decoded_batch,
-    "length": lambda row: filled("{}", "length")(row) or "test set",
+    "batch": lambda row: "max-tokens" if row["max tokens"] else f"{row['batch']}",
+    "length": lambda row: f"{row['length'] or 'test set'}",
     "beam": filled("{}", "beam"),
     "steps": filled("{}", "steps"),
     "operators a step": filled("{:.0f}", "operators"),
@@ -102,16 +95,6 @@ def markdown(result: Row) -> list[str]:
     return lines
 
 
-def along(rows: list[Row], axis: str) -> list[Row]:
-    """Return the rows that differ from the headline's case along an axis alone."""
-    case = {name: value for name, value in HEADLINE.items() if name != axis}
-    return [
-        row
-        for row in measured(rows)
-        if row[axis] is not None and case == {name: row[name] for name in case}
-    ]
-
-
 def name_of(row: Row) -> str:
     """Return system and type of its weights, for a legend."""
     return f"{row['system']}, {row['dtype']}"
@@ -119,8 +102,11 @@ def name_of(row: Row) -> str:
 
 def cost_figure(rows: list[Row]) -> Any:
     """Draw seconds of a batch against length and beam; None with one point each."""
-    lines = {axis: along(rows, axis) for axis in AXES}
-    lines = {a: found for a, found in lines.items() if len({r[a] for r in found}) > 1}
+    lines = {}
+    for axis in AXES:
+        found = [row for row in measured(rows) if row[axis] and is_headline(row, axis)]
+        if len({row[axis] for row in found}) > 1:
+            lines[axis] = found
     if not lines:
         return None
     quiet.only_warnings("matplotlib")

@@ -21,6 +21,7 @@ from sbnmt_plugin.tools.tied import tie
 
 PATIENCE = 3.0  # seconds that a worker has to end by itself
 Name = tuple[str, str]  # of a system, and of the type of its weights
+Make = Callable[..., Any]  # gives a worker's object; it is imported by its name
 DIED = "the process has died, as when the system has no memory left"
 
 
@@ -64,14 +65,11 @@ class Worker:
     """An object in a process of its own, which begins to make it.
 
     Args:
-        make: gives the object.  Another process can import it by its name.
         words: arguments of ``make``.
         threads: of torch in the process.
     """
 
-    def __init__(
-        self, make: Callable[..., Any], words: Sequence[Any], threads: int
-    ) -> None:
+    def __init__(self, make: Make, words: Sequence[Any], threads: int) -> None:
         context = multiprocessing.get_context("spawn")  # CUDA bears no fork
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(
@@ -125,9 +123,7 @@ class Stations(contextlib.AbstractContextManager[Any]):
         failed: systems that failed in this case, and why.
     """
 
-    def __init__(
-        self, make: Callable[..., Any], systems: Sequence[Name], threads: int
-    ) -> None:
+    def __init__(self, make: Make, systems: Sequence[Name], threads: int) -> None:
         self.make, self.systems, self.threads = make, systems, threads
         self.workers: dict[Name, Worker] = {}
         self.failed: dict[Name, str] = {}
@@ -151,9 +147,7 @@ class Stations(contextlib.AbstractContextManager[Any]):
             self.workers.pop(system).close()
             return None
 
-    def measure(
-        self, rounds: int, *case: Any
-    ) -> tuple[dict[Name, Any], dict[Name, list[Any]]]:
+    def measure(self, rounds: int, case: Any) -> dict[Name, tuple[Any, list[Any]]]:
         """Have every system ``prepare`` a case, and ``measure`` it in turn.
 
         The order is another one in every round, so that a machine that gets slower is
@@ -163,13 +157,14 @@ class Stations(contextlib.AbstractContextManager[Any]):
             What each system says of the case, and its rounds.
         """
         self.begin()
-        heads = {system: self.ask(system, "prepare", *case) for system in self.systems}
-        runs: dict[Name, list[Any]] = {system: [] for system in self.systems}
+        found: dict[Name, tuple[Any, list[Any]]] = {
+            system: (self.ask(system, "prepare", case), []) for system in self.systems
+        }
         for number in tqdm(range(rounds), desc="decoding", unit="round", leave=False):
             shift = number % len(self.systems)
             for system in [*self.systems[shift:], *self.systems[:shift]]:
-                runs[system].append(self.ask(system, "measure"))
-        return heads, runs
+                found[system][1].append(self.ask(system, "measure"))
+        return found
 
     def __exit__(self, *_: Any) -> None:
         for worker in self.workers.values():
