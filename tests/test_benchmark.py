@@ -1,65 +1,63 @@
 """The benchmark: that it compares like with like, and counts right."""
 
-import contextlib
 import json
+import os
 import sys
-from argparse import Namespace
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
+from matplotlib.axes import Axes
 
 from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.tools import in_use
-from sbnmt_plugin.tools.benchmark import (
-    choices,
-    decoding,
-    floor,
-    measuring,
-    results,
-    stations,
-    training,
-)
+from sbnmt_plugin.tools.benchmark import cases, choices, decoding, measuring, results
+from sbnmt_plugin.tools.benchmark.cases import Case
+from sbnmt_plugin.tools.benchmark.measuring import BASELINE
 from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
-from sbnmt_plugin.tools.benchmark.stations import peak_memory, reset_peak
+from sbnmt_plugin.tools.benchmark.stations import Failure, Stations, Worker
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
 from sbnmt_plugin.tools.commands import benchmark
 
-
-def decoding_table(*rows):
-    return results.table(rows, results.DECODING)
-
-
 TINY = Spec(size="tiny", vocabulary=50)
-CASE = decoding.Case(batch=3, length=6, beam=4)
+MAKE = partial(decoding.Station, TINY)
+CASE = Case(batch=3, length=6, beam=4)
+ROW = {"system": "x", "dtype": "float32", **Case(1).row}
 
 
 @pytest.fixture(scope="module")
 def held():
-    names = [name for name in SYSTEMS if name != "CTranslate2"]
-    return {name: decoding.Station(TINY, name, "float32") for name in names}
+    return {name: MAKE(name, "float32") for name in SYSTEMS if name != "CTranslate2"}
 
 
-@pytest.mark.parametrize("name", ["fairseq", "SB-NMT", "Transformer in our search"])
-def test_every_search_does_the_same_number_of_steps(held, name):
-    assert held[name].prepare(CASE)["steps"] == 7  # 6 tokens and </s>
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        *(("fairseq", 7), ("SB-NMT", 7), ("Transformer in our search", 7)),
+        *(("SB-NMT rescored", 8), ("Rerank-NMT", 8), ("ABD-NMT", 7)),
+    ],
+)
+def test_every_search_does_the_same_number_of_steps(held, name, steps):
+    """6 tokens and </s>; whoever scores translations passes once more over them."""
+    assert held[name].prepare(CASE)["steps"] == steps
     row = held[name].measure()
     assert (row["sentences"], row["tokens"]) == (3, 21)
     assert row["seconds"] > 0 and row["memory"] > 0
 
 
 def test_operators_are_counted_without_views():
-    model = Namespace(decoder=Namespace(layers=[torch.nn.Identity()]))
-    with decoding.Counts(model) as counts:
-        model.decoder.layers[0](torch.ones(2, 3).t() + 1)
-    assert (counts.steps, counts.operators) == (1, 2)  # ones, add
+    layer = torch.nn.Identity()
+    model = SimpleNamespace(decoder=SimpleNamespace(layers=[layer]))
+    counts = decoding.counted(model, lambda: layer(torch.ones(2, 3).t() + 1))
+    assert counts == {"steps": 1, "operators": 2}  # ones, add
 
 
 def test_a_step_has_few_operators(held):
     """Of a step of two layers, encoder and answers shared out among all steps."""
     station = held["SB-NMT"]
     for batch in (3, 12):
-        case = decoding.Case(batch=batch, length=24, beam=4)
-        assert station.prepare(case)["operators"] < 150
+        assert station.prepare(Case(batch, length=24))["operators"] < 150
 
 
 def test_the_count_of_operators_can_fail(held, monkeypatch):
@@ -85,54 +83,23 @@ def test_the_same_transformer_gives_the_same_texts(held):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("name, passes", [("SB-NMT", 0), ("SB-NMT rescored", 1)])
-def test_rescoring_is_measured_where_it_says_so(held, monkeypatch, name, passes):
-    decoder, seen = held[name].system.loaded.model.decoder, []
-    scored = decoder.log_probabilities
-    monkeypatch.setattr(
-        decoder, "log_probabilities", lambda *args: seen.append(1) or scored(*args)
-    )
-    held[name].prepare(CASE)
-    seen.clear()
-    held[name].measure()
-    assert len(seen) == passes
-
-
-@pytest.mark.parametrize("name", choices.SLOW)
-def test_the_slow_systems_translate_too(held, name):
-    held[name].prepare(CASE)
-    assert held[name].measure()["tokens"] == 21
-
-
 def test_ctranslate2_translates_with_the_same_weights(held):
     """Random weights put two words so close that rounding may decide."""
     pytest.importorskip("ctranslate2")
-    converted = decoding.Station(TINY, "CTranslate2", "float32")
+    converted = MAKE("CTranslate2", "float32")
     converted.prepare(CASE)
     held["fairseq"].prepare(CASE)
     texts = converted.translate(), held["fairseq"].translate()
     assert sum(a == b for a, b in zip(*texts)) >= 2
 
 
-def test_the_matrix_multiplications_are_counted():
-    """Size tiny: 64 channels, 128 within, 2 + 2 layers; 3 sentences, beam 4."""
-    counted = floor.matmuls(TINY, sentences=3, length=6, beam=4)
-    encoder = 18 * (4 * 64 * 64 + 2 * 64 * 128) * 2
-    crossed = 18 * 2 * 64 * 64 * 2
-    step = 12 * ((6 * 64 * 64 + 2 * 64 * 128) * 2 + 64 * 50)
-    assert sum(one.operations for one in counted) == 2 * (encoder + crossed + 7 * step)
-    found = floor.Floor(TINY, "float32").measure(3, 6, 4)
-    assert found["operations"] == sum(one.operations for one in counted)
-    assert found["seconds"] > 0
-
-
 def test_ratios_are_taken_round_by_round():
-    def run(seconds):
-        base = {"seconds": seconds, "sentences": 10, "tokens": 70, "memory": 1.0}
-        return [{**base, "each": [seconds / 2] * 2}]
-
-    slow, fast = [run(2.0), run(4.0), run(3.0)], [run(1.0), run(1.0), run(3.0)]
-    row = decoding.summary(fast, slow)
+    done = {"sentences": 10, "tokens": 70, "memory": 1.0, "each": [0.5, 0.5]}
+    slow, fast = [
+        [{**done, "seconds": seconds} for seconds in times]
+        for times in ((2.0, 4.0, 3.0), (1.0, 1.0, 3.0))
+    ]
+    row = measuring.summary(fast, slow)
     assert (row["ratio, least"], row["ratio"], row["ratio, most"]) == (1, 2, 4)
     assert row["sentences/s"] == 10 and row["tokens/s"] == 70
     assert "ms, half" not in row  # batches of five
@@ -141,81 +108,53 @@ def test_ratios_are_taken_round_by_round():
 def test_one_sentence_at_a_time_has_its_percentiles():
     each = [n / 1000 for n in range(1, 101)]
     run = {"seconds": 5.05, "sentences": 100, "tokens": 700, "memory": 1.0}
-    row = decoding.summary([[{**run, "each": each}]] * 2, None)
+    row = measuring.summary([{**run, "each": each}] * 2, None)
+    assert "ratio" not in row
     assert row["ms, half"] == pytest.approx(50.5)
     assert row["ms, 95 %"] == pytest.approx(95.5, abs=0.5)
-    case = {"system": "x", "dtype": "y", "batch": 1, "max tokens": None, "beam": 4}
-    table = decoding_table({**case, **row})
+    table = results.table([{**ROW, **row}])
     assert "ms a sentence, half ≤" in table[0] and "50.5" in table[-1]
-
-
-@pytest.mark.parametrize("name", training.SYSTEMS)
-def test_an_update_trains_on_as_many_sentences(name):
-    case = training.Case(sentences=5, length=6, updates=2)
-    station = training.Station(TINY, name, case, dropout=0.0, rank=0, port=0)
-    before = [p.clone() for p in station.loaded.model.parameters()]
-    head = station.prepare()
-    assert head["sentences"] == 5
-    streams = len(station.sample["net_input"]["prev_output_tokens"])
-    assert streams == (5 if name == "fairseq" else 10)
-    row = station.measure()
-    assert sum(row[part] for part in training.PARTS) <= 1.5 * row["seconds"]
-    after = station.loaded.model.parameters()
-    assert any(not torch.equal(a, b) for a, b in zip(before, after))
 
 
 def test_the_peak_of_memory_is_forgotten():
     """400 MiB that were used before are not those of the next run."""
-    reset_peak("cpu")
-    before = peak_memory("cpu")
+    decoding.reset_peak("cpu")
+    before = decoding.peak_memory("cpu")
     block = torch.ones(100 * 2**20)
-    assert peak_memory("cpu") > before + 0.3
+    assert decoding.peak_memory("cpu") > before + 0.3
     del block
-    reset_peak("cpu")
-    assert peak_memory("cpu") < before + 0.3
+    decoding.reset_peak("cpu")
+    assert decoding.peak_memory("cpu") < before + 0.3
 
 
 @pytest.fixture
-def worker():
+def worker(request):
     """Return a function that makes workers, which end with the test."""
-    with contextlib.ExitStack() as stack:
 
-        def made(place, *arguments):
-            one = stations.Worker(place, arguments, threads=1)
-            stack.callback(one.close)
-            return one
+    def made(make, *words):
+        one = Worker(make, words, threads=1)
+        request.addfinalizer(one.close)
+        return one
 
-        yield made
-
-
-FLOOR_PLACE = "sbnmt_plugin.tools.benchmark.floor:Floor"
+    return made
 
 
 def test_workers_do_not_interrupt_progress_bars(worker, capfd):
-    (found,) = stations.answers(
-        [worker(FLOOR_PLACE, TINY, "float32").ask("measure", 3, 6, 4)]
-    )
-    assert found["seconds"] > 0
+    assert worker(MAKE, *BASELINE).ask("prepare", CASE)["steps"] == 7
     assert capfd.readouterr().err == ""
 
 
-def test_a_worker_reports_its_errors(worker):
-    with pytest.raises(stations.Failure, match="float99") as caught:
-        stations.answers([worker(FLOOR_PLACE, TINY, "float99").made])
-    assert caught.value.reason.startswith("AttributeError: module 'torch' has no attr")
-
-
-def test_a_process_that_dies_is_a_failure(worker):
-    """As by the system, for want of memory."""
-    with pytest.raises(stations.Failure, match="the process has died, as when the sys"):
-        stations.answers([worker("os:_exit", 3).made])
-
-
-def test_processes_that_work_together_do_not_wait_for_one_that_failed(worker):
-    """The first would wait for ever; the second has no such method."""
-    both = worker("threading:Event"), worker("io:StringIO")
-    with pytest.raises(stations.Failure, match="no attribute 'wait'"):
-        stations.answers([one.ask("wait") for one in both])
+@pytest.mark.parametrize(
+    ("make", "words", "reason"),
+    [
+        (MAKE, ("fairseq", "float99"), "AttributeError: module 'torch' has no attribu"),
+        (os._exit, (3,), "the process has died, as when the system has no memory left"),
+    ],
+)
+def test_a_worker_reports_why_it_failed(worker, make, words, reason):
+    with pytest.raises(Failure) as caught:
+        worker(make, *words).ask("prepare", CASE)
+    assert caught.value.reason.startswith(reason)
 
 
 def options(*words):
@@ -223,37 +162,24 @@ def options(*words):
 
 
 def test_the_headline_is_what_is_measured_unasked():
-    assert measuring.names(options()) == [
-        ("decoding", "base-50-25-4"),
-        ("floor", "floor-float32"),
-        ("floor", "floor-bfloat16"),
-        ("training", "training-1"),
-        ("training", "training-2"),
-    ]
-    assert len(measuring.names(options("--grid", "full", "--parts", "decoding"))) == 10
+    assert [*measuring.cases(options())] == ["base-50-25-4"]
+    assert len(measuring.cases(options("--grid", "full"))) == 10
     names = {name for name, _ in measuring.systems(options())}
     assert names == set(SYSTEMS) - set(choices.SLOW)
-    assert measuring.trained(options()) == ["fairseq", "SB-NMT", training.BFLOAT16]
-    assert measuring.trained(options("--device", "cuda")) == ["fairseq", "SB-NMT"]
-    assert measuring.trained(options("--systems", "ABD-NMT")) == list(training.SYSTEMS)
 
 
-@pytest.mark.parametrize("work", [None, "work/toy"])
-def test_a_case_has_the_name_that_makes_it(work):
-    words = ["--grid", "full", *(["--work", work] if work else [])]
-    models = measuring.models_name(options(*words))
-    for case in measuring.grid(options(*words)):
-        assert decoding.Case.named(case.name(models), models) == case
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_case_has_the_name_that_makes_it(trained):
+    for case in cases.grid("full", trained):
+        assert cases.named(case.name("toy-2"), "toy-2", trained) == case
 
 
 def test_cases_are_chosen_by_their_names():
-    words = "floor-float32,base-1-25-4,base-t99-10-2,training-2"
-    assert measuring.names(options("--cases", words)) == [
-        ("floor", "floor-float32"),
-        ("decoding", "base-1-25-4"),
-        ("decoding", "base-t99-10-2"),
-        ("training", "training-2"),
-    ]
+    found = measuring.cases(options("--cases", "base-1-25-4,base-t99-10-2,base-1-25-4"))
+    assert found == {
+        "base-1-25-4": Case(1, 25, 4),
+        "base-t99-10-2": Case(None, 10, 2, tokens=99),
+    }
 
 
 ORIGIN = {
@@ -270,35 +196,32 @@ def begun(folder, command="one", **others):
     return results.Record(folder, head)
 
 
-FLOOR = {"dtype": "x", "operations": 1, "bytes": 1, "seconds": 1, "operations/s": 1}
-
-
 def test_a_record_is_written_after_every_case_and_continued(tmp_path):
     first = begun(tmp_path)
-    first.add("floor", "floor-x", [FLOOR])
+    first.add("one", [ROW])
     second = begun(tmp_path, command="two")
-    assert second.has("floor", "floor-x")
-    assert not second.has("floor", "floor-y")
-    second.add("floor", "floor-y", [{"dtype": "y", "failed": "no memory"}])
+    assert second.has("one")
+    assert not second.has("two")
+    second.add("two", [{**ROW, "failed": "no memory"}])
     found = json.loads((tmp_path / "benchmark.json").read_text())
-    assert [row["case"] for row in found["floor"]] == ["floor-x", "floor-y"]
+    assert [row["case"] for row in found["decoding"]] == ["one", "two"]
     assert found["command"] == "one; two"
     text = (tmp_path / "benchmark.md").read_text()
-    assert "no memory" in text and "matrix multiplications" in text
+    assert "no memory" in text
 
 
 def test_a_case_in_which_a_system_failed_is_there_unless_retried(tmp_path):
     kept = begun(tmp_path)
-    kept.add("floor", "floor-x", [{"dtype": "x", "failed": "no memory"}])
-    kept.add("floor", "floor-y", [FLOOR])
-    assert kept.failed() == ["floor-x"]
-    assert kept.has("floor", "floor-x")
-    assert not kept.has("floor", "floor-x", retry=True)
-    assert kept.has("floor", "floor-y", retry=True)
-    kept.add("floor", "floor-x", [FLOOR])
+    kept.add("one", [{**ROW, "failed": "no memory"}])
+    kept.add("two", [ROW])
+    assert kept.failed() == ["one"]
+    assert kept.has("one")
+    assert not kept.has("one", retry=True)
+    assert kept.has("two", retry=True)
+    kept.add("one", [ROW])
     assert kept.failed() == []
-    cases = [row["case"] for row in kept.result["floor"]]
-    assert cases == ["floor-x", "floor-y"]  # in its old place
+    cases = [row["case"] for row in kept.result["decoding"]]
+    assert cases == ["one", "two"]  # in its old place
 
 
 @pytest.mark.parametrize(
@@ -325,51 +248,26 @@ def test_a_record_that_cannot_be_continued_is_named(tmp_path, content):
         begun(tmp_path)
 
 
-def rows_of(case, *systems):
-    with decoding.stations_of(TINY, list(systems), threads=1) as stations:
-        return decoding.run_case(stations, case, rounds=1)
-
-
-def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(capsys):
-    good, bad = decoding.BASELINE, ("SB-NMT", "float99")
-    measured, failed = rows_of(CASE, good, bad)
-    assert measured["ratio"] == 1
-    assert "ratio" not in failed and "no attribute 'float99'" in failed["failed"]
-    assert "Traceback" in capsys.readouterr().err
-    table = decoding_table(measured, failed)
-    assert "no attribute 'float99'" in table[-1] and "1.00×" in table[-2]
-
-
-def test_without_the_baseline_there_are_no_ratios(monkeypatch):
-    monkeypatch.setattr(decoding, "BASELINE", ("Moses", "float32"))
-    failed, measured = rows_of(CASE, decoding.BASELINE, ("fairseq", "float32"))
-    assert failed["failed"] == "KeyError: 'Moses'"
-    assert measured["sentences/s"] > 0 and "ratio" not in measured
-    assert len(decoding_table(failed, measured)) == 4
-
-
-def test_a_system_that_failed_is_opened_anew_for_the_next_case():
-    system = ("fairseq", "float32")
-    with decoding.stations_of(TINY, [system], threads=1) as stations:
+def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(
+    monkeypatch, capsys
+):
+    """One that failed is opened anew for the next case."""
+    bad = "SB-NMT", "float99"
+    with Stations(MAKE, [BASELINE, bad], threads=1) as stations:
         stations.begin()
-        assert stations.ask(system, "prepare", "no case") == []
-        assert stations.ask(system, "measure") == []
-        assert "AttributeError" in stations.failed[system]
-        (row,) = decoding.run_case(stations, CASE, rounds=1)
-        assert row["ratio"] == 1
-
-
-def test_more_processes_than_gpus_fail_by_name():
-    if torch.cuda.device_count() > 1:
-        pytest.skip("this machine has GPUs")
-    spec = Spec(size="tiny", vocabulary=50, device="cuda")
-    case = training.Case(sentences=4, length=6, processes=2)
-    names = ["fairseq", "SB-NMT"]
-    rows = training.run_case(spec, case, names, dropout=0.0, rounds=1, threads=1)
-    assert [row["system"] for row in rows] == names
-    for row in rows:
-        assert row["failed"].startswith("2 processes need as many GPUs, but torch sees")
-    assert "2 processes need" in results.table(rows, results.TRAINING)[-1]
+        assert stations.ask(BASELINE, "prepare", "no case") is None
+        assert stations.ask(BASELINE, "measure") is None
+        assert "AttributeError" in stations.failed[BASELINE]
+        assert "Traceback" in capsys.readouterr().err
+        rows = measuring.run_case(stations, CASE, rounds=1)
+        measured, failed = rows
+        assert measured["ratio"] == 1
+        assert "ratio" not in failed and "no attribute 'float99'" in failed["failed"]
+        table = results.table(rows)
+        assert "no attribute 'float99'" in table[-1] and "1.00×" in table[-2]
+        monkeypatch.setattr(measuring, "BASELINE", bad)
+        measured, _ = measuring.run_case(stations, CASE, rounds=1)
+    assert measured["sentences/s"] > 0 and "ratio" not in measured
 
 
 def command(tmp_path, monkeypatch, *words):
@@ -395,29 +293,23 @@ def test_two_benchmarks_do_not_share_a_folder(tmp_path, monkeypatch):
     assert (tmp_path / "benchmark.json").exists()
 
 
-def two_systems(monkeypatch):
-    pair = [("fairseq", "float32"), ("SB-NMT", "float32")]
-    monkeypatch.setattr(measuring, "systems", lambda args: pair)
-
-
 def test_the_command_writes_table_json_and_plot(tmp_path, monkeypatch, capsys):
     """Two systems, each in a process of its own."""
-    monkeypatch.setattr(choices, "LENGTHS", (3, 5))
-    monkeypatch.setattr(choices, "BEAMS", ())
-    monkeypatch.setattr(choices, "BATCHES", ())
-    two_systems(monkeypatch)
+    monkeypatch.setattr(cases, "LENGTHS", (3, 5))
+    monkeypatch.setattr(cases, "BEAMS", ())
+    monkeypatch.setattr(cases, "BATCHES", ())
+    pair = [("fairseq", "float32"), ("SB-NMT", "float32")]
+    monkeypatch.setattr(measuring, "systems", lambda args: pair)
     words = "--size tiny --vocabulary 50 --rounds 1 --threads 1 --max-tokens 30"
-    words += " --grid full --parts decoding,training,processes --sentences 4"
+    words += " --grid full"
     command(tmp_path, monkeypatch, *words.split())
     found = json.loads((tmp_path / "benchmark.json").read_text())
-    cases = {(r["batch"], r["length"]) for r in found["decoding"]}
-    assert cases == {(50, 25), (1, 25), (50, 3), (50, 5)}
-    assert {r["processes"] for r in found["training"]} == {1, 2}
-    assert all(r["sentences"] == 4 for r in found["training"])
+    sizes = {(r["batch"], r["length"]) for r in found["decoding"]}
+    assert sizes == {(50, 25), (1, 25), (50, 3), (50, 5)}
     text = (tmp_path / "benchmark.md").read_text()
     said = capsys.readouterr()
     assert text in said.out
-    for name in ("tiny-50-25-4", "tiny-t30-25-4", "tiny-50-5-4", "training-2"):
+    for name in ("tiny-50-25-4", "tiny-t30-25-4", "tiny-50-5-4"):
         assert name in said.err  # the progress names its case
     assert "| SB-NMT" in text and found["commit"] in text
     assert (tmp_path / "benchmark.svg").read_text().startswith("<?xml")
@@ -427,35 +319,29 @@ def test_an_interrupted_command_continues(tmp_path, monkeypatch):
     measured = []
 
     def run_case(stations, case, rounds):
-        name = case.name("tiny")
-        measured.append(name)
-        if measured == ["tiny-50-25-4", "tiny-1-25-4"]:
+        measured.append(case.name("tiny"))
+        if measured == names[:2]:
             raise KeyboardInterrupt
-        return [{"system": "x", "dtype": "y", "failed": "z", **vars_of(case)}]
+        return [{**ROW, **case.row, "failed": "z"}]
 
-    def vars_of(case):
-        names = {"batch": case.batch, "length": case.length, "beam": case.beam}
-        return {**names, "max tokens": None}
+    def recorded():
+        found = json.loads((tmp_path / "benchmark.json").read_text())
+        return [row["case"] for row in found["decoding"]]
 
-    monkeypatch.setattr(decoding, "run_case", run_case)
-    words = ["--size", "tiny", "--cases"]
-    cases = ["tiny-50-25-4", "tiny-1-25-4", "tiny-50-10-4"]
+    monkeypatch.setattr(measuring, "run_case", run_case)
+    names = ["tiny-50-25-4", "tiny-1-25-4", "tiny-50-10-4"]
+    words = ["--size", "tiny", "--cases", ",".join(names)]
     with pytest.raises(KeyboardInterrupt):
-        command(tmp_path, monkeypatch, *words, ",".join(cases))
-    found = json.loads((tmp_path / "benchmark.json").read_text())
-    assert [row["case"] for row in found["decoding"]] == cases[:1]
-    measured[:0] = ["before"]
-    command(tmp_path, monkeypatch, *words, ",".join(cases))
-    assert measured == ["before", *cases[:2], *cases[1:]]
-    found = json.loads((tmp_path / "benchmark.json").read_text())
-    assert [row["case"] for row in found["decoding"]] == cases
+        command(tmp_path, monkeypatch, *words)
+    assert recorded() == names[:1]
+    command(tmp_path, monkeypatch, *words)
+    assert measured == [*names[:2], *names[1:]]
+    assert recorded() == names
     with pytest.raises(ValueError, match="was measured with another --rounds"):
-        command(tmp_path, monkeypatch, *words, cases[0], "--rounds", "2")
+        command(tmp_path, monkeypatch, *words, "--rounds", "2")
 
 
 def test_the_plot_goes_from_left_to_right(monkeypatch):
-    from matplotlib.axes import Axes
-
     drawn, plot = [], Axes.plot
 
     def watched(self, x, *rest, **looks):
@@ -463,11 +349,8 @@ def test_the_plot_goes_from_left_to_right(monkeypatch):
         return plot(self, x, *rest, **looks)
 
     monkeypatch.setattr(Axes, "plot", watched)
-    common = {"system": "x", "dtype": "float32", "batch": 50, "max tokens": None}
-    rows = [
-        {**common, "length": length, "beam": 4, "seconds": [1.0]}
-        for length in (25, 10, 50)
-    ]
+    sizes = [Case(length=length).row for length in (25, 10, 50)]
+    rows = [{**ROW, **row, "seconds": [1.0]} for row in sizes]
     assert results.cost_figure(rows) is not None
     assert drawn == [[10, 25, 50]]
 
@@ -486,18 +369,12 @@ def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--parts decoding,cooking", "--parts must be of"),
         ("--systems Moses", "--systems must be of"),
         ("--rounds 0", "--rounds must be ≥ 1"),
-        ("--dropout 1", "--dropout must be in"),
         ("--work nowhere", "--work must be a finished recipe's folder"),
-        (
-            "--cases small-50-25-4",
-            "as base-50-25-4, or with --work base-50-test-4, but is small-50-25-4",
-        ),
-        ("--cases base-50-test-4", "length in base-50-test-4 must be test with --work"),
-        ("--cases base-50-25", "or one of floor-float32, floor-bfloat16, training-1"),
-        ("--cases base-50-25-4 --parts floor", "leave out --parts"),
+        ("--cases small-50-25-4", "as base-50-25-4 .*, but has small-50-25-4"),
+        ("--cases base-50-test-4", "LENGTH is test with --work, and a number without"),
+        ("--cases training-1", "--cases must name base-BATCH-LENGTH-BEAM"),
     ],
 )
 def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):
@@ -512,23 +389,22 @@ def test_a_size_is_one_of_those_that_there_are(tmp_path, monkeypatch, capsys):
     assert "argument --size: invalid choice: 'huge'" in capsys.readouterr().err
 
 
-def test_narrow_numbers_are_compared_with_wide_ones():
-    assert decoding.share_of_same(list("abce"), list("abcd")) == 0.75
+def test_a_test_sets_translations_are_scored():
+    lines = ["a b c d", "e f g h", "i j k l", "m n o p"]
+    narrow = [*lines[:3], "m n o q"]
+    found = measuring.scores(
+        {
+            ("x", "float32"): (lines, lines),
+            ("x", "int8"): (narrow, lines),
+            ("y", "z"): None,
+        }
+    )
+    wide, low = found.values()
+    assert (wide["BLEU"], low["as in float32"]) == (100, 0.75)
+    assert low["BLEU"] < 100 and "tok:none" in low["signature"]
 
 
 def test_the_tables_leave_out_what_is_empty():
-    row = {
-        "system": "x",
-        "dtype": "float32",
-        "batch": 50,
-        "max tokens": None,
-        "length": 25,
-        "beam": 4,
-        "memory": 1.0,
-        "seconds": [1.0],
-        **{f"ratio{end}": 1.0 for end in ("", ", least", ", most")},
-        **{"sentences/s": 1.0, "tokens/s": 2.0, "memory ratio": 1.0},
-    }
-    header = decoding_table(row)[0]
+    header = results.table([ROW])[0]
     assert "tok. BLEU" not in header and "steps" not in header
-    assert "steps" in decoding_table({**row, "steps": 26})[0]
+    assert "steps" in results.table([ROW, {**ROW, "steps": 26}])[0]

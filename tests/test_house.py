@@ -74,10 +74,7 @@ TORCH_ONLY = {
     "training.phrase_table",
 }
 # import what a user, or the process that started them, names
-BY_NAME = {
-    *("__main__", "tools.launch"),
-    *("tools.commands.prepare", "tools.benchmark.stations"),
-}
+BY_NAME = {"__main__", "tools.launch", "tools.commands.prepare"}
 LONGEST_MODULE = 300  # lines
 # test files of what several modules do together; all others bear a module's name
 CROSS_CUTTING = {

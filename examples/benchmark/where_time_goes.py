@@ -12,13 +12,13 @@ without the profiler, which lengthens every call.
 from __future__ import annotations
 
 import time
-from functools import partial
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 from sbnmt_plugin import quiet
-from sbnmt_plugin.tools.benchmark.decoding import Case, Station
+from sbnmt_plugin.tools.benchmark.cases import named
+from sbnmt_plugin.tools.benchmark.decoding import Station
 from sbnmt_plugin.tools.benchmark.models import Spec
 from sbnmt_plugin.tools.corpora.synthetic import parser_of
 from sbnmt_plugin.tools.results.table import aligned
@@ -80,12 +80,11 @@ def kind_of(operator: str) -> str:
 
 def shares(station: Station) -> tuple[dict[str, float], float]:
     """Seconds of all operators by kind, and of a run without the profiler."""
-    translate = partial(station.system.translate, station.searcher, station.batches)
     start = time.perf_counter()
-    translate()
+    station.translate()
     seconds = time.perf_counter() - start
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        translate()
+        station.translate()
     found = dict.fromkeys([*KINDS, OTHERS], 0.0)
     for event in profiler.key_averages():
         if "::" in event.key:  # the others are marks of whole functions
@@ -105,7 +104,7 @@ def main() -> None:
     torch.set_grad_enabled(False)
     models = args.case.rsplit("-", 3)[0]
     spec = Spec(work=args.work) if args.work else Spec(size=models)
-    case = Case.named(args.case, models)
+    case = named(args.case, models, args.work is not None)
     columns = []
     for name, dtype in COLUMNS:
         station = Station(spec, name, dtype)

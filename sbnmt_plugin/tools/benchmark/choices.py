@@ -1,12 +1,7 @@
 """The choices of the command line, known without torch."""
 
-PARTS = ("decoding", "floor", "training", "processes")
-PROCESSES = {"training": 1, "processes": 2}  # of an update, in the part
 SLOW = ("Rerank-NMT", "ABD-NMT")  # measured where they are asked for
 GRIDS = ("headline", "full")
-LENGTHS = (10, 25, 50, 100)
-BEAMS = (2, 4, 8, 16, 32)
-BATCHES = (1, 50)
 LOW = {"cpu": "bfloat16", "cuda": "float16"}  # the device's fast type
 SIZES = {  # channels, feed-forward channels, layers on each side, heads
     "tiny": (64, 128, 2, 4),
@@ -14,5 +9,3 @@ SIZES = {  # channels, feed-forward channels, layers on each side, heads
     "base": (512, 2048, 6, 8),
     "big": (1024, 4096, 6, 16),
 }
-# may differ between the runs that fill a folder
-FREE = ("output", "parts", "grid", "cases", "max_tokens", "retry")

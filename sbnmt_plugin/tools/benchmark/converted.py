@@ -1,23 +1,22 @@
-"""A Transformer of fairseq's converted for CTranslate2."""
+"""A Transformer of fairseq's, converted for CTranslate2."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor
 
+from sbnmt_plugin.layout import L2R, NAMES
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.benchmark.models import Loaded
+from sbnmt_plugin.tools.benchmark.cases import ALPHA, MAX_LEN, Case
+from sbnmt_plugin.tools.benchmark.models import Batch, Loaded, Search, Spec, load
 
 
-class CTranslate2Model:
-    """A model in CTranslate2's form, in memory.
+class CTranslate2:
+    """The same Transformer as fairseq's: a user's choice for speed alone.
 
     Args:
-        loaded: the model, which is moved to the CPU, and its dictionaries.
         dtype: CTranslate2's name of the type of its weights.
 
     Raises:
@@ -25,39 +24,42 @@ class CTranslate2Model:
             than ReLU.
     """
 
-    def __init__(self, loaded: Loaded, device: str, dtype: str) -> None:
+    def __init__(self, spec: Spec, dtype: str) -> None:
         with command.extra("benchmark"):
             import ctranslate2
 
-        loaded.model.cpu().eval()
+        self.loaded = load(spec, NAMES[L2R])
         with tempfile.TemporaryDirectory() as folder:
-            convert(loaded, Path(folder) / "model")
+            convert(self.loaded, Path(folder) / "model")
             self.translator = ctranslate2.Translator(
                 str(Path(folder) / "model"),
-                device=device,
+                device=spec.device,
                 compute_type=dtype,
                 inter_threads=1,
                 intra_threads=torch.get_num_threads(),
             )
-        source = loaded.source
-        self.names = ["<blank>" if w == source.pad_word else w for w in source.symbols]
-        self.pad, self.words = source.pad(), loaded.words
+        self.loaded.model = None  # its memory is not CTranslate2's
 
-    def translate(self, tokens: Tensor, **options: Any) -> list[list[int]]:
-        """Return the tokens of the best hypothesis of every source, ``</s>`` included.
+    def search(self, case: Case) -> Search:
+        source, words = self.loaded.source, self.loaded.words
+        names = ["<blank>" if w == source.pad_word else w for w in source.symbols]
 
-        Args:
-            tokens: (B, S) of the sources, padded.
-            options: of CTranslate2's ``translate_batch``.
-        """
-        sources = [
-            [self.names[i] for i in row[row != self.pad][:-1].tolist()]
-            for row in tokens
-        ]
-        found = self.translator.translate_batch(sources, max_input_length=0, **options)
-        best = (result.hypotheses[0] for result in found)
-        eos = self.words.eos()
-        return [[*map(self.words.index, names), eos] for names in best]
+        def best(sample: Batch) -> list[list[int]]:
+            tokens = sample["net_input"]["src_tokens"]
+            texts = (row[row != source.pad()][:-1].tolist() for row in tokens)
+            longest = tokens.size(1) + int(MAX_LEN["max_len_b"])
+            found = self.translator.translate_batch(
+                [[names[i] for i in text] for text in texts],
+                max_input_length=0,
+                beam_size=case.beam,
+                length_penalty=ALPHA,
+                min_decoding_length=case.length or 1,
+                max_decoding_length=case.length or longest,
+            )
+            answers = (result.hypotheses[0] for result in found)
+            return [[*map(words.index, answer), words.eos()] for answer in answers]
+
+        return best
 
 
 def convert(loaded: Loaded, folder: Path) -> None:
@@ -65,7 +67,7 @@ def convert(loaded: Loaded, folder: Path) -> None:
     from ctranslate2.converters import fairseq as converter
     from ctranslate2.specs import common_spec, transformer_spec
 
-    model = loaded.model.requires_grad_(False)
+    model = loaded.model.cpu().eval().requires_grad_(False)
     layer = model.encoder.layers[0]
     if layer.activation_fn is not torch.nn.functional.relu:
         raise ValueError("the benchmark converts models with --activation-fn relu only")

@@ -4,147 +4,76 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import os
 import shlex
 import sys
-from collections.abc import Iterable
+from functools import partial
+from operator import eq
 from pathlib import Path
+from statistics import mean, median, quantiles
 
 import torch
 from tqdm import tqdm
 
 from sbnmt_plugin.tools import origin
-from sbnmt_plugin.tools.benchmark import choices, decoding, floor, training
-from sbnmt_plugin.tools.benchmark.choices import FREE, LOW, PARTS, PROCESSES, SLOW
-from sbnmt_plugin.tools.benchmark.decoding import BASELINE, TEST_SET, Case
+from sbnmt_plugin.tools.benchmark.cases import Case, grid, named
+from sbnmt_plugin.tools.benchmark.choices import LOW, SLOW
+from sbnmt_plugin.tools.benchmark.decoding import Station
 from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
-from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record, Row
+from sbnmt_plugin.tools.benchmark.results import FAILED, ORIGIN, Record, Row
+from sbnmt_plugin.tools.benchmark.stations import Name, Stations
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
+from sbnmt_plugin.tools.scoring import tokenised_bleu
 
-FLOOR, TRAINING = "floor-", "training-"  # before a type, and a number of processes
-Name = tuple[str, str]  # section of benchmark.json, and case
+WIDE = "float32"
+BASELINE = "fairseq", WIDE
+# may differ between the runs that fill a folder
+FREE = ("output", "grid", "cases", "max_tokens", "retry")
 
 
-def listed(flag: str, value: str | None, known: Iterable[str]) -> list[str]:
-    """Return the names of an option, which commas join; all of them without it.
+def systems(args: argparse.Namespace) -> list[Name]:
+    """Return names of systems and types of weights, fairseq's in float32 first.
 
     Raises:
-        ValueError: an unknown one.
+        ValueError: --systems has an unknown name.
     """
-    known = list(known)
-    names = known if value is None else value.split(",")
-    for name in names:
-        if name not in known:
+    wanted = [name for name in SYSTEMS if name not in SLOW]
+    if args.systems is not None:
+        wanted = args.systems.split(",")
+    for name in wanted:
+        if name not in SYSTEMS:
             raise ValueError(
-                f"{flag} must be of {', '.join(known)}, but has {name!r}: leave it out"
+                f"--systems must be of {', '.join(SYSTEMS)}, but has {name!r}: "
+                "leave it out"
             )
-    return names
-
-
-def check(args: argparse.Namespace) -> None:
-    """Refuse options by which nothing can be measured.
-
-    Raises:
-        ValueError: with the option.
-        FileNotFoundError: --work has no trained models.
-    """
-    if args.work is not None:
-        for kind in KINDS:
-            trained_model(Path(args.work), kind)
-    if not 0 <= args.dropout < 1:
-        raise ValueError(f"--dropout must be in [0, 1), but is {args.dropout}")
-    if args.device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda needs a GPU, but torch sees none")
-    if args.cases is not None and args.parts is not None:
-        raise ValueError("--cases names cases of all parts: leave out --parts")
-    listed("--systems", args.systems, SYSTEMS)
-
-
-def systems(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """Return names of systems and types of weights, fairseq's in float32 first."""
-    wanted = listed("--systems", args.systems, SYSTEMS)
-    if args.systems is None:
-        wanted = [name for name in wanted if name not in SLOW]
     found = pairs(LOW[args.device])
     return [BASELINE, *(s for s in found if s[0] in wanted and s != BASELINE)]
 
 
-def trained(args: argparse.Namespace) -> list[str]:
-    """Return the systems to train, the slow ones where they are asked for."""
-    unwanted = {*SLOW} - {*(args.systems or "").split(",")}
-    if args.device != "cpu":
-        unwanted.add(training.BFLOAT16)
-    return [name for name in training.SYSTEMS if name not in unwanted]
-
-
-def models_name(args: argparse.Namespace) -> str:
-    """Return the beginning of the names of decoding's cases."""
-    return Path(args.work).resolve().name if args.work else str(args.size)
-
-
-def grid(args: argparse.Namespace) -> list[Case]:
-    """Return decoding's cases: along each axis from batch 50, beam 4, 25 tokens."""
-    length = None if args.work else 25
-    found = [Case(length=length)]
-    if args.grid == "full":
-        found += [Case(batch, length) for batch in choices.BATCHES]
-        found += [Case(None, length, tokens=args.max_tokens)]
-    if args.grid == "full" and not args.work:
-        found += [Case(length=length) for length in choices.LENGTHS]
-        found += [Case(beam=beam) for beam in choices.BEAMS]
-    return list(dict.fromkeys(found))
-
-
-def without_models(args: argparse.Namespace) -> list[tuple[str, Name]]:
-    """Return part and name of all cases that need no recipe's models."""
-    if args.work is not None:
-        return []
-    types = ("float32", LOW[args.device])
-    floors = [("floor", ("floor", f"{FLOOR}{dtype}")) for dtype in types]
-    updates = [(p, ("training", f"{TRAINING}{n}")) for p, n in PROCESSES.items()]
-    return [*floors, *updates]
-
-
-def names(args: argparse.Namespace) -> list[Name]:
-    """Return every case that is asked for.
+def cases(args: argparse.Namespace) -> dict[str, Case]:
+    """Return every case that is asked for, by its name.
 
     Raises:
         ValueError: a name of --cases that no case has.
     """
-    models, others = models_name(args), without_models(args)
+    trained = args.work is not None
+    models = Path(args.work).resolve().name if trained else args.size
     if args.cases is None:
-        parts = listed("--parts", args.parts, PARTS)
-        cases = grid(args) if "decoding" in parts else []
-        found = [("decoding", case.name(models)) for case in cases]
-        return found + [name for part, name in others if part in parts]
-    known = {case: section for _, (section, case) in others}
-    chosen = args.cases.split(",")
-    for name in chosen:
-        if name not in known:
-            try:
-                case = Case.named(name, models)
-            except ValueError as error:
-                other = f", or one of {', '.join(known)}" * bool(known)
-                raise ValueError(f"--cases: {error}{other}") from error
-            if (case.length is None) != (args.work is not None):
-                raise ValueError(
-                    f"--cases: the length in {name} must be {TEST_SET} with --work, "
-                    "and a number without"
-                )
-    return [(known.get(name, "decoding"), name) for name in dict.fromkeys(chosen)]
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        found = grid(args.grid, trained, args.max_tokens)
+    else:
+        found = [named(name, models, trained) for name in args.cases.split(",")]
+    return {case.name(models): case for case in found}
 
 
 def head(args: argparse.Namespace) -> Row:
-    """Return the beginning of benchmark.json."""
-    threads = args.threads or cores()
+    """Return the beginning of benchmark.json.
+
+    Raises:
+        ValueError: --device cuda without a GPU.
+        FileNotFoundError: --work has no trained models.
+    """
+    if args.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda needs a GPU, but torch sees none")
     place = {"commit": commit(), "machine": machine(), "versions": versions()}
     models = args.work or f"{args.size}, {args.vocabulary:,} words"
     options = {
@@ -152,47 +81,92 @@ def head(args: argparse.Namespace) -> Row:
         for name, value in vars(args).items()
         if name not in FREE
     }
-    kinds = KINDS if args.work else ()
-    paths = [str(trained_model(Path(args.work), kind)) for kind in kinds]
+    paths = [str(trained_model(Path(args.work), kind)) for kind in KINDS if args.work]
     return {
         "command": f"sbnmt benchmark {shlex.join(sys.argv[1:])}",
         "date": f"{datetime.date.today()}",
         **place,
-        "threads": threads,
-        "spec": f"{models}, {args.device}, {threads} threads, {args.rounds} rounds",
-        ORIGIN: {
-            **options,
-            "--threads": threads,
-            **place,
-            origin.MODELS: origin.stamps_of(paths),
-        },
+        "spec": f"{models}, {args.device}, {args.threads} threads, "
+        f"{args.rounds} rounds",
+        ORIGIN: {**options, **place, origin.MODELS: origin.stamps_of(paths)},
     }
 
 
-def measure(args: argparse.Namespace, wanted: list[Name], record: Record) -> None:
+def measure(
+    args: argparse.Namespace, wanted: dict[str, Case], names: list[Name], record: Record
+) -> None:
     """Measure the cases that are missing; each is written when it is done."""
     spec = Spec(args.size, args.vocabulary, args.device, args.work)
-    threads = int(record.result["threads"])
-    with decoding.stations_of(spec, systems(args), threads) as stations:
-
-        def rows(section: str, name: str) -> list[Row]:
-            if section == "decoding":
-                case = Case.named(name, models_name(args))
-                return decoding.run_case(stations, case, args.rounds)
-            stations.close()  # they take memory and time
-            if section == "floor":
-                return floor.run_case(spec, name.removeprefix(FLOOR), threads)
-            update = training.Case(
-                args.sentences,
-                processes=int(name.removeprefix(TRAINING)),
-                updates=args.updates,
-            )
-            return training.run_case(
-                *(spec, update, trained(args), args.dropout, args.rounds, threads)
-            )
-
-        bar = tqdm(wanted, unit="case")
-        for section, name in bar:
+    with Stations(partial(Station, spec), names, args.threads) as stations:
+        bar = tqdm(wanted.items(), unit="case")
+        for name, case in bar:
             bar.set_description(name)
-            if not record.has(section, name, args.retry):
-                record.add(section, name, rows(section, name))
+            if not record.has(name, args.retry):
+                record.add(name, run_case(stations, case, args.rounds))
+
+
+def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
+    """Measure all systems in a case.
+
+    Returns:
+        A row per system: medians, extremes, and the ratio of speed to
+        :data:`BASELINE`, taken round by round; or the reason for which it failed.
+    """
+    measured = stations.measure(rounds, case)
+    scored: dict[Name, Row] = {}
+    if case.length is None:
+        scored = scores({s: stations.ask(s, "texts") for s in stations.systems})
+    baseline = None if BASELINE in stations.failed else measured[BASELINE][1]
+    found = []
+    for system, (counts, runs) in measured.items():
+        row = {"system": system[0], "dtype": system[1], **case.row}
+        if system in stations.failed:
+            row[FAILED] = stations.failed[system]
+        else:
+            row |= {**counts, **summary(runs, baseline), **scored.get(system, {})}
+        found.append(row)
+    return found
+
+
+def summary(runs: list[Row], baseline: list[Row] | None) -> Row:
+    """Return medians and extremes of some rounds, and ratios to the baseline's."""
+    speeds = [run["sentences"] / run["seconds"] for run in runs]
+    memory = max(run["memory"] for run in runs)
+    found = {
+        "sentences/s": median(speeds),
+        "sentences/s, least": min(speeds),
+        "sentences/s, most": max(speeds),
+        "tokens/s": median(run["tokens"] / run["seconds"] for run in runs),
+        "seconds": [run["seconds"] for run in runs],
+        "memory": memory,
+    }
+    if baseline is not None:
+        ratios = [b["seconds"] / a["seconds"] for a, b in zip(runs, baseline)]
+        found |= {
+            "ratio": median(ratios),
+            "ratio, least": min(ratios),
+            "ratio, most": max(ratios),
+            "memory ratio": memory / max(run["memory"] for run in baseline),
+        }
+    each = [1000 * one for run in runs for one in run["each"]]
+    if len(runs[0]["each"]) == runs[0]["sentences"] > 1:  # batches of one
+        found["ms, half"], found["ms, 95 %"] = median(each), quantiles(each, n=20)[-1]
+    return found
+
+
+def scores(texts: dict[Name, tuple[list[str], list[str]] | None]) -> dict[Name, Row]:
+    """Return BLEU of each system, and the share of its texts that are float32's.
+
+    Args:
+        texts: translations and references, None of a system that has failed.
+    """
+    found = {}
+    for system, own in texts.items():
+        if own is not None:
+            lines, references = own
+            bleu = tokenised_bleu(lines, [references])
+            found[system] = {"BLEU": bleu["score"], "signature": bleu["signature"]}
+            wide = texts.get((system[0], WIDE))
+            if system[1] != WIDE and wide is not None:
+                found[system]["as in float32"] = mean(map(eq, lines, wide[0]))
+    return found

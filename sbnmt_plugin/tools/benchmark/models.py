@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,14 @@ from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.choices import SIZES
 from sbnmt_plugin.tools.recipes import systems
 
 SEED = 1
+Batch = dict[str, Any]  # fairseq's
+# gives the best hypothesis of each sentence of a batch: its tokens, </s> included
+Search = Callable[[Batch], list[list[int]]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ def model_options(size: str, **others: Any) -> Namespace:
     return Namespace(**sides, share_all_embeddings=True, **others)
 
 
-def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
+def load(spec: Spec, kind: str) -> Loaded:
     """Return the model of a kind.
 
     Args:
@@ -89,7 +94,7 @@ def load(spec: Spec, kind: str, dropout: float = 0.1) -> Loaded:
     words = make_dictionary(spec.vocabulary)
     task = Namespace(source_dictionary=words, target_dictionary=words)
     torch.manual_seed(SEED + (kind == NAMES[1]))
-    options = model_options(spec.size, dropout=dropout)
+    options = model_options(spec.size)
     if kind in OURS:
         _, family = OURS[kind]
         model = family.build_model(options, task)
@@ -136,43 +141,33 @@ def load_trained(work: Path, kind: str, device: str) -> Loaded:
     )
 
 
-def made_up_batch(
-    words: Dictionary, sentences: int, length: int, device: str
-) -> dict[str, Any]:
-    """Make random source sentences of one length, ``</s>`` counted."""
+def made_up_batch(words: Dictionary, shape: tuple[int, int]) -> Batch:
+    """Make random source sentences of one length.
+
+    Args:
+        shape: sentences, and tokens of each, ``</s>`` counted.
+    """
     generator = torch.Generator().manual_seed(SEED)
     last = len(words) - len(TAGS)
-    shape = (sentences, length)
     tokens = torch.randint(words.nspecial, last, shape, generator=generator)
     tokens[:, -1] = words.eos()
-    return to_device(
-        {
-            "id": torch.arange(sentences),
-            "net_input": {
-                "src_tokens": tokens,
-                "src_lengths": torch.full((sentences,), length),
-            },
-        },
-        device,
-    )
+    lengths = torch.full(shape[:1], shape[1])
+    sources = {"src_tokens": tokens, "src_lengths": lengths}
+    return {"id": torch.arange(shape[0]), "net_input": sources}
 
 
-def to_device(sample: dict[str, Any], device: str) -> dict[str, Any]:
-    """Move a batch to the models' device."""
-    moved: dict[str, Any] = utils.apply_to_sample(lambda x: x.to(device), sample)
-    return moved
-
-
-def test_batches(
-    task: Any, device: str, sentences: int | None, tokens: int | None
-) -> list[dict[str, Any]]:
-    """Return a recipe's test set in batches of ``sentences``, or of ``tokens``."""
-    task.load_dataset("test")
-    iterator = task.get_batch_iterator(
-        dataset=task.dataset("test"),
-        max_tokens=tokens,
-        max_sentences=sentences,
-        max_positions=(1000, 1000),
-        num_workers=0,
-    ).next_epoch_itr(shuffle=False)
-    return [to_device(sample, device) for sample in iterator]
+def batches_of(loaded: Loaded, case: Case, device: str) -> list[Batch]:
+    """Return a batch of made-up sentences, or the batches of a recipe's test set."""
+    if case.length is None:
+        task = loaded.task
+        task.load_dataset("test")
+        found = task.get_batch_iterator(
+            dataset=task.dataset("test"),
+            max_tokens=case.tokens,
+            max_sentences=case.batch,
+            max_positions=(1000, 1000),
+            num_workers=0,
+        ).next_epoch_itr(shuffle=False)
+    else:
+        found = [made_up_batch(loaded.words, (case.sentences or 1, case.length))]
+    return [utils.apply_to_sample(lambda x: x.to(device), sample) for sample in found]

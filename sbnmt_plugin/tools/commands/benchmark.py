@@ -7,10 +7,9 @@ r"""Time SB-NMT beside stock fairseq's Transformer, in turn and on the same batc
     sbnmt benchmark --output work/benchmark --work work/toy  a recipe's models
 
 A case is SIZE-BATCH-LENGTH-BEAM: decoding a batch of made-up sentences (base-t4096-25-4
-holds 4,096 tokens); or floor-TYPE, the matrix multiplications of the first one alone;
-or training-N, updates by N processes.  Without --work the models have random weights,
-and every hypothesis is made to have as many tokens as the source, so that all searches
-run the same number of steps.  With --work the recipe's test set is translated as usual
+holds 4,096 tokens).  Without --work the models have random weights, and every
+hypothesis is made to have as many tokens as the source, so that all searches run the
+same number of steps.  With --work the recipe's test set is translated as usual
 (a case is toy-50-test-4), and BLEU stands beside the speed.  Every system is a process
 of its own.  Within a case they take turns, and ratios to fairseq are taken round by
 round.  A first run of each is not counted.  A system that fails has its reason in the
@@ -24,12 +23,20 @@ with the cases that are missing.  Other cases may be added, by the same options.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, PARTS, SIZES, SLOW
+from sbnmt_plugin.tools.benchmark.choices import GRIDS, LOW, SIZES, SLOW
 from sbnmt_plugin.tools.in_use import hold
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def parser() -> argparse.ArgumentParser:
@@ -37,8 +44,7 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     number = command.at_least(1)
     add("--output", required=True, help="folder for the results")
-    add("--parts", help=f"of the grid; default {','.join(PARTS)}")
-    add("--grid", choices=GRIDS, default="headline", help="which cases of decoding")
+    add("--grid", choices=GRIDS, default="headline", help="which cases")
     add("--cases", help="instead: cases by their names, joined by commas")
     add("--size", choices=SIZES, default="base", help="of the models; default base")
     add("--vocabulary", action=number, default=32000, help="words; default 32,000")
@@ -47,11 +53,9 @@ def parser() -> argparse.ArgumentParser:
     slow = " and ".join(SLOW)
     add("--systems", help=f"names, joined by commas; default: all but {slow}")
     add("--rounds", action=number, default=3, help="timed runs of a case; default 3")
-    add("--threads", action=number, help="of a process; default: all cores")
+    help_ = "of a process; default: all cores"
+    add("--threads", action=number, default=cores(), help=help_)
     add("--max-tokens", action=number, default=4096, help="of one case; default 4096")
-    add("--sentences", action=number, default=32, help="of an update; default 32")
-    add("--updates", action=number, default=1, help="timed together; default 1")
-    add("--dropout", type=float, default=0.1, help="in training; default 0.1")
     add("--retry", action="store_true", help="measure anew where a system has failed")
     return made
 
@@ -61,12 +65,11 @@ def main() -> None:
     with command.extra("benchmark"):
         from sbnmt_plugin.tools.benchmark import measuring
         from sbnmt_plugin.tools.benchmark.results import Record
-    measuring.check(args)
-    wanted = measuring.names(args)
+    wanted, systems = measuring.cases(args), measuring.systems(args)
     head, output = measuring.head(args), Path(args.output)
     with hold(output, "--output"):  # two at once would slow each other, too
         record = Record(output, head)
-        measuring.measure(args, wanted, record)
+        measuring.measure(args, wanted, systems, record)
         print("\n".join(record.write()))
         with command.extra("benchmark"):
             record.draw()

@@ -1,0 +1,108 @@
+"""Cases of the benchmark: batches, lengths and beams, each with its name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+LENGTHS = (10, 25, 50, 100)
+BEAMS = (2, 4, 8, 16, 32)
+BATCHES = (1, 50)
+TEST_SET = "test"  # a case's length in its name, with a recipe's models
+ALPHA = 0.6  # of the length penalty, which forced lengths leave without effect
+MAX_LEN = {"max_len_a": 1.0, "max_len_b": 50}  # tokens, with trained weights
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cell of the grid.
+
+    Attributes:
+        batch: sentences, or None for all that ``tokens`` holds.
+        length: of source and of translation, or None for a recipe's test set, whose
+            translations end where the search likes.
+        beam: hypotheses a sentence, of both directions together.
+        tokens: --max-tokens, in source tokens.
+    """
+
+    batch: int | None = 50
+    length: int | None = 25
+    beam: int = 4
+    tokens: int | None = None
+
+    @property
+    def sentences(self) -> int | None:
+        """Return how many sentences a batch has; those of a test set may differ."""
+        if self.tokens is not None and self.length is not None:
+            return max(1, self.tokens // self.length)
+        return self.batch
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Return fairseq's options of a translation's length."""
+        if self.length is None:
+            return dict(MAX_LEN)
+        return {"min_len": self.length, "max_len_a": 0, "max_len_b": self.length}
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Return the columns of a table that a case fills."""
+        sizes = {"batch": self.sentences, "max tokens": self.tokens}
+        return {**sizes, "length": self.length, "beam": self.beam}
+
+    def name(self, models: str) -> str:
+        """Return ``MODELS-BATCH-LENGTH-BEAM``, as ``base-50-25-4``.
+
+        Args:
+            models: a size, or a recipe's folder.
+        """
+        batch = self.batch or f"t{self.tokens}"
+        return f"{models}-{batch}-{self.length or TEST_SET}-{self.beam}"
+
+
+def named(name: str, models: str, trained: bool) -> Case:
+    """Return the case of a name.
+
+    Args:
+        models: a size, or a recipe's folder where they are ``trained``.
+
+    Raises:
+        ValueError: it is no name of a case with these models.
+    """
+    number = r"([1-9]\d*)"
+    lengths = f"({TEST_SET})" if trained else number
+    form = rf"{re.escape(models)}-(t?){number}-{lengths}-{number}"
+    found = re.fullmatch(form, name)
+    if found is None:
+        (usual,) = grid("headline", trained)
+        raise ValueError(
+            f"--cases must name {models}-BATCH-LENGTH-BEAM, as {usual.name(models)} "
+            f"(LENGTH is {TEST_SET} with --work, and a number without), but has {name}"
+        )
+    in_tokens, size, length, beam = found.groups()
+    return Case(
+        batch=None if in_tokens else int(size),
+        length=None if trained else int(length),
+        beam=int(beam),
+        tokens=int(size) if in_tokens else None,
+    )
+
+
+def grid(extent: str, trained: bool, tokens: int = 4096) -> list[Case]:
+    """Return the cases along each axis from batch 50, beam 4 and 25 tokens.
+
+    Args:
+        extent: one of :data:`choices.GRIDS`.
+        trained: with a recipe's models, whose beam and lengths stay.
+        tokens: of the case that --max-tokens limits.
+    """
+    length = None if trained else 25
+    found = [Case(length=length)]
+    if extent == "full":
+        found += [Case(batch, length) for batch in BATCHES]
+        found += [Case(None, length, tokens=tokens)]
+    if extent == "full" and not trained:
+        found += [Case(length=length) for length in LENGTHS]
+        found += [Case(beam=beam) for beam in BEAMS]
+    return list(dict.fromkeys(found))
