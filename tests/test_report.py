@@ -110,7 +110,7 @@ def given(tmp_path):
         command += ["--reference", tmp_path / f"ref{number}"]
     for name in OUTPUTS:
         command += ["--system", f"{name}={tmp_path / name}"]
-    command += ["--bootstrap-samples", 20, "--aligner-runs", 1]
+    command += ["--bootstrap-samples", 20]
     return tmp_path, [str(word) for word in command]
 
 
@@ -129,10 +129,10 @@ def test_the_report_has_all_sections_and_files(given):
     html = (folder / "out" / "report.html").read_text()
     assert "Left out." not in html.split("</nav>")[1].split('id="trace"')[0]
     numbers = numbers_of(folder)
-    assert numbers["alignment"]["aer"]["rows"] == [{"system": "one", "AER (%)": 12.5}]
     rows = {row["system"]: row for row in numbers["scores"]["scores"]["rows"]}
     corpus = sacrebleu.corpus_bleu(OUTPUTS["two"], GOLDS).score
     assert rows["two"]["BLEU"] == pytest.approx(corpus)
+    assert rows["one"]["AER (%)"] == 12.5 and rows["two"]["AER (%)"] is None
     assert numbers["winners"]["winners"]["rows"][0]["L2R won (%)"] == 75
     for name in ("scores", "accuracy", "by-length", "winners", "beam-sweep"):
         assert (folder / "out" / "figures" / f"{name}.png").stat().st_size > 1000
@@ -153,18 +153,6 @@ def test_a_section_without_input_says_why(given):
     }.items():
         assert reason in numbers[key]["left out"]
     assert not list(folder.glob(".out*"))
-
-
-@pytest.mark.parametrize("rate", [None, 12.5])
-def test_without_the_aligner_section_7_says_so(given, rate):
-    folder, command = given
-    put(folder / "aer", json.dumps({"AER": {"score": rate}}))
-    more = [] if rate is None else ["--aer", f"one={folder / 'aer'}"]
-    call(report, *command, *more, "--aligner-runs", 0)
-    html = (folder / "out" / "report.html").read_text()
-    assert "Asked for: --aligner-runs 0." in html
-    numbers = numbers_of(folder)
-    assert ("aer" in numbers["alignment"]) == (rate is not None)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +245,7 @@ def test_a_recipes_folder_fills_everything_in(given, detokenised):
     # as in the table
     order = ["teacher-l2r", "rerank", "sb", "sb@2", "sb+rescored"]
     assert list(found.systems) == order
-    assert list(found.races) == list(found.train_logs) == ["sb"] and found.bitext == []
+    assert list(found.races) == list(found.train_logs) == ["sb"]
     assert found.tokenised[1] == [GOLDS[0]]
     assert found.tokenised[0]["sb"] == OUTPUTS["one"]
     assert (found.references == [GOLDS[0]]) == (not detokenised)

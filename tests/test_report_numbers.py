@@ -12,7 +12,6 @@ pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
 from sbnmt_plugin.tools.report import (
     accuracy,
-    alignment,
     inputs,
     lengths,
     logs,
@@ -51,25 +50,6 @@ def check_buckets(group):
         ("6–10", (2, 3)),
         ("≥ 11", (4, 5)),
     ]
-
-
-def check_grow_diag(join):
-    # both have 0-0 and 2-2; 1-1 is a neighbour of one with two words alone; 3-0 is not
-    # a neighbour of any, 2-1 would link two words that are linked by then
-    forward, reverse = {(0, 0), (2, 2), (1, 1), (3, 0)}, {(0, 0), (2, 2), (2, 1)}
-    assert join(forward, reverse) == {(0, 0), (1, 1), (2, 2)}
-
-
-def check_under(count):
-    assert count({(0, 0)}, {(0, 0), (1, 1), (1, 2)}) == {1}
-    assert count({(0, 0), (1, 0)}, {(1, 1)}) == set()
-
-
-def check_over(count):
-    output, gold = ["the", "the", "Cat", "cat"], ["the", "cat", "cat"]
-    links = {(0, 0), (0, 1), (1, 2), (1, 3)}
-    # "the" is there twice for once; "cat" as often as in the reference
-    assert count(links, {(0, 0), (1, 1), (1, 2)}, output, gold) == {0}
 
 
 def races():
@@ -140,13 +120,6 @@ CHECKS = [
         lambda o, r, n, last=False, in_place=True: accuracy.accuracy(o, r[:1], n),
     ),
     (check_buckets, lengths.buckets, lambda n, u: lengths.buckets(n, [4, 10])),
-    (check_grow_diag, alignment.grow_diag, lambda a, b: a | b),
-    (check_under, alignment.under_translated, lambda a, b: set()),
-    (
-        check_over,
-        alignment.over_translated,
-        lambda o, g, a, b: alignment.over_translated(o, set(), a, b),
-    ),
     (
         check_choices,
         winners.choices,
@@ -290,13 +263,3 @@ def test_the_oracle_is_never_worse_by_sentence():
         for a, b, gold in zip(texts, found["the better one (oracle)"], GOLD[::-1]):
             values = [metric.sentence_score(x, [gold]).score for x in (a, b)]
             assert values[0] <= values[1], rule
-
-
-def test_the_aligner_finds_what_was_dropped():
-    pytest.importorskip("eflomal", reason="eflomal is not installed")
-    source = words(*[f"a{i} b{i % 7} c{i % 5}" for i in range(60)])
-    gold = [[w.upper() for w in line] for line in source]
-    short = [line[:-1] for line in gold]
-    found, plain = alignment.estimate(source, gold, {"all": gold, "short": short})
-    under = {name: max(run[1] for run in runs) for name, runs in found.items()}
-    assert under["all"] < 1 and under["short"] > 15 and len(plain) == 2

@@ -57,8 +57,6 @@ def parser() -> argparse.ArgumentParser:
     add("--n", action=at_least(1), default=4, help=first)
     add("--buckets", metavar="N,N,…", help="upper ends of source-length groups")
     add("--bootstrap-samples", action=at_least(10), default=1000, metavar="N")
-    runs = "0: no section 7"
-    add("--aligner-runs", action=at_least(0), default=2, metavar="N", help=runs)
     add("--title", default="Translation report")
     add("--output", required=True, metavar="FOLDER", help="to write; may be a report")
     return made

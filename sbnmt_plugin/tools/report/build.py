@@ -11,7 +11,6 @@ from pathlib import Path
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.report import (
     accuracy,
-    alignment,
     beams,
     inputs,
     lengths,
@@ -29,7 +28,7 @@ from sbnmt_plugin.tools.report.page import render
 from sbnmt_plugin.tools.unfinished import new_folder
 
 OWN = ("report.html", "numbers.json", "figures", "numbers")
-NOISY = ("matplotlib", "eflomal", "fairseq", "sacrebleu")  # once fairseq is imported
+NOISY = ("matplotlib", "fairseq", "sacrebleu")  # once fairseq is imported
 
 
 def check_output(folder: Path, files: list[Path]) -> None:
@@ -82,7 +81,6 @@ def compute(
         "beam size": lambda: beams.section(given),
         "parameters and speed": lambda: speeds.section(given),
         "directions": lambda: winners.section(given, uppers),
-        "word alignment": lambda: alignment.section(given, args.aligner_runs),
         "sentences": lambda: sentences.section(given),
         "training": lambda: training.section(given),
         "traces": lambda: traces.section(given.traces),

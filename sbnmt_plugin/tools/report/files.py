@@ -28,7 +28,6 @@ class Files:
     Attributes:
         named: flag, of :data:`NAMED` -> system -> file.
         plain: flag, of :data:`PLAIN` -> files, none where it is not given.
-        bitext: source and target of a training text, for the aligner.
         tokenised: whether all texts are tokenised.
         source_tokenised: whether the source is, in any case.
         lowercase: whether case is ignored.
@@ -36,7 +35,6 @@ class Files:
 
     named: dict[str, dict[str, Path]]
     plain: dict[str, list[Path]]
-    bitext: list[Path]
     tokenised: bool
     source_tokenised: bool
     lowercase: bool
@@ -46,7 +44,7 @@ class Files:
         return self.named["system"]
 
     def read(self) -> list[Path]:
-        """Return all of them but the training text."""
+        """Return all of them."""
         named = chain(*(files.values() for files in self.named.values()))
         return [*chain(*self.plain.values()), *named]
 
@@ -87,7 +85,6 @@ def of_command(args: argparse.Namespace) -> Files:
     given = Files(
         {flag: named_files(flag_of(flag), getattr(args, flag)) for flag in NAMED},
         {flag: [Path(path) for path in getattr(args, flag)] for flag in PLAIN},
-        bitext=[],
         tokenised=args.tokenised,
         source_tokenised=False,
         lowercase=args.lowercase,
@@ -166,7 +163,6 @@ def of_work(work: Path) -> Files:
         flag: {x: path for x in names for path in there(folder / form.format(x))}
         for flag, (folder, form) in places.items()
     }
-    bitext = there(text / f"train.{source}", text / f"train.{target}")
     return Files(
         named if plain else {**named, "tokenised_system": {}},
         {
@@ -176,7 +172,6 @@ def of_work(work: Path) -> Files:
             "beam_sweep": there(work / "beam-sweep.json"),
             "trace": there(results / "trace.jsonl"),
         },
-        bitext if len(bitext) == 2 else [],
         tokenised=not plain,
         source_tokenised=True,
         lowercase=scored["lowercase"],

@@ -17,7 +17,6 @@ from sbnmt_plugin.tools.report.records import NAMES, Race, read_races
 from sbnmt_plugin.tools.report.traces import read_traces
 from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel
 
-BITEXT = 5000  # lines of training text that help the aligner
 CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 
 
@@ -35,7 +34,6 @@ class Inputs:
         error_rates: word alignment error rates by system, in percent.
         sweep: the result of ``sbnmt sweep-beam``.
         traces: sentences of --sb-trace.
-        bitext: tokens of further sources and of their targets, for the aligner.
     """
 
     source: list[str]
@@ -54,7 +52,6 @@ class Inputs:
     error_rates: dict[str, float] = field(default_factory=dict)
     sweep: dict[str, Any] | None = None
     traces: list[dict[str, Any]] = field(default_factory=list)
-    bitext: list[list[list[str]]] = field(default_factory=list)
 
 
 def read_error_rate(path: Path) -> float:
@@ -160,7 +157,4 @@ def read(files: Files, tokenize: str = "13a") -> Inputs:
         given.traces = read_traces(path)
     for path in plain["beam_sweep"]:
         given.sweep = read_sweep(path)
-    given.bitext = [
-        tokens_of(read_lines(path)[:BITEXT], True, lowercase) for path in files.bitext
-    ]
     return given

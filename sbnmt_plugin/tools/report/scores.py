@@ -115,6 +115,13 @@ def tables(given: Inputs, baseline: str, samples: int = SAMPLES) -> list[Table]:
         columns += [Column(key, "", ".2f", "high") for key in more]
         signatures |= more
         scores = {name: scores[name] | extra[name] for name in systems}
+    if given.error_rates:
+        columns.append(Column("AER", "%", ".2f", "low"))
+        signatures["AER"] = "word alignment error rate, the reference forced"
+        scores = {
+            name: {**found, "AER": given.error_rates.get(name)}
+            for name, found in scores.items()
+        }
     keys = [column.name for column in columns]
     first = Table(
         "scores",

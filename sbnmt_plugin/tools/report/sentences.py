@@ -1,4 +1,4 @@
-"""Section 8 (Table 9): every sentence with all outputs, as data for the page."""
+"""Section 7 (Table 9): every sentence with all outputs, as data for the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section 9: training curves of each direction."""
+"""Section 8: training curves of each direction."""
 
 from __future__ import annotations
 
