@@ -19,7 +19,7 @@ setup(
     packages=[*find_packages(include=["sbnmt_plugin*"]), "sbnmt_plugin.examples"],
     package_dir={"sbnmt_plugin.examples": "examples"},
     package_data={
-        "sbnmt_plugin.tools.report": ["*.css", "*.html", "*.js"],
+        "sbnmt_plugin.tools.report": ["*.css", "*.html", "*.js", "*.mplstyle"],
         "sbnmt_plugin.examples": ["*/recipe.yaml", "*/*.py"],
     },
     entry_points={"console_scripts": ["sbnmt = sbnmt_plugin.__main__:main"]},
