@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import eq
 
 from matplotlib.axes import Axes
 
@@ -21,18 +22,16 @@ DEFINITION = (
     "missing and superfluous tokens count as wrong. With several references, each "
     "sentence is compared with the one that it fits best."
 )
+TITLE = "Beginnings and ends"
 LABELLED_BARS = 5  # in a group; the numbers of more would overlap
 Tokens = list[str]
 
 
-def right_in_place(output: Tokens, reference: Tokens, n: int) -> int:
-    """Count tokens that stand at the same place among the first n."""
-    return sum(a == b for a, b in zip(output[:n], reference[:n]))
-
-
-def right_in_any_order(output: Tokens, reference: Tokens, n: int) -> int:
-    """Count tokens common to the first n of both, each used once."""
-    return sum((Counter(output[:n]) & Counter(reference[:n])).values())
+def right(output: Tokens, reference: Tokens, in_place: bool) -> int:
+    """Count right tokens by one of the measures of :data:`DEFINITION`."""
+    if in_place:
+        return sum(map(eq, output, reference))
+    return (Counter(output) & Counter(reference)).total()
 
 
 def accuracy(
@@ -50,18 +49,17 @@ def accuracy(
         last: count from the end.
         in_place: the first of the two measures of :data:`DEFINITION`.
     """
-    compare = right_in_place if in_place else right_in_any_order
-    right = total = 0
+    part = slice(None, -n - 1, -1) if last else slice(n)
+    counts = []  # right tokens, and all, of the reference that fits best
     for output, *golds in zip(outputs, *references):
-        pairs = []
-        for gold in golds:
-            a, b = (x[::-1] if last else x for x in (output, gold))
-            count = max(min(n, len(a)), min(n, len(b)))
-            pairs.append((compare(a, b, n), count))
-        best = max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else 1.0)
-        right += best[0]
-        total += best[1]
-    return 100 * right / total if total else 0.0
+        ours = output[part]
+        pairs = [
+            (right(ours, gold[part], in_place), max(len(ours), len(gold[part])))
+            for gold in golds
+        ]
+        counts.append(max(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else 1))
+    total = sum(count for _, count in counts)
+    return 100 * sum(good for good, _ in counts) / total if total else 0.0
 
 
 def grouped_bars(
@@ -85,8 +83,9 @@ def grouped_bars(
     axis.grid(axis="x", visible=False)
 
 
-def section(given: Inputs, n: int) -> Section:
+def section(given: Inputs) -> Section:
     """Measure the first and the last n tokens of every system."""
+    n = given.n
     measured = {
         name: [
             accuracy(tokens, given.reference_tokens, n, last, in_place)
@@ -122,7 +121,7 @@ def section(given: Inputs, n: int) -> Section:
     )
     return Section(
         "accuracy",
-        "Beginnings and ends",
+        TITLE,
         "A left-to-right decoder tends to begin well, a right-to-left decoder to end "
         "well; SB-NMT should do both.",
         [table],

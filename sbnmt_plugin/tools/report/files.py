@@ -15,9 +15,10 @@ from sbnmt_plugin.tools.results.work_folder_rows import languages
 
 # flags whose values are NAME=FILE, NAME a system's; and those whose values are files
 NAMED = (
-    *("system", "tokenised_system", "records", "train_log", "generate_log"),
-    *("checkpoint", "aer"),
+    *("system", "tokenised_system", "records"),
+    *("train_log", "generate_log", "checkpoint"),
 )
+NEEDED = ("source", "reference", "system")
 PLAIN = ("source", "reference", "tokenised_reference", "beam_sweep", "trace")
 
 
@@ -91,9 +92,8 @@ def of_command(args: argparse.Namespace) -> Files:
     )
     if args.work is not None:
         given = completed(given, of_work(Path(args.work)))
-    needed = {**given.plain, "system": given.systems}
-    for flag in "source", "reference", "system":
-        if not needed[flag]:
+    for flag, files in {**given.plain, **given.named}.items():
+        if flag in NEEDED and not files:
             raise ValueError(f"--{flag} must be given, or --work with a recipe's run")
     baseline = [] if args.baseline is None else [args.baseline]
     named: dict[str, Collection[str]] = {**given.named, "baseline": baseline}
@@ -156,7 +156,6 @@ def of_work(work: Path) -> Files:
         "train_log": (log, "train-{}.log"),
         "generate_log": (log, "generate-{}.log"),
         "checkpoint": (work, "{}/model.pt"),
-        "aer": (results / "aer", "{}.json"),
     }
     names = [row.name for row in decoded_rows(work) if not row.system.back]
     named = {

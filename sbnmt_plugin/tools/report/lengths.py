@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
-from typing import Any
+from bisect import bisect_left
+from itertools import chain
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import draw_lines, finish, legend_above, panels
@@ -14,22 +15,23 @@ from sbnmt_plugin.tools.report.scores import corpus_bleu
 WIDTHS = (1, 2, 5, 10, 20, 50, 100)
 MOST_BUCKETS = 8
 FEWEST = 20  # sentences, below which corpus BLEU says little
+TITLE = "Long sentences"
 Series = dict[str, list[float]]  # system -> a value for each group
 
 
-@dataclass(frozen=True)
-class Bucket:
-    """Sentences whose source has low … high tokens (high None: no limit)."""
+class Bucket(NamedTuple):
+    """Sentences, by their places, whose sources are of about the same length."""
 
-    low: int
-    high: int | None
-    places: tuple[int, ...]
+    name: str
+    places: list[int]
 
-    @property
-    def name(self) -> str:
-        if self.high is None:
-            return f"≥ {self.low}"
-        return f"{self.low}–{self.high}" if self.high > self.low else f"{self.low}"
+    def of(self, lines: list[Any]) -> list[Any]:
+        """Return the lines of these sentences."""
+        return [lines[place] for place in self.places]
+
+    def mean_length(self, tokens: list[list[str]]) -> float:
+        """Return the average number of tokens of these sentences."""
+        return fmean(map(len, self.of(tokens)))
 
 
 def edges(lengths: list[int]) -> list[int]:
@@ -58,39 +60,25 @@ def buckets(lengths: list[int], uppers: list[int]) -> list[Bucket]:
     Args:
         lengths: tokens of each source.
         uppers: upper ends, ascending; a last bucket without an end follows.
-
-    Raises:
-        ValueError: the ends do not ascend.
     """
-    if list(uppers) != sorted(set(uppers)) or (uppers and uppers[0] < 1):
-        raise ValueError(
-            f"--buckets must ascend from 1 or more, but is {','.join(map(str, uppers))}"
-        )
+    groups: dict[int, list[int]] = {}
+    for place, length in enumerate(lengths):
+        groups.setdefault(bisect_left(uppers, length), []).append(place)
     made = []
-    low = 0
-    for high in [*uppers, None]:
-        places = tuple(
-            i
-            for i, length in enumerate(lengths)
-            if low <= length and (high is None or length <= high)
-        )
-        if places:
-            made.append(Bucket(low, high, places))
-        low = (high or 0) + 1
-    if made and made[0].low == 0:  # an empty source is rare: name what is there
-        made[0] = Bucket(min(lengths), made[0].high, made[0].places)
+    for k, places in sorted(groups.items()):
+        low = uppers[k - 1] + 1 if k else min(lengths)
+        if k == len(uppers):
+            name = f"≥ {low}"
+        else:
+            name = f"{low}–{uppers[k]}" if low < uppers[k] else f"{low}"
+        made.append(Bucket(name, places))
     return made
 
 
-def groups_of(given: Inputs, uppers: list[int] | None) -> list[Bucket]:
+def groups_of(given: Inputs) -> list[Bucket]:
     """Group the sentences of a report, by given upper ends or by :func:`edges`."""
     counts = [len(tokens) for tokens in given.source_tokens]
-    return buckets(counts, uppers or edges(counts))
-
-
-def mean_length(outputs: list[list[str]], places: tuple[int, ...]) -> float:
-    """Return the average number of tokens of these outputs."""
-    return sum(len(outputs[i]) for i in places) / len(places)
+    return buckets(counts, given.uppers or edges(counts))
 
 
 def drawn(
@@ -121,37 +109,39 @@ def drawn(
     return finish(canvas, "by-length", caption)
 
 
-def section(given: Inputs, uppers: list[int] | None) -> Section:
+def section(given: Inputs) -> Section:
     """Measure BLEU and output length by source length."""
-    groups = groups_of(given, uppers)
-    bleu: Series = {name: [] for name in given.systems}
-    length: Series = {name: [] for name in given.systems}
-    gold = []
+    groups = groups_of(given)
+    bleu: Series = {}
+    length: Series = {}
+    for name, text in given.systems.items():
+        bleu[name] = [
+            corpus_bleu(
+                group.of(text),
+                [group.of(gold) for gold in given.references],
+                given.lowercase,
+                given.tokenize,
+            )
+            for group in groups
+        ]
+        tokens = given.system_tokens[name]
+        length[name] = [group.mean_length(tokens) for group in groups]
+    gold = [fmean(map(group.mean_length, given.reference_tokens)) for group in groups]
     columns = [Column("system")]
     for group in groups:
-        picked = [[text[i] for i in group.places] for text in given.references]
-        means = [mean_length(one, group.places) for one in given.reference_tokens]
-        gold.append(sum(means) / len(means))
-        for name, text in given.systems.items():
-            part = [text[i] for i in group.places]
-            bleu[name].append(
-                corpus_bleu(part, picked, given.lowercase, given.tokenize)
-            )
-            length[name].append(mean_length(given.system_tokens[name], group.places))
         columns += [
             Column(group.name, "BLEU", ".2f", "high"),
             Column(group.name, "tokens", ".1f"),
         ]
     rows: list[list[Any]] = [
-        [name, *itertools.chain(*zip(bleu[name], length[name]))]
-        for name in given.systems
+        [name, *chain(*zip(bleu[name], length[name]))] for name in given.systems
     ]
-    rows.append(["reference", *itertools.chain(*((None, mean) for mean in gold))])
+    rows.append(["reference", *chain(*((None, mean) for mean in gold))])
     few = min(len(group.places) for group in groups) < FEWEST
     note = f"Groups of fewer than {FEWEST} sentences say little about BLEU."
     return Section(
         "lengths",
-        "Long sentences",
+        TITLE,
         "Corpus BLEU of each group of sentences, and how long the outputs are.",
         [Table("by-length", "BLEU and mean length by source length.", columns, rows)],
         [drawn(groups, bleu, length, gold)],

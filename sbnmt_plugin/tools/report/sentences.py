@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from sacrebleu.metrics import CHRF
@@ -10,7 +11,9 @@ from tqdm import tqdm
 from sbnmt_plugin.tools.report.content import Column, Section, Table
 from sbnmt_plugin.tools.report.inputs import Inputs
 
+TITLE = "Sentence by sentence"
 SCORE = "chrF"
+WINNERS = {"l": "L2R", "r": "R2L"}
 DEFINITION = (
     "Sentences are compared by sentence chrF (sacreBLEU), which unlike sentence BLEU "
     "does not fall to almost nothing when no four words in a row are right. Gain is "
@@ -69,12 +72,9 @@ def section(given: Inputs) -> Section:
     for name in given.systems:
         columns += [Column(name), Column(f"{name} {SCORE}", "", ".1f")]
     columns += [Column(f"{name} winner") for name in given.races]
-    rows = []
-    for i, (line, golds, outputs, values, length, won) in enumerate(data["rows"]):
-        row: list[Any] = [i + 1, line, length, *golds]
-        for output, value in zip(outputs, values):
-            row += [output, value]
-        rows.append([*row, *({"l": "L2R", "r": "R2L"}[letter] for letter in won)])
+    rows = [
+        [i, line, length, *golds, *chain(*zip(outputs, values)), *map(WINNERS.get, won)]
+        for i, (line, golds, outputs, values, length, won) in enumerate(data["rows"], 1)
+    ]
     table = Table("sentences", "", columns, rows, shown=False)
-    title = "Sentence by sentence"
-    return Section("sentences", title, DEFINITION, [table], data=data)
+    return Section("sentences", TITLE, DEFINITION, [table], data=data)
