@@ -251,9 +251,9 @@ def test_the_step_prints_and_writes_the_rate(data, teacher, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("gold", "message"),
     [
-        (["0-0", "0-9"], "gold, line 2: the link 0-9 must be between words .* has 2"),
-        (["3-0", "0-0"], "gold, line 1: the link 3-0 .* but the source has 3"),
-        (["0-0", "x"], "gold, line 2: must hold links as"),
+        (["0-0", "0-9"], "gold, line 2, must link words .* the target 2, but has 0-9"),
+        (["3-0", "0-0"], "gold, line 1, .* the source has 3 .* has 3-0: align"),
+        (["0-0", "x"], "gold, line 2, must hold links as"),
         (["0-0"], "gold must have as many lines as"),
     ],
 )
