@@ -15,7 +15,7 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
         allow_module_level=True,
     )
 
-from browsers import chromium, settled
+from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -35,9 +35,26 @@ SPECIAL = [  # source, reference, one's output, two's output
 
 @pytest.fixture(scope="module")
 def browser():
-    driver = chromium()
+    """Headless Chromium that logs what the page's scripts report."""
+    options = webdriver.ChromeOptions()
+    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(word)
+    options.add_argument("--window-size=1280,900")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
     yield driver
     driver.quit()
+
+
+def settled(browser):
+    """Return the browser as soon as the list shows what was asked for last."""
+    WebDriverWait(browser, 60).until(
+        lambda _: (
+            browser.find_element(By.ID, "list").get_attribute("aria-busy") == "false"
+        )
+    )
+    return browser
 
 
 def rows():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-KINDS = ("train_inner", "train", "valid")
 LINE = re.compile(
     r"\| (train_inner|train|valid) \| epoch \d+(?::\s+\d+ / \d+| \|) (.*)$"
 )
@@ -26,7 +26,7 @@ class TrainLog:
     """
 
     points: dict[str, list[dict[str, float]]] = field(
-        default_factory=lambda: {kind: [] for kind in KINDS}
+        default_factory=lambda: defaultdict(list)
     )
 
     def series(self, kind: str, name: str) -> Curve:

@@ -30,13 +30,8 @@ def sentence_scores(
 ) -> list[float]:
     """Return sentence chrF of each output, rounded to a tenth."""
     metric = CHRF(lowercase=lowercase)
-    rows = zip(outputs, *references)
-    return [
-        round(metric.sentence_score(output, golds).score, 1)
-        for output, *golds in tqdm(
-            rows, total=len(outputs), desc=f"{SCORE}: {name}", leave=False
-        )
-    ]
+    rows = tqdm([*zip(outputs, *references)], f"{SCORE}: {name}", leave=False)
+    return [round(metric.sentence_score(one, golds).score, 1) for one, *golds in rows]
 
 
 def browser_data(given: Inputs) -> dict[str, Any]:
@@ -50,17 +45,15 @@ def browser_data(given: Inputs) -> dict[str, Any]:
         sentence_scores(text, given.references, given.lowercase, name)
         for name, text in given.systems.items()
     ]
-    rows = [
-        [
-            line,
-            [text[i] for text in given.references],
-            [text[i] for text in given.systems.values()],
-            [values[i] for values in scores],
-            len(given.source_tokens[i]),
-            "".join(found[i].winner[0] for found in given.races.values()),
-        ]
-        for i, line in enumerate(given.source)
+    won = [
+        "".join(race.winner[0] for race in races)
+        for _, *races in zip(given.source, *given.races.values())
     ]
+    columns = (
+        *(given.source, zip(*given.references), zip(*given.systems.values())),
+        *(zip(*scores), map(len, given.source_tokens), won),
+    )
+    rows = list(zip(*columns))
     return {"systems": list(given.systems), "raced": list(given.races), "rows": rows}
 
 
