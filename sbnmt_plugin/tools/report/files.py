@@ -95,16 +95,15 @@ def of_command(args: argparse.Namespace) -> Files:
     for flag, files in {**given.plain, **given.named}.items():
         if flag in NEEDED and not files:
             raise ValueError(f"--{flag} must be given, or --work with a recipe's run")
-    baseline = [] if args.baseline is None else [args.baseline]
-    named: dict[str, Collection[str]] = {**given.named, "baseline": baseline}
+    named: dict[str, Collection[str]] = {**given.named}
+    named["baseline"] = [] if args.baseline is None else [args.baseline]
     for flag, names in named.items():
-        for name in names:
-            if name not in given.systems:
-                raise ValueError(
-                    f"{flag_of(flag)} {name}=… must name one of the systems "
-                    f"({', '.join(given.systems)}), but names none: give --system "
-                    f"{name}=FILE too"
-                )
+        for name in [name for name in names if name not in given.systems]:
+            raise ValueError(
+                f"{flag_of(flag)} {name}=… must name one of the systems "
+                f"({', '.join(given.systems)}), but names none: give --system "
+                f"{name}=FILE too"
+            )
     return given
 
 

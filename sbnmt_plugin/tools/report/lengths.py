@@ -7,6 +7,8 @@ from itertools import chain
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from matplotlib.axes import Axes
+
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import draw_lines, finish, legend_above, panels
 from sbnmt_plugin.tools.report.inputs import Inputs
@@ -81,6 +83,14 @@ def groups_of(given: Inputs) -> list[Bucket]:
     return buckets(counts, given.uppers or edges(counts))
 
 
+def name_groups(axis: Axes, groups: list[Bucket]) -> None:
+    """Label the horizontal axis with a place for each group."""
+    axis.set_xlabel("source length (tokens); below, number of sentences")
+    labels = [f"{group.name}\n{len(group.places):,}" for group in groups]
+    axis.set_xticks(range(len(groups)), labels, fontsize=7.5)
+    axis.grid(axis="x", visible=False)
+
+
 def drawn(
     groups: list[Bucket], bleu: Series, length: Series, gold: list[float]
 ) -> Figure:
@@ -90,10 +100,7 @@ def drawn(
         for axis, values in zip(axes, (bleu, length)):
             draw_lines(axis, {name: (places, y) for name, y in values.items()})
             axis.margins(x=0.06, y=0.1)
-            axis.set_xlabel("source length (tokens); below, number of sentences")
-            labels = [f"{group.name}\n{len(group.places):,}" for group in groups]
-            axis.set_xticks(places, labels, fontsize=7.5)
-            axis.grid(axis="x", visible=False)
+            name_groups(axis, groups)
         axes[1].plot(
             places, gold, color="#777777", linestyle=(0, (4, 2)), label="reference"
         )

@@ -13,7 +13,7 @@ from sbnmt_plugin.tools.report.drawing import (
     panels,
 )
 from sbnmt_plugin.tools.report.inputs import Inputs
-from sbnmt_plugin.tools.report.lengths import groups_of
+from sbnmt_plugin.tools.report.lengths import Bucket, groups_of, name_groups
 from sbnmt_plugin.tools.report.records import NAMES, Race
 from sbnmt_plugin.tools.report.scores import corpus_bleu
 from sbnmt_plugin.tools.scoring import bleu
@@ -101,11 +101,11 @@ def outcomes(given: Inputs) -> Table:
     )
 
 
-def drawn(names: list[str], counts: list[int], shares: list[float]) -> Figure:
+def drawn(groups: list[Bucket], shares: list[float]) -> Figure:
     """Draw who won, by source length: stacked bars to 100 %."""
     (l2r, blue), (r2l, red) = DIRECTIONS.values()
     with panels(1, 2.9) as (canvas, (axis,)):
-        places = range(len(names))
+        places = range(len(groups))
         bars = axis.bar(places, shares, 0.8, color=blue, label=l2r)
         others = [100 - share for share in shares]
         for bar in axis.bar(places, others, 0.8, bottom=shares, color=red, label=r2l):
@@ -119,10 +119,7 @@ def drawn(names: list[str], counts: list[int], shares: list[float]) -> Figure:
             fontweight="bold",
         )
         axis.axhline(50, color=INK, linewidth=0.7, linestyle=(0, (2, 2)))
-        texts = [f"{name}\n{count:,}" for name, count in zip(names, counts)]
-        axis.set_xticks(places, texts, fontsize=7.5)
-        axis.set_xlabel("source length (tokens); below, number of sentences")
-        axis.grid(axis="x", visible=False)
+        name_groups(axis, groups)
         axis.set_ylim(0, 100)
         axis.set_ylabel("sentences won (%)")
         legend_above(canvas, axis)
@@ -140,15 +137,12 @@ def section(given: Inputs) -> Section:
         return Section("winners", TITLE, missing=MISSING)
     first, races = next(iter(given.races.items()))
     groups = groups_of(given)
-    names = [group.name for group in groups]
-    parts = [group.of(races) for group in groups]
-    counts, shares = [len(part) for part in parts], [share(part) for part in parts]
-    columns = [
-        Column("source length (tokens)"),
-        Column("sentences", "", ",d"),
-        Column("L2R won", "%", ".1f"),
+    shares = [share(group.of(races)) for group in groups]
+    columns = [Column("source length (tokens)"), Column("sentences", "", ",d")]
+    columns.append(Column("L2R won", "%", ".1f"))
+    rows: list[list[Any]] = [
+        [group.name, len(group.places), won] for group, won in zip(groups, shares)
     ]
-    rows: list[list[Any]] = [list(row) for row in zip(names, counts, shares)]
     # the figure has these numbers
     by_length = Table("winners-by-length", "", columns, rows, shown=False)
     about = f" The figure is about {first}." if len(given.races) > 1 else ""
@@ -158,6 +152,6 @@ def section(given: Inputs) -> Section:
         "Both directions finish hypotheses of their own; the search answers with the "
         "better score, whichever direction wrote it.",
         [outcomes(given), by_length],
-        [drawn(names, counts, shares)],
+        [drawn(groups, shares)],
         [NOTE + about],
     )
