@@ -18,7 +18,8 @@ WIDTHS = (1, 2, 5, 10, 20, 50, 100)
 MOST_BUCKETS = 8
 FEWEST = 20  # sentences, below which corpus BLEU says little
 TITLE = "Long sentences"
-Series = dict[str, list[float]]  # system -> a value for each group
+# system -> BLEU and mean length of each group
+Series = dict[str, list[tuple[float, float]]]
 
 
 class Bucket(NamedTuple):
@@ -91,22 +92,23 @@ def name_groups(axis: Axes, groups: list[Bucket]) -> None:
     axis.grid(axis="x", visible=False)
 
 
-def drawn(
-    groups: list[Bucket], bleu: Series, length: Series, gold: list[float]
-) -> Figure:
+def drawn(groups: list[Bucket], found: Series, gold: list[float]) -> Figure:
     """Draw BLEU and mean output length by source length."""
     places = range(len(groups))
     with panels(2, 3.1) as (canvas, axes):
-        for axis, values in zip(axes, (bleu, length)):
-            draw_lines(axis, {name: (places, y) for name, y in values.items()})
+        for k, (axis, title) in enumerate(zip(axes, ("BLEU", "mean output length"))):
+            values = {
+                name: (places, [pair[k] for pair in pairs])
+                for name, pairs in found.items()
+            }
+            draw_lines(axis, values)
             axis.margins(x=0.06, y=0.1)
             name_groups(axis, groups)
+            axis.set_title(title)
         axes[1].plot(
             places, gold, color="#777777", linestyle=(0, (4, 2)), label="reference"
         )
-        axes[0].set_title("BLEU")
         axes[0].set_ylabel("BLEU")
-        axes[1].set_title("mean output length")
         axes[1].set_ylabel("tokens per sentence")
         legend_above(canvas, axes[1])
     caption = (
@@ -119,30 +121,23 @@ def drawn(
 def section(given: Inputs) -> Section:
     """Measure BLEU and output length by source length."""
     groups = groups_of(given)
-    bleu: Series = {}
-    length: Series = {}
-    for name, text in given.systems.items():
-        bleu[name] = [
-            corpus_bleu(
-                group.of(text),
-                [group.of(gold) for gold in given.references],
-                given.lowercase,
-                given.tokenize,
+    how = given.lowercase, given.tokenize
+    found: Series = {
+        name: [
+            (
+                corpus_bleu(group.of(text), [*map(group.of, given.references)], *how),
+                group.mean_length(given.system_tokens[name]),
             )
             for group in groups
         ]
-        tokens = given.system_tokens[name]
-        length[name] = [group.mean_length(tokens) for group in groups]
+        for name, text in given.systems.items()
+    }
     gold = [fmean(map(group.mean_length, given.reference_tokens)) for group in groups]
     columns = [Column("system")]
     for group in groups:
-        columns += [
-            Column(group.name, "BLEU", ".2f", "high"),
-            Column(group.name, "tokens", ".1f"),
-        ]
-    rows: list[list[Any]] = [
-        [name, *chain(*zip(bleu[name], length[name]))] for name in given.systems
-    ]
+        columns.append(Column(group.name, "BLEU", ".2f", "high"))
+        columns.append(Column(group.name, "tokens", ".1f"))
+    rows: list[list[Any]] = [[name, *chain(*pairs)] for name, pairs in found.items()]
     rows.append(["reference", *chain(*((None, mean) for mean in gold))])
     few = min(len(group.places) for group in groups) < FEWEST
     note = f"Groups of fewer than {FEWEST} sentences say little about BLEU."
@@ -151,6 +146,6 @@ def section(given: Inputs) -> Section:
         TITLE,
         "Corpus BLEU of each group of sentences, and how long the outputs are.",
         [Table("by-length", "BLEU and mean length by source length.", columns, rows)],
-        [drawn(groups, bleu, length, gold)],
+        [drawn(groups, found, gold)],
         [note] * few,
     )
