@@ -19,13 +19,10 @@ from sbnmt_plugin.tools.report.logs import Curve, read_train_log
 from sbnmt_plugin.tools.text import read_lines
 
 TITLE = "Training"
-NO_LOG = (
-    "No training log was given: --train-log NAME=FILE, written by "
-    "fairseq-train with --log-format simple."
-)
-NO_LOSSES = (
-    "The training logs have no losses per direction: they are not of criterion "
-    "sb_label_smoothed_cross_entropy with --log-format simple."
+MISSING = (
+    "No training log with losses per direction was given: --train-log NAME=FILE, "
+    "written by fairseq-train with --log-format simple and the criterion "
+    "sb_label_smoothed_cross_entropy."
 )
 NOTE = (
     "Losses of gold text on both sides are far too good, as each stream sees "
@@ -82,9 +79,6 @@ def section(given: Inputs) -> Section:
     """Show the losses of each direction, where training logs were given."""
     paths = given.files.get("train_log", {})
     logs = {name: read_train_log(read_lines(path)) for name, path in paths.items()}
-    logs = {name: log for name, log in logs.items() if any(log.points.values())}
-    if not logs:
-        return Section("training", TITLE, missing=NO_LOG)
     panes: dict[str, Curves] = {}
     rows: list[list[Any]] = []
     for title, (start, kinds) in PANELS.items():
@@ -96,7 +90,7 @@ def section(given: Inputs) -> Section:
                 panes.setdefault(title, {})[name, end] = curve
                 rows += [[name, kind, start + end, int(a), b] for a, b in zip(*curve)]
     if LOSS not in panes:
-        return Section("training", TITLE, missing=NO_LOSSES)
+        return Section("training", TITLE, missing=MISSING)
     columns = [Column("system"), Column("split"), Column("quantity")]
     columns += [Column("updates", "", ",d"), Column("value", "", ".3f")]
     return Section(
