@@ -56,8 +56,8 @@ def test_records_are_ordered_and_their_words_joined(tmp_path):
         ([record(0, "a")], r"for each of the 2 sentences, but has 1 \(none for line 2"),
         ([record(0, "a"), record(2, "b")], "has the id 2, but --source has the lines"),
         ([record(0, "b"), record(1, "a")], "only 0 of its 2 sources are the line"),
-        (["{"], "line 1, must be JSON"),
-        (['{"id": 0}'], "line 1, must be an object with id, source, winner"),
+        (["{"], "line 1, must be a JSON object"),
+        (['{"id": 0}'], "line 1, must be a JSON object with id, source, winner"),
     ],
 )
 def test_wrong_records_are_refused(tmp_path, lines, message):

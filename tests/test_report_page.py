@@ -361,8 +361,9 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path):
     path = tmp_path / "t.jsonl"
     for line, message in (
         ("", "must hold the steps"),
-        ('{"id": 1}', "line 1, must be an object with id, source"),
+        ('{"id": 1}', "line 1, must be a JSON object with id, source"),
         (json.dumps(trace(steps=[])), "must hold the steps"),
+        (json.dumps(trace(pairing="new")), "with a pairing of rank, best"),
     ):
         path.write_text(line and line + "\n")
         with pytest.raises(ValueError, match=message):

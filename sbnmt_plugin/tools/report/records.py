@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -58,17 +59,14 @@ def read_jsonl(flag: str, path: Path, needed: tuple[str, ...]) -> list[dict[str,
     """
     found = []
     for number, line in enumerate(read_lines(path), start=1):
-        try:
+        value = None
+        with contextlib.suppress(json.JSONDecodeError):
             value = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"{flag} {path}, line {number}, must be JSON, but is not "
-                f"({error.msg}): give the file that the option of that name wrote"
-            ) from error
         if not isinstance(value, dict) or any(key not in value for key in needed):
             raise ValueError(
-                f"{flag} {path}, line {number}, must be an object with "
-                f"{', '.join(needed)}, but is not: give the file that the task wrote"
+                f"{flag} {path}, line {number}, must be a JSON object with "
+                f"{', '.join(needed)}, but is not: give the file that the option of "
+                "that name wrote"
             )
         found.append(value)
     return found

@@ -24,11 +24,6 @@ Texts = list[str]
 Scores = dict[str, dict[str, float]]  # system -> metric -> value
 
 
-def corpus_metric(lowercase: bool, tokenize: str) -> Metric:
-    """Return BLEU as sacreBLEU's command makes it."""
-    return bleu(tokenize, lowercase=lowercase, force=True, effective_order=False)
-
-
 def metrics(lowercase: bool, tokenize: str) -> dict[str, Metric]:
     """Return BLEU, chrF and TER, as sacreBLEU's command makes them.
 
@@ -36,7 +31,7 @@ def metrics(lowercase: bool, tokenize: str) -> dict[str, Metric]:
         tokenize: sacreBLEU's tokeniser for BLEU; ``none`` for tokenised text.
     """
     return {
-        "BLEU": corpus_metric(lowercase, tokenize),
+        "BLEU": bleu(tokenize, lowercase=lowercase, force=True, effective_order=False),
         "chrF": CHRF(lowercase=lowercase),
         "TER": TER(
             case_sensitive=not lowercase,
@@ -50,7 +45,7 @@ def corpus_bleu(
     hypotheses: Texts, references: list[Texts], lowercase: bool, tokenize: str
 ) -> float:
     """Return BLEU alone."""
-    metric = corpus_metric(lowercase, tokenize)
+    metric = metrics(lowercase, tokenize)["BLEU"]
     return float(metric.corpus_score(hypotheses, references).score)
 
 
@@ -97,7 +92,7 @@ def tables(given: Inputs) -> list[Table]:
     ]
     if given.tokenised is not None:
         key = "tokenised BLEU"
-        by_tokens = {key: corpus_metric(given.lowercase, "none")}
+        by_tokens = {key: metrics(given.lowercase, "none")["BLEU"]}
         extra = scored(*given.tokenised, by_tokens)
         columns.append(Column(key, "", ".2f", "high"))
         signatures |= signatures_of(by_tokens)
