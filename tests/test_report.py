@@ -95,6 +95,7 @@ def given(tmp_path):
     penalised = [{**run, "lenpen": 1.0} for run in runs]
     texts = {"src": lines, "ref0": GOLDS[0], "ref1": GOLDS[1], **OUTPUTS}
     texts |= {"records": won, "log": LOG.splitlines(), "short": ["only"]}
+    texts["old/figures/y"] = GOLDS[0]
     texts["sweep"] = [json.dumps({"runs": runs})]
     texts["lenpens"] = [json.dumps({"runs": penalised})]
     for name, text in texts.items():
@@ -160,6 +161,10 @@ def test_a_section_without_input_says_why(given):
         (["--tokenised-reference", "ref0"], "go together"),
         (["--output", "."], "must be new, empty or an earlier report"),
         (["--output", "ref0"], "must be a folder, but is a file"),
+        (
+            ["--output", "old", "--system", "x=old/figures/y"],
+            "new, .* holds y:",
+        ),
     ],
 )
 def test_wrong_input_of_the_report_is_one_clear_error(given, words, message):

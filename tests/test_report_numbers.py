@@ -65,7 +65,7 @@ GOLD = ["the cat sat down", "he walked home now", "yes", "only one"]
 
 
 def check_choices(choose):
-    found = choose(races(), [GOLD], tokenize="none")
+    found = choose(races(), [GOLD], False, "none")
     assert found["the search's choice"] == GOLD
     assert found["always L2R"][1] == "he ran home now"
     assert found["always R2L"][0] == "a dog ran up"
@@ -113,7 +113,7 @@ CHECKS = [
     (
         check_choices,
         winners.choices,
-        lambda r, g, tokenize: winners.choices(r, [g[0][::-1]], tokenize=tokenize),
+        lambda r, g, *how: winners.choices(r, [g[0][::-1]], *how),
     ),
     (
         check_parameters,
@@ -220,7 +220,7 @@ def test_chinese_is_scored_by_characters():
 
 
 def test_sentence_scores_are_sacrebleus():
-    found = sentences.sentence_scores(OUTPUTS["two"], GOLDS)
+    found = sentences.sentence_scores(OUTPUTS["two"], GOLDS, False, "two")
     metric = sacrebleu.metrics.CHRF()
     for value, text, *golds in zip(found, OUTPUTS["two"], *GOLDS):
         assert value == pytest.approx(metric.sentence_score(text, golds).score, abs=0.1)
@@ -228,7 +228,7 @@ def test_sentence_scores_are_sacrebleus():
 
 def test_the_oracle_is_never_worse_by_sentence():
     metric = BLEU(effective_order=True, tokenize="none")
-    found = winners.choices(races(), [GOLD[::-1]], tokenize="none")
+    found = winners.choices(races(), [GOLD[::-1]], False, "none")
     for rule, texts in found.items():
         for a, b, gold in zip(texts, found["better one (oracle)"], GOLD[::-1]):
             values = [metric.sentence_score(x, [gold]).score for x in (a, b)]

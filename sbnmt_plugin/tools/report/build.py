@@ -43,8 +43,7 @@ def check_output(folder: Path, files: list[Path]) -> None:
         raise ValueError(f"--output {folder} must be a folder, but is a file")
     there = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     strange = [name for name in there if name not in OWN]
-    inside = [path for path in files if folder.resolve() in path.resolve().parents]
-    strange += [path.name for path in inside]
+    strange += [x.name for x in files if folder.resolve() in x.resolve().parents]
     if strange:
         raise ValueError(
             f"--output {folder} must be new, empty or an earlier report, because it is "

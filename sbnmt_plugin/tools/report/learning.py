@@ -104,11 +104,9 @@ def learning_again(path: Path) -> Figure:
         FileNotFoundError: no such file.
         ValueError: it does not hold what :func:`curves_of` finds.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist")
     with as_written(path, "give the NAME.json that --curves NAME has written of a run"):
-        held: Curves = json.loads(path.read_text(encoding="utf-8"))
-        seeds = [curves for of_row in held.values() for curves in of_row.values()]
+        held: Curves = json.loads("\n".join(read_lines(path)))
+        seeds = [curves for row in held.values() for curves in row.values()]
         read = [item for curves in seeds for item in curves.items()]
         for quantity, (updates, values) in read:
             points = np.array([updates, values])

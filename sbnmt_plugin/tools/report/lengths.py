@@ -46,9 +46,8 @@ def edges(lengths: list[int]) -> list[int]:
     ordered = sorted(lengths)
     # the last FEWEST sentences fall into the open bucket
     top = ordered[max(0, len(ordered) - 1 - FEWEST)]
-    low = ordered[0]
     for width in WIDTHS:
-        first = (max(low, 1) - 1) // width * width + width
+        first = (max(ordered[0], 1) - 1) // width * width + width
         uppers = list(range(first, top + 1, width)) or [first]
         if len(uppers) < MOST_BUCKETS:
             break

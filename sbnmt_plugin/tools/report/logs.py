@@ -47,11 +47,9 @@ class TrainLog:
 
         The median, because the first interval holds the start and others a pause.
         """
-        for kind in ("train_inner", "train"):
-            values = [point[name] for point in self.points[kind] if name in point]
-            if values:
-                return median(values)
-        return None
+        points = self.points["train_inner"] or self.points["train"]
+        values = [point[name] for point in points if name in point]
+        return median(values) if values else None
 
 
 def numbers(text: str) -> dict[str, float]:

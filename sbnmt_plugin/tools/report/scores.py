@@ -163,19 +163,14 @@ def intervals(values: dict[str, tuple[float, float]], metric: str) -> Figure:
     return finish(canvas, "scores", caption)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number and a noun, in the plural if need be."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def section(given: Inputs) -> Section:
     """Score every system, and test each against the baseline."""
     made = tables(given)
     section = Section(
         "scores",
         TITLE,
-        f"{counted(len(given.systems), 'system')}, {len(given.source):,} sentences, "
-        f"{counted(len(given.references), 'reference')}, "
+        f"Systems: {len(given.systems)}; sentences: {len(given.source):,}; references: "
+        f"{len(given.references)}; "
         f"{'case ignored' if given.lowercase else 'case-sensitive'}.",
         made,
     )

@@ -23,10 +23,7 @@ DEFINITION = (
 
 
 def sentence_scores(
-    outputs: list[str],
-    references: list[list[str]],
-    lowercase: bool = False,
-    name: str = "",
+    outputs: list[str], references: list[list[str]], lowercase: bool, name: str
 ) -> list[float]:
     """Return sentence chrF of each output, rounded to a tenth."""
     metric = CHRF(lowercase=lowercase)

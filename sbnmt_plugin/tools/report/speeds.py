@@ -88,5 +88,4 @@ def section(given: Inputs) -> Section:
         ],
         rows,
     )
-    lead = "As in the paper's Table 6."
-    return Section("speeds", TITLE, lead, [table], notes=[NOTE])
+    return Section("speeds", TITLE, "As in the paper's Table 6.", [table], notes=[NOTE])

@@ -46,10 +46,7 @@ def agreement(races: list[Race]) -> float | None:
 
 
 def choices(
-    races: list[Race],
-    references: list[list[str]],
-    lowercase: bool = False,
-    tokenize: str = "13a",
+    races: list[Race], references: list[list[str]], lowercase: bool, tokenize: str
 ) -> dict[str, list[str]]:
     """Return the texts under each of :data:`RULES` of choosing a direction.
 
