@@ -194,6 +194,8 @@ def test_numbers_that_are_none_are_refused(held, reason, tmp_path):
 def test_curves_want_a_run_or_one_file(tmp_path):
     path = ROOT / "examples" / "multi30k" / "curves-small.json"
     flags = "--curves", tmp_path / "curves"
+    with pytest.raises(FileNotFoundError, match=r"none\.json does not exist"):
+        call(show_table, tmp_path / "none.json", *flags)
     for files in [], [path, path]:
         with pytest.raises(ValueError, match="give --recipe and --work, or one NAME"):
             call(show_table, *files, *flags)

@@ -156,6 +156,7 @@ def test_a_section_without_input_says_why(given):
         (["--records", "one=missing"], "missing does not exist"),
         (["--n", "0"], "--n must be ≥ 1, but is 0"),
         (["--baseline", "six"], "--baseline six=… must name one of the systems"),
+        (["--beam-sweep", "none"], "none does not exist"),
         (["--beam-sweep", "ref0"], "must be what sbnmt sweep-beam wrote"),
         (["--beam-sweep", "lenpens"], "must be a sweep over beams, but is one over"),
         (["--tokenised-reference", "ref0"], "go together"),

@@ -16,7 +16,7 @@ from sbnmt_plugin.tools.report.files import Files
 from sbnmt_plugin.tools.report.records import NAMES, Race, read_races
 from sbnmt_plugin.tools.report.traces import read_traces
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES
-from sbnmt_plugin.tools.text import as_written, read_parallel
+from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel
 
 CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -82,9 +82,7 @@ def read_sweep(path: Path) -> list[dict[str, Any]]:
         ValueError: something else.
     """
     with as_written(path, "--beam-sweep must be what sbnmt sweep-beam wrote"):
-        runs: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))[
-            "runs"
-        ]
+        runs: list[dict[str, Any]] = json.loads("\n".join(read_lines(path)))["runs"]
         if not runs or not all({"system", "beam", "BLEU"} <= set(run) for run in runs):
             raise ValueError("no runs of systems with beams")
     if any("lenpen" in run for run in runs):
