@@ -56,8 +56,8 @@ def test_records_are_ordered_and_their_words_joined(tmp_path):
         ([record(0, "a")], r"for each of the 2 sentences, but has 1 \(none for line 2"),
         ([record(0, "a"), record(2, "b")], "has the id 2, but --source has the lines"),
         ([record(0, "b"), record(1, "a")], "only 0 of its 2 sources are the line"),
-        (["{"], "line 1, must be JSON"),
-        (['{"id": 0}'], "line 1, must be an object with id, source, winner"),
+        (["{"], "line 1, must be a JSON object"),
+        (['{"id": 0}'], "line 1, must be a JSON object with id, source, winner"),
     ],
 )
 def test_wrong_records_are_refused(tmp_path, lines, message):
@@ -74,8 +74,7 @@ def test_tokens_of_chinese_are_characters():
 
 def test_a_checkpoint_that_would_run_code_is_refused(tmp_path):
     path = tmp_path / "bad.pt"
-    given = SimpleNamespace(checkpoints={"S": path}, train_logs={}, generate_logs={})
-    given.systems = {"S": []}
+    given = inputs.Inputs([], [], {"S": []}, files={"checkpoint": {"S": path}})
     torch.save({"model": SimpleNamespace()}, path)
     with pytest.raises(ValueError, match=r"\(--checkpoint\) cannot be read safely"):
         speeds.section(given)
@@ -88,30 +87,23 @@ def test_a_checkpoint_that_would_run_code_is_refused(tmp_path):
 def given(tmp_path):
     """Files of a small test set, and the command line that names them."""
     lines = [f"word{i} and more" for i in range(4)]
-    put(tmp_path / "src", *lines)
-    for number, text in enumerate(GOLDS):
-        put(tmp_path / f"ref{number}", *text)
-    for name, text in OUTPUTS.items():
-        put(tmp_path / name, *text)
-    put(
-        tmp_path / "records",
-        *(
-            record(i, line, "l2r" if i else "r2l", l2r=OUTPUTS["one"][i], r2l="z")
-            for i, line in enumerate(lines)
-        ),
-    )
-    put(tmp_path / "log", *LOG.splitlines())
+    won = [
+        record(i, line, "l2r" if i else "r2l", l2r=OUTPUTS["one"][i], r2l="z")
+        for i, line in enumerate(lines)
+    ]
     runs = [{"system": "one", "beam": k, "BLEU": 30.0 + k} for k in (2, 4)]
-    put(tmp_path / "sweep", json.dumps({"runs": runs}))
-    penalised = {"runs": [{**run, "lenpen": 1.0} for run in runs]}
-    put(tmp_path / "lenpens", json.dumps(penalised))
-    command = ["--source", tmp_path / "src", "--output", tmp_path / "out"]
-    for number in range(2):
-        command += ["--reference", tmp_path / f"ref{number}"]
-    for name in OUTPUTS:
-        command += ["--system", f"{name}={tmp_path / name}"]
-    command += ["--bootstrap-samples", 20, "--aligner-runs", 1]
-    return tmp_path, [str(word) for word in command]
+    penalised = [{**run, "lenpen": 1.0} for run in runs]
+    texts = {"src": lines, "ref0": GOLDS[0], "ref1": GOLDS[1], **OUTPUTS}
+    texts |= {"records": won, "log": LOG.splitlines(), "short": ["only"]}
+    texts["old/figures/y"] = GOLDS[0]
+    texts["sweep"] = [json.dumps({"runs": runs})]
+    texts["lenpens"] = [json.dumps({"runs": penalised})]
+    for name, text in texts.items():
+        put(tmp_path / name, *text)
+    command = "--source {0}/src --reference {0}/ref0 --reference {0}/ref1 "
+    command += "--system one={0}/one --system two={0}/two --output {0}/out "
+    command += "--bootstrap-samples 20"
+    return tmp_path, command.format(tmp_path).split()
 
 
 def numbers_of(folder):
@@ -122,18 +114,17 @@ def test_the_report_has_all_sections_and_files(given):
     folder, command = given
     more = ["--records", f"one={folder / 'records'}", "--tokenised"]
     more += ["--train-log", f"one={folder / 'log'}"]
-    more += ["--beam-sweep", folder / "sweep"]
-    put(folder / "aer", json.dumps({"AER": {"score": 12.5}}))
-    more += ["--aer", f"one={folder / 'aer'}"]
+    more += ["--beam-sweep", folder / "sweep", "--buckets", "10,2"]
     call(report, *command, *more)
     html = (folder / "out" / "report.html").read_text()
     assert "Left out." not in html.split("</nav>")[1].split('id="trace"')[0]
     numbers = numbers_of(folder)
-    assert numbers["alignment"]["aer"]["rows"] == [{"system": "one", "AER (%)": 12.5}]
     rows = {row["system"]: row for row in numbers["scores"]["scores"]["rows"]}
     corpus = sacrebleu.corpus_bleu(OUTPUTS["two"], GOLDS).score
     assert rows["two"]["BLEU"] == pytest.approx(corpus)
     assert numbers["winners"]["winners"]["rows"][0]["L2R won (%)"] == 75
+    (group,) = numbers["winners"]["winners-by-length"]["rows"]
+    assert [*group.values()] == ["3–10", 4, 75]
     for name in ("scores", "accuracy", "by-length", "winners", "beam-sweep"):
         assert (folder / "out" / "figures" / f"{name}.png").stat().st_size > 1000
         assert b"<svg" in (folder / "out" / "figures" / f"{name}.svg").read_bytes()
@@ -155,18 +146,6 @@ def test_a_section_without_input_says_why(given):
     assert not list(folder.glob(".out*"))
 
 
-@pytest.mark.parametrize("rate", [None, 12.5])
-def test_without_the_aligner_section_7_says_so(given, rate):
-    folder, command = given
-    put(folder / "aer", json.dumps({"AER": {"score": rate}}))
-    more = [] if rate is None else ["--aer", f"one={folder / 'aer'}"]
-    call(report, *command, *more, "--aligner-runs", 0)
-    html = (folder / "out" / "report.html").read_text()
-    assert "Asked for: --aligner-runs 0." in html
-    numbers = numbers_of(folder)
-    assert ("aer" in numbers["alignment"]) == (rate is not None)
-
-
 @pytest.mark.parametrize(
     "words, message",
     [
@@ -175,22 +154,22 @@ def test_without_the_aligner_section_7_says_so(given, rate):
         (["--system", "one=ref0"], "--system one must be given once"),
         (["--records", "six=records"], "must name one of the systems"),
         (["--records", "one=missing"], "missing does not exist"),
-        (["--buckets", "3,x"], "--buckets must be whole numbers"),
-        (["--buckets", "5,3"], "--buckets must ascend"),
         (["--n", "0"], "--n must be ≥ 1, but is 0"),
         (["--baseline", "six"], "--baseline six=… must name one of the systems"),
+        (["--beam-sweep", "none"], "none does not exist"),
         (["--beam-sweep", "ref0"], "must be what sbnmt sweep-beam wrote"),
         (["--beam-sweep", "lenpens"], "must be a sweep over beams, but is one over"),
-        (["--aer", "one=ref0"], "make it by sbnmt aer --json"),
-        (["--aer", "six=ref0"], "--aer six=… must name one of the systems"),
         (["--tokenised-reference", "ref0"], "go together"),
         (["--output", "."], "must be new, empty or an earlier report"),
         (["--output", "ref0"], "must be a folder, but is a file"),
+        (
+            ["--output", "old", "--system", "x=old/figures/y"],
+            "new, .* holds y:",
+        ),
     ],
 )
 def test_wrong_input_of_the_report_is_one_clear_error(given, words, message):
     folder, command = given
-    put(folder / "short", "only")
     words = [w if w.startswith("--") else w.replace("=", f"={folder}/") for w in words]
     if words[0] in ("--beam-sweep", "--tokenised-reference", "--output"):
         words[1] = str(folder / words[1])
@@ -227,37 +206,45 @@ def test_figures_are_the_same_bytes_for_the_same_numbers():
 
 def test_one_system_has_no_paired_test():
     made = inputs.Inputs(["a"], [["b"]], {"one": ["b"]})
-    section = scores.section(made, "one", 10)
+    section = scores.section(made)
     assert any("second --system" in note for note in section.notes)
 
 
-@pytest.mark.parametrize("detokenised", [False, True])
-def test_a_recipes_folder_fills_everything_in(given, detokenised):
+@pytest.fixture(params=[False, True], ids=["tokenised", "detokenised"])
+def recipe_folder(given, request):
+    """A folder that a recipe has filled, with text of its own or tokens alone."""
     folder, _ = given
-    work, names = (
-        folder / "work",
-        ("teacher-l2r", "rerank", "sb@2", "sb+rescored", "sb"),
-    )
+    work = folder / "work"
     put(work / "data" / "test.en-de.en.idx")
-    lines = read_lines(folder / "src")
-    put(work / "text" / "test.en", *lines)
+    put(work / "text" / "test.en", *read_lines(folder / "src"))
     put(work / "text" / "test.de", *GOLDS[0])
-    if detokenised:
+    if request.param:
         put(work / "text" / "test.ref.de", *(x.replace(" .", ".") for x in GOLDS[0]))
-    for name in names:
-        put(work / "results" / f"{name}.txt", *OUTPUTS["one"])
-        put(work / "results" / f"{name}.tok", *OUTPUTS["one"])
+    for name in "teacher-l2r", "rerank", "sb@2", "sb+rescored", "sb":
+        for end in "txt", "tok":
+            put(work / "results" / f"{name}.{end}", *OUTPUTS["one"])
         put(work / "results" / f"{name}.json", "{}")
     put(work / "results" / "notes.txt", "of the user's")
     put(work / "results" / "rnmt.txt", "not scored: killed half-way")
     (folder / "records").rename(work / "results" / "sb.jsonl")
     put(work / "logs" / "train-sb.log", *LOG.splitlines())
-    args = report.parser().parse_args(["--work", str(work), "--output", "x"])
-    found = inputs.read(files.of_command(args))
+
+    def found(**systems):
+        command = ["--work", str(work), "--output", "x"]
+        for name, path in systems.items():
+            command += ["--system", f"{name}={path}"]
+        return inputs.read(files.of_command(report.parser().parse_args(command)))
+
+    return folder, work, found, request.param
+
+
+def test_a_recipes_folder_fills_everything_in(recipe_folder):
+    folder, _, read, detokenised = recipe_folder
+    found = read()
     # as in the table
     order = ["teacher-l2r", "rerank", "sb", "sb@2", "sb+rescored"]
     assert list(found.systems) == order
-    assert list(found.races) == list(found.train_logs) == ["sb"] and found.bitext == []
+    assert list(found.races) == list(found.files["train_log"]) == ["sb"]
     assert found.tokenised[1] == [GOLDS[0]]
     assert found.tokenised[0]["sb"] == OUTPUTS["one"]
     assert (found.references == [GOLDS[0]]) == (not detokenised)
@@ -265,43 +252,25 @@ def test_a_recipes_folder_fills_everything_in(given, detokenised):
         files.of_work(folder)
 
 
-def test_the_users_own_system_stands_beside_a_recipes_folder(given):
+def test_the_users_own_system_stands_beside_a_recipes_folder(recipe_folder):
     """Of other systems the folder has neither records nor tokens."""
-    folder, _ = given
-    work = folder / "work"
-    put(work / "data" / "test.en-de.en.idx")
-    put(work / "text" / "test.en", *read_lines(folder / "src"))
-    for stem in "test.de", "test.ref.de":
-        put(work / "text" / stem, *GOLDS[0])
-    for end in "txt", "tok", "json":
-        put(work / "results" / f"sb.{end}", *OUTPUTS["one"])
-    (folder / "records").rename(work / "results" / "sb.jsonl")
-
-    def found(*systems):
-        command = ["--work", str(work), "--output", "x"]
-        for name, path in systems:
-            command += ["--system", f"{name}={path}"]
-        return inputs.read(files.of_command(report.parser().parse_args(command)))
-
-    own, other = ("sb", work / "results" / "sb.txt"), ("mt", folder / "two")
-    assert list(found().races) == list(found(own).races) == ["sb"]
-    assert found(own).tokenised[0] == {"sb": OUTPUTS["one"]}
-    both = found(own, other)
+    folder, work, read, detokenised = recipe_folder
+    own, other = work / "results" / "sb.txt", folder / "two"
+    assert list(read(sb=own).races) == ["sb"]
+    assert read(sb=own).tokenised[0] == {"sb": OUTPUTS["one"]}
+    both = read(sb=own, mt=other)
     assert list(both.systems) == ["sb", "mt"] and list(both.races) == ["sb"]
-    assert both.tokenised is None
-    assert found(("sb", folder / "two")).races == {}  # another text of that name
+    assert (both.tokenised is None) == detokenised
+    assert read(sb=other).races == {}  # another text of that name
 
 
-@pytest.mark.parametrize("detokenised", [False, True])
-def test_a_recipes_folder_says_how_it_is_scored(tmp_path, detokenised):
+def test_a_recipes_folder_says_how_it_is_scored(recipe_folder):
     """Several references, case ignored: as in its table."""
-    work, stem = tmp_path / "work", "test.ref.de" if detokenised else "test.de"
-    put(work / "data" / "test.en-de.en.idx")
-    put(work / "results" / "sb.json", "{}")
+    _, work, _, detokenised = recipe_folder
     settings = load_recipe(ROOT / "examples" / "multi30k", small=True)
     settings["score"] |= {"references": 2, "lowercase": True}
     put(work / "recipe.json", json.dumps(settings))
-    put(work / "text" / stem)
+    stem = "test.ref.de" if detokenised else "test.de"
     found = files.of_work(work)
     references = found.plain["reference"]
     assert references == [work / "text" / (stem + end) for end in ("", ".2")]
@@ -317,7 +286,7 @@ READ_LOG = """\
 def test_the_curves_show_what_is_read(tmp_path):
     (log,) = [tmp_path / "log"]
     log.write_text(READ_LOG)
-    given = SimpleNamespace(train_logs={"SB": log}, systems={"SB": None})
+    given = inputs.Inputs([], [], {"SB": []}, files={"train_log": {"SB": log}})
     section = training.section(given)
     rows = [row[2:] for row in section.tables[0].rows if "read" in row[2]]
     assert ["read_bits_l2r", 200, 0.31] in rows

@@ -77,7 +77,7 @@ def environment(wheel, tmp_path_factory):
 def test_the_wheel_holds_what_the_steps_read(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {str(path.relative_to(ROOT)) for path in ROOT.glob("sbnmt_plugin/**/*.py")}
-    for suffix in ("css", "html", "js"):
+    for suffix in ("css", "html", "js", "mplstyle"):
         found = ROOT.glob(f"sbnmt_plugin/tools/report/*.{suffix}")
         wanted |= {str(path.relative_to(ROOT)) for path in found}
     for recipe in ROOT.glob("examples/*/recipe.yaml"):

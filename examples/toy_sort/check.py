@@ -27,7 +27,8 @@ from sbnmt_plugin.tools.recipes.systems.ba import HISTORIES
 from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
-from sbnmt_plugin.tools.word_alignment import Links, parse_gold
+from sbnmt_plugin.tools.word_alignment import parse_gold
+from sbnmt_plugin.tools.word_links import Links
 
 Row = dict[str, float]
 COLUMNS = {

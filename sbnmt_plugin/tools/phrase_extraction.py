@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 from sbnmt_plugin.tools.text import each_parallel, remove_bpe
-from sbnmt_plugin.tools.word_links import Links, parse_links
+from sbnmt_plugin.tools.word_links import Links, check_places, parse_links
 from sbnmt_plugin.training.phrase_table import SEPARATOR, PhraseTable, entry_line
 
 # begin and end of a source phrase, begin and end of its target phrase
@@ -175,15 +175,9 @@ def linked_sentences(source: str, target: str, links: str) -> Iterator[Sentence]
         words = one.split(), other.split()
         try:
             found = parse_links(line)
+            check_places(found, *map(len, words))
         except ValueError as error:
             raise ValueError(f"{links}, line {number}, {error}") from error
-        for i, j in sorted(found):
-            if i >= len(words[0]) or j >= len(words[1]):
-                raise ValueError(
-                    f"{links}, line {number}, must link tokens counted from 0, of "
-                    f"which the source has {len(words[0])} and the target "
-                    f"{len(words[1])}, but has {i}-{j}: align these very files"
-                )
         yield *words, found
 
 

@@ -10,7 +10,6 @@ them (Och and Ney 2003)::
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
@@ -24,10 +23,8 @@ from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.fairseq_decoder import searchable
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.tools.translator import Translator, refuse_at_once
+from sbnmt_plugin.tools.word_links import Links, parse_links
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
-
-Links = set[tuple[int, int]]  # place in the source, place in the target
-LINK = re.compile(r"([0-9]+)([-?])([0-9]+)")
 
 
 def parse_gold(line: str) -> tuple[Links, Links]:
@@ -36,16 +33,8 @@ def parse_gold(line: str) -> tuple[Links, Links]:
     Raises:
         ValueError: what is no link.
     """
-    sure, possible = set(), set()
-    for word in line.split():
-        match = LINK.fullmatch(word)
-        if not match:
-            raise ValueError(f"must hold links as 0-0 1?2, but has {word!r}")
-        link = int(match[1]), int(match[3])
-        possible.add(link)
-        if match[2] == "-":
-            sure.add(link)
-    return sure, possible
+    possible = parse_links(line, "-?")
+    return parse_links(" ".join(x for x in line.split() if "?" not in x)), possible
 
 
 def alignment_error_rate(found: list[Links], gold: list[tuple[Links, Links]]) -> float:

@@ -12,13 +12,16 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-LINK = re.compile(r"([0-9]+)-([0-9]+)")
+LINK = re.compile(r"([0-9]+)([-?])([0-9]+)")
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 Links = set[tuple[int, int]]  # place in the source, place in the target
 
 
-def parse_links(line: str) -> Links:
+def parse_links(line: str, signs: str = "-") -> Links:
     """Read ``0-0 2-1`` as pairs.
+
+    Args:
+        signs: with ``-?`` also ``1?2``, a link that is possible only.
 
     Raises:
         ValueError: a word is no link.
@@ -26,10 +29,27 @@ def parse_links(line: str) -> Links:
     found = set()
     for word in line.split():
         match = LINK.fullmatch(word)
-        if not match:
-            raise ValueError(f"must hold links as 0-0 1-2, but has {word!r}")
-        found.add((int(match[1]), int(match[2])))
+        if not match or match[2] not in signs:
+            raise ValueError(f"must hold links as 0-0 1{signs[-1]}2, but has {word!r}")
+        found.add((int(match[1]), int(match[3])))
     return found
+
+
+def check_places(links: Links, source: int, target: int) -> None:
+    """Refuse links beyond a sentence pair.
+
+    Args:
+        source, target: how many words each side has.
+
+    Raises:
+        ValueError: see above.
+    """
+    for i, j in sorted(links):
+        if i >= source or j >= target:
+            raise ValueError(
+                f"must link words counted from 0, of which the source has {source} and "
+                f"the target {target}, but has {i}-{j}: align these very files"
+            )
 
 
 def links_line(links: Links) -> str:

@@ -18,14 +18,13 @@ from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting, write_lin
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.tools.unfinished import write_json
 from sbnmt_plugin.tools.word_alignment import (
-    Links,
     alignment_error_rate,
     forced_attention,
     links_of,
     parse_gold,
     words_of,
 )
-from sbnmt_plugin.tools.word_links import links_line
+from sbnmt_plugin.tools.word_links import Links, check_places, links_line
 
 
 def read_gold(
@@ -40,16 +39,9 @@ def read_gold(
     for number, (line, *words) in enumerate(zip(lines, sources, targets), start=1):
         try:
             gold.append(parse_gold(line))
+            check_places(gold[-1][1], *(side[-1] + 1 if side else 0 for side in words))
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from error
-        for link in sorted(gold[-1][1]):
-            for place, side, name in zip(link, words, ("source", "target")):
-                count = side[-1] + 1 if side else 0
-                if place >= count:
-                    raise ValueError(
-                        f"{path}, line {number}: the link {link[0]}-{link[1]} must be "
-                        f"between words counted from 0, but the {name} has {count}"
-                    )
+            raise ValueError(f"{path}, line {number}, {error}") from error
     return gold
 
 

@@ -1,6 +1,6 @@
 """Measure how much the streams read of each other, by scoring the same text in both.
 
-    sbnmt probe-reading data --path sb/model.pt [--subset valid] [--write] [--json FILE]
+    sbnmt probe-reading data --path sb/model.pt [--subset valid] [--json FILE]
 
 The reference stands in both streams.  So from its middle on each stream can read in the
 other every word that it has to predict.  The step prints the negative log-likelihood of
@@ -12,25 +12,12 @@ a token, in bits, in the first and in the second half of the sentences,
 
 A model that has learned to read the other stream is far better in the second half, as
 trained.  Where the three are equal, no search can profit from the interaction.
-
-With --write it also prints tokenised BLEU (of words with --remove-bpe, else of
-subwords) of the text that each direction writes, word by word, beside
-
-    own                 the words that the other direction writes at the same time
-    gold                the reference, as far as the other direction would be by then
-    none                nothing, λ = 0
-
-The gain of gold over own bounds the gain by better words of the other direction; words
-copied from the reference are part of it.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.greedy import bleu_by_partner
 from sbnmt_plugin.tools.probes import HALVES, SETTINGS, bits_by_half, gold_batches
 from sbnmt_plugin.tools.translator import Translator
 from sbnmt_plugin.tools.unfinished import write_json
@@ -40,7 +27,6 @@ def main() -> None:
     parser = command.parser(__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("--subset", default="valid", help="of the data folder")
-    add("--write", action="store_true", help="write as well, beside a given partner")
     add("--json", help="file to write the numbers to")
     args, others = parser.parse_known_args()
     translator = Translator(others)
@@ -52,18 +38,11 @@ def main() -> None:
         )
     pad = translator.task.target_dictionary.pad()
     batches = gold_batches(translator, args.subset)
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, float]] = {}
     for name, (crippled, shift) in SETTINGS.items():
         with crippled(translator.models):
             results[name] = dict(zip(HALVES, bits_by_half(model, batches, pad, shift)))
         numbers = "   ".join(f"{h} {n:.3f}" for h, n in results[name].items())
         print(f"bits a token, {name:<18} {numbers}", flush=True)
-    if args.write:
-        results["written"] = bleu_by_partner(translator, batches)
-        for partner, scores in results["written"].items():
-            numbers = "   ".join(
-                f"{name} {score:.2f}" for name, score in scores.items()
-            )
-            print(f"BLEU, the other direction's words: {partner:<5} {numbers}")
     if args.json:
         write_json(args.json, results)

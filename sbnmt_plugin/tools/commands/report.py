@@ -3,8 +3,8 @@ r"""Analyse translations as the paper does, in one HTML page with figures and nu
     sbnmt report --source test.en --reference test.de [--reference test2.de] \
         --system L2R=l2r.txt --system SB-NMT=sb.txt [--records SB-NMT=sb.jsonl] \
         [--train-log SB-NMT=train.log] [--generate-log SB-NMT=generate.log] \
-        [--checkpoint SB-NMT=sb/model.pt] [--aer SB-NMT=aer.json] \
-        [--beam-sweep sweep.json] [--trace trace.jsonl] --output FOLDER
+        [--checkpoint SB-NMT=sb/model.pt] [--beam-sweep sweep.json] \
+        [--trace trace.jsonl] --output FOLDER
     sbnmt report --work work/toy --output FOLDER        # all from a recipe's run
 
 The command writes FOLDER/report.html, which needs neither network nor server.  The
@@ -20,6 +20,11 @@ from typing import Any
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.scoring import TOKENISERS
+
+
+def numbers(text: str) -> list[int]:
+    """Read 10,20,30."""
+    return sorted({int(word) for word in text.split(",")})
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,7 +43,6 @@ def parser() -> argparse.ArgumentParser:
     add("--train-log", **many, metavar="NAME=LOG", help="fairseq-train's log")
     add("--generate-log", **many, metavar="NAME=LOG", help="fairseq-generate's log")
     add("--checkpoint", **many, metavar="NAME=PT", help="to count its parameters")
-    add("--aer", **many, metavar="NAME=JSON", help="written by sbnmt aer --json")
     add("--beam-sweep", **one, metavar="FILE", help="written by sbnmt sweep-beam")
     add("--trace", **one, metavar="JSONL", help="written by --sb-trace")
     add("--lowercase", action="store_true", help="ignore case everywhere")
@@ -55,10 +59,9 @@ def parser() -> argparse.ArgumentParser:
     )
     first = "first and last n tokens (default 4)"
     add("--n", action=at_least(1), default=4, help=first)
-    add("--buckets", metavar="N,N,…", help="upper ends of source-length groups")
+    ends = "upper ends of source-length groups"
+    add("--buckets", type=numbers, metavar="N,N,…", help=ends)
     add("--bootstrap-samples", action=at_least(10), default=1000, metavar="N")
-    runs = "0: no section 7"
-    add("--aligner-runs", action=at_least(0), default=2, metavar="N", help=runs)
     add("--title", default="Translation report")
     add("--output", required=True, metavar="FOLDER", help="to write; may be a report")
     return made

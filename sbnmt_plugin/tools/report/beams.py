@@ -43,11 +43,11 @@ def beam_sweep(
 
 def section(given: Inputs) -> Section:
     """Show the runs of a sweep, where one was given."""
-    if given.sweep is None:
+    if not given.sweep:
         return Section("beams", TITLE, missing=MISSING)
-    runs = given.sweep["runs"]
-    found: dict[str, dict[int, float]] = {run["system"]: {} for run in runs}
-    for run in sorted(runs, key=lambda run: run["beam"]):
+    runs = sorted(given.sweep, key=lambda run: run["beam"])
+    found: dict[str, dict[int, float]] = {run["system"]: {} for run in given.sweep}
+    for run in runs:
         found[run["system"]][run["beam"]] = run["BLEU"]
     table = Table(
         "beam-sweep",
@@ -55,7 +55,7 @@ def section(given: Inputs) -> Section:
         [Column("beam size k", "", "d"), *(Column(x, "BLEU", ".2f") for x in found)],
         [
             [beam, *(scores.get(beam) for scores in found.values())]
-            for beam in sorted({run["beam"] for run in runs})
+            for beam in dict.fromkeys(run["beam"] for run in runs)
         ],
         sorted({str(run["signature"]) for run in runs if run.get("signature")}),
     )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.report import (
     accuracy,
-    alignment,
     beams,
     inputs,
     lengths,
@@ -26,10 +24,13 @@ from sbnmt_plugin.tools.report.content import Section
 from sbnmt_plugin.tools.report.files import Files, of_command
 from sbnmt_plugin.tools.report.inputs import CHINESE, Inputs
 from sbnmt_plugin.tools.report.page import render
-from sbnmt_plugin.tools.unfinished import new_folder
+from sbnmt_plugin.tools.unfinished import new_file, new_folder, write_json
 
+SECTIONS: tuple[Any, ...] = (
+    *(scores, accuracy, lengths, beams, speeds, winners, sentences, training),
+)
 OWN = ("report.html", "numbers.json", "figures", "numbers")
-NOISY = ("matplotlib", "eflomal", "fairseq", "sacrebleu")  # once fairseq is imported
+NOISY = ("matplotlib", "fairseq", "sacrebleu")  # once fairseq is imported
 
 
 def check_output(folder: Path, files: list[Path]) -> None:
@@ -42,80 +43,44 @@ def check_output(folder: Path, files: list[Path]) -> None:
         raise ValueError(f"--output {folder} must be a folder, but is a file")
     there = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     strange = [name for name in there if name not in OWN]
+    strange += [x.name for x in files if folder.resolve() in x.resolve().parents]
     if strange:
         raise ValueError(
             f"--output {folder} must be new, empty or an earlier report, because it is "
             f"replaced, but holds {strange[0]}: choose another folder"
         )
-    for path in files:
-        if folder.resolve() in path.resolve().parents:
-            raise ValueError(
-                f"--output {folder} must not hold an input, because it is replaced, "
-                f"but holds {path.name}: choose another folder"
-            )
 
 
-def ends_of_groups(text: str | None) -> list[int] | None:
-    """Return the upper ends of the length groups that --buckets gives, if it does.
-
-    Raises:
-        ValueError: they are no whole numbers.
-    """
-    if text is None:
-        return None
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError as error:
-        raise ValueError(
-            f"--buckets must be whole numbers like 10,20,30, but is {text!r}"
-        ) from error
-
-
-def compute(
-    given: Inputs, args: argparse.Namespace, uppers: list[int] | None
-) -> list[Section]:
+def compute(given: Inputs) -> list[Section]:
     """Return all sections, in order, and tell how far the work is."""
-    steps: dict[str, Callable[[], Section]] = {
-        "scores": lambda: scores.section(given, args.baseline, args.bootstrap_samples),
-        "beginnings and ends": lambda: accuracy.section(given, args.n),
-        "source lengths": lambda: lengths.section(given, uppers),
-        "beam size": lambda: beams.section(given),
-        "parameters and speed": lambda: speeds.section(given),
-        "directions": lambda: winners.section(given, uppers),
-        "word alignment": lambda: alignment.section(given, args.aligner_runs),
-        "sentences": lambda: sentences.section(given),
-        "training": lambda: training.section(given),
-        "traces": lambda: traces.section(given.traces),
-    }
     made = []
-    for number, (name, step) in enumerate(steps.items(), start=1):
-        text = f"report: {number} of {len(steps)}, {name}"
+    for number, module in enumerate(SECTIONS, start=1):
+        text = f"report: {number} of {len(SECTIONS)}, {module.TITLE}"
         print(text, file=sys.stderr, flush=True)
-        made.append(step())
-    return made
+        made.append(module.section(given))
+    return [*made, traces.section(given.traces)]
+
+
+def numbers_of(section: Section) -> dict[str, Any]:
+    """Return the tables of a section, or why it has none, as JSON."""
+    if section.missing:
+        return {"left out": section.missing}
+    return {
+        table.name: {"rows": table.json(), "notes": table.notes}
+        for table in section.tables
+    }
 
 
 def write_folder(folder: Path, html: str, made: list[Section]) -> None:
     """Write under a temporary name and put the whole folder in place."""
     with new_folder(folder) as new:
-        (new / "numbers").mkdir(parents=True)
         for section in made:
             for figure in section.figures:
                 figure.write(f"{new}/figures/{figure.name}")
             for table in section.tables:
-                path = new / "numbers" / f"{table.name}.csv"
-                path.write_text(table.csv(), encoding="utf-8")
-        numbers = {
-            section.key: {"left out": section.missing}
-            if section.missing
-            else {
-                table.name: {"rows": table.json(), "notes": table.notes}
-                for table in section.tables
-            }
-            for section in made
-        }
-        text = json.dumps(numbers, ensure_ascii=False, indent=1)
-        (new / "numbers.json").write_text(text, encoding="utf-8")
+                with new_file(new / "numbers" / f"{table.name}.csv") as file:
+                    file.write(table.csv())
+        write_json(new / "numbers.json", {each.key: numbers_of(each) for each in made})
         (new / "report.html").write_text(html, encoding="utf-8")
 
 
@@ -146,11 +111,13 @@ def write_report(args: argparse.Namespace) -> Path:
         ValueError, FileNotFoundError: a flag or a file is wrong.
     """
     quiet.only_warnings(*NOISY)
-    uppers = ends_of_groups(args.buckets)
     files = of_command(args)
     given = inputs.read(files, args.tokenize)
+    given.baseline = args.baseline or given.baseline
+    given.samples, given.n = args.bootstrap_samples, args.n
+    given.uppers = args.buckets
     folder = Path(args.output)
     check_output(folder, files.read())
-    made = compute(given, args, uppers)
+    made = compute(given)
     write_folder(folder, render(args.title, facts(given, files), made), made)
     return folder / "report.html"

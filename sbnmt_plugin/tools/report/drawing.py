@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -23,42 +24,11 @@ ORANGE, SKY, BLACK = "#E69F00", "#56B4E9", "#000000"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 DIRECTIONS = {"l2r": ("L2R", BLUE), "r2l": ("R2L", VERMILLION)}
-INK, FAINT = "#222222", "#d9d9d9"
+INK = "#222222"
+STYLE = Path(__file__).with_name("figures.mplstyle")
 WIDTH = 7.4  # inches
 LEGEND_LETTERS = 110  # that fit into this width
 WANTED_FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
-
-
-def style() -> dict[str, Any]:
-    """Return matplotlib's settings for all figures."""
-    known = {font.name for font in font_manager.fontManager.ttflist}
-    return {
-        "font.family": [name for name in WANTED_FONTS if name in known],
-        "font.size": 8.5,
-        "axes.titlesize": 9,
-        "axes.titleweight": "bold",
-        "axes.titlelocation": "left",
-        "axes.titlepad": 8,
-        "axes.labelsize": 8.5,
-        "axes.edgecolor": "#888888",
-        "axes.linewidth": 0.7,
-        "axes.labelcolor": INK,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "grid.color": FAINT,
-        "grid.linewidth": 0.6,
-        "xtick.color": INK,
-        "ytick.color": INK,
-        "xtick.major.size": 0,
-        "ytick.major.size": 0,
-        "lines.linewidth": 1.6,
-        "lines.markersize": 4.5,
-        "legend.frameon": False,
-        "hatch.linewidth": 0.5,
-        "text.color": INK,
-    }
 
 
 def colours(names: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -92,7 +62,9 @@ def panels(
     count: int, height: float, **grid: Any
 ) -> Iterator[tuple[Canvas, list[Axes]]]:
     """Open a figure with panels side by side and room for a legend above."""
-    with matplotlib.rc_context(style()):
+    known = set(font_manager.get_font_names())
+    fonts = [name for name in WANTED_FONTS if name in known]
+    with matplotlib.rc_context({"font.family": fonts}, fname=STYLE):
         canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
         engine: Any = canvas.get_layout_engine()
         engine.set(wspace=0.06)

@@ -15,9 +15,10 @@ from sbnmt_plugin.tools.results.work_folder_rows import languages
 
 # flags whose values are NAME=FILE, NAME a system's; and those whose values are files
 NAMED = (
-    *("system", "tokenised_system", "records", "train_log", "generate_log"),
-    *("checkpoint", "aer"),
+    *("system", "tokenised_system", "records"),
+    *("train_log", "generate_log", "checkpoint"),
 )
+NEEDED = ("source", "reference", "system")
 PLAIN = ("source", "reference", "tokenised_reference", "beam_sweep", "trace")
 
 
@@ -28,7 +29,6 @@ class Files:
     Attributes:
         named: flag, of :data:`NAMED` -> system -> file.
         plain: flag, of :data:`PLAIN` -> files, none where it is not given.
-        bitext: source and target of a training text, for the aligner.
         tokenised: whether all texts are tokenised.
         source_tokenised: whether the source is, in any case.
         lowercase: whether case is ignored.
@@ -36,7 +36,6 @@ class Files:
 
     named: dict[str, dict[str, Path]]
     plain: dict[str, list[Path]]
-    bitext: list[Path]
     tokenised: bool
     source_tokenised: bool
     lowercase: bool
@@ -46,7 +45,7 @@ class Files:
         return self.named["system"]
 
     def read(self) -> list[Path]:
-        """Return all of them but the training text."""
+        """Return all of them."""
         named = chain(*(files.values() for files in self.named.values()))
         return [*chain(*self.plain.values()), *named]
 
@@ -87,27 +86,24 @@ def of_command(args: argparse.Namespace) -> Files:
     given = Files(
         {flag: named_files(flag_of(flag), getattr(args, flag)) for flag in NAMED},
         {flag: [Path(path) for path in getattr(args, flag)] for flag in PLAIN},
-        bitext=[],
         tokenised=args.tokenised,
         source_tokenised=False,
         lowercase=args.lowercase,
     )
     if args.work is not None:
         given = completed(given, of_work(Path(args.work)))
-    needed = {**given.plain, "system": given.systems}
-    for flag in "source", "reference", "system":
-        if not needed[flag]:
+    for flag, files in {**given.plain, **given.named}.items():
+        if flag in NEEDED and not files:
             raise ValueError(f"--{flag} must be given, or --work with a recipe's run")
-    baseline = [] if args.baseline is None else [args.baseline]
-    named: dict[str, Collection[str]] = {**given.named, "baseline": baseline}
+    named: dict[str, Collection[str]] = {**given.named}
+    named["baseline"] = [] if args.baseline is None else [args.baseline]
     for flag, names in named.items():
-        for name in names:
-            if name not in given.systems:
-                raise ValueError(
-                    f"{flag_of(flag)} {name}=… must name one of the systems "
-                    f"({', '.join(given.systems)}), but names none: give --system "
-                    f"{name}=FILE too"
-                )
+        for name in [name for name in names if name not in given.systems]:
+            raise ValueError(
+                f"{flag_of(flag)} {name}=… must name one of the systems "
+                f"({', '.join(given.systems)}), but names none: give --system "
+                f"{name}=FILE too"
+            )
     return given
 
 
@@ -159,14 +155,12 @@ def of_work(work: Path) -> Files:
         "train_log": (log, "train-{}.log"),
         "generate_log": (log, "generate-{}.log"),
         "checkpoint": (work, "{}/model.pt"),
-        "aer": (results / "aer", "{}.json"),
     }
     names = [row.name for row in decoded_rows(work) if not row.system.back]
     named = {
         flag: {x: path for x in names for path in there(folder / form.format(x))}
         for flag, (folder, form) in places.items()
     }
-    bitext = there(text / f"train.{source}", text / f"train.{target}")
     return Files(
         named if plain else {**named, "tokenised_system": {}},
         {
@@ -176,7 +170,6 @@ def of_work(work: Path) -> Files:
             "beam_sweep": there(work / "beam-sweep.json"),
             "trace": there(results / "trace.jsonl"),
         },
-        bitext if len(bitext) == 2 else [],
         tokenised=not plain,
         source_tokenised=True,
         lowercase=scored["lowercase"],

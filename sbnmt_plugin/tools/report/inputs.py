@@ -15,27 +15,30 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 from sbnmt_plugin.tools.report.files import Files
 from sbnmt_plugin.tools.report.records import NAMES, Race, read_races
 from sbnmt_plugin.tools.report.traces import read_traces
+from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel
 
-BITEXT = 5000  # lines of training text that help the aligner
 CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 
 
 @dataclass
 class Inputs:
-    """Contents of the files of a report.
+    """Contents of the files of a report, and what is asked of it.
 
     Attributes:
         source, references, systems: texts as given.
-        source_tokens, reference_tokens, system_tokens: tokens of the same, for
+        tokenize: sacreBLEU's tokeniser for BLEU.
+        files: further files: flag -> system -> file.
+        source_tokens, reference_tokens, system_tokens: tokens of the texts, for
             everything that counts words.
         tokenised: systems and references as tokenised text, for tokenised BLEU.
         races: who won, for systems with records of both directions.
-        train_logs, generate_logs, checkpoints: files by system.
-        error_rates: word alignment error rates by system, in percent.
-        sweep: the result of ``sbnmt sweep-beam``.
+        sweep: the runs of ``sbnmt sweep-beam``.
         traces: sentences of --sb-trace.
-        bitext: tokens of further sources and of their targets, for the aligner.
+        baseline: system that the others are tested against; by default the first.
+        samples: of the bootstrap.
+        n: tokens of a beginning and of an end.
+        uppers: upper ends of the groups of source lengths, if they were chosen.
     """
 
     source: list[str]
@@ -43,28 +46,21 @@ class Inputs:
     systems: dict[str, list[str]]
     lowercase: bool = False
     tokenize: str = "13a"
+    files: dict[str, dict[str, Path]] = field(default_factory=dict)
     source_tokens: list[list[str]] = field(default_factory=list)
     reference_tokens: list[list[list[str]]] = field(default_factory=list)
     system_tokens: dict[str, list[list[str]]] = field(default_factory=dict)
     tokenised: tuple[dict[str, list[str]], list[list[str]]] | None = None
     races: dict[str, list[Race]] = field(default_factory=dict)
-    train_logs: dict[str, Path] = field(default_factory=dict)
-    generate_logs: dict[str, Path] = field(default_factory=dict)
-    checkpoints: dict[str, Path] = field(default_factory=dict)
-    error_rates: dict[str, float] = field(default_factory=dict)
-    sweep: dict[str, Any] | None = None
+    sweep: list[dict[str, Any]] = field(default_factory=list)
     traces: list[dict[str, Any]] = field(default_factory=list)
-    bitext: list[list[list[str]]] = field(default_factory=list)
+    baseline: str = ""
+    samples: int = SAMPLES
+    n: int = 4
+    uppers: list[int] | None = None
 
-
-def read_error_rate(path: Path) -> float:
-    """Read the error rate that ``sbnmt aer --json`` wrote, in percent.
-
-    Raises:
-        ValueError: the file is something else.
-    """
-    with as_written(path, "make it by sbnmt aer --json"):
-        return float(json.loads(path.read_text(encoding="utf-8"))["AER"]["score"])
+    def __post_init__(self) -> None:
+        self.baseline = self.baseline or next(iter(self.systems))
 
 
 def tokens_of(lines: list[str], tokenised: bool, lowercase: bool) -> list[list[str]]:
@@ -79,25 +75,22 @@ def tokens_of(lines: list[str], tokenised: bool, lowercase: bool) -> list[list[s
     ]
 
 
-def read_sweep(path: Path) -> dict[str, Any]:
-    """Read the result of ``sbnmt sweep-beam``.
+def read_sweep(path: Path) -> list[dict[str, Any]]:
+    """Read the runs of ``sbnmt sweep-beam``.
 
     Raises:
         ValueError: something else.
     """
-    remedy = "--beam-sweep must be what sbnmt sweep-beam wrote"
-    with as_written(path, remedy):
-        sweep = json.loads("\n".join(read_lines(path)))
-        if not sweep["runs"] or not all(
-            {"system", "beam", "BLEU"} <= set(row) for row in sweep["runs"]
-        ):
+    with as_written(path, "--beam-sweep must be what sbnmt sweep-beam wrote"):
+        runs: list[dict[str, Any]] = json.loads("\n".join(read_lines(path)))["runs"]
+        if not runs or not all({"system", "beam", "BLEU"} <= set(run) for run in runs):
             raise ValueError("no runs of systems with beams")
-    if any("lenpen" in row for row in sweep["runs"]):
+    if any("lenpen" in run for run in runs):
         raise ValueError(
             f"--beam-sweep {path} must be a sweep over beams, but is one over length "
             f"penalties: give one of sbnmt sweep-beam without --lenpens"
         )
-    return dict(sweep)
+    return runs
 
 
 def read_texts(
@@ -107,6 +100,29 @@ def read_texts(
     texts = read_parallel(source, *references, *systems.values())
     last = 1 + len(references)
     return texts[0], texts[1:last], dict(zip(systems, texts[last:]))
+
+
+def read_tokenised(
+    files: Files, texts: dict[str, list[str]], references: list[list[str]]
+) -> tuple[dict[str, list[str]], list[list[str]]] | None:
+    """Return systems and references as tokenised text, if there is any.
+
+    Raises:
+        ValueError: some of it is missing.
+    """
+    if files.tokenised:
+        return texts, references
+    golds, systems = files.plain["tokenised_reference"], files.named["tokenised_system"]
+    if not golds and not systems:
+        return None
+    if not golds or set(systems) != set(texts):
+        raise ValueError(
+            "--tokenised-reference and one --tokenised-system for every --system "
+            "go together: give all of them or none"
+        )
+    ordered = {name: systems[name] for name in texts}
+    _, found, tokens = read_texts(files.plain["source"][0], golds, ordered)
+    return tokens, found
 
 
 def read(files: Files, tokenize: str = "13a") -> Inputs:
@@ -122,21 +138,8 @@ def read(files: Files, tokenize: str = "13a") -> Inputs:
     source, references, systems = read_texts(
         plain["source"][0], plain["reference"], files.systems
     )
-    given = Inputs(source, references, systems, lowercase, tokenize)
-    tokenised_systems = files.named["tokenised_system"]
-    if files.tokenised:
-        given.tokenised = (systems, references)
-    elif plain["tokenised_reference"] or tokenised_systems:
-        if not plain["tokenised_reference"] or set(tokenised_systems) != set(systems):
-            raise ValueError(
-                "--tokenised-reference and one --tokenised-system for every --system "
-                "go together: give all of them or none"
-            )
-        ordered = {name: tokenised_systems[name] for name in systems}
-        _, golds, tokens = read_texts(
-            plain["source"][0], plain["tokenised_reference"], ordered
-        )
-        given.tokenised = (tokens, golds)
+    given = Inputs(source, references, systems, lowercase, tokenize, files.named)
+    given.tokenised = read_tokenised(files, systems, references)
     split = given.tokenised is not None
     tokens, golds = given.tokenised or (systems, references)
     given.source_tokens = tokens_of(
@@ -151,16 +154,8 @@ def read(files: Files, tokenize: str = "13a") -> Inputs:
         # teachers have one direction, and under --sb-answer one always wins
         if {race.winner for race in races} == set(NAMES):
             given.races[name] = races
-    rates = files.named["aer"].items()
-    given.error_rates = {name: read_error_rate(path) for name, path in rates}
-    given.train_logs = files.named["train_log"]
-    given.generate_logs = files.named["generate_log"]
-    given.checkpoints = files.named["checkpoint"]
     for path in plain["trace"]:
         given.traces = read_traces(path)
     for path in plain["beam_sweep"]:
         given.sweep = read_sweep(path)
-    given.bitext = [
-        tokens_of(read_lines(path)[:BITEXT], True, lowercase) for path in files.bitext
-    ]
     return given

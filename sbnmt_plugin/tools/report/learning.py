@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import same_training, training_stages
 from sbnmt_plugin.tools.report.content import Figure
@@ -102,36 +104,15 @@ def learning_again(path: Path) -> Figure:
         FileNotFoundError: no such file.
         ValueError: it does not hold what :func:`curves_of` finds.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist")
     with as_written(path, "give the NAME.json that --curves NAME has written of a run"):
-        held = json.loads(path.read_text(encoding="utf-8"))
-        if "rows" in held or "runs" in held:
-            raise ValueError(
-                f"--curves draws the numbers that it has written of a run, but {path} "
-                "is a table of scores: give that run's NAME.json, or leave --curves out"
-            )
-        check(held)
+        held: Curves = json.loads("\n".join(read_lines(path)))
+        seeds = [curves for row in held.values() for curves in row.values()]
+        read = [item for curves in seeds for item in curves.items()]
+        for quantity, (updates, values) in read:
+            points = np.array([updates, values])
+            known = quantity in (BITS, BLEU) and points.size
+            if not known or points.dtype.kind not in "if":
+                raise ValueError(f"no curve of {quantity!r}")
+        if not read:
+            raise ValueError("no curve")
         return learning(held)
-
-
-def check(held: Curves) -> None:
-    """Refuse what is no result of :func:`curves_of`.
-
-    Raises:
-        ValueError, TypeError, AttributeError: it is none.
-    """
-    if not held:
-        raise ValueError("no row")
-    for title, seeds in held.items():
-        if not seeds or not all(seeds.values()):
-            raise ValueError(f"{title!r} has no curve")
-        for curves in seeds.values():
-            for quantity, (updates, values) in curves.items():
-                if quantity not in (BITS, BLEU):
-                    raise ValueError(f"{quantity!r} is not {BITS!r} or {BLEU!r}")
-                if not len(updates) == len(values) > 0:
-                    raise ValueError(f"{len(updates)} updates, {len(values)} values")
-                for number in (*updates, *values):
-                    if type(number) not in (int, float):
-                        raise TypeError(f"{number!r} is no number")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
-from typing import Any
+from bisect import bisect_left
+from itertools import chain
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
 
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import draw_lines, finish, legend_above, panels
@@ -14,22 +17,24 @@ from sbnmt_plugin.tools.report.scores import corpus_bleu
 WIDTHS = (1, 2, 5, 10, 20, 50, 100)
 MOST_BUCKETS = 8
 FEWEST = 20  # sentences, below which corpus BLEU says little
-Series = dict[str, list[float]]  # system -> a value for each group
+TITLE = "Long sentences"
+# system -> BLEU and mean length of each group
+Series = dict[str, list[tuple[float, float]]]
 
 
-@dataclass(frozen=True)
-class Bucket:
-    """Sentences whose source has low … high tokens (high None: no limit)."""
+class Bucket(NamedTuple):
+    """Sentences, by their places, whose sources are of about the same length."""
 
-    low: int
-    high: int | None
-    places: tuple[int, ...]
+    name: str
+    places: list[int]
 
-    @property
-    def name(self) -> str:
-        if self.high is None:
-            return f"≥ {self.low}"
-        return f"{self.low}–{self.high}" if self.high > self.low else f"{self.low}"
+    def of(self, lines: list[Any]) -> list[Any]:
+        """Return the lines of these sentences."""
+        return [lines[place] for place in self.places]
+
+    def mean_length(self, tokens: list[list[str]]) -> float:
+        """Return the average number of tokens of these sentences."""
+        return fmean(map(len, self.of(tokens)))
 
 
 def edges(lengths: list[int]) -> list[int]:
@@ -41,9 +46,8 @@ def edges(lengths: list[int]) -> list[int]:
     ordered = sorted(lengths)
     # the last FEWEST sentences fall into the open bucket
     top = ordered[max(0, len(ordered) - 1 - FEWEST)]
-    low = ordered[0]
     for width in WIDTHS:
-        first = (max(low, 1) - 1) // width * width + width
+        first = (max(ordered[0], 1) - 1) // width * width + width
         uppers = list(range(first, top + 1, width)) or [first]
         if len(uppers) < MOST_BUCKETS:
             break
@@ -58,60 +62,52 @@ def buckets(lengths: list[int], uppers: list[int]) -> list[Bucket]:
     Args:
         lengths: tokens of each source.
         uppers: upper ends, ascending; a last bucket without an end follows.
-
-    Raises:
-        ValueError: the ends do not ascend.
     """
-    if list(uppers) != sorted(set(uppers)) or (uppers and uppers[0] < 1):
-        raise ValueError(
-            f"--buckets must ascend from 1 or more, but is {','.join(map(str, uppers))}"
-        )
+    groups: dict[int, list[int]] = {}
+    for place, length in enumerate(lengths):
+        groups.setdefault(bisect_left(uppers, length), []).append(place)
     made = []
-    low = 0
-    for high in [*uppers, None]:
-        places = tuple(
-            i
-            for i, length in enumerate(lengths)
-            if low <= length and (high is None or length <= high)
-        )
-        if places:
-            made.append(Bucket(low, high, places))
-        low = (high or 0) + 1
-    if made and made[0].low == 0:  # an empty source is rare: name what is there
-        made[0] = Bucket(min(lengths), made[0].high, made[0].places)
+    for k, places in sorted(groups.items()):
+        low = uppers[k - 1] + 1 if k else min(lengths)
+        if k == len(uppers):
+            name = f"≥ {low}"
+        else:
+            name = f"{low}–{uppers[k]}" if low < uppers[k] else f"{low}"
+        made.append(Bucket(name, places))
     return made
 
 
-def groups_of(given: Inputs, uppers: list[int] | None) -> list[Bucket]:
+def groups_of(given: Inputs) -> list[Bucket]:
     """Group the sentences of a report, by given upper ends or by :func:`edges`."""
     counts = [len(tokens) for tokens in given.source_tokens]
-    return buckets(counts, uppers or edges(counts))
+    return buckets(counts, given.uppers or edges(counts))
 
 
-def mean_length(outputs: list[list[str]], places: tuple[int, ...]) -> float:
-    """Return the average number of tokens of these outputs."""
-    return sum(len(outputs[i]) for i in places) / len(places)
+def name_groups(axis: Axes, groups: list[Bucket]) -> None:
+    """Label the horizontal axis with a place for each group."""
+    axis.set_xlabel("source length (tokens); below, number of sentences")
+    labels = [f"{group.name}\n{len(group.places):,}" for group in groups]
+    axis.set_xticks(range(len(groups)), labels, fontsize=7.5)
+    axis.grid(axis="x", visible=False)
 
 
-def drawn(
-    groups: list[Bucket], bleu: Series, length: Series, gold: list[float]
-) -> Figure:
+def drawn(groups: list[Bucket], found: Series, gold: list[float]) -> Figure:
     """Draw BLEU and mean output length by source length."""
     places = range(len(groups))
     with panels(2, 3.1) as (canvas, axes):
-        for axis, values in zip(axes, (bleu, length)):
-            draw_lines(axis, {name: (places, y) for name, y in values.items()})
+        for k, (axis, title) in enumerate(zip(axes, ("BLEU", "mean output length"))):
+            values = {
+                name: (places, [pair[k] for pair in pairs])
+                for name, pairs in found.items()
+            }
+            draw_lines(axis, values)
             axis.margins(x=0.06, y=0.1)
-            axis.set_xlabel("source length (tokens); below, number of sentences")
-            labels = [f"{group.name}\n{len(group.places):,}" for group in groups]
-            axis.set_xticks(places, labels, fontsize=7.5)
-            axis.grid(axis="x", visible=False)
+            name_groups(axis, groups)
+            axis.set_title(title)
         axes[1].plot(
             places, gold, color="#777777", linestyle=(0, (4, 2)), label="reference"
         )
-        axes[0].set_title("BLEU")
         axes[0].set_ylabel("BLEU")
-        axes[1].set_title("mean output length")
         axes[1].set_ylabel("tokens per sentence")
         legend_above(canvas, axes[1])
     caption = (
@@ -121,39 +117,34 @@ def drawn(
     return finish(canvas, "by-length", caption)
 
 
-def section(given: Inputs, uppers: list[int] | None) -> Section:
+def section(given: Inputs) -> Section:
     """Measure BLEU and output length by source length."""
-    groups = groups_of(given, uppers)
-    bleu: Series = {name: [] for name in given.systems}
-    length: Series = {name: [] for name in given.systems}
-    gold = []
+    groups = groups_of(given)
+    how = given.lowercase, given.tokenize
+    found: Series = {
+        name: [
+            (
+                corpus_bleu(group.of(text), [*map(group.of, given.references)], *how),
+                group.mean_length(given.system_tokens[name]),
+            )
+            for group in groups
+        ]
+        for name, text in given.systems.items()
+    }
+    gold = [fmean(map(group.mean_length, given.reference_tokens)) for group in groups]
     columns = [Column("system")]
     for group in groups:
-        picked = [[text[i] for i in group.places] for text in given.references]
-        means = [mean_length(one, group.places) for one in given.reference_tokens]
-        gold.append(sum(means) / len(means))
-        for name, text in given.systems.items():
-            part = [text[i] for i in group.places]
-            bleu[name].append(
-                corpus_bleu(part, picked, given.lowercase, given.tokenize)
-            )
-            length[name].append(mean_length(given.system_tokens[name], group.places))
-        columns += [
-            Column(group.name, "BLEU", ".2f", "high"),
-            Column(group.name, "tokens", ".1f"),
-        ]
-    rows: list[list[Any]] = [
-        [name, *itertools.chain(*zip(bleu[name], length[name]))]
-        for name in given.systems
-    ]
-    rows.append(["reference", *itertools.chain(*((None, mean) for mean in gold))])
+        columns.append(Column(group.name, "BLEU", ".2f", "high"))
+        columns.append(Column(group.name, "tokens", ".1f"))
+    rows: list[list[Any]] = [[name, *chain(*pairs)] for name, pairs in found.items()]
+    rows.append(["reference", *chain(*((None, mean) for mean in gold))])
     few = min(len(group.places) for group in groups) < FEWEST
     note = f"Groups of fewer than {FEWEST} sentences say little about BLEU."
     return Section(
         "lengths",
-        "Long sentences",
+        TITLE,
         "Corpus BLEU of each group of sentences, and how long the outputs are.",
         [Table("by-length", "BLEU and mean length by source length.", columns, rows)],
-        [drawn(groups, bleu, length, gold)],
+        [drawn(groups, found, gold)],
         [note] * few,
     )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-KINDS = ("train_inner", "train", "valid")
-INNER = re.compile(r"\| train_inner \| epoch \d+:\s+\d+ / \d+ (.*)$")
-EPOCH = re.compile(r"\| (train|valid) \| epoch \d+ \| (.*)$")
+LINE = re.compile(
+    r"\| (train_inner|train|valid) \| epoch \d+(?::\s+\d+ / \d+| \|) (.*)$"
+)
+PAIR = re.compile(r"([^\s,|]+)[ =]([^\s,|]+)")  # name=value, or name value
 Curve = tuple[list[float], list[float]]  # updates, and values
 
 
@@ -23,7 +26,7 @@ class TrainLog:
     """
 
     points: dict[str, list[dict[str, float]]] = field(
-        default_factory=lambda: {kind: [] for kind in KINDS}
+        default_factory=lambda: defaultdict(list)
     )
 
     def series(self, kind: str, name: str) -> Curve:
@@ -44,42 +47,27 @@ class TrainLog:
 
         The median, because the first interval holds the start and others a pause.
         """
-        for kind in ("train_inner", "train"):
-            values = [point[name] for point in self.points[kind] if name in point]
-            if values:
-                return median(values)
-        return None
+        points = self.points["train_inner"] or self.points["train"]
+        values = [point[name] for point in points if name in point]
+        return median(values) if values else None
 
 
-def numbers(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
-    """Return the pairs whose value is a number, and one that can be drawn."""
+def numbers(text: str) -> dict[str, float]:
+    """Return the quantities of a line whose value is a number that can be drawn."""
     found = {}
-    for name, value in pairs:
-        try:
-            number = float(value)
-        except ValueError:
-            continue
-        if math.isfinite(number):  # a gradient that overflows in float16 has inf
-            found[name.strip()] = number
-    return found
+    for name, value in PAIR.findall(text):
+        with contextlib.suppress(ValueError):
+            found[name] = float(value)
+    # a gradient that overflows in float16 has inf
+    return {name: number for name, number in found.items() if math.isfinite(number)}
 
 
 def read_train_log(lines: Iterable[str]) -> TrainLog:
     """Parse the lines of ``fairseq-train --log-format simple``."""
     log = TrainLog()
     for line in lines:
-        inner = INNER.search(line)
-        epoch = EPOCH.search(line)
-        if inner:
-            words = [word.partition("=") for word in inner[1].split(", ")]
-            point = numbers((name, value) for name, _, value in words)
-            kind = "train_inner"
-        elif epoch:
-            parts = [part.strip().rpartition(" ") for part in epoch[2].split(" | ")]
-            point = numbers((name, value) for name, _, value in parts)
-            kind = epoch[1]
-        else:
-            continue
-        if "num_updates" in point:
-            log.points[kind].append(point)
+        if found := LINE.search(line):
+            point = numbers(found[2])
+            if "num_updates" in point:
+                log.points[found[1]].append(point)
     return log

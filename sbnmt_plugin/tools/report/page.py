@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from sbnmt_plugin.tools.report.content import Figure, Section, Table
+from sbnmt_plugin.tools.report.content import Section
 
 HERE = Path(__file__).resolve().parent
 PACK = 500  # sentences whose texts the browser reads at once
@@ -30,16 +30,8 @@ def inline_json(value: Any) -> Markup:
 
 
 def data_uri(kind: str, content: bytes) -> str:
+    """Return content as an address: an SVG image cannot clash with the page."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
-
-
-def image(figure: Figure) -> str:
-    """Return the SVG as an address: as an image it cannot clash with the page."""
-    return data_uri("image/svg+xml", figure.svg)
-
-
-def csv_link(table: Table) -> str:
-    return data_uri("text/csv;charset=utf-8", table.csv().encode())
 
 
 def index(sentences: dict[str, Any]) -> dict[str, Any]:
@@ -84,8 +76,9 @@ def render(title: str, facts: list[str], sections: list[Section]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(image=image, csv_link=csv_link, index=index, packs=packs)
-    environment.globals.update(asset=asset, inline_json=inline_json)
+    environment.filters.update(index=index, packs=packs)
+    helpers = {"asset": asset, "data_uri": data_uri, "inline_json": inline_json}
+    environment.globals.update(helpers)
     environment.globals["script_hashes"] = script_hashes()
     template = environment.get_template("page.html")
     return template.render(title=title, facts=facts, sections=sections)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 
@@ -15,45 +15,33 @@ SPELLS = re.compile(r"[\W_]+|unk")
 SAME_SOURCES = 0.5  # of the records' sources must be lines of --source
 
 
-@dataclass(frozen=True)
-class Race:
+class Race(NamedTuple):
     """Best hypotheses of a sentence in both directions, and the winner.
 
     Attributes:
         winner: ``l2r`` or ``r2l``.
         text: per direction; None where it never finished.
-        score: per direction, natural logarithm, normalised by length.
     """
 
     winner: str
     text: dict[str, str | None]
-    score: dict[str, float | None]
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> Race:
+        """Read an object of ``--sb-records``."""
+        texts = {
+            n: join_subwords(e["text"]) if (e := record[n]) else None for n in NAMES
+        }
+        return cls(record["winner"], texts)
 
     @property
     def both(self) -> bool:
-        return all(self.text[name] is not None for name in NAMES)
-
-    @property
-    def margin(self) -> float | None:
-        """Difference of the scores, where both directions have one."""
-        left, right = self.score["l2r"], self.score["r2l"]
-        return None if left is None or right is None else abs(left - right)
+        return None not in self.text.values()
 
     def answer(self, direction: str) -> str:
         """Return this direction's text, or the other's where it has none."""
-        own = self.text[direction]
-        other = self.text[NAMES[1 - NAMES.index(direction)]]
-        return own if own is not None else other or ""
-
-
-def race(record: dict[str, Any]) -> Race:
-    """Read an object of ``--sb-records``."""
-    entries = {name: record.get(name) or {} for name in NAMES}
-    return Race(
-        record["winner"],
-        {n: join_subwords(e["text"]) if e else None for n, e in entries.items()},
-        {n: float(e["score"]) if e else None for n, e in entries.items()},
-    )
+        texts = self.text[direction], *self.text.values()
+        return next((text for text in texts if text is not None), "")
 
 
 def join_subwords(line: str) -> str:
@@ -71,17 +59,14 @@ def read_jsonl(flag: str, path: Path, needed: tuple[str, ...]) -> list[dict[str,
     """
     found = []
     for number, line in enumerate(read_lines(path), start=1):
-        try:
+        value = None
+        with contextlib.suppress(json.JSONDecodeError):
             value = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"{flag} {path}, line {number}, must be JSON, but is not "
-                f"({error.msg}): give the file that the option of that name wrote"
-            ) from error
         if not isinstance(value, dict) or any(key not in value for key in needed):
             raise ValueError(
-                f"{flag} {path}, line {number}, must be an object with "
-                f"{', '.join(needed)}, but is not: give the file that the task wrote"
+                f"{flag} {path}, line {number}, must be a JSON object with "
+                f"{', '.join(needed)}, but is not: give the file that the option of "
+                "that name wrote"
             )
         found.append(value)
     return found
@@ -102,44 +87,36 @@ def read_races(flag: str, path: Path, source: list[str]) -> list[Race]:
     """
     with as_written(path, "decode again"):
         records = read_jsonl(flag, path, ("id", "source", "winner", *NAMES))
-        count = len(source)
-        places = {spelling(line): i for i, line in reversed(list(enumerate(source)))}
-        by_place: dict[int, dict[str, Any]] = {}
-        matching = 0
-        for record in records:
-            text = spelling(join_subwords(record["source"]))
-            place = record["id"]
-            if place is None:
-                place = places.get(text)
-            elif isinstance(place, int) and 0 <= place < count:
-                matching += (
-                    text == spelling(source[place]) or "<unk>" in record["source"]
-                )
-            else:
-                raise ValueError(
-                    f"{flag} {path} has the id {place}, but --source has the lines 0 … "
-                    f"{count - 1}: give the records of this test set"
-                )
-            if place is not None:
-                by_place[place] = record
-        numbered = sum(record["id"] is not None for record in records)
-        if numbered and matching < SAME_SOURCES * numbered:
+        lines = [spelling(line) for line in source]
+        texts = [spelling(join_subwords(record["source"])) for record in records]
+        count, matching = len(source), 0
+        found: list[dict[str, Any] | None] = [None] * count
+        if all(record["id"] is None for record in records):
+            by_text = dict(zip(texts, records))  # repeated sources are translated alike
+            found = [by_text.get(line) for line in lines]
+            matching = len(records)
+        else:
+            for record, text in zip(records, texts):
+                place = record["id"]
+                if not isinstance(place, int) or not 0 <= place < count:
+                    raise ValueError(
+                        f"{flag} {path} has the id {place}, but --source has the lines "
+                        f"0 … {count - 1}: give the records of this test set"
+                    )
+                found[place] = record
+                matching += text == lines[place] or "<unk>" in record["source"]
+        if matching < SAME_SOURCES * len(records):
             raise ValueError(
                 f"{flag} {path} must belong to --source, but only {matching} of its "
-                f"{numbered} sources are the line of their id: give the records of "
+                f"{len(records)} sources are the line of their id: give the records of "
                 "this test set"
             )
-        if not numbered:  # repeated sources were translated alike
-            by_place = {
-                i: by_place[places[spelling(line)]]
-                for i, line in enumerate(source)
-                if places[spelling(line)] in by_place
-            }
-        if len(by_place) != count:
-            missing = next(i for i in range(count) if i not in by_place)
+        known = [Race.of_record(record) for record in found if record is not None]
+        if len(known) != count:
+            missing = found.index(None) + 1
             raise ValueError(
                 f"{flag} {path} must have a record for each of the {count} sentences, "
-                f"but has {len(by_place)} (none for line {missing + 1}): was the "
-                "search interrupted? Decode again"
+                f"but has {len(known)} (none for line {missing}): was the search "
+                "interrupted? Decode again"
             )
-        return [race(by_place[i]) for i in range(count)]
+        return known

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from sacrebleu.metrics import CHRF, TER
+from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import colours, finish, panels
 from sbnmt_plugin.tools.report.inputs import Inputs
-from sbnmt_plugin.tools.results.bootstrap import SAMPLES, Outcome, bootstrap
+from sbnmt_plugin.tools.results.bootstrap import Outcome, bootstrap
 from sbnmt_plugin.tools.scoring import bleu
 
 WITHOUT_BLANKS = ("zh", "ja-mecab", "char")  # TER needs words, too
+TITLE = "Scores"
 NOT_TOKENISED = (
     "Tokenised BLEU, by which the paper reports, is left out: the texts were "
     "not said to be tokenised. Add --tokenised if they are, or give tokenised "
@@ -22,7 +24,7 @@ Texts = list[str]
 Scores = dict[str, dict[str, float]]  # system -> metric -> value
 
 
-def metrics(lowercase: bool, tokenize: str) -> dict[str, Any]:
+def metrics(lowercase: bool, tokenize: str) -> dict[str, Metric]:
     """Return BLEU, chrF and TER, as sacreBLEU's command makes them.
 
     Args:
@@ -48,79 +50,58 @@ def corpus_bleu(
 
 
 def scored(
-    systems: dict[str, Texts], references: list[Texts], made: dict[str, Any]
-) -> tuple[Scores, dict[str, str]]:
-    """Score each system by each metric.
-
-    Returns:
-        Scores, and the signature of each metric.
-    """
-    scores = {
+    systems: dict[str, Texts], references: list[Texts], made: dict[str, Metric]
+) -> Scores:
+    """Score each system by each metric."""
+    return {
         name: {
             key: float(metric.corpus_score(text, references).score)
             for key, metric in made.items()
         }
         for name, text in systems.items()
     }
-    return scores, signatures_of(made)
 
 
-def signatures_of(made: dict[str, Any]) -> dict[str, str]:
+def signatures_of(made: dict[str, Metric]) -> dict[str, str]:
     """Return the signatures of metrics that have scored something."""
     return {key: str(metric.get_signature()) for key, metric in made.items()}
 
 
-def tokenised_table(
-    systems: dict[str, Texts], references: list[Texts], lowercase: bool
-) -> tuple[Scores, dict[str, str]]:
-    """Return tokenised BLEU, case-sensitive (unless ``lowercase``) and not.
-
-    Text without capitals has one of the two.
-    """
-    plain, lower = "tokenised BLEU", "tokenised BLEU, lower case"
-    made = {plain: False, lower: True}
-    if lowercase:
-        del made[plain]
-    by = {key: metrics(ignored, "none")["BLEU"] for key, ignored in made.items()}
-    scores, signatures = scored(systems, references, by)
-    if not lowercase and all(s[plain] == s[lower] for s in scores.values()):
-        del signatures[lower]
-    return {n: {k: s[k] for k in signatures} for n, s in scores.items()}, signatures
-
-
-def tables(given: Inputs, baseline: str, samples: int = SAMPLES) -> list[Table]:
+def tables(given: Inputs) -> list[Table]:
     """Tabulate scores and, where there are several systems, paired tests."""
     tests: list[Table] = []
-    systems, references, lowercase = given.systems, given.references, given.lowercase
-    metric = metrics(lowercase, given.tokenize)
+    systems, references = given.systems, given.references
+    metric = metrics(given.lowercase, given.tokenize)
     if len(systems) > 1:
         # which scores every system, so that nothing is scored twice
-        found, tested = bootstrap(systems, references, baseline, metric, samples)
-        found = {name: found[name] for name in systems}  # as they were given
-        tests = [bootstrap_table(found, baseline, tested, samples, len(given.source))]
+        found, tested = bootstrap(
+            systems, references, given.baseline, metric, given.samples
+        )
+        tests = [bootstrap_table(given, found, tested)]
         scores = {
             name: {key: outcome.score for key, outcome in outcomes.items()}
             for name, outcomes in found.items()
         }
-        signatures = signatures_of(metric)
     else:
-        scores, signatures = scored(systems, references, metric)
+        scores = scored(systems, references, metric)
+    signatures = signatures_of(metric)
     columns = [
         Column("BLEU", "", ".2f", "high"),
         Column("chrF", "", ".2f", "high"),
         Column("TER", "%", ".2f", "low"),
     ]
     if given.tokenised is not None:
-        extra, more = tokenised_table(*given.tokenised, lowercase)
-        columns += [Column(key, "", ".2f", "high") for key in more]
-        signatures |= more
+        key = "tokenised BLEU"
+        by_tokens = {key: metrics(given.lowercase, "none")["BLEU"]}
+        extra = scored(*given.tokenised, by_tokens)
+        columns.append(Column(key, "", ".2f", "high"))
+        signatures |= signatures_of(by_tokens)
         scores = {name: scores[name] | extra[name] for name in systems}
-    keys = [column.name for column in columns]
     first = Table(
         "scores",
         "Scores on the whole test set.",
         [Column("system"), *columns],
-        [[name, *map(scores[name].get, keys)] for name in systems],
+        [[name, *scores[name].values()] for name in systems],
         [f"{key}: {signature}" for key, signature in signatures.items()],
         text="BLEU and chrF: higher is better; TER: lower. The best is bold.",
     )
@@ -128,31 +109,27 @@ def tables(given: Inputs, baseline: str, samples: int = SAMPLES) -> list[Table]:
 
 
 def bootstrap_table(
-    results: dict[str, dict[str, Outcome]],
-    baseline: str,
-    signatures: list[str],
-    samples: int,
-    sentences: int,
+    given: Inputs, results: dict[str, dict[str, Outcome]], signatures: list[str]
 ) -> Table:
     """Tabulate means, 95 % intervals and p-values against the baseline."""
     columns = [Column("system")]
-    for key in results[baseline]:
+    for key in results[given.baseline]:
         columns += [
             Column(f"{key}, mean", "", ".2f"),
             Column(f"± {key}", "95 %", ".2f"),
             Column(f"p, {key}", "", ".4f"),
         ]
     rows = []
-    for name, outcomes in results.items():
-        row: list[Any] = [f"{name} (baseline)" if name == baseline else name]
-        for found in outcomes.values():
+    for name in given.systems:
+        row: list[Any] = [f"{name} (baseline)" if name == given.baseline else name]
+        for found in results[name].values():
             row += [found.mean, found.interval, found.p]
         rows.append(row)
-    caption = f"Paired bootstrap test against {baseline}."
+    caption = f"Paired bootstrap test against {given.baseline}."
     text = (
-        f"{samples:,} resamplings of the {sentences:,} sentences. p is the "
-        "probability of a difference as large as the observed one if both systems were "
-        "equally good; below 0.05 is commonly called significant."
+        f"{given.samples:,} resamplings of the {len(given.source):,} sentences. p is "
+        "the probability of a difference as large as the observed one if both systems "
+        "were equally good; below 0.05 is commonly called significant."
     )
     return Table("bootstrap", caption, columns, rows, signatures, text=text)
 
@@ -186,19 +163,14 @@ def intervals(values: dict[str, tuple[float, float]], metric: str) -> Figure:
     return finish(canvas, "scores", caption)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number and a noun, in the plural if need be."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def section(given: Inputs, baseline: str | None, samples: int) -> Section:
-    """Score every system, and test each against a baseline, if only the first."""
-    made = tables(given, baseline or next(iter(given.systems)), samples)
+def section(given: Inputs) -> Section:
+    """Score every system, and test each against the baseline."""
+    made = tables(given)
     section = Section(
         "scores",
-        "Scores",
-        f"{counted(len(given.systems), 'system')}, {len(given.source):,} sentences, "
-        f"{counted(len(given.references), 'reference')}, "
+        TITLE,
+        f"Systems: {len(given.systems)}; sentences: {len(given.source):,}; references: "
+        f"{len(given.references)}; "
         f"{'case ignored' if given.lowercase else 'case-sensitive'}.",
         made,
     )

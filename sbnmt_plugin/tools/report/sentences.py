@@ -1,7 +1,8 @@
-"""Section 8 (Table 9): every sentence with all outputs, as data for the page."""
+"""Section 7 (Table 9): every sentence with all outputs, as data for the page."""
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from sacrebleu.metrics import CHRF
@@ -10,7 +11,9 @@ from tqdm import tqdm
 from sbnmt_plugin.tools.report.content import Column, Section, Table
 from sbnmt_plugin.tools.report.inputs import Inputs
 
+TITLE = "Sentence by sentence"
 SCORE = "chrF"
+WINNERS = {"l": "L2R", "r": "R2L"}
 DEFINITION = (
     "Sentences are compared by sentence chrF (sacreBLEU), which unlike sentence BLEU "
     "does not fall to almost nothing when no four words in a row are right. Gain is "
@@ -20,20 +23,12 @@ DEFINITION = (
 
 
 def sentence_scores(
-    outputs: list[str],
-    references: list[list[str]],
-    lowercase: bool = False,
-    name: str = "",
+    outputs: list[str], references: list[list[str]], lowercase: bool, name: str
 ) -> list[float]:
     """Return sentence chrF of each output, rounded to a tenth."""
     metric = CHRF(lowercase=lowercase)
-    rows = zip(outputs, *references)
-    return [
-        round(metric.sentence_score(output, golds).score, 1)
-        for output, *golds in tqdm(
-            rows, total=len(outputs), desc=f"{SCORE}: {name}", leave=False
-        )
-    ]
+    rows = tqdm([*zip(outputs, *references)], f"{SCORE}: {name}", leave=False)
+    return [round(metric.sentence_score(one, golds).score, 1) for one, *golds in rows]
 
 
 def browser_data(given: Inputs) -> dict[str, Any]:
@@ -47,17 +42,15 @@ def browser_data(given: Inputs) -> dict[str, Any]:
         sentence_scores(text, given.references, given.lowercase, name)
         for name, text in given.systems.items()
     ]
-    rows = [
-        [
-            line,
-            [text[i] for text in given.references],
-            [text[i] for text in given.systems.values()],
-            [values[i] for values in scores],
-            len(given.source_tokens[i]),
-            "".join(found[i].winner[0] for found in given.races.values()),
-        ]
-        for i, line in enumerate(given.source)
+    won = [
+        "".join(race.winner[0] for race in races)
+        for _, *races in zip(given.source, *given.races.values())
     ]
+    columns = (
+        *(given.source, zip(*given.references), zip(*given.systems.values())),
+        *(zip(*scores), map(len, given.source_tokens), won),
+    )
+    rows = list(zip(*columns))
     return {"systems": list(given.systems), "raced": list(given.races), "rows": rows}
 
 
@@ -69,12 +62,9 @@ def section(given: Inputs) -> Section:
     for name in given.systems:
         columns += [Column(name), Column(f"{name} {SCORE}", "", ".1f")]
     columns += [Column(f"{name} winner") for name in given.races]
-    rows = []
-    for i, (line, golds, outputs, values, length, won) in enumerate(data["rows"]):
-        row: list[Any] = [i + 1, line, length, *golds]
-        for output, value in zip(outputs, values):
-            row += [output, value]
-        rows.append([*row, *({"l": "L2R", "r": "R2L"}[letter] for letter in won)])
+    rows = [
+        [i, line, length, *golds, *chain(*zip(outputs, values)), *map(WINNERS.get, won)]
+        for i, (line, golds, outputs, values, length, won) in enumerate(data["rows"], 1)
+    ]
     table = Table("sentences", "", columns, rows, shown=False)
-    title = "Sentence by sentence"
-    return Section("sentences", title, DEFINITION, [table], data=data)
+    return Section("sentences", TITLE, DEFINITION, [table], data=data)

@@ -53,7 +53,9 @@ def section(given: Inputs) -> Section:
     Raises:
         ValueError: a file is no checkpoint that can be read safely.
     """
-    known = {*given.train_logs, *given.generate_logs, *given.checkpoints}
+    flags = "checkpoint", "train_log", "generate_log"
+    checkpoints, trainings, decodings = (given.files.get(flag, {}) for flag in flags)
+    known = {*checkpoints, *trainings, *decodings}
     names = [name for name in given.systems if name in known]
     if not names:
         return Section("speeds", TITLE, missing=MISSING)
@@ -61,18 +63,18 @@ def section(given: Inputs) -> Section:
 
     rows: list[list[Any]] = []
     for name in names:
-        row: list[Any] = [name, None, None, None, None, None]
-        if name in given.checkpoints:
-            checkpoint = read_checkpoint(str(given.checkpoints[name]), "(--checkpoint)")
-            row[1] = count_parameters(checkpoint["model"]) / 1e6
-        if name in given.train_logs:
-            log = read_train_log(read_lines(given.train_logs[name]))
-            row[2:4] = [log.speed("ups"), log.speed("wps")]
-        if name in given.generate_logs:
-            speed = read_generate_log(read_lines(given.generate_logs[name]))
-            if speed is not None:
-                row[4:6] = [speed["sentences/s"], speed["tokens/s"]]
-        rows.append(row)
+        million = ups = wps = None
+        speed: dict[str, float] = {}
+        if name in checkpoints:
+            checkpoint = read_checkpoint(str(checkpoints[name]), "(--checkpoint)")
+            million = count_parameters(checkpoint["model"]) / 1e6
+        if name in trainings:
+            log = read_train_log(read_lines(trainings[name]))
+            ups, wps = log.speed("ups"), log.speed("wps")
+        if name in decodings:
+            speed = read_generate_log(read_lines(decodings[name])) or {}
+        decoding = map(speed.get, ("sentences/s", "tokens/s"))
+        rows.append([name, million, ups, wps, *decoding])
     table = Table(
         "speeds",
         "Parameters (tied matrices once), training and decoding speed.",
@@ -86,5 +88,4 @@ def section(given: Inputs) -> Section:
         ],
         rows,
     )
-    lead = "As in the paper's Table 6."
-    return Section("speeds", TITLE, lead, [table], notes=[NOTE])
+    return Section("speeds", TITLE, "As in the paper's Table 6.", [table], notes=[NOTE])

@@ -28,15 +28,14 @@ def read_traces(path: Path) -> list[dict[str, Any]]:
         ValueError: another file, or an empty one.
     """
     found = read_jsonl("--trace", path, KEYS)
-    if not found or not all(trace["steps"] and trace["pool"] for trace in found):
+    if not found or not all(
+        trace["steps"] and trace["pool"] and trace["pairing"] in PAIRINGS
+        for trace in found
+    ):
         raise ValueError(
-            f"--trace {path} must hold the steps of a sentence a line, but does not: "
-            "give the file that --sb-trace wrote"
-        )
-    if any(trace["pairing"] not in PAIRINGS for trace in found):
-        raise ValueError(
-            f"--trace {path} must have a pairing of {', '.join(PAIRINGS)}, but has "
-            "another: give the file that --sb-trace wrote"
+            f"--trace {path} must hold the steps of a sentence a line, with a pairing "
+            f"of {', '.join(PAIRINGS)}, but does not: give the file that --sb-trace "
+            "wrote"
         )
     found.sort(key=lambda trace: trace["id"] if trace["id"] is not None else -1)
     return found[:MOST]

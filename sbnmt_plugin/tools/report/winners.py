@@ -13,12 +13,12 @@ from sbnmt_plugin.tools.report.drawing import (
     panels,
 )
 from sbnmt_plugin.tools.report.inputs import Inputs
-from sbnmt_plugin.tools.report.lengths import groups_of
+from sbnmt_plugin.tools.report.lengths import Bucket, groups_of, name_groups
 from sbnmt_plugin.tools.report.records import NAMES, Race
 from sbnmt_plugin.tools.report.scores import corpus_bleu
 from sbnmt_plugin.tools.scoring import bleu
 
-QUANTILES = 5
+LEAST_LABELLED = 8  # percent; a bar below it has no room for its number
 TITLE = "Which direction won"
 MISSING = (
     "No system has records in which both directions win. Decode with --sb-records "
@@ -29,30 +29,12 @@ NOTE = (
     "only chooses between the two can score much higher. A direction that never "
     "finished is replaced by the other."
 )
-Group = tuple[str, int, float]  # its name, number of sentences, L2R's share
+RULES = ("the search's choice", "always L2R", "always R2L", "better one (oracle)")
 
 
 def share(races: list[Race]) -> float:
     """Return the percentage of sentences that L2R won."""
     return 100 * sum(race.winner == "l2r" for race in races) / len(races)
-
-
-def margin_groups(
-    races: list[Race], count: int = QUANTILES
-) -> list[tuple[float, float, list[int]]]:
-    """Divide sentences into equal groups by margin, the closest races first.
-
-    Returns:
-        Smallest margin, largest margin and the sentences of each group.
-    """
-    known = [(r.margin, i) for i, r in enumerate(races) if r.margin is not None]
-    known.sort()
-    groups = []
-    for k in range(count):
-        part = known[k * len(known) // count : (k + 1) * len(known) // count]
-        if part:
-            groups.append((part[0][0], part[-1][0], [i for _, i in part]))
-    return groups
 
 
 def agreement(races: list[Race]) -> float | None:
@@ -64,31 +46,26 @@ def agreement(races: list[Race]) -> float | None:
 
 
 def choices(
-    races: list[Race],
-    references: list[list[str]],
-    lowercase: bool = False,
-    tokenize: str = "13a",
+    races: list[Race], references: list[list[str]], lowercase: bool, tokenize: str
 ) -> dict[str, list[str]]:
-    """Return the texts under each rule of choosing a direction.
+    """Return the texts under each of :data:`RULES` of choosing a direction.
 
     The oracle takes the direction with the higher sentence BLEU, L2R where equal: a
     bound for any rule that chooses between the two.
     """
     metric = bleu(tokenize, lowercase=lowercase, effective_order=True, force=True)
-    oracle = []
-    for one, *golds in zip(races, *references):
-        pair = [one.answer(name) for name in NAMES]
-        if pair[0] == pair[1]:
-            oracle.append(pair[0])
-            continue
-        values = [metric.sentence_score(text, golds).score for text in pair]
-        oracle.append(pair[values[1] > values[0]])
-    return {
-        "the search's choice": [one.answer(one.winner) for one in races],
-        "always L2R": [one.answer("l2r") for one in races],
-        "always R2L": [one.answer("r2l") for one in races],
-        "the better one (oracle)": oracle,
-    }
+
+    def better(one: Race, golds: list[str]) -> str:
+        pair = dict.fromkeys(one.answer(name) for name in NAMES)  # L2R first
+        return max(pair, key=lambda text: metric.sentence_score(text, golds).score)
+
+    texts = (
+        [one.answer(one.winner) for one in races],
+        [one.answer("l2r") for one in races],
+        [one.answer("r2l") for one in races],
+        [better(one, golds) for one, *golds in zip(races, *references)],
+    )
+    return dict(zip(RULES, texts))
 
 
 def outcomes(given: Inputs) -> Table:
@@ -96,29 +73,22 @@ def outcomes(given: Inputs) -> Table:
     golds, tokenize = given.references, given.tokenize
     if given.tokenised is not None:  # records hold tokens
         golds, tokenize = given.tokenised[1], "none"
+    how = given.lowercase, tokenize
     rows: list[list[Any]] = []
     for name, races in given.races.items():
-        both = [race.both for race in races]
-        won = share(races)
-        row = [name, won, 100 - won, agreement(races)]
-        row.append(100 * sum(both) / len(both))
-        picked = choices(races, golds, given.lowercase, tokenize)
-        row += [
-            corpus_bleu(text, golds, given.lowercase, tokenize)
-            for text in picked.values()
-        ]
-        rows.append(row)
-    rules = ("the search's choice", "always L2R", "always R2L", "better one (oracle)")
+        both = 100 * sum(race.both for race in races) / len(races)
+        picked = choices(races, golds, *how).values()
+        scores = [corpus_bleu(text, golds, *how) for text in picked]
+        rows.append([name, share(races), agreement(races), both, *scores])
     return Table(
         "winners",
         "Sentences won, and BLEU under each rule of choosing a direction.",
         [
             Column("system"),
             Column("L2R won", "%", ".1f"),
-            Column("R2L won", "%", ".1f"),
             Column("same text", "%", ".1f"),
             Column("both finished", "%", ".1f"),
-            *(Column(rule, "BLEU", ".2f") for rule in rules),
+            *(Column(rule, "BLEU", ".2f") for rule in RULES),
         ],
         rows,
         [f"BLEU of the records' texts, tok:{tokenize}"],
@@ -126,59 +96,34 @@ def outcomes(given: Inputs) -> Table:
     )
 
 
-def drawn(by_length: list[Group], by_margin: list[Group]) -> Figure:
-    """Draw who won, by source length and by margin: stacked bars to 100 %."""
-    with panels(2, 2.9, sharey=True) as (canvas, axes):
-        parts = (by_length, by_margin)
-        labels = (
-            "source length (tokens); below, number of sentences",
-            "margin between the directions (difference of log scores)",
+def drawn(groups: list[Bucket], shares: list[float]) -> Figure:
+    """Draw who won, by source length: stacked bars to 100 %."""
+    (l2r, blue), (r2l, red) = DIRECTIONS.values()
+    with panels(1, 2.9) as (canvas, (axis,)):
+        places = range(len(groups))
+        bars = axis.bar(places, shares, 0.8, color=blue, label=l2r)
+        others = [100 - share for share in shares]
+        for bar in axis.bar(places, others, 0.8, bottom=shares, color=red, label=r2l):
+            bar.set(hatch="//", edgecolor="white", linewidth=0)
+        axis.bar_label(
+            bars,
+            [f"{share:.0f}" if share >= LEAST_LABELLED else "" for share in shares],
+            label_type="center",
+            color="white",
+            fontsize=7.5,
+            fontweight="bold",
         )
-        for axis, groups, label in zip(axes, parts, labels):
-            places = range(len(groups))
-            left = [share for _, _, share in groups]
-            right = [100 - share for share in left]
-            (name, colour), (other, colour2) = DIRECTIONS.values()
-            axis.bar(places, left, 0.8, color=colour, label=name)
-            axis.bar(
-                places,
-                right,
-                0.8,
-                bottom=left,
-                color=colour2,
-                label=other,
-                hatch="//",
-                edgecolor="white",
-                linewidth=0,
-            )
-            for x, share in enumerate(left):
-                if share >= 8:
-                    axis.text(
-                        x,
-                        share / 2,
-                        f"{share:.0f}",
-                        ha="center",
-                        va="center",
-                        color="white",
-                        fontsize=7.5,
-                        fontweight="bold",
-                    )
-            axis.axhline(50, color=INK, linewidth=0.7, linestyle=(0, (2, 2)))
-            texts = [f"{name}\n{count:,}" for name, count, _ in groups]
-            axis.set_xticks(places, texts, fontsize=7.5)
-            axis.set_xlabel(label)
-            axis.grid(axis="x", visible=False)
-            axis.set_ylim(0, 100)
-        axes[0].set_title("by source length")
-        axes[1].set_title("by margin, from close to clear")
-        axes[0].set_ylabel("sentences won (%)")
-        legend_above(canvas, axes[0])
+        axis.axhline(50, color=INK, linewidth=0.7, linestyle=(0, (2, 2)))
+        name_groups(axis, groups)
+        axis.set_ylim(0, 100)
+        axis.set_ylabel("sentences won (%)")
+        legend_above(canvas, axis)
     return finish(
         canvas, "winners", "Which direction won. The dashed line is at one half."
     )
 
 
-def section(given: Inputs, uppers: list[int] | None) -> Section:
+def section(given: Inputs) -> Section:
     """Tell who won each sentence, where records of both directions were given.
 
     The figure, and its numbers, are about the first system that has records.
@@ -186,32 +131,22 @@ def section(given: Inputs, uppers: list[int] | None) -> Section:
     if not given.races:
         return Section("winners", TITLE, missing=MISSING)
     first, races = next(iter(given.races.items()))
-
-    def group(name: str, places: Any) -> Group:
-        return name, len(places), share([races[i] for i in places])
-
-    by_length = [group(x.name, x.places) for x in groups_of(given, uppers)]
-    by_margin = [
-        group(f"{low:.2f}–\n{high:.2f}", places)
-        for low, high, places in margin_groups(races)
+    groups = groups_of(given)
+    shares = [share(group.of(races)) for group in groups]
+    columns = [Column("source length (tokens)"), Column("sentences", "", ",d")]
+    columns.append(Column("L2R won", "%", ".1f"))
+    rows: list[list[Any]] = [
+        [group.name, len(group.places), won] for group, won in zip(groups, shares)
     ]
-    tables = [outcomes(given)]
-    for kind, heading, groups in (
-        ("length", "source length (tokens)", by_length),
-        ("margin", "margin of log scores", by_margin),
-    ):
-        columns = [Column(heading), Column("sentences", "", ",d")]
-        columns.append(Column("L2R won", "%", ".1f"))
-        rows = [[label.replace("\n", ""), *rest] for label, *rest in groups]
-        # the figure has these numbers
-        tables.append(Table(f"winners-by-{kind}", "", columns, rows, shown=False))
+    # the figure has these numbers
+    by_length = Table("winners-by-length", "", columns, rows, shown=False)
     about = f" The figure is about {first}." if len(given.races) > 1 else ""
     return Section(
         "winners",
         TITLE,
         "Both directions finish hypotheses of their own; the search answers with the "
         "better score, whichever direction wrote it.",
-        tables,
-        [drawn(by_length, by_margin)],
+        [outcomes(given), by_length],
+        [drawn(groups, shares)],
         [NOTE + about],
     )
