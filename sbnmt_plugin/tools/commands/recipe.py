@@ -33,6 +33,7 @@ from typing import Any
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes.parsed import check_options
 from sbnmt_plugin.tools.recipes.recipe_file import (
     add_setting,
     find_recipe,
@@ -157,6 +158,7 @@ def run(
         for row in [] if args.prepare else [*rows, *decoded_rows(work)]:
             check_row(work, settings, row)
         runner.check(targets)
+        check_options(in_order(targets, is_done=runner.has))
         same_recipe(work, settings)
         if args.data and runner.has(steps.text()):
             print(
