@@ -1,4 +1,4 @@
-"""sbnmt compare, and the seeds of a table: rows and beams against each other."""
+"""sbnmt compare, and the seeds of a table: rows against each other."""
 
 import json
 import statistics
@@ -6,17 +6,14 @@ import statistics
 import in_process
 import pytest
 from comparing import LINES, RIGHT, answers, bleu, p_of_seeds
-from steps import call, put
+from steps import call
 
 from sbnmt_plugin.tools.commands import compare
-from sbnmt_plugin.tools.origin import sha256_of
-from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import row_records
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
 from sbnmt_plugin.tools.results import comparison
-from sbnmt_plugin.tools.results.sweep import Setting
 from sbnmt_plugin.tools.results.table import seeds_table
 from sbnmt_plugin.tools.text import write_lines
 
@@ -109,8 +106,8 @@ def evaluated(tmp_path, rates=ROWS):
 def compared(capsys):
     """Run sbnmt compare; return the cells of its table, the first row its head."""
 
-    def run(folder, *names, of="--work"):
-        call(compare, of, folder, *names)
+    def run(folder, *names):
+        call(compare, "--work", folder, *names)
         lines = capsys.readouterr().out.splitlines()
         cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
         return [cells[0], *cells[2:]]
@@ -190,81 +187,3 @@ def test_a_folder_of_no_recipe_is_refused(tmp_path, compared):
     (tmp_path / "recipe.json").write_text('{"score": 3}', "utf-8")
     with pytest.raises(ValueError, match=r"recipe.json must be .* but is damaged"):
         compared(tmp_path, "sb", "sb-lambda0")
-
-
-@pytest.fixture
-def swept(tmp_path, compared):
-    """What a sweep leaves: its file, and of each run fairseq-generate's output.
-
-    Gives a function of sbnmt compare with that sweep; ``texts`` holds the answers.
-    """
-    write_lines(tmp_path / "gold", RIGHT)
-    rates = {"sb": 0.2, "sb@2": 0.22, "sb-lambda0": 0.25, "sb-lambda0@2": 0.24}
-    rates["a@b"] = 0.3
-
-    def run(*names, phonemes=False, lenpen=None):
-        runs = []
-        for place, (name, rate) in enumerate(rates.items()):
-            for setting in Setting(2, lenpen), Setting(4, lenpen):
-                lines = answers(10 * place + setting.beam, rate)
-                run.texts[name, setting.beam] = lines
-                folder = tmp_path / "sweep.json.runs" / setting.folder(place)
-                said = [f"H-{i}\t-0.5\t{line}" for i, line in enumerate(lines)]
-                put(folder / "generate-valid.txt", *said[::-1])
-                job = {"name": name, "references": [str(tmp_path / "gold")]}
-                job |= {"reference sha256": sha256_of(RIGHT), "phonemes": phonemes}
-                job |= {"options": ["data", "--gen-subset", "valid"]}
-                score = bleu().corpus_score(lines, [RIGHT]).score
-                wrong = WordErrorRate().corpus_score(lines, [RIGHT]).score
-                found = {"BLEU": round(score, 2), "WER": round(wrong, 2)}
-                found["signature"] = "s"
-                put(folder / "result.json", json.dumps({"job": job, **found}))
-                runs.append({"system": name, **setting.as_json, **found})
-        put(tmp_path / "sweep.json", json.dumps({"runs": runs}))
-        return compared(tmp_path / "sweep.json", *names, of="--sweep")
-
-    run.texts = {}
-    return run
-
-
-@pytest.mark.parametrize(
-    ("end", "options"), [("", {}), ("/1.5", {"lenpen": 1.5}), ("", {"phonemes": True})]
-)
-def test_beams_of_a_sweep_are_compared(end, options, swept):
-    """With length penalties, too; words by their errors."""
-    names = [f"{name}{end}" for name in ("sb/2", "sb-lambda0/4", "sb/4", "a@b/4")]
-    head, first, second, named = swept(*names, **options)
-    metric = WordErrorRate if "phonemes" in options else bleu
-    assert ("WER, %" if "phonemes" in options else "tok. BLEU") in head
-    assert (*first[:2], second[0]) == (names[1], "1, 2", names[2])
-    assert named[:2] == [names[3], "1"]
-    ours, theirs = (
-        [swept.texts[name + seed, beam] for seed in ("", "@2")]
-        for name, beam in (("sb", 2), ("sb-lambda0", 4))
-    )
-    assert first[7] == f"{p_of_seeds(ours, theirs, metric=metric):.3f}"
-    scores = [metric().corpus_score(lines, [RIGHT]).score for lines in ours]
-    assert float(first[2]) == pytest.approx(statistics.mean(scores), abs=0.011)
-
-
-def test_what_a_sweep_does_not_have_is_refused(tmp_path, swept, compared):
-    """Also what another sweep of the same --output has left beside it."""
-    sweep, names = tmp_path / "sweep.json", ("sb/2", "sb/4")
-    with pytest.raises(FileNotFoundError, match="does not exist: give a file that"):
-        compared(sweep, *names, of="--sweep")
-    run = {"system": "sb", "beam": 2, "BLEU": 1, "signature": "s"}
-    put(sweep, json.dumps({"runs": [run]}))
-    with pytest.raises(FileNotFoundError, match="has nothing that is decoded"):
-        compared(sweep, *names, of="--sweep")
-    with pytest.raises(ValueError, match=r"must be one of a@b/2, .*, not sb/8"):
-        swept("sb/2", "sb/8")
-    runs = json.loads(sweep.read_text())["runs"]
-    put(sweep, json.dumps({"runs": [run for run in runs if run["beam"] == 2]}))
-    with pytest.raises(ValueError, match=r"must be one of a@b/2, .*, not sb/4"):
-        compared(sweep, *names, of="--sweep")
-    put(tmp_path / "gold", *RIGHT[::-1])
-    with pytest.raises(ValueError, match="gold, which is another text by now"):
-        compared(sweep, *names, of="--sweep")
-    put(tmp_path / "sweep.json.runs" / "0-beam-2" / "result.json", "{}")
-    with pytest.raises(ValueError, match=r"result.json must be .* but is damaged"):
-        compared(sweep, *names, of="--sweep")

@@ -238,7 +238,7 @@ def unknown_flags(text):
 
 
 # options of commands by which results of version 0.2.0 were made
-GONE = {("sbnmt recipe", "--pseudo")}
+GONE = {("sbnmt recipe", "--pseudo"), ("sbnmt compare", "--sweep")}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -1,8 +1,6 @@
-"""Compare rows of a recipe's run, or beams of a sweep, by the paired bootstrap.
+"""Compare rows of a recipe's run by the paired bootstrap.
 
     sbnmt compare --work work/multi30k sb+rescored sb-lambda0+rescored transformer-pl
-
-    sbnmt compare --sweep beam-sweep.json sb/2 sb-lambda0+rescored/8
 
 The first row is compared with each of the others, by the seeds that both have.  The
 table has the mean score of either row, their difference, and the difference of each
@@ -12,12 +10,8 @@ all those seeds.  So the interval and p speak of other sentences, the seeds of a
 training.  p is sacreBLEU's, which is one-sided for a clear difference: it may be below
 0.05 although the interval holds 0.
 
-With --work the rows are those of a recipe's run.  Where its test set consists of
-several, the scores are means over the sets, as in the run's table; the interval and p
-are of all sentences together.
-
-With --sweep a row is NAME/BEAM, as sbnmt sweep-beam has decoded it, also of the
-validation set (--gen-subset valid).
+Where the run's test set consists of several, the scores are means over the sets, as in
+the run's table; the interval and p are of all sentences together.
 """
 
 from __future__ import annotations
@@ -28,7 +22,7 @@ from statistics import mean
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.results.bootstrap import interval
 from sbnmt_plugin.tools.results.comparison import p_of, pooled
-from sbnmt_plugin.tools.results.hypotheses import Runs, SweepRuns, WorkRuns
+from sbnmt_plugin.tools.results.hypotheses import Runs
 from sbnmt_plugin.tools.results.table import HEADINGS, aligned
 
 
@@ -72,15 +66,13 @@ def line(runs: Runs, name: str, rival: str) -> list[str]:
 def main() -> None:
     parser = command.parser(__doc__)
     add = parser.add_argument
-    group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--work", type=Path, help="folder of a recipe's run")
-    group.add_argument("--sweep", type=Path, help="file that sbnmt sweep-beam wrote")
+    add("--work", type=Path, required=True, help="folder of a recipe's run")
     add("row", metavar="ROW", help="a row's name, without a seed")
     add("rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with")
     args = parser.parse_args()
-    runs = WorkRuns.of_folder(args.work) if args.work else SweepRuns(args.sweep)
+    runs = Runs.of_folder(args.work)
     lines = [line(runs, args.row, name) for name in args.rivals]
-    score = "tokenised BLEU" if args.sweep and runs.key == "BLEU" else runs.key
-    head = [f"{args.row} against", "seeds", HEADINGS.get(score, score), "the other's"]
-    head += ["difference", "of each seed", "95 %", "p"]
+    score = HEADINGS.get(runs.key, runs.key)
+    head = [f"{args.row} against", "seeds", score, "the other's", "difference"]
+    head += ["of each seed", "95 %", "p"]
     print("\n".join(aligned(head, lines)))

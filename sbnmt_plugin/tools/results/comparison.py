@@ -10,7 +10,7 @@ from typing import Any
 from sbnmt_plugin.tools.recipes.rows import RESCORED, Row
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS
 from sbnmt_plugin.tools.results.bootstrap import bootstrap, seeds_together
-from sbnmt_plugin.tools.results.hypotheses import Runs, WorkRuns
+from sbnmt_plugin.tools.results.hypotheses import Runs
 from sbnmt_plugin.tools.results.table import TableRow, without_seed
 
 # the rows without interaction
@@ -33,7 +33,7 @@ def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str |
     baselines = [row for row in rows if named[row["name"]].base in OPPONENTS]
     if not baselines:
         return None
-    runs = WorkRuns(work, settings)
+    runs = Runs(work, settings)
     best = (min if runs.key == "WER" else max)(baselines, key=lambda r: r[runs.key])
     forward = {name: row.seed for name, row in named.items() if not row.system.back}
     if len(forward) > 1:
@@ -62,7 +62,7 @@ def of_several_seeds(
     several = {name: seeds for name, seeds in by_name.items() if len(seeds) > 1}
     if not several:
         return []
-    runs = WorkRuns(work, settings)
+    runs = Runs(work, settings)
     found = []
     for name, seeds in several.items():
         scores = [row[runs.key] for row in seeds.values()]

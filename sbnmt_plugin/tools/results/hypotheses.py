@@ -1,4 +1,4 @@
-"""Hypotheses of rows and of their seeds, in a recipe's run or in a sweep."""
+"""Hypotheses of a recipe's rows and of their seeds."""
 
 from __future__ import annotations
 
@@ -10,21 +10,17 @@ from typing import Any
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.base import Metric
 
-from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.bootstrap import of_all_seeds
-from sbnmt_plugin.tools.results.sweep import Sweep, system_and_seed
-from sbnmt_plugin.tools.results.table import TableRow
 from sbnmt_plugin.tools.scoring import token_bleu
-from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
-from sbnmt_plugin.tools.translations import read_generated
+from sbnmt_plugin.tools.text import as_written, read_lines
 
 
-class WorkRuns:
+class Runs:
     """Hypotheses of a recipe's run for its test set.
 
     They are compared by BLEU of text, by BLEU of tokens where nothing is detokenised,
@@ -54,7 +50,7 @@ class WorkRuns:
         self.given = references(work / "text", settings).read(stem)
 
     @classmethod
-    def of_folder(cls, work: Path) -> WorkRuns:
+    def of_folder(cls, work: Path) -> Runs:
         """Read the recipe that the folder keeps.
 
         Raises:
@@ -123,65 +119,3 @@ class WorkRuns:
         path = self.result(name, seed, "json")
         with as_written(path, "evaluate anew"):
             return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
-
-
-class SweepRuns:
-    """Hypotheses of a ``sbnmt sweep-beam``: a row is NAME/BEAM, or NAME/BEAM/LENPEN.
-
-    They are read as those of :class:`WorkRuns` are.  Runs that another command has left
-    in the same folder are left out.
-
-    Args:
-        sweep: the file that it has written.
-
-    Raises:
-        FileNotFoundError: nothing is there.
-        ValueError: a reference has changed since.
-    """
-
-    def __init__(self, sweep: Path) -> None:
-        self.runs: dict[tuple[str, int], tuple[Path, TableRow, TableRow]] = {}
-        told = Sweep.of_file(sweep).runs
-        for path in sorted(Path(f"{sweep}.runs").glob("*/result.json")):
-            with as_written(path, "remove its folder and repeat the sweep"):
-                found = json.loads(path.read_text("utf-8"))
-                job = found.pop("job")
-                name, seed = system_and_seed(job["name"])
-            for setting, runs in told.get(name, {}).items():
-                own = found.items() <= runs.get(seed, {}).items()
-                if own and path.parent.match(setting.folder("*")):
-                    self.runs[f"{name}/{setting.label}", seed] = path, job, found
-        if not self.runs:
-            raise FileNotFoundError(
-                f"--sweep {sweep} must be a sweep's --output, but {sweep}.runs has "
-                "nothing that is decoded: give the file of sbnmt sweep-beam"
-            )
-        _, job, _ = next(iter(self.runs.values()))
-        words = job["options"]
-        self.subset = words[words.index("--gen-subset") + 1]
-        self.key = "WER" if job.get("phonemes") else "BLEU"
-        tokens = token_bleu(job.get("lowercase", False))
-        self.metric = of_all_seeds(WordErrorRate() if self.key == "WER" else tokens)
-        self.given = [read_lines(path) for path in job["references"]]
-        if origin.sha256_of(*self.given) != job["reference sha256"]:
-            raise ValueError(
-                f"--sweep {sweep} was scored by {', '.join(job['references'])}, which "
-                f"is another text by now: remove {sweep}.runs and repeat the sweep"
-            )
-
-    def seeds(self, name: str) -> set[int]:
-        found = {seed for row, seed in self.runs if row == name}
-        if not found:
-            there = ", ".join(sorted({row for row, _ in self.runs}))
-            raise ValueError(f"a row of the sweep must be one of {there}, not {name}")
-        return found
-
-    def answers(self, name: str, seed: int) -> list[str]:
-        path = self.runs[name, seed][0].with_name(f"generate-{self.subset}.txt")
-        return [remove_bpe(text) for _, text in sorted(read_generated(path).items())]
-
-    def score(self, name: str, seed: int) -> float:
-        return float(self.runs[name, seed][2][self.key])
-
-
-Runs = WorkRuns | SweepRuns  # rows, each with its seeds, for the same sentences

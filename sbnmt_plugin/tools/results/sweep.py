@@ -56,7 +56,7 @@ class Setting(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name of a column, and to ``sbnmt compare``: ``4`` or ``4/1.5``."""
+        """Name of a column: ``4`` or ``4/1.5``."""
         return "/".join(f"{value:g}" for value in self.as_json.values())
 
     @property
