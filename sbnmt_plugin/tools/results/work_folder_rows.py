@@ -54,14 +54,11 @@ def training_cost(logs: Path, stages: list[Stage]) -> TableRow:
     It is empty where a log is missing.
     """
     costs: list[TableRow] = []
-    updates = 0  # as the last log has counted them
     for stage in stages:
         log = logs / f"{stage.log}.log"
         if not log.exists():
             return {}
-        start = updates if stage.continues else 0
-        costs.append({"data": stage.data, **step_cost(log, start)})
-        updates = start + costs[-1].get("updates", 0)
+        costs.append({"data": stage.data, **step_cost(log)})
 
     def told(key: str) -> list[Any]:
         return [cost[key] for cost in costs if key in cost]
