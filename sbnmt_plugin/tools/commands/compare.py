@@ -21,8 +21,7 @@ from statistics import mean
 
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.results.bootstrap import interval
-from sbnmt_plugin.tools.results.comparison import p_of, pooled
-from sbnmt_plugin.tools.results.hypotheses import Runs
+from sbnmt_plugin.tools.results.comparison import Runs
 from sbnmt_plugin.tools.results.table import HEADINGS, aligned
 
 
@@ -48,7 +47,7 @@ def line(runs: Runs, name: str, rival: str) -> list[str]:
             f"{name} and {rival} must share a seed, but have {sorted(of_row)} and "
             f"{sorted(of_rival)}: run either with another seed"
         )
-    texts, theirs = pooled(runs, name, seeds), pooled(runs, rival, seeds)
+    texts, theirs = (runs.pooled(x, seeds) for x in (name, rival))
     low, high = interval(texts, theirs, runs.given, runs.metric)
     scores = [(runs.score(name, seed), runs.score(rival, seed)) for seed in seeds]
     each = [ours - theirs for ours, theirs in scores]
@@ -59,7 +58,7 @@ def line(runs: Runs, name: str, rival: str) -> list[str]:
         signed(mean(each)),
         ", ".join(map(signed, each)),
         f"{signed(low)} to {signed(high)}",
-        f"{p_of(runs, texts, theirs):.3f}",
+        f"{runs.p_of(texts, theirs):.3f}",
     ]
 
 

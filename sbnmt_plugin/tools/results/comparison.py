@@ -1,17 +1,31 @@
-"""Comparison of rows: their differences, and the paired bootstrap."""
+"""Comparison of a run's rows: their hypotheses, and the paired bootstrap."""
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.base import Metric
+
+from sbnmt_plugin.tools.phonemes import WordErrorRate
+from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.rows import RESCORED, Row
+from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS
-from sbnmt_plugin.tools.results.bootstrap import bootstrap, seeds_together
-from sbnmt_plugin.tools.results.hypotheses import Runs
+from sbnmt_plugin.tools.recipes.work_folder import read_recipe
+from sbnmt_plugin.tools.results.bootstrap import (
+    bootstrap,
+    of_all_seeds,
+    seeds_together,
+)
 from sbnmt_plugin.tools.results.table import TableRow, without_seed
+from sbnmt_plugin.tools.scoring import token_bleu
+from sbnmt_plugin.tools.text import as_written, read_lines
 
 # the rows without interaction
 TWINS = ("sb-lambda0", "sb-noise-lambda0")
@@ -21,6 +35,119 @@ RIVALS = (
     "transformer-pr",
     *(name + end for name in TWINS for end in ("", RESCORED)),
 )
+
+
+class Runs:
+    """Hypotheses of a recipe's run for its test set.
+
+    They are compared by BLEU of text, by BLEU of tokens where nothing is detokenised,
+    and by WER where lines are words.
+
+    Args:
+        work: the folder of the run.
+        settings: its recipe.
+
+    Attributes:
+        metric: a metric of sacreBLEU, or of its kind, which takes all seeds together.
+        key: its name.
+        given: the references, each a line a sentence.
+    """
+
+    def __init__(self, work: Path, settings: dict[str, Any]) -> None:
+        self.work, self.settings = work, settings
+        lowercase = settings["score"]["lowercase"]
+        self.key, self.suffix, stem = "tokenised BLEU", "tok", "test"
+        metric: Metric = token_bleu(lowercase)
+        if settings["score"]["phonemes"]:
+            self.key, metric = "WER", WordErrorRate()
+        elif settings["detokenise"]:
+            self.key, self.suffix, stem = "BLEU", "txt", "test.ref"
+            metric = BLEU(lowercase=lowercase)
+        self.metric = of_all_seeds(metric)
+        self.given = references(work / "text", settings).read(stem)
+
+    @classmethod
+    def of_folder(cls, work: Path) -> Runs:
+        """Read the recipe that the folder keeps.
+
+        Raises:
+            FileNotFoundError: no recipe has run there.
+        """
+        path = work / "recipe.json"
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"--work {work} must be the folder of a recipe's run, but has no "
+                "recipe.json: give the --work of sbnmt recipe"
+            )
+        return cls(work, read_recipe(path, "run sbnmt recipe once more"))
+
+    def seeds(self, name: str) -> set[int]:
+        """Return the seeds of a row.
+
+        Raises:
+            FileNotFoundError, ValueError: there is none, or no comparison with others.
+        """
+        row = Row.parse(name)
+        if "@" in name:
+            raise ValueError(
+                f"{name} must be a row without a seed, all of its seeds are compared: "
+                f"leave out @{name.partition('@')[2]}"
+            )
+        if row.system.back:
+            raise ValueError(
+                f"{name} must translate into the target, as its rivals do, but "
+                "translates back: give another row"
+            )
+        results = self.work / "results"
+        found = {Row.parse(path.stem).seed for path in results.glob(f"{name}@*.json")}
+        if (results / f"{name}.json").exists():
+            found.add(1)
+        if not found:
+            raise FileNotFoundError(
+                f"{results}/{name}.json must hold the results of a row, but does not "
+                f"exist: run sbnmt recipe with --rows {name}"
+            )
+        for seed in found:  # all of one training
+            check_row(self.work, self.settings, replace(row, seed=seed))
+        return found
+
+    def result(self, name: str, seed: int, suffix: str) -> Path:
+        """Return the path of a file of a seed's results."""
+        row = replace(Row.parse(name), seed=seed)
+        return self.work / "results" / f"{row.name}.{suffix}"
+
+    def answers(self, name: str, seed: int) -> list[str]:
+        """Return the hypotheses of a seed, a line a sentence.
+
+        Raises:
+            ValueError: there are more or fewer than sentences.
+        """
+        path, count = self.result(name, seed, self.suffix), len(self.given[0])
+        found = read_lines(path)
+        if len(found) != count:
+            raise ValueError(
+                f"{path} must have {count} lines, as the test set has, but "
+                f"has {len(found)}: decode and evaluate that row anew"
+            )
+        return found
+
+    def score(self, name: str, seed: int) -> float:
+        """Return the score of a seed as it was evaluated."""
+        path = self.result(name, seed, "json")
+        with as_written(path, "evaluate anew"):
+            return float(json.loads(path.read_text("utf-8"))[self.key]["score"])
+
+    def pooled(self, name: str, seeds: list[int]) -> list[str]:
+        """Return a line a sentence: the hypotheses of these seeds."""
+        return seeds_together([self.answers(name, seed) for seed in seeds])
+
+    def p_of(self, texts: list[str], theirs: list[str]) -> float:
+        """Return p of pooled hypotheses against those of a rival."""
+        named = {"rival": theirs, "row": texts}
+        found, _ = bootstrap(named, self.given, "rival", {self.key: self.metric})
+        p = found["row"][self.key].p
+        assert p is not None  # which it is for the rival alone
+        return p
 
 
 def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str | None:
@@ -80,24 +207,10 @@ def of_several_seeds(
                 "mean": round(statistics.mean(scores), 2),
                 "deviation": round(statistics.stdev(scores), 2),
                 "p": {
-                    rival: p_of(runs, *(pooled(runs, x, both) for x in (name, rival)))
+                    rival: runs.p_of(*(runs.pooled(x, both) for x in (name, rival)))
                     for rival, both in shared.items()
                     if len(both) > 1
                 },
             }
         )
     return found
-
-
-def pooled(runs: Runs, name: str, seeds: list[int]) -> list[str]:
-    """Return a line a sentence: the hypotheses of these seeds."""
-    return seeds_together([runs.answers(name, seed) for seed in seeds])
-
-
-def p_of(runs: Runs, texts: list[str], theirs: list[str]) -> float:
-    """Return p of pooled hypotheses against those of a rival."""
-    named = {"rival": theirs, "row": texts}
-    found, _ = bootstrap(named, runs.given, "rival", {runs.key: runs.metric})
-    p = found["row"][runs.key].p
-    assert p is not None  # which it is for the rival alone
-    return p
