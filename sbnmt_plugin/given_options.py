@@ -87,7 +87,7 @@ class Refused(argparse.Action):
 def command_of(parser: argparse.ArgumentParser) -> str:
     """Tell which of fairseq's commands a parser is of; "": one that is not known."""
     names = {action.dest for action in parser._actions}
-    marks = {"arch": TRAIN, "buffer_size": INTERACTIVE, "beam": GENERATE}
+    marks = {"max_update": TRAIN, "buffer_size": INTERACTIVE, "beam": GENERATE}
     return next((marks[mark] for mark in marks if mark in names), "")
 
 

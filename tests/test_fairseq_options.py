@@ -130,6 +130,9 @@ def test_defaults_are_no_choice_of_the_user():
 def test_commands_are_told_apart():
     for command in (TRAIN, GENERATE, INTERACTIVE):
         assert command_of(PARSERS[command]()) == command
+    parser = PARSERS[GENERATE]()
+    parser.add_argument("--arch", default="wav2vec2")  # as fairseq-generate does
+    assert command_of(parser) == GENERATE
     assert command_of(argparse.ArgumentParser()) == ""
 
 
