@@ -91,7 +91,8 @@ def given(tmp_path):
         record(i, line, "l2r" if i else "r2l", l2r=OUTPUTS["one"][i], r2l="z")
         for i, line in enumerate(lines)
     ]
-    runs = [{"system": "one", "beam": k, "BLEU": 30.0 + k} for k in (2, 4)]
+    run = {"system": "one", "signature": "s"}
+    runs = [{**run, "beam": k, "BLEU": 30.0 + k} for k in (2, 4)]
     penalised = [{**run, "lenpen": 1.0} for run in runs]
     texts = {"src": lines, "ref0": GOLDS[0], "ref1": GOLDS[1], **OUTPUTS}
     texts |= {"records": won, "log": LOG.splitlines(), "short": ["only"]}
@@ -157,7 +158,7 @@ def test_a_section_without_input_says_why(given):
         (["--n", "0"], "--n must be ≥ 1, but is 0"),
         (["--baseline", "six"], "--baseline six=… must name one of the systems"),
         (["--beam-sweep", "none"], "none does not exist"),
-        (["--beam-sweep", "ref0"], "must be what sbnmt sweep-beam wrote"),
+        (["--beam-sweep", "ref0"], "ref0 must be as .* damaged .*: give a file"),
         (["--beam-sweep", "lenpens"], "must be a sweep over beams, but is one over"),
         (["--tokenised-reference", "ref0"], "go together"),
         (["--output", "."], "must be new, empty or an earlier report"),

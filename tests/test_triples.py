@@ -19,24 +19,17 @@ def texts_of(kind):
     return ["".join(targets) for _, *targets in found]
 
 
-def test_one_triple_is_of_gold_and_the_r2l_teacher():
-    assert texts_of("one") == ["gr"]
-
-
 def test_two_triples_are_the_papers():
-    assert texts_of("two") == ["lg", "gr"]
-
-
-def test_the_other_kinds_are_as_the_step_says():
-    assert texts_of("three") == ["lg", "gr", "gg"]
-    assert texts_of("six") == ["gl", "gr", "lg", "lr", "rg", "rl"]
-    assert [texts_of(kind) for kind in ("pl", "pr", "pl-pr")] == [
-        ["g", "l"],
-        ["g", "r"],
-        ["g", "l", "r"],
-    ]
-    assert texts_of("kd") == ["l"]
-    assert len(triples.KINDS) == 8
+    assert {kind: " ".join(texts_of(kind)) for kind in triples.KINDS} == {
+        "one": "gr",
+        "two": "lg gr",
+        "three": "lg gr gg",
+        "six": "gl gr lg lr rg rl",
+        "pl": "g l",
+        "pr": "g r",
+        "pl-pr": "g l r",
+        "kd": "l",
+    }
 
 
 SENTENCES = 40
@@ -64,7 +57,7 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def slowly(corpus, kind, drop):
+def slowly(corpus, kind):
     """The same with everything in memory: what is written, and what is shown."""
     source, gold = texts.read_parallel(corpus / "t.en", corpus / "t.de")
     names = teachers_of(kind)
@@ -74,8 +67,6 @@ def slowly(corpus, kind, drop):
     for i in range(SENTENCES):
         if i in left and i in right:
             found += triples.examples_of(kind, source[i], gold[i], left[i], right[i])
-    if drop:
-        found = [example for example in found if example[1] != example[2]]
     return found, random.Random(0).sample(found, 5)
 
 
@@ -83,13 +74,13 @@ def teachers_of(kind):
     return {"one": ["r2l"], "kd": ["l2r"]}.get(kind, ["l2r", "r2l"])
 
 
-def made(corpus, folder, flag, kind, drop):
+def made(corpus, folder, flag, kind):
     """What the step writes."""
     words = ["--source", corpus / "t.en", "--target", corpus / "t.de", flag, kind]
     words += ["--output", folder / "out"]
     for name in teachers_of(kind):
         words += [f"--pseudo-{name}", corpus / f"{name}.tsv"]
-    call(triples, *words, *(["--drop-identical"] if drop else []))
+    call(triples, *words)
     ends = ["en", "de", "r2l"][: 2 if flag == "--pairs" else 3]
     return list(zip(*(texts.read_lines(folder / f"out.{end}") for end in ends)))
 
@@ -98,19 +89,17 @@ def made(corpus, folder, flag, kind, drop):
 def test_examples_are_those_of_a_program_that_holds_all(
     corpus, tmp_path, capsys, flag, kind
 ):
-    drops = [False, True] if flag == "--triples" and kind != "three" else [False]
-    for drop in drops:
-        expected, shown = slowly(corpus, kind, drop)
-        assert made(corpus, tmp_path, flag, kind, drop) == expected
-        printed = capsys.readouterr().out
-        labels = itertools.cycle(("source", "   l2r", "   r2l")[: len(shown[0])])
-        lines = [f"  {name} {x}" for name, x in zip(labels, itertools.chain(*shown))]
-        assert printed.endswith("\n".join(lines) + "\n")
-        usable = set(range(SENTENCES))
-        for name in teachers_of(kind):
-            usable &= set(read_translations(corpus / f"{name}.tsv", SENTENCES))
-        gone = SENTENCES - len(usable)
-        assert printed.startswith(f"{SENTENCES} sentences, {gone} not translated\n")
+    expected, shown = slowly(corpus, kind)
+    assert made(corpus, tmp_path, flag, kind) == expected
+    printed = capsys.readouterr().out
+    labels = itertools.cycle(("source", "   l2r", "   r2l")[: len(shown[0])])
+    lines = [f"  {name} {x}" for name, x in zip(labels, itertools.chain(*shown))]
+    assert printed.endswith("\n".join(lines) + "\n")
+    usable = set(range(SENTENCES))
+    for name in teachers_of(kind):
+        usable &= set(read_translations(corpus / f"{name}.tsv", SENTENCES))
+    gone = SENTENCES - len(usable)
+    assert printed.startswith(f"{SENTENCES} sentences, {gone} not translated\n")
 
 
 @pytest.fixture
@@ -140,10 +129,8 @@ def make(bitext, *words):
 def test_the_step_says_what_it_has_written(bitext, capsys):
     assert make(bitext)[:2] == [("a", "A", "A"), ("a", "A", "Ar")]
     report = capsys.readouterr().out
-    assert "1 of 6 (16.7 %) with identical texts, kept" in report
+    assert "6 triples written; 1 of 6 (16.7 %) with identical texts\n" in report
     assert report.count("source") == 5
-    assert ("a", "A", "A") not in make(bitext, "--drop-identical")
-    assert "1 of 6 (16.7 %) with identical texts, left out" in capsys.readouterr().out
     put(bitext["--pseudo-l2r"], "0\t-1.0\tA", "2\t-1.0\tCl")
     assert {source for source, *_ in make(bitext)} == {"a", "c"}
     assert "3 sentences, 1 not translated" in capsys.readouterr().out
@@ -201,8 +188,6 @@ def test_foreign_pseudo_targets_are_refused(bitext, tmp_path, left, message):
         ("r2l", ["--pairs", "pr"], "--pseudo-r2l must be given, but for --pairs"),
         ("", ["--triples", "one"], "--pseudo-l2r is not for --triples one, which has"),
         ("", ["--pairs", "kd"], "--pseudo-r2l is not for --pairs kd, which has"),
-        ("", ["--triples", "three", "--drop-identical"], "gold text twice"),
-        ("", ["--pairs", "pl", "--drop-identical"], "--drop-identical is for --tri"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(bitext, without, words, message):

@@ -46,12 +46,7 @@ def parser() -> argparse.ArgumentParser:
     add("--beam-sweep", **one, metavar="FILE", help="written by sbnmt sweep-beam")
     add("--trace", **one, metavar="JSONL", help="written by --sb-trace")
     add("--lowercase", action="store_true", help="ignore case everywhere")
-    add(
-        "--tokenize",
-        default="13a",
-        choices=TOKENISERS,
-        help="tokeniser for BLEU (default 13a)",
-    )
+    add("--tokenize", default="13a", choices=TOKENISERS, help="for BLEU; default 13a")
     add(
         "--baseline",
         metavar="NAME",

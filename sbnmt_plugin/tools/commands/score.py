@@ -27,12 +27,7 @@ def main() -> None:
     add("--tokenised-reference", action="append", default=[])
     add("--tokenised-hypothesis")
     add("--lowercase", action="store_true", help="ignore case")
-    add(
-        "--tokenize",
-        default="13a",
-        choices=TOKENISERS,
-        help="tokeniser for BLEU (default 13a)",
-    )
+    add("--tokenize", default="13a", choices=TOKENISERS, help="for BLEU; default 13a")
     add("--phonemes", action="store_true", help="word and phoneme error rate")
     add("--json", help="file to write the scores to")
     args = parser.parse_args()

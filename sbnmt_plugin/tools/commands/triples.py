@@ -27,7 +27,7 @@ are written to OUTPUT.SRC and OUTPUT.TGT, and for a model that writes all words 
 
 A sentence that a teacher has not translated gives no example.  Where both texts of a
 triple are identical, each stream sees in the other the words that it has to predict.
-Such triples are counted; --drop-identical leaves them out.
+Such triples are counted.
 """
 
 from __future__ import annotations
@@ -76,11 +76,6 @@ def examples_of(
     return [(source, *(texts[x] for x in example)) for example in KINDS[kind]]
 
 
-def identical(example: Example) -> bool:
-    """Return whether both texts of a triple are the same."""
-    return example[1] == example[-1]
-
-
 def each_example(
     kind: str, source: str, gold: str, read: list[Translations]
 ) -> Iterator[Example]:
@@ -126,7 +121,6 @@ def parser() -> argparse.ArgumentParser:
     kinds = made.add_mutually_exclusive_group()
     kinds.add_argument("--triples", choices=TRIPLES, help="default: two")
     kinds.add_argument("--pairs", choices=PAIRS)
-    add("--drop-identical", action="store_true", help="leave out identical pairs")
     return made
 
 
@@ -136,15 +130,6 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
     Raises:
         ValueError: options that do not go together, or files that cannot be written.
     """
-    if args.pairs and args.drop_identical:
-        raise ValueError(
-            "--drop-identical is for --triples: pairs have one target each"
-        )
-    if args.triples == "three" and args.drop_identical:
-        raise ValueError(
-            "--drop-identical would leave out the third of --triples three, which has "
-            "gold text twice: use --triples two"
-        )
     kind = args.pairs or args.triples or "two"
     for direction, without in (
         ("l2r", "--triples one and --pairs pr"),
@@ -185,23 +170,17 @@ def main() -> None:
     def examples() -> Iterator[Example]:
         return each_example(kind, args.source, args.target, read)
 
-    found = Counter(map(identical, examples()))
+    found = Counter(example[1] == example[-1] for example in examples())
     total, same = found.total(), found[True]
-    written = total - same * args.drop_identical
-    if not written:
+    if not total:
         raise ValueError(
-            "nothing is left: the teachers translated none of the sentences, or all "
-            "triples have identical texts (--drop-identical)"
+            "nothing is left: the teachers translated none of the sentences"
         )
     print(f"{count} sentences, {count - total // len(KINDS[kind])} not translated")
     if args.pairs:
         print(f"{total} pairs written; {kind}")
     else:
-        print(
-            f"{written} triples written; {same} of {total} "
-            f"({100 * same / total:.1f} %) with identical texts, "
-            + ("left out" if args.drop_identical else "kept")
-        )
-    kept = (x for x in examples() if not (args.drop_identical and identical(x)))
-    wanted = random.Random(0).sample(range(written), min(5, written))
-    write(kept, [f"{args.output}{suffix}" for suffix in suffixes], wanted)
+        share = f"{same} of {total} ({100 * same / total:.1f} %)"
+        print(f"{total} triples written; {share} with identical texts")
+    wanted = random.Random(0).sample(range(total), min(5, total))
+    write(examples(), [f"{args.output}{suffix}" for suffix in suffixes], wanted)

@@ -37,7 +37,6 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "rescore": ((int, float), 1),  # W of --sb-rescore, for rows as sb+rescored
     "teachers": (str, "two"),
     "pseudo": (list, []),  # words for translate.py
-    "make_triples": (list, []),
     "phrase_table": (list, []),
     "rerank": (list, ["--beam", 10]),
     "generate": (list, ["--max-tokens", 4000]),

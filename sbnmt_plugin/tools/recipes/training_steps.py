@@ -65,7 +65,6 @@ class TrainingSteps(DataSteps):
         for direction in known.teachers:
             words += [f"--pseudo-{direction}", self.pseudo(direction)]
         words += ["--output", output, "--triples" if known.triples else "--pairs", kind]
-        words += self.settings["make_triples"] if known.triples else []
         purpose = f"Join gold text and pseudo targets: {known.holds}"
         end = "r2l" if known.triples else self.languages[1]
         last = output.with_suffix(f".{end}")  # written last

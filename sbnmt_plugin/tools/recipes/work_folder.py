@@ -24,8 +24,8 @@ from sbnmt_plugin.tools.unfinished import write_json
 # keys of recipe.yaml that every row depends on; a work folder keeps one value of each
 SHARED = (
     *("source", "target", "prepare", "bpe", "preprocess", "teachers", "decode"),
-    *("pseudo", "make_triples", "phrase_table", "average", "generate", "rerank"),
-    *("detokenise", "score", "rescore"),
+    *("pseudo", "phrase_table", "average", "generate", "rerank", "detokenise"),
+    *("score", "rescore"),
 )
 # Options that do not change the model: a folder goes on with another value.  Those of
 # 0.2.0 have --sb-freeze-writer beside --sb-reader, which now means both.

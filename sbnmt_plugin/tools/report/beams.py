@@ -57,7 +57,7 @@ def section(given: Inputs) -> Section:
             [beam, *(scores.get(beam) for scores in found.values())]
             for beam in dict.fromkeys(run["beam"] for run in runs)
         ],
-        sorted({str(run["signature"]) for run in runs if run.get("signature")}),
+        sorted({run["signature"] for run in runs}),
     )
     series = {name: ([*scores], [*scores.values()]) for name, scores in found.items()}
     return Section(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,8 @@ from sbnmt_plugin.tools.report.files import Files
 from sbnmt_plugin.tools.report.records import NAMES, Race, read_races
 from sbnmt_plugin.tools.report.traces import read_traces
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES
-from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel
+from sbnmt_plugin.tools.results.sweep import Sweep
+from sbnmt_plugin.tools.text import read_parallel
 
 CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -76,21 +76,18 @@ def tokens_of(lines: list[str], tokenised: bool, lowercase: bool) -> list[list[s
 
 
 def read_sweep(path: Path) -> list[dict[str, Any]]:
-    """Read the runs of ``sbnmt sweep-beam``.
+    """Read the runs of ``sbnmt sweep-beam``, in their order.
 
     Raises:
         ValueError: something else.
     """
-    with as_written(path, "--beam-sweep must be what sbnmt sweep-beam wrote"):
-        runs: list[dict[str, Any]] = json.loads("\n".join(read_lines(path)))["runs"]
-        if not runs or not all({"system", "beam", "BLEU"} <= set(run) for run in runs):
-            raise ValueError("no runs of systems with beams")
-    if any("lenpen" in run for run in runs):
+    sweep = Sweep.of_file(path)
+    if sweep.of_lenpens:
         raise ValueError(
             f"--beam-sweep {path} must be a sweep over beams, but is one over length "
             f"penalties: give one of sbnmt sweep-beam without --lenpens"
         )
-    return runs
+    return sweep.all
 
 
 def read_texts(

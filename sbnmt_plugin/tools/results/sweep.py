@@ -70,6 +70,7 @@ class Sweep:
     """Results of ``sbnmt sweep-beam``.
 
     Attributes:
+        all: the runs as they stand in its file.
         score: by which runs are compared: ``WER`` where all have one, else ``BLEU``.
         of_lenpens: whether length penalties were swept, too.
         settings: all settings of the search.
@@ -84,7 +85,7 @@ class Sweep:
     """
 
     def __init__(self, sweep: dict[str, Any]) -> None:
-        runs = sweep["runs"]
+        self.all = runs = sweep["runs"]
         if not runs:
             raise ValueError("no runs of systems with beams")
         self.missing = sweep.get("planned", len(runs)) - len(runs)
@@ -98,7 +99,8 @@ class Sweep:
             if not isinstance(beam, int) or beam < 1:
                 raise ValueError(f"a beam of {beam!r}")
             setting = Setting(beam, finite(run, "lenpen") if self.of_lenpens else None)
-            finite(run, self.score)
+            for key in "BLEU", self.score:
+                finite(run, key)
             found = self.runs.setdefault(name, {}).setdefault(setting, {})
             if seed in found:
                 raise ValueError(f"{run['system']} with {setting.label} twice")
