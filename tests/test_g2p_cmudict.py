@@ -1,4 +1,4 @@
-"""Letters to phonemes: CMUdict's text, the recipe, and its check."""
+"""Letters to phonemes: CMUdict's text, and the recipe."""
 
 import json
 import random
@@ -235,73 +235,3 @@ def test_the_best_opponent_has_the_lowest_error_rate(tmp_path):
     assert rows[0]["p"] != p_of(
         bleu, [wrong] * 2 + [right] * 7, [wrong] * 5 + [right] * 4, [right] * 9
     )
-
-
-def laid_out_results(tmp_path, wrong):
-    """200 words; of each run so many, from a place of its own, are wrong."""
-    right = [f"A {number} B" for number in range(200)]
-    put(tmp_path / "text" / "test.phonemes", *right)
-    put(tmp_path / "text" / "test.phonemes.2", *right)
-    for name, (start, stop) in wrong.items():
-        lines = ["X" if start <= n < stop else line for n, line in enumerate(right)]
-        put(tmp_path / "results" / f"{name}.tok", *lines)
-    return ["--work", str(tmp_path)]
-
-
-def checked(capsys, *words):
-    return in_process.verdict(RECIPE / "check.py", capsys, *words)
-
-
-def test_the_check_compares_with_the_better_teacher(tmp_path, capsys):
-    wrong = {"teacher-l2r": (0, 80), "teacher-r2l": (0, 60), "sb": (0, 40)}
-    words = laid_out_results(tmp_path, wrong)
-    status, output = checked(capsys, *words)
-    assert status == 0
-    assert "sb: WER 20.00 %, 33.3 % lower than teacher-r2l's 30.00 %" in output
-    laid_out_results(tmp_path, wrong | {"sb": (0, 59)})  # less than 3 %
-    status, output = checked(capsys, *words)
-    assert (status, output.count("FAIL")) == (1, 2)
-    laid_out_results(tmp_path, wrong | {"sb": (60, 117)})  # 5 %, but by chance
-    status, output = checked(capsys, *words)
-    assert (status, output.count("FAIL")) == (1, 1)
-
-
-def test_the_check_pools_seeds_by_word(tmp_path, capsys):
-    wrong = {"teacher-l2r": (0, 60), "teacher-r2l": (0, 60), "sb": (57, 114)}
-    runs = {f"{name}{at}": span for name, span in wrong.items() for at in ("", "@2")}
-    words = [*laid_out_results(tmp_path, runs), "--seeds", 1, 2]
-    one = checked(capsys, *words[:2])
-    two = checked(capsys, *words)
-    assert one == two  # the same answers twice are no more evidence than once
-    laid_out_results(tmp_path, runs | {"sb@2": (0, 20)})
-    status, output = checked(capsys, *words)
-    assert status == 0
-    assert "sb: WER 19.25 %" in output
-
-
-def test_the_check_takes_the_opponents_that_are_named(tmp_path, capsys):
-    """As a Transformer with pseudo targets, which is harder to beat."""
-    wrong = {"teacher-l2r": (0, 80), "teacher-r2l": (0, 60), "sb": (0, 40)}
-    wrong["transformer-pr"] = (0, 40)
-    words = laid_out_results(tmp_path, wrong)
-    opponents = ["--against", "teacher-r2l", "transformer-pr"]
-    status, output = checked(capsys, *words, *opponents)
-    assert status == 1 and "0.0 % lower than transformer-pr's 20.00 %" in output
-    assert checked(capsys, *words)[0] == 0
-    for wrong in "sb", "nothere", "teacher-l2r@2":
-        status, _ = checked(capsys, *words, "--against", wrong)
-        assert status == 2
-    laid_out_results(tmp_path, {"teacher-l2r": (0, 0), "teacher-r2l": (0, 9)})
-    status, output = checked(capsys, *words)
-    assert status == 1 and "0.0 % lower than teacher-l2r's 0.00 %" in output
-
-
-def test_of_equal_opponents_the_one_that_is_nearer_counts(tmp_path, capsys):
-    """In whatever order they come: its p is the larger."""
-    wrong = {"teacher-l2r": (0, 60), "teacher-r2l": (100, 160), "sb": (0, 54)}
-    words = laid_out_results(tmp_path, wrong)
-    found = set()
-    for names in ["teacher-l2r", "teacher-r2l"], ["teacher-r2l", "teacher-l2r"]:
-        _, output = checked(capsys, *words, "--against", *names)
-        found.add(output)
-    assert len(found) == 1 and "than teacher-r2l's 30.00 %" in found.pop()

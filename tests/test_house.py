@@ -355,152 +355,91 @@ def test_every_ring_and_every_list_names_what_exists():
 
 
 DOC = '"""A module."""\n'
-ENAT = "class ENATModel:\n    pass\n"
-BROKEN = {
-    "a lower ring imports a higher one": (
-        "rings",
-        {"network/x.py": "from sbnmt_plugin.task import x", "task.py": ""},
-        "network.x must not import task",
-    ),
-    "in a function": (
-        "rings",
-        {"layout.py": "def f():\n    import sbnmt_plugin.hub", "hub.py": ""},
-        "layout must not import hub",
-    ),
-    "a room imports another of its ring": (
-        "rings",
-        {
-            "search/x.py": "from sbnmt_plugin import training",
-            "training/__init__.py": "",
-        },
-        "search.x must not import training.__init__",
-    ),
-    "a library imports a command": (
-        "rings",
-        {
-            "tools/x.py": "from sbnmt_plugin.tools.commands import bpe",
-            "tools/commands/bpe.py": "",
-        },
-        "tools.x must not import tools.commands.bpe",
-    ),
-    "a module without a ring": ("rings", {"misc.py": ""}, "misc has no ring"),
-    "a relative import": ("rings", {"hub.py": "from . import x"}, "the whole name"),
-    "two import each other": (
-        "cycles",
-        {
-            "search/x.py": "from sbnmt_plugin.search import y",
-            "search/y.py": "from sbnmt_plugin.search.z import f",
-            "search/z.py": "def f():\n    from sbnmt_plugin.search import x",
-        },
-        r"a cycle in, or above, \['search.x', 'search.y', 'search.z'\]",
-    ),
-    "fairseq where torch is enough": (
-        "torch",
-        {"numerics.py": "def f():\n    from fairseq.utils import x"},
-        "numerics must not import",
-    ),
-    "fairseq by way of another": (
-        "torch",
-        {
-            "search/beam.py": "from sbnmt_plugin.search.scorer import x",
-            "search/scorer.py": "",
-        },
-        "search.beam must not import .*scorer.*, which need more",
-    ),
-    "an import that cannot be read": (
-        "by name",
-        {"hub.py": "import importlib\nimportlib.import_module('x')"},
-        "hub: import_module",
-    ),
-    "a print of the plugin's": (
-        "print",
-        {"task.py": "import sys\nprint('x', file=sys.stderr)"},
-        "task prints",
-    ),
-    "a library's print on standard output": (
-        "print",
-        {"tools/text.py": "print('x')"},
-        "tools.text prints",
-    ),
-    "a module without a docstring": (
-        "docstrings",
-        {"task.py": None},
-        "task has no docstring",
-    ),
-    "a function without a docstring": (
-        "docstrings",
-        {"task.py": "def f(): pass"},
-        "task.f has no docstring",
-    ),
-    "an edited path": (
-        "sys.path",
-        {"hub.py": "import sys\nsys.path.append('x')"},
-        "hub.py knows of sys.path",
-    ),
-    "a family imported": (
-        "families",
-        {
-            "families/enat/model.py": ENAT,
-            "task.py": "from sbnmt_plugin.families.enat import model",
-        },
-        "task must not import .*enat",
-    ),
-    "a family's option": (
-        "families",
-        {
-            "families/enat/options.py": "@register_options\nclass A:\n  nat_t: str = 1",
-            "hub.py": "FILES = ['nat_t']",
-        },
-        "hub knows a family by its name: nat_t",
-    ),
-    "a family's flag in a message": (
-        "families",
-        {
-            "families/enat/model.py": ENAT,
-            "option_checks.py": "raise ValueError('add --enat-table')",
-        },
-        "option_checks knows a family by its name: add --enat-table",
-    ),
-    "a family's class by its name": (
-        "families",
-        {
-            "families/enat/model.py": ENAT,
-            "tools/translator.py": "fine = type(model).__name__ != 'ENATModel'",
-        },
-        "tools.translator knows a family by its name: ENATModel",
-    ),
-    "a family's search by its name": (
-        "families",
-        {
-            "families/enat/search.py": "@register_search('parallel')\nclass A:\n  b=1",
-            "tools/word_alignment.py": "at_once = model.searched_by == 'parallel'",
-        },
-        "tools.word_alignment knows a family by its name: parallel",
-    ),
-    "a folder that fairseq imports": ("folders", {"search/models/x.py": ""}, "models"),
-    "a long module": ("lines", {"hub.py": "x = 1\n" * 300}, "hub has 302 lines"),
-    "a docstring that says no sentence": (
-        "fragments",
-        {"hub.py": "class A:\n    def f(self):\n        'What a hub is.'\n"},
-        "hub: What a hub is",
-    ),
-    "a docstring without a subject": (
-        "fragments",
-        {"hub.py": "def f():\n    'Of the hub.'\n"},
-        "hub: Of the hub",
-    ),
-}
+# a check, what it says, and below it the files of a package in which it says so
+BROKEN = r"""
+rings: network.x must not import task
+  network/x.py: from sbnmt_plugin.task import x
+  task.py:
+rings: layout must not import hub
+  layout.py: def f():\n    import sbnmt_plugin.hub
+  hub.py:
+rings: search.x must not import training.__init__
+  search/x.py: from sbnmt_plugin import training
+  training/__init__.py:
+rings: tools.x must not import tools.commands.bpe
+  tools/x.py: from sbnmt_plugin.tools.commands import bpe
+  tools/commands/bpe.py:
+rings: misc has no ring
+  misc.py:
+rings: the whole name
+  hub.py: from . import x
+cycles: a cycle in, or above, \['search.x', 'search.y', 'search.z'\]
+  search/x.py: from sbnmt_plugin.search import y
+  search/y.py: from sbnmt_plugin.search.z import f
+  search/z.py: def f():\n    from sbnmt_plugin.search import x
+torch: numerics must not import
+  numerics.py: def f():\n    from fairseq.utils import x
+torch: search.beam must not import .*scorer.*, which need more
+  search/beam.py: from sbnmt_plugin.search.scorer import x
+  search/scorer.py:
+by name: hub: import_module
+  hub.py: import importlib\nimportlib.import_module('x')
+print: task prints
+  task.py: import sys\nprint('x', file=sys.stderr)
+print: tools.text prints
+  tools/text.py: print('x')
+docstrings: task.f has no docstring
+  task.py: def f(): pass
+sys.path: hub.py knows of sys.path
+  hub.py: import sys\nsys.path.append('x')
+families: task must not import .*enat
+  families/enat/model.py: class ENATModel:\n    pass
+  task.py: from sbnmt_plugin.families.enat import model
+families: hub knows a family by its name: nat_t
+  families/enat/options.py: @register_options\nclass A:\n  nat_t: str = 1
+  hub.py: FILES = ['nat_t']
+families: option_checks knows a family by its name: add --enat-table
+  families/enat/model.py: class ENATModel:\n    pass
+  option_checks.py: raise ValueError('add --enat-table')
+families: tools.translator knows a family by its name: ENATModel
+  families/enat/model.py: class ENATModel:\n    pass
+  tools/translator.py: fine = type(model).__name__ != 'ENATModel'
+families: tools.word_alignment knows a family by its name: parallel
+  families/enat/search.py: @register_search('parallel')\nclass A:\n  b=1
+  tools/word_alignment.py: at_once = model.searched_by == 'parallel'
+folders: models
+  search/models/x.py:
+fragments: hub: What a hub is
+  hub.py: class A:\n    def f(self):\n        'What a hub is.'
+fragments: hub: Of the hub
+  hub.py: def f():\n    'Of the hub.'
+"""
+LONG = "lines: hub has 302 lines", {"hub.py": DOC + "x = 1\n" * 300 + "\n"}
+BARE = "docstrings: task has no docstring", {"task.py": ""}
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_every_check_can_fail(name, tmp_path):
-    check, files, message = BROKEN[name]
+def broken():
+    """Yield the head of each package, and its files with their texts."""
+    for package in re.split(r"\n(?! )", BROKEN.strip()):
+        head, *lines = package.split("\n  ")
+        texts = dict(re.split(": ?", line, maxsplit=1) for line in lines)
+        yield head, {x: DOC + y.replace(r"\n", "\n") + "\n" for x, y in texts.items()}
+    yield from (LONG, BARE)
+
+
+@pytest.mark.parametrize("head, files", broken())
+def test_every_check_can_fail(head, files, tmp_path):
+    check, message = head.split(": ", 1)
     for file, text in files.items():
         path = tmp_path / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("" if text is None else DOC + text + "\n")
+        path.write_text(text)
     with pytest.raises(AssertionError, match=message):
         CHECKS[check](tmp_path)
+
+
+def test_every_check_is_seen_to_fail():
+    assert {head.split(": ")[0] for head, _ in broken()} == set(CHECKS)
 
 
 # test files

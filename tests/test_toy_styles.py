@@ -1,11 +1,8 @@
 """The toy of four styles: its text, what is counted, and its rows."""
 
-import json
 import random
 import runpy
-import sys
 from collections import Counter, defaultdict
-from unittest import mock
 
 import in_process
 import pytest
@@ -222,28 +219,6 @@ def test_the_rows_are_trained_scored_and_counted(work, capsys):
     assert list(found) == ["teacher-l2r", "nart-gold", "nart", "enat-phrase"]
     status, output = in_process.verdict(FOLDER / "check.py", capsys, "--work", work)
     assert status == 1 and "FAIL" in output  # one epoch of twelve sentences
-
-
-def test_every_case_is_timed(work, tmp_path, capsys):
-    speed = runpy.run_path(str(FOLDER / "speed.py"))
-    words = ["speed.py", "--work", work, "--rounds", "2", "--json", tmp_path / "s"]
-    words += ["--recipe", FOLDER, "--sentences", 3]
-    counts = set()
-
-    def noted(size, count, times):
-        counts.add(count)
-        return described(size, count, times)
-
-    described = speed["main"].__globals__["described"]
-    speed["main"].__globals__["described"] = noted
-    with mock.patch.object(sys, "argv", list(map(str, words))):
-        speed["main"]()
-    assert counts == {3}
-    found = json.loads((tmp_path / "s").read_text())
-    assert list(found) == list(speed["CASES"])
-    for row in found.values():
-        for value in row.values():
-            assert 0 < value["least"] <= value["median"] <= value["most"]
 
 
 def test_gold_is_all_that_nart_gold_has_of_its_own():
