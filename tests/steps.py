@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from unittest import mock
 
 from commands import ROOT
@@ -28,10 +29,15 @@ def put(path, *lines):
     return path
 
 
+def ran(words, **options):
+    """Run a command to its end; it has its output and its errors as text."""
+    words = list(map(str, words))
+    return subprocess.run(words, capture_output=True, text=True, **options)
+
+
 def imported(*words):
     """Return the names of the modules that Python imports for a command line."""
-    command = [sys.executable, "-X", "importtime", *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    done = ran([sys.executable, "-X", "importtime", *words], cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
 
@@ -40,6 +46,15 @@ def translate_command(data, teacher, source, output, *words):
     """Return the words of ``sbnmt translate`` with an R2L teacher and a beam of 2."""
     command = [data, "--path", teacher, "--sb-direction", "r2l", "--cpu", "--beam", 2]
     return [*command, "--input", source, "--output", output, *words]
+
+
+def wait_for(condition, seconds=120):
+    """Wait until something is so."""
+    for _ in range(seconds * 20):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("this took too long")
 
 
 def environment():

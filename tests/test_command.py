@@ -10,7 +10,7 @@ import warnings
 
 import pytest
 from commands import PLUGIN, ROOT
-from steps import environment, imported, put, translate_command
+from steps import environment, imported, put, ran, translate_command
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.command import step_command
@@ -19,19 +19,17 @@ from sbnmt_plugin.tools.recipes import runner
 CHECK = str(ROOT / "examples" / "toy" / "check.py")
 
 
-def test_a_users_mistake_is_one_line(tmp_path):
-    words = step_command("bpe", "apply", "--codes", "none", "in", "out")
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.strip() == "sbnmt bpe: error: in does not exist"
-
-
 def fails(*words):
     """Return the one line that a step prints when it fails."""
-    done = subprocess.run(step_command(*words), capture_output=True, text=True)
+    done = ran(step_command(*words))
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     return done.stderr
+
+
+def test_a_users_mistake_is_one_line():
+    words = "bpe", "apply", "--codes", "none", "in", "out"
+    assert fails(*words) == "sbnmt bpe: error: in does not exist\n"
 
 
 def test_what_the_system_refuses_is_one_line(tmp_path):
@@ -62,17 +60,24 @@ def test_the_end_by_sigterm_leaves_nothing(tmp_path):
     assert not list(output.iterdir())
 
 
+FALL = """
+import os, signal, sys
+from sbnmt_plugin.tools.command import run
+def fall():
+    {}
+run(fall)
+"""
+
+
+def fallen(how):
+    """Run a command that does nothing but fall."""
+    return ran([sys.executable, "-c", FALL.format(how)], cwd=ROOT)
+
+
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt", "RuntimeError"])
 def test_an_interrupt_is_one_line(raised):
     """And any other surprise has its traceback."""
-    program = (
-        "from sbnmt_plugin.tools.command import run\n"
-        f"def fall(): raise {raised}\n"
-        "run(fall)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT
-    )
+    done = fallen(f"raise {raised}")
     interrupted = raised == "KeyboardInterrupt"
     assert done.stderr.endswith("-c: interrupted\n") == interrupted
     assert ("Traceback" in done.stderr) != interrupted
@@ -92,17 +97,8 @@ def test_a_signal_ends_a_command_whatever_a_library_makes_of_it(sent, statuses):
     """omegaconf, in the middle of a change, makes an AttributeError of any exception;
     without a signal that is an error like others."""
     kill = f"os.kill(os.getpid(), signal.{sent})" if sent else "sys.exit(3)"
-    program = (
-        "import os, signal, sys\n"
-        "from sbnmt_plugin.tools.command import run\n"
-        "def fall():\n"
-        f"    try: {kill}\n"
-        "    except BaseException: raise AttributeError('half changed')\n"
-        "run(fall)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT
-    )
+    done = fallen(f"""try: {kill}
+    except BaseException: raise AttributeError('half changed')""")
     assert done.returncode in statuses, done.stderr
     assert ("half changed" in done.stderr) == (sent is None)
 
@@ -128,7 +124,7 @@ main()
 )
 def test_a_missing_extra_is_named(tmp_path, words):
     command = [sys.executable, "-c", WITHOUT, *words, "--output", str(tmp_path / "x")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    done = ran(command, cwd=ROOT)
     assert done.returncode == 2
     assert done.stderr == (
         f"sbnmt {words[0]}: error: the module jinja2 must be installed for this step, "
@@ -196,9 +192,7 @@ warnings.warn("pin_memory is a word that I use")
 @pytest.mark.parametrize("kind", ["silent", "loud"])
 def test_torchs_warning_of_missing_gpus_is_left_out_and_no_other(kind):
     command = [sys.executable, "-c", LOADER, kind]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**environment(), **NO_GPU}
-    )
+    done = ran(command, env={**environment(), **NO_GPU})
     assert ("'pin_memory' argument is set" in done.stderr) == (kind == "loud")
     assert "UserWarning: pin_memory is a word that I use" in done.stderr
 
@@ -216,7 +210,7 @@ STARTED = {  # how the plugin is started, and whether what calls for nothing is 
 @pytest.mark.parametrize("name", STARTED)
 def test_what_our_commands_start_is_quiet_and_what_a_user_starts_is_not(name):
     command, told = STARTED[name]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment())
+    done = ran(command, env=environment())
     assert done.returncode == 0, done.stderr
     assert ("tensorboardX: pip install" in done.stdout + done.stderr) == told
     assert told or not done.stderr
@@ -228,14 +222,13 @@ def test_a_command_of_fairseqs_that_a_recipe_starts_has_its_own_messages(
     words = [data, "--path", teacher, *PLUGIN, "--task", "sb_translation", "--cpu"]
     words += ["--sb-direction", "r2l", "--beam", 2, "--batch-size", 8]
     command = runner.executable(["fairseq-generate", *words])
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    done = subprocess.run(command, **pipes, env={**environment(), **NO_GPU})
-    assert done.returncode == 0, done.stdout
+    done = ran(command, env={**environment(), **NO_GPU})
+    assert done.returncode == 0, done.stderr
     assert "Generate test with beam=2" in done.stdout
-    assert not [noise for noise in NOISE if noise in done.stdout]
+    assert not [noise for noise in NOISE if noise in done.stdout + done.stderr]
     missing = runner.executable(["fairseq-generate", tmp_path, *words[1:]])
-    done = subprocess.run(missing, **pipes, env=environment())
-    assert done.returncode == 1 and "Traceback" in done.stdout
+    done = ran(missing, env=environment())
+    assert done.returncode == 1 and "Traceback" in done.stderr
 
 
 def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
@@ -243,8 +236,7 @@ def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
     words = translate_command(
         data, teacher, source, tmp_path / "out", "--shard-size", 9
     )
-    command = step_command("translate", *words)
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = ran(step_command("translate", *words))
     assert done.returncode == 0, done.stderr
     assert "out: shards" in done.stderr
     assert not [noise for noise in NOISE if noise in done.stderr]
@@ -281,9 +273,6 @@ def test_a_reader_that_has_enough_is_no_error():
     ],
 )
 def test_a_folder_that_fairseq_would_split_is_refused(words, tmp_path):
-    words = [sys.executable, "-m", "sbnmt_plugin", *words]
-    done = subprocess.run(
-        words, capture_output=True, text=True, cwd=tmp_path, env=environment()
-    )
+    done = ran(step_command(*words), cwd=tmp_path, env=environment())
     assert done.returncode == 2 and "must have no : in it" in done.stderr
     assert not list(tmp_path.iterdir())

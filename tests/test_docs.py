@@ -178,20 +178,23 @@ FAIRSEQ = (
     options.get_interactive_generation_parser,
     options.get_preprocessing_parser,
 )
+# what fairseq adds where --optimizer, --tokenizer and so on choose it
+CHOSEN = (
+    *(FairseqAdamConfig, InverseSquareRootLRScheduleConfig),
+    *(PolynomialDecayLRScheduleConfig, ReduceLROnPlateauLRScheduleConfig),
+    *(SBCriterionConfig, MosesTokenizerConfig, SubwordNMTBPEConfig),
+)
 
 
 @functools.cache
 def flags_of(command):
     """All flags that a command knows: a step's from its help, and fairseq's."""
     parsers = [get() for get in FAIRSEQ]
-    models = SBTransformerModel, RNNSearchModel, TwoWayModel
-    for add in (
-        *(model.add_args for model in models),
-        fairseq_options_of_adam,
-        moses_and_bpe,
-    ):
+    for model in SBTransformerModel, RNNSearchModel, TwoWayModel:
         parsers.append(argparse.ArgumentParser(allow_abbrev=False))
-        add(parsers[-1])
+        model.add_args(parsers[-1])
+    for config in CHOSEN:
+        gen_parser_from_dataclass(parsers[-1], config())
     known = {flag for parser in parsers for flag in parser._option_string_actions}
     known |= dict(our_options()).keys()
     if command[0] == "sbnmt":
@@ -201,21 +204,6 @@ def flags_of(command):
         # other options go to fairseq where the step says so
         return own | known if "fairseq" in text or "translate" in text else own
     return known
-
-
-def fairseq_options_of_adam(parser):
-    """What parsers of fairseq add when --optimizer and --lr-scheduler are chosen."""
-    gen_parser_from_dataclass(parser, FairseqAdamConfig())
-    gen_parser_from_dataclass(parser, InverseSquareRootLRScheduleConfig())
-    gen_parser_from_dataclass(parser, PolynomialDecayLRScheduleConfig())
-    gen_parser_from_dataclass(parser, ReduceLROnPlateauLRScheduleConfig())
-    gen_parser_from_dataclass(parser, SBCriterionConfig())
-
-
-def moses_and_bpe(parser):
-    """And with --tokenizer moses and --bpe subword_nmt."""
-    gen_parser_from_dataclass(parser, MosesTokenizerConfig())
-    gen_parser_from_dataclass(parser, SubwordNMTBPEConfig())
 
 
 def unknown_flags(text):

@@ -165,21 +165,6 @@ def test_the_split_is_as_large_as_the_literatures():
     assert load_recipe(RECIPE, False)["score"]["references"] == script.REFERENCES
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"bpe": {"kind": "joint"}}, "bpe.merges must be a whole number"),
-        (
-            {"score": {"phonemes": True, "lowercase": True}},
-            "score.lowercase must be false with score.phonemes",
-        ),
-    ],
-)
-def test_recipes_are_checked(tmp_path, changes, message):
-    with pytest.raises(ValueError, match=message):
-        load_recipe(small_recipe(tmp_path / "recipe", **changes), False)
-
-
 def test_a_folder_from_before_phonemes_is_still_its_recipes(tmp_path):
     settings = load_recipe(ROOT / "examples" / "toy", False)
     older = {**settings, "score": {"lowercase": False, "references": 1}}

@@ -8,12 +8,12 @@ round.  So what a module needs can be read, and tested, before it.
 import ast
 import json
 import re
-import subprocess
 import sys
 
 import pytest
 import slow
 from commands import ROOT
+from steps import ran
 
 from sbnmt_plugin.tools.command_names import RETIRED, STEPS
 
@@ -620,13 +620,8 @@ print(json.dumps(found))
 
 def run_steps(lines):
     """(status, standard output, whether torch has been imported by now) of each."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUNNER],
-        input=json.dumps([list(map(str, words)) for words in lines]),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    typed = json.dumps([list(map(str, words)) for words in lines])
+    done = ran([sys.executable, "-c", RUNNER], input=typed, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -682,9 +677,7 @@ def test_no_name_of_a_step_is_retired():
     ],
 )
 def test_an_unknown_step_is_named_with_those_that_exist(step, said):
-    done = subprocess.run(
-        [sys.executable, "-m", OWN, step], cwd=ROOT, capture_output=True, text=True
-    )
+    done = ran([sys.executable, "-m", OWN, step], cwd=ROOT)
     assert done.returncode == 2
     assert said in done.stderr
 

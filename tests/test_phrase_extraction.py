@@ -5,8 +5,6 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sbnmt_plugin.tools.phrase_extraction import (
     PhraseCounts,
@@ -187,19 +185,6 @@ def test_nltks_phrases_are_right_without_a_limit_alone():
         wrong += bool(limited - every)
         long += any(span[3] - span[2] > longest for span in limited)
     assert wrong > 20 and long > 20
-
-
-@settings(deadline=None, max_examples=60)
-@given(
-    st.integers(1, 5),
-    st.integers(1, 5),
-    st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4))),
-    st.integers(1, 6),
-)
-def test_no_links_break_the_extraction(source, target, links, longest):
-    links = {(i, j) for i, j in links if i < source and j < target}
-    found = consistent_spans(source, target, links, longest)
-    assert found == consistent(source, target, links, longest)
 
 
 def test_words_are_pairs_that_are_linked_to_nothing_else():

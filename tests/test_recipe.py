@@ -76,14 +76,6 @@ def test_raw_files_that_are_not_read_are_named(prepared, tmp_path, capsys):
         assert (said in capsys.readouterr().out) == told
 
 
-def test_a_folder_that_is_not_prepared_wants_them(prepared, tmp_path):
-    recipe, _, _ = prepared
-    steps = []
-    with noting(steps), pytest.raises(ValueError, match="--data must name a folder"):
-        call(run_recipe, recipe, "--work", tmp_path / "new", "--rows", "teacher-l2r")
-    assert not steps
-
-
 RUN, ROWS = "is for a run: leave it out", "is for rows: leave it out with --prepare"
 
 

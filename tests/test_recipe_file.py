@@ -34,6 +34,11 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"score": {"references": 0}}, "score.references must be ≥ 1, but is 0"),
         ({"score": {"lowercase": "no"}}, "score.lowercase must be true or false"),
         ({"bpe": {"kind": "joint", "merges": 0}}, "bpe.merges must be a whole number"),
+        ({"bpe": {"kind": "joint"}}, "bpe.merges must be a whole number"),
+        (
+            {"score": {"phonemes": True, "lowercase": True}},
+            "score.lowercase must be false with score.phonemes",
+        ),
         ({"rows": [3]}, "each of rows must be a text, but is 3"),
         ({"rescore": 0}, "rescore must be > 0"),
         ({"stages": {"sb": []}}, "must be a list of options"),

@@ -127,6 +127,7 @@ def test_a_recipe_says_what_raw_files_it_wants(tmp_path):
     for name in (*LANGUAGES, "multi30k"):
         with pytest.raises(ValueError, match=r"--data must name a folder with .+"):
             call(run_recipe, ROOT / "examples" / name, "--work", tmp_path / name)
+        assert not (tmp_path / name / "logs").exists()  # before any step
 
 
 def test_training_pairs_stay_pairs(texts):

@@ -1,6 +1,5 @@
 """Steps that are run: failures, interrupts, kills, and how a run goes on."""
 
-import contextlib
 import errno
 import json
 import os
@@ -17,7 +16,7 @@ import pytest
 import torch
 import yaml
 from recipe_drivers import noted, steps_in
-from steps import call, put
+from steps import call, put, wait_for
 
 from sbnmt_plugin.tools import in_use
 from sbnmt_plugin.tools.command import step_command
@@ -126,22 +125,11 @@ def test_an_interrupt_after_a_failure_ends_the_steps_that_run(tmp_path):
     assert ended.is_set()
 
 
-def kill_when(process, condition, seconds=180):
+def kill_when(process, condition):
     """Kill a driver and all that it has started as soon as something is there."""
-    for _ in range(seconds * 20):
-        if condition() or process.poll() is not None:
-            break
-        time.sleep(0.05)
+    wait_for(lambda: condition() or process.poll() is not None, 180)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def wait_for(work):
-    """A killed step may take a moment to let the folder go."""
-    for _ in range(200):
-        with contextlib.suppress(ValueError), in_use.hold(work):
-            return
-        time.sleep(0.05)
 
 
 def test_a_killed_driver_goes_on_where_it_was(tmp_path):
@@ -159,7 +147,8 @@ def test_a_killed_driver_goes_on_where_it_was(tmp_path):
     )
     saved = work / "teacher-l2r" / "checkpoint2.pt"
     kill_when(process, saved.exists)
-    wait_for(work)
+    with in_use.hold(work):  # a killed step may take a moment to let the folder go
+        pass
     assert not (work / "teacher-l2r" / "done").exists(), "killed too late"
     dictionary = (work / "data" / "dict.src.txt").stat().st_mtime_ns
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -8,12 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from steps import call, environment, put
+from steps import call, environment, put, wait_for
 
 from sbnmt_plugin.tools.commands import translate
 from sbnmt_plugin.tools.recipes import costs, runner
@@ -70,14 +69,6 @@ def begun(name):
 def children(process):
     path = Path(f"/proc/{process}/task/{process}/children")
     return [int(pid) for pid in path.read_text().split()]
-
-
-def wait_for(condition, seconds=120):
-    for _ in range(seconds * 20):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("this took too long")
 
 
 def follows(name, *words):

@@ -3,7 +3,6 @@
 import json
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 import torch
 from commands import assert_equal_models, load
 from recipe_drivers import train
+from steps import ran
 
 from sbnmt_plugin.tools.recipes import costs, stages, systems
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
@@ -155,8 +155,7 @@ def killed(made, tmp_path_factory):
             shutil.copytree(made / data, base / name / data)
     train(folder, base / "whole")
     words = [sys.executable, "-c", KILLED, folder, base / "killed"]
-    tests = Path(__file__).parent
-    done = subprocess.run(words, cwd=tests, capture_output=True, text=True)
+    done = ran(words, cwd=Path(__file__).parent)
     assert done.returncode == -signal.SIGKILL, done.stderr
     return folder, base / "killed", base / "whole"
 

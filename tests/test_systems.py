@@ -11,7 +11,6 @@ from steps import call, put
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes import costs, systems
-from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.systems.retired import RETIRED_ROWS
 from sbnmt_plugin.tools.results import work_folder_rows
 
@@ -41,7 +40,7 @@ def test_results_of_a_retired_row_are_still_shown(tmp_path):
     stages = {"sb-staged-continued": [{"data": "gold"}, {"data": "two"}]}
     changes = {"stages": stages, "systems": {"sb-noise": {"--max-epoch": 3}}}
     folder = in_process.write_recipe(tmp_path / "recipe", **changes)
-    settings, work = load_recipe(folder, small=False), tmp_path / "work"
+    work = tmp_path / "work"
     score = {"score": 30.0, "signature": "s"}
     scores = dict.fromkeys(("tokenised BLEU", "BLEU", "chrF"), score)
     for name in RETIRED_ROWS:
@@ -52,24 +51,18 @@ def test_results_of_a_retired_row_are_still_shown(tmp_path):
     for step in "sb-noise", "sb-staged-continued-stage-1", "sb-staged-continued":
         put(work / "logs" / f"train-{step}.log", costs.launch_line("x") + log)
     with (
-        mock.patch.object(work_folder_rows, "compare"),
-        mock.patch.object(work_folder_rows, "of_several_seeds"),
+        mock.patch.object(work_folder_rows, "compare", return_value=None),
+        mock.patch.object(work_folder_rows, "of_several_seeds", return_value=[]),
+        captured() as output,
     ):
-        table = work_folder_rows.build_table(work, settings, "")
+        call(show_table, "--recipe", folder, "--work", work)
+    table = json.loads((work / "table.json").read_text())
     rows = {row["name"]: row for row in table["rows"]}
+    assert all(row["title"] in output.text for row in table["rows"])
     assert len(rows) == 3 * len(RETIRED_ROWS)
     assert rows["sb-noise@2"]["title"] == "SB-NMT, λ = 1, three triples, noise, seed 2"
     assert rows["sb-noise+rescored"]["updates"] == rows["sb-noise"]["updates"] == 7
     assert [s["data"] for s in rows["sb-staged-continued"]["stages"]] == ["gold", "two"]
-
-
-def test_the_command_table_shows_a_retired_row(tmp_path):
-    score = {"score": 30.0, "signature": "s"}
-    scores = dict.fromkeys(("tokenised BLEU", "chrF"), score)
-    put(tmp_path / "results" / "sb-late@2.json", json.dumps(scores))
-    with captured() as output:
-        call(show_table, "--recipe", TOY, "--work", tmp_path)
-    assert "SB-NMT, λ = 1, from λ = 0, three triples" in output.text
 
 
 def test_another_package_registers_the_rows_of_its_family(tmp_path):

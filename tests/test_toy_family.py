@@ -5,7 +5,6 @@ other tests.
 """
 
 import runpy
-import subprocess
 import sys
 from unittest import mock
 
@@ -22,8 +21,7 @@ TASK = ["--user-dir", FAMILY, "--task", "sb_translation", *NO_WORKERS, "--cpu"]
 
 def call(module, *words):
     """Run a module as a user does; its output, or its last line of errors."""
-    command = [sys.executable, "-m", module, *map(str, words)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = steps.ran([sys.executable, "-m", module, *words], cwd=ROOT)
     assert done.returncode == 0, done.stderr.strip().splitlines()[-1]
     return done.stdout
 

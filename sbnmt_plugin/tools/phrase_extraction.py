@@ -15,10 +15,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from sbnmt_plugin.tools.scoring import tokenised_bleu
-from sbnmt_plugin.tools.text import each_parallel, remove_bpe
+from sbnmt_plugin.tools.text import each_parallel
 from sbnmt_plugin.tools.word_links import Links, check_places, parse_links
-from sbnmt_plugin.training.phrase_table import SEPARATOR, PhraseTable, entry_line
+from sbnmt_plugin.training.phrase_table import SEPARATOR, entry_line
 
 # begin and end of a source phrase, begin and end of its target phrase
 Span = tuple[int, int, int, int]
@@ -179,21 +178,3 @@ def linked_sentences(source: str, target: str, links: str) -> Iterator[Sentence]
         except ValueError as error:
             raise ValueError(f"{links}, line {number}, {error}") from error
         yield *words, found
-
-
-def lookup_bleu(
-    table: PhraseTable[str, str], pairs: Iterable[tuple[str, ...]]
-) -> tuple[float, str]:
-    """Return tokenised BLEU of the table's own text, and its signature.
-
-    Subwords are joined.
-
-    Args:
-        pairs: lines of source and target.
-    """
-    hypotheses, references = [], []
-    for source, target in pairs:
-        hypotheses.append(remove_bpe(" ".join(table.lookup(source.split()))))
-        references.append(remove_bpe(target))
-    result = tokenised_bleu(hypotheses, [references])
-    return result["score"], result["signature"]

@@ -3,17 +3,13 @@
     sbnmt bpe learn --merges 8000 --codes codes TEXT [TEXT ...]
     sbnmt bpe apply --codes codes [--vocabulary vocab --threshold 1] INPUT OUTPUT
 
-Several texts give joint codes.  fastBPE applies them if it is installed (pip install
---no-build-isolation fastBPE, with cython), subword-nmt otherwise, with the same result.
+Several texts give joint codes.  subword-nmt learns and applies them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import tempfile
-from pathlib import Path
-from typing import Any
 
 from subword_nmt.apply_bpe import BPE, read_vocabulary
 from subword_nmt.get_vocab import get_vocab
@@ -21,12 +17,7 @@ from subword_nmt.learn_bpe import learn_bpe
 from tqdm import tqdm
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import (
-    each_line,
-    read_lines,
-    refuse_overwriting,
-    write_lines,
-)
+from sbnmt_plugin.tools.text import each_line, refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
 
@@ -47,30 +38,10 @@ def apply(
     if vocabulary is not None:
         with open(vocabulary, encoding="utf-8") as file:
             known = read_vocabulary(file, least)
-    fast = None if known is not None else fast_bpe(codes)
-    if fast is not None:
-        write_lines(target, fast.apply(read_lines(source)))
-        return
     lines = tqdm(each_line(source), leave=False)
     with open(codes, encoding="utf-8") as file:
         bpe = BPE(file, vocab=known)
     write_lines(target, (bpe.process_line(line) for line in lines))
-
-
-def fast_bpe(codes: str) -> Any:
-    """Return fastBPE's encoder, or None where it is missing.
-
-    Its codes have no header line, and a third column of counts that it ignores.
-    """
-    try:
-        import fastBPE
-    except ImportError:
-        return None
-    pairs = [line for line in read_lines(codes) if not line.startswith("#version")]
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder, "codes")
-        write_lines(plain, (f"{pair} 1" for pair in pairs))
-        return fastBPE.fastBPE(str(plain), "")
 
 
 def main() -> None:

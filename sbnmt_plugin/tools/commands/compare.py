@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import mean
 
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.bootstrap import interval
 from sbnmt_plugin.tools.results.comparison import Runs
 from sbnmt_plugin.tools.results.table import HEADINGS, aligned
@@ -69,7 +70,8 @@ def main() -> None:
     add("row", metavar="ROW", help="a row's name, without a seed")
     add("rivals", metavar="RIVAL", nargs="+", help="the rows that it is compared with")
     args = parser.parse_args()
-    runs = Runs.of_folder(args.work)
+    remedy = "run sbnmt recipe once more"
+    runs = Runs(args.work, read_recipe(args.work / "recipe.json", remedy))
     lines = [line(runs, args.row, name) for name in args.rivals]
     score = HEADINGS.get(runs.key, runs.key)
     head = [f"{args.row} against", "seeds", score, "the other's", "difference"]

@@ -1,7 +1,6 @@
 """Make a phrase table of a bitext, in the tokens that a model is trained on.
 
-    sbnmt phrase-table --source bpe/train.en --target bpe/train.de --output table \\
-        [--held-out-source bpe/valid.en --held-out-target bpe/valid.de]
+    sbnmt phrase-table --source bpe/train.en --target bpe/train.de --output table
 
 eflomal links words in both directions, and grow-diag-final-and joins these links.  No
 link leaves a phrase pair.  For each source phrase the most frequent target phrase
@@ -9,9 +8,8 @@ stays.  --alignments takes the links of any other aligner: a line a sentence, to
 counted from 0, 0-0 1-2.  eflomal takes no seed, so another run gives another table.
 --keep-alignments writes its links, which give the same table again.
 
-The step prints tokenised BLEU of the table's own text for the first 1,000 training
-lines and for the held-out text.  The larger their gap, the more the table remembers its
-own sentences; a higher --least-count lessens it.
+The phrases of a training sentence are in the table, which remembers it the better the
+lower --least-count is.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
@@ -27,13 +24,11 @@ from sbnmt_plugin.tools.phrase_extraction import (
     PhraseCounts,
     consistent_spans,
     linked_sentences,
-    lookup_bleu,
     single_links,
 )
 from sbnmt_plugin.tools.text import (
     check_parallel,
     each_line,
-    each_parallel,
     refuse_overwriting,
     write_lines,
 )
@@ -44,7 +39,6 @@ from sbnmt_plugin.tools.word_links import (
 )
 from sbnmt_plugin.training.phrase_table import PhraseTable
 
-MEASURED = 1000  # training lines
 LONGEST, LEAST_COUNT = 7, 2
 
 
@@ -91,18 +85,6 @@ def print_table(table: PhraseTable[str, str]) -> None:
     print(f"{len(table)} entries; by source tokens {counts}")
 
 
-def print_measure(table: PhraseTable[str, str], args: argparse.Namespace) -> None:
-    """Print BLEU of the table's own text, for lines it has seen and for new ones."""
-    pairs = each_parallel(args.source, args.target)
-    seen, signature = lookup_bleu(table, islice(pairs, MEASURED))
-    print(f"lookup, first {MEASURED} training lines: BLEU = {seen:.2f}   {signature}")
-    if args.held_out_source:
-        held_out = each_parallel(args.held_out_source, args.held_out_target)
-        new, signature = lookup_bleu(table, held_out)
-        print(f"lookup, held-out text: BLEU = {new:.2f}   {signature}")
-        print(f"gap = {seen - new:.2f}")
-
-
 def parsed() -> argparse.Namespace:
     """Read and check the command line, before the long work begins.
 
@@ -124,8 +106,6 @@ def parsed() -> argparse.Namespace:
         f"(default {LEAST_COUNT})",
     )
     add("--words", action="store_true", help="only 1 : 1 links")
-    add("--held-out-source", help="a text to measure the table on")
-    add("--held-out-target", help="its translation")
     args = parser.parse_args()
     for name, default in ("longest", LONGEST), ("least_count", LEAST_COUNT):
         if getattr(args, name) is None:
@@ -140,15 +120,10 @@ def parsed() -> argparse.Namespace:
             "--keep-alignments must not stand beside --alignments, whose links are "
             "kept already: leave one out"
         )
-    if bool(args.held_out_source) != bool(args.held_out_target):
-        raise ValueError("--held-out-source and --held-out-target go together")
-    texts = [(args.source, args.target)]
-    if args.held_out_source:
-        texts.append((args.held_out_source, args.held_out_target))
-    for text in texts:
-        check_parallel(*text)
-        for output in args.output, args.keep_alignments:
-            refuse_overwriting(output, args.alignments, *text)
+    text = args.source, args.target
+    check_parallel(*text)
+    for output in args.output, args.keep_alignments:
+        refuse_overwriting(output, args.alignments, *text)
     refuse_overwriting(args.output, args.keep_alignments)
     return args
 
@@ -161,6 +136,4 @@ def main() -> None:
             links = args.keep_alignments or str(Path(folder, "links"))
             write_links(args.source, args.target, links)
         write_table(args, links)
-    table = PhraseTable.load(args.output)
-    print_table(table)
-    print_measure(table, args)
+    print_table(PhraseTable.load(args.output))

@@ -96,10 +96,9 @@ class TrainingSteps(DataSteps):
     def phrases(self, name: str) -> Step:
         """The table of the gold text's phrases, or of its words."""
         output = self.work / "phrases" / name
+        source, target = self.sides("train")
         words: list[Any] = ["sbnmt", "phrase-table", "--output", output]
-        train, valid = self.sides("train"), self.sides("valid")
-        for side, text, held_out in zip(("source", "target"), train, valid):
-            words += [f"--{side}", text, f"--held-out-{side}", held_out]
+        words += ["--source", source, "--target", target]
         words += ["--keep-alignments", output.with_suffix(".links")]
         words += ["--words"] if name == "words" else self.settings["phrase_table"]
         purpose = f"The table of {name} that the gold text has"

@@ -43,8 +43,14 @@ def read_recipe(path: Path, remedy: str) -> dict[str, Any]:
         remedy: advice where it is damaged.
 
     Raises:
-        ValueError: it is.
+        FileNotFoundError: there is none.
+        ValueError: it is damaged.
     """
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"--work {path.parent} must be the folder of a recipe's run, but has no "
+            f"{path.name}: give the --work of sbnmt recipe"
+        )
     with as_written(path, remedy):
         newer = {key: default for key, (_, default) in KEYS.items() if default != ...}
         known = {**newer, **json.loads(path.read_text("utf-8"))}

@@ -17,7 +17,6 @@ from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.rows import RESCORED, Row
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS
-from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.bootstrap import (
     bootstrap,
     of_all_seeds,
@@ -65,21 +64,6 @@ class Runs:
             metric = BLEU(lowercase=lowercase)
         self.metric = of_all_seeds(metric)
         self.given = references(work / "text", settings).read(stem)
-
-    @classmethod
-    def of_folder(cls, work: Path) -> Runs:
-        """Read the recipe that the folder keeps.
-
-        Raises:
-            FileNotFoundError: no recipe has run there.
-        """
-        path = work / "recipe.json"
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"--work {work} must be the folder of a recipe's run, but has no "
-                "recipe.json: give the --work of sbnmt recipe"
-            )
-        return cls(work, read_recipe(path, "run sbnmt recipe once more"))
 
     def seeds(self, name: str) -> set[int]:
         """Return the seeds of a row.

@@ -30,6 +30,9 @@ from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import write_json
 
 WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
+# how a cost of a training follows from those of its stages
+SUMS = WALL, "updates", "tokens", LEFT_OUT, PROCESSOR
+JOINED: dict[str, Any] = {**dict.fromkeys(SUMS, sum), PEAK_MEMORY: max}
 
 
 def languages(work: Path) -> tuple[str, str]:
@@ -60,21 +63,17 @@ def training_cost(logs: Path, stages: list[Stage]) -> TableRow:
             return {}
         costs.append({"data": stage.data, **step_cost(log)})
 
-    def told(key: str) -> list[Any]:
-        return [cost[key] for cost in costs if key in cost]
-
     total: TableRow = {**costs[-1]}
     del total["data"]
     if len(costs) == 1:
         return total
-    for key in (WALL, "updates", "tokens"):
-        total[key] = sum(told(key))
-    for key, joined in ((LEFT_OUT, sum), (PEAK_MEMORY, max), (PROCESSOR, sum)):
-        if told(key):
-            total[key] = joined(told(key))
-    if len(told(PROCESSOR)) < len(costs):
-        total.pop(PROCESSOR, None)
-    commits = sorted({commit for found in told("commits") for commit in found})
+    for key, joined in JOINED.items():
+        told = [cost[key] for cost in costs if key in cost]
+        if told and (key != PROCESSOR or len(told) == len(costs)):
+            total[key] = joined(told)
+        else:
+            total.pop(key, None)
+    commits = sorted({each for cost in costs for each in cost.get("commits", [])})
     return {"stages": costs, **total, "commits": commits}
 
 
