@@ -63,7 +63,7 @@ TESTS = {
     "test_the_command_writes_table_json_and_plot",
     "test_the_driver_makes_every_row_of_the_comparison",
     "test_the_end_by_sigterm_leaves_nothing",
-    "test_the_one_teacher_of_the_command_line_is_the_recipes",
+    "test_rows_go_on_from_the_one_teacher",
     "test_the_policy_runs_our_scripts_alone",
     "test_the_readmes_blocks_run_from_raw_text_to_bleu_and_on",
     "test_the_recipe_runs_without_bpe_and_reports_error_rates",

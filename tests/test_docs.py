@@ -226,7 +226,8 @@ def unknown_flags(text):
 
 
 # options of commands by which results of version 0.2.0 were made
-GONE = {("sbnmt recipe", "--pseudo"), ("sbnmt compare", "--sweep")}
+GONE = {("sbnmt recipe", flag) for flag in ("--pseudo", "--teachers")}
+GONE |= {("sbnmt compare", "--sweep")}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -83,7 +83,7 @@ def test_one_model_can_teach_both_directions(tmp_path, capsys):
         in_process.make(folder, "--work", tmp_path / "work", "--rows", "rerank@2")
 
 
-def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatch):
+def test_rows_go_on_from_the_one_teacher(tmp_path, monkeypatch):
     """What it teaches can go on from it; both are the chain's cost, and it once."""
     trainings = {}
 
@@ -93,16 +93,16 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
         return in_process.run(self, step)
 
     monkeypatch.setattr(runner.Runner, "run", run)
-    folder = in_process.write_recipe(tmp_path / "recipe")
-    work, one = tmp_path / "work", ("--teachers", "one")
-    asked = ("--rows", "teacher-both", "sb-finetuned")
-    call(run_recipe, folder, "--work", work, *one, *asked)
+    folder = in_process.write_recipe(tmp_path / "recipe", teachers="one")
+    work = tmp_path / "work"
+    asked = "--rows", "teacher-both", "sb-finetuned"
+    call(run_recipe, folder, "--work", work, *asked)
     assert [*trainings] == ["train/teacher-both", "train/sb-finetuned"]
     begins = f"--finetune-from-model {work}/teacher-both/model.pt"
     assert begins in trainings["train/sb-finetuned"]
     table = json.loads((work / "table.json").read_text())
-    assert table["command"].endswith(f"{folder} --teachers one")
-    shown = [show_table, "--recipe", folder, "--work", work, *one]
+    assert table["command"] == f"sbnmt recipe {folder}"
+    shown = [show_table, "--recipe", folder, "--work", work]
     call(*shown)
     assert json.loads((work / "table.json").read_text())["rows"] == table["rows"]
     drawn = tmp_path / "curves"  # the toy's rows are not validated by BLEU, nor probed
@@ -125,15 +125,14 @@ def test_the_one_teacher_of_the_command_line_is_the_recipes(tmp_path, monkeypatc
     )
     assert f"<!-- {title} -->" in drawn.with_suffix(".svg").read_text("utf-8")
     assert drawn.with_suffix(".png").exists()
-    for tool in (run_recipe, show_table):
-        words = ["--recipe", folder] if tool is show_table else [folder]
-        with pytest.raises(ValueError, match=r"--teachers otherwise \(teachers differ"):
-            call(tool, *words, "--work", work)
-    settings = load_recipe(folder, small=False, teachers="one")
+    settings = load_recipe(folder, small=False)
     needed = {step.name for step in costed_steps(settings, Row("sb-finetuned"))}
     trained = {"train/teacher-both", "train/sb-finetuned"}
     assert needed == trained | {"pseudo/l2r", "pseudo/r2l"}
-    assert load_recipe(folder, small=False)["teachers"] == "two"
+    in_process.write_recipe(folder)  # two teachers
+    for tool, *words in (run_recipe, folder), (show_table, "--recipe", folder):
+        with pytest.raises(ValueError, match=r"another recipe.* \(teachers differ"):
+            call(tool, *words, "--work", work)
 
 
 def test_rows_that_share_a_model_wait_for_it(tmp_path):

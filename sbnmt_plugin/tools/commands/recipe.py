@@ -34,12 +34,7 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.parsed import check_options
-from sbnmt_plugin.tools.recipes.recipe_file import (
-    add_setting,
-    find_recipe,
-    load_recipe,
-    setting,
-)
+from sbnmt_plugin.tools.recipes.recipe_file import find_recipe, load_recipe
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps, check_row
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.runner import Runner
@@ -66,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     add("recipe", help="its name, or its folder")
     add("--work", help="folder to write to")
     add("--data", help="folder of raw files, where the recipe asks")
-    add_setting(made)
+    add("--small", action="store_true", help="its small setting")
     add(
         "--rows",
         nargs="+",
@@ -123,7 +118,7 @@ def main() -> None:
     args = parser().parse_args()
     check(args)
     folder = find_recipe(args.recipe)
-    settings = load_recipe(folder, args.small, args.teachers)
+    settings = load_recipe(folder, args.small)
     where = "--rows" if args.rows else f"{folder / 'recipe.yaml'}: rows"
     rows = asked_rows(args.rows or settings["rows"], where=where)
     if args.print:
@@ -138,8 +133,9 @@ def script(
     """Return the steps that one process takes in an empty folder, as a shell script."""
     run = Run(settings, WORK, folder, DATA if settings["data"] else None)
     steps = RowSteps(run)
-    options = setting(args) + (["--rows", *args.rows] if args.rows else [])
-    targets = [*steps.targets(rows), steps.table(setting(args))]
+    small = ["--small"] * args.small
+    options = small + (["--rows", *args.rows] if args.rows else [])
+    targets = [*steps.targets(rows), steps.table(small)]
     return render(in_order(targets), run, rows, options, "-small" * args.small)
 
 
@@ -170,6 +166,6 @@ def run(
         if args.prepare:
             print(f"{targets[0].makes} is there; without --prepare: the rows")
             return
-    called = " ".join(["sbnmt recipe", args.recipe, *setting(args)])
+    called = f"sbnmt recipe {args.recipe}" + " --small" * args.small
     table = write_table(work, settings, called)
     print("\n" + render_table(table), end="", flush=True)

@@ -23,12 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.recipes.recipe_file import (
-    add_setting,
-    find_recipe,
-    load_recipe,
-    setting,
-)
+from sbnmt_plugin.tools.recipes.recipe_file import find_recipe, load_recipe
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 from sbnmt_plugin.tools.results.sweep import render_sweep
 from sbnmt_plugin.tools.results.table import render
@@ -64,15 +59,13 @@ def of_run(args: argparse.Namespace) -> None:
             overwritten.
     """
     if not (args.recipe and args.work):
-        raise ValueError(
-            "--recipe and --work go together, and --small and --teachers with them"
-        )
+        raise ValueError("--recipe and --work go together, and --small with them")
     if args.tables:
         raise ValueError("--recipe builds a table: give no TABLE")
-    settings = load_recipe(find_recipe(args.recipe), args.small, args.teachers)
+    settings = load_recipe(find_recipe(args.recipe), args.small)
     work = Path(args.work)
     check_recipe(work, settings)
-    called = " ".join(["sbnmt table", "--recipe", args.recipe, *setting(args)])
+    called = f"sbnmt table --recipe {args.recipe}" + " --small" * args.small
     table = write_table(work, settings, called)
     print(render(table), end="")
     if not args.curves:
@@ -120,10 +113,10 @@ def main() -> None:
         help="draw how rows learned; with --work, or a file of --curves as TABLE",
     )
     add("--recipe", help="its name, or its folder")
-    add_setting(parser)
+    add("--small", action="store_true", help="its small setting")
     add("--work", help="folder that the recipe's steps have filled")
     args = parser.parse_args()
-    if args.recipe or args.work or setting(args):
+    if args.recipe or args.work or args.small:
         of_run(args)
     elif args.curves:
         draw_curves_again(args)

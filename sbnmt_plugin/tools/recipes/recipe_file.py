@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -74,30 +73,8 @@ def find_recipe(name: str) -> Path:
     )
 
 
-def add_setting(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a recipe is taken."""
-    parser.add_argument("--small", action="store_true", help="its small setting")
-    parser.add_argument(
-        "--teachers",
-        choices=TEACHERS,
-        help="the teachers that write pseudo targets: a Transformer for each "
-        "direction, or one model of both, which is cheaper (default: the recipe's)",
-    )
-
-
-def setting(args: argparse.Namespace) -> list[str]:
-    """Write the options of :func:`add_setting` as they were given."""
-    teachers = ["--teachers", args.teachers] if args.teachers else []
-    return ["--small"] * args.small + teachers
-
-
-def load_recipe(
-    folder: Path, small: bool, teachers: str | None = None
-) -> dict[str, Any]:
+def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
     """Read recipe.yaml, with its ``small`` section laid over it if asked for.
-
-    Args:
-        teachers: instead of the recipe's.
 
     Raises:
         FileNotFoundError, ValueError: it is missing or wrong; with the key.
@@ -117,7 +94,7 @@ def load_recipe(
                 raise ValueError(f"{path} must have the key {key}, but has not")
             check_type(recipe.setdefault(key, default), kind, f"{path}: {key}")
         check(recipe, path)
-    return recipe | ({"teachers": teachers} if teachers else {})
+    return recipe
 
 
 def with_small(path: Path, small: bool) -> dict[str, Any]:

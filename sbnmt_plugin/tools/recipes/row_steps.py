@@ -24,7 +24,7 @@ from sbnmt_plugin.tools.recipes.systems.system import (
 )
 from sbnmt_plugin.tools.recipes.training_steps import TrainingSteps
 
-TWO_TEACHERS = "`teachers: two` in recipe.yaml, or --teachers two"
+TWO_TEACHERS = "`teachers: two` in recipe.yaml"
 
 
 class RowSteps(TrainingSteps):
