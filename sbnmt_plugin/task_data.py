@@ -28,6 +28,7 @@ from sbnmt_plugin.training.data_files import (
     warn_of_gold,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
+from sbnmt_plugin.training.epoch_position import SETTINGS, ResumableIterator
 from sbnmt_plugin.training.input_noise import PartnerNoise
 
 
@@ -166,11 +167,17 @@ class StreamData(TranslationTask):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """Make batches; a line of which not even one fits into a batch is too long.
+        """Make batches, in the middle of whose epoch others may go on.
+
+        A line of which not even one fits into a batch is too long.
 
         Raises:
             ValueError: a source is, and lines that are too long are not left out.
         """
+        settings = {"max_tokens": max_tokens, "max_sentences": max_sentences}
+        settings |= {"max_positions": max_positions}
+        settings |= {"ignore_invalid_inputs": ignore_invalid_inputs}
+        settings |= {name: kwargs[name] for name in SETTINGS if name in kwargs}
         if max_tokens is not None and max_positions is not None:
             source, target = max_positions
             sizes = dataset.src_sizes
@@ -183,11 +190,14 @@ class StreamData(TranslationTask):
                 )
             share = max_tokens // len(self.directions)
             max_positions = min(source, max_tokens), min(target, share)
-        return super().get_batch_iterator(
+        made = super().get_batch_iterator(
             *(dataset, max_tokens, max_sentences, max_positions),
             *(ignore_invalid_inputs, *args),
             **kwargs,
         )
+        make = functools.partial(self.get_batch_iterator, dataset)
+        make = functools.partial(make, disable_iterator_cache=True)
+        return ResumableIterator.adopt(made, settings, make)
 
     def build_dataset_for_inference(
         self, src_tokens: Any, src_lengths: Any, constraints: Any = None

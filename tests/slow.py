@@ -30,6 +30,7 @@ TESTS = {
     "test_an_ensemble_is_searched_together",
     "test_an_ensemble_may_have_learned_either_way_round",
     "test_an_interrupt_is_one_line",
+    "test_another_batch_ends_an_epoch_that_its_checkpoint_has_begun",
     "test_any_other_import_of_the_package_registers",
     "test_batch_size_does_not_matter",
     "test_changed_data_are_refused_where_they_are_read",
