@@ -38,6 +38,17 @@ def total(logging_outputs: list[dict[str, Any]], key: str) -> Any:
     return sum(log.get(key, 0) for log in logging_outputs)
 
 
+def has(logging_outputs: list[dict[str, Any]], key: str) -> bool:
+    """Tell whether a value was looked for in any batch, be it 0."""
+    return any(key in log for log in logging_outputs)
+
+
+def accuracy_of_sums(meters: Any) -> float:
+    """Return fairseq's accuracy in per cent, and 0 where no label counts."""
+    found: float = 100 * meters["n_correct"].sum / max(meters["total"].sum, 1)
+    return round(found, 3)
+
+
 def projects_rows(model: Any) -> bool:
     """Tell whether a model's logits are one linear layer on its decoder's features.
 
@@ -217,14 +228,19 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Log fairseq's values, then the same by direction."""
+        """Log fairseq's values, then the same by direction; 0 where no label counts."""
         super().reduce_metrics(logging_outputs)
+        if total(logging_outputs, "total") == 0 and has(logging_outputs, "total"):
+            for key in ("total", "n_correct"):
+                metrics.log_scalar(key, 0)
+            metrics.log_derived("accuracy", accuracy_of_sums)
         for name in cls.known_names:
-            labels = total(logging_outputs, f"labels_{name}")
-            if not labels:
+            if not has(logging_outputs, f"labels_{name}"):
                 continue
+            labels = total(logging_outputs, f"labels_{name}")
+            counted = max(labels, 1)
             for key in (f"loss_{name}", f"nll_loss_{name}"):
-                bits = total(logging_outputs, key) / (math.log(2) * labels)
+                bits = total(logging_outputs, key) / (math.log(2) * counted)
                 metrics.log_scalar(key, bits, labels, round=3)
             metrics.log_derived(
                 f"ppl_{name}",
@@ -232,6 +248,6 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
                     meters[key].avg
                 ),
             )
-            if any(f"n_correct_{name}" in log for log in logging_outputs):
-                accuracy = 100 * total(logging_outputs, f"n_correct_{name}") / labels
+            if has(logging_outputs, f"n_correct_{name}"):
+                accuracy = 100 * total(logging_outputs, f"n_correct_{name}") / counted
                 metrics.log_scalar(f"accuracy_{name}", accuracy, labels, round=3)

@@ -9,6 +9,7 @@ from sbnmt_plugin.training.criterion import (
     SBCriterionConfig,
     SBLabelSmoothedCrossEntropy,
     Values,
+    has,
     live_rows_alone,
     total,
 )
@@ -56,7 +57,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Log the parent's values, and both terms."""
         super().reduce_metrics(logging_outputs)
-        if not any("align" in log for log in logging_outputs):
+        if not has(logging_outputs, "align"):
             return
         sentences, judged, right = (
             total(logging_outputs, key) for key in ("nsentences", "judged", "right")
@@ -64,6 +65,5 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
         for key in ("align", "adversary"):
             mean = total(logging_outputs, key) / sentences
             metrics.log_scalar(key, mean, sentences, round=3)
-        if judged:
-            fooled = 100 * (judged - right) / judged
-            metrics.log_scalar("fooled", fooled, judged, round=1)
+        fooled = 100 * (judged - right) / max(judged, 1)
+        metrics.log_scalar("fooled", fooled, judged, round=1)
