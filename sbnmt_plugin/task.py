@@ -42,7 +42,12 @@ from sbnmt_plugin.task_data import StreamData
 from sbnmt_plugin.task_options import DECODING, TRAINING
 from sbnmt_plugin.training.dataset import with_stream_labels
 from sbnmt_plugin.training.read_bits import log_read_bits
-from sbnmt_plugin.training.start_checks import check_metric, check_options
+from sbnmt_plugin.training.start_checks import (
+    check_architecture,
+    check_metric,
+    check_options,
+    restrict_architectures,
+)
 from sbnmt_plugin.training.train_step import (
     bare,
     in_bfloat16,
@@ -70,6 +75,7 @@ class SBTranslationTask(StreamData):
         """Add the task's options, and refuse those that are gone."""
         super().add_args(parser)
         add_retired(parser)
+        restrict_architectures(parser)
 
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
@@ -93,6 +99,7 @@ class SBTranslationTask(StreamData):
             ValueError: a one-directional architecture for two streams or the other
                 way round; a checkpoint of another direction, task or dictionary.
         """
+        check_architecture(cfg)
         if not from_checkpoint:
             refuse_out_of_scope(self.cfg, TRAINING)
             check_options(self.cfg)

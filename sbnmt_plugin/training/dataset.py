@@ -53,7 +53,7 @@ class SBLanguagePairDataset(FairseqDataset):
         self.noise = noise
         self.completions = completions
         self.epoch = 1
-        self.left_out: tuple[int, list[int]] = 0, []  # an epoch, and examples not in it
+        self.left_out: tuple[int, Any] = 0, ()  # an epoch, and (n,) examples not in it
         self.pairs = pairs
         self.opposite = opposite
         self.starts = starts

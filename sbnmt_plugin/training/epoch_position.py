@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
 from fairseq.data.iterators import EpochBatchIterator
 
 logger = logging.getLogger(__name__)
@@ -71,14 +72,14 @@ class ResumableIterator(EpochBatchIterator):
     def _leave_out(self, epoch: int, earlier: list[Part]) -> None:
         """Take the sentences of earlier parts, each made once more, out of an epoch."""
         data: Any = self.dataset
-        seen: list[int] = []
+        seen = np.zeros(0, dtype=np.int64)
         for settings, shuffled, place in earlier:
             data.left_out = epoch, seen
             old = self.make(**settings, epoch=epoch)
             for process in range(old.num_shards):
                 old.shard_id = process
                 batches = old.ordered_batches(epoch, False, shuffled)[:place]
-                seen += [index for batch in batches for index in batch]
+                seen = np.concatenate([seen, *batches]).astype(np.int64)  # [] is float
         data.left_out = epoch, seen
         self.earlier, self._frozen_batches = {epoch: earlier}, None
         logger.info(

@@ -5,16 +5,25 @@ fairseq finds these mistakes after hours, by a traceback, or never.
 
 from __future__ import annotations
 
+import argparse
 import logging
 from collections.abc import Collection
 from typing import Any
 
 import torch
 from fairseq import utils
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq.models.bart import BARTModel
+from fairseq.models.lightconv import LightConvModel
+from fairseq.models.lstm import LSTMModel
+from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer_align import TransformerAlignModel
 from omegaconf import DictConfig
 
 logger = logging.getLogger(__name__)
 
+# fairseq's models that are trained, resumed and decoded as teachers
+TEACHERS = TransformerModel, TransformerAlignModel, LightConvModel, LSTMModel, BARTModel
 LOWER = ("loss", "nll_loss", "ppl")
 # whether more is better, of what is logged in every training
 HIGHER = {"bleu": True, "accuracy": True} | dict.fromkeys(LOWER, False)
@@ -71,6 +80,44 @@ def check_options(cfg: Any) -> None:
             "--no-last-checkpoints, --no-epoch-checkpoints and --disable-validation "
             "together leave nothing to be saved: leave one out, or say so by --no-save"
         )
+
+
+def supported(name: str | None) -> bool:
+    """Tell whether models of an architecture can be trained, resumed and decoded.
+
+    Of fairseq's only :data:`TEACHERS` are, which write a text word by word for a text.
+    Others run texts of their settings as Python code (``fconv`` its layers), which
+    nothing that is read in a checkpoint may be.  Models of a plugin are not judged.
+    """
+    kind = ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name))
+    if kind is None:
+        return False
+    return kind in TEACHERS or not kind.__module__.startswith("fairseq.")
+
+
+def check_architecture(settings: Any) -> None:
+    """Refuse a model that is not :func:`supported`.
+
+    Args:
+        settings: of the model, of a command or of a checkpoint.
+
+    Raises:
+        ValueError: with ``--arch``.
+    """
+    name = getattr(settings, "_name", None) or getattr(settings, "arch", None)
+    if not supported(name):
+        known = ", ".join(sorted(n for n, x in MODEL_REGISTRY.items() if x in TEACHERS))
+        raise ValueError(
+            f"--arch {name} is not supported by sb_translation, which of fairseq's "
+            f"models takes those of {known}: choose one of these, or the plugin's own"
+        )
+
+
+def restrict_architectures(parser: argparse.ArgumentParser) -> None:
+    """Let a parser refuse what is not :func:`supported`, before fairseq fails at it."""
+    for action in parser._actions:
+        if action.dest == "arch" and action.choices is not None:
+            action.choices = [name for name in action.choices if supported(name)]
 
 
 def check_metric(cfg: Any, logged: Collection[str]) -> None:
