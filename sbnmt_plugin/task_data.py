@@ -75,7 +75,8 @@ class StreamData(TranslationTask):
 
         Raises:
             FileNotFoundError: no such file.
-            ValueError: the file holds a tag, so the text does; it has been changed.
+            ValueError: fairseq cannot load the file; it holds a tag, so the text does;
+                it has been changed.
         """
         if not os.path.exists(filename):
             raise FileNotFoundError(
@@ -84,7 +85,13 @@ class StreamData(TranslationTask):
                 "languages"
             )
         check_sums(filename)
-        dictionary = Words.load(filename)
+        try:
+            dictionary = Words.load(filename)
+        except Exception as error:  # fairseq raises all sorts
+            raise ValueError(
+                f"{filename} must be a dictionary as sbnmt binarise writes it, but "
+                f"fairseq cannot load it ({error}): binarise the texts again"
+            ) from error
         for tag in TAGS:
             if tag in dictionary:
                 raise ValueError(

@@ -86,6 +86,7 @@ TESTS = {
     "test_validation_by_bleu_keeps_the_best",
     "test_what_decoding_cannot_do_is_refused",
     "test_what_is_frozen_stays_so_as_a_training_goes_on",
+    "test_what_is_trained_is_resumed_and_decoded",
     "test_what_the_system_refuses_is_one_line",
     "test_what_training_cannot_do_is_refused",
     "test_without_its_reader_a_model_is_the_writer",
