@@ -38,10 +38,12 @@ BROKEN = (
 )
 TIED = 8  # names that one parameter may have, as embeddings do
 MOST_POSITIONS = 2**20
-# settings that fairseq runs as Python code where they are texts, and what they may be
-EVALUATED = ("decoder_attention", "adaptive_softmax_cutoff")
+# settings whose texts models of fairseq's run as Python code
+EVALUATED = (
+    *("encoder_layers", "decoder_layers", "decoder_attention"),
+    "adaptive_softmax_cutoff",
+)
 PLAIN = re.compile(r"[\d., \[\]]*|True|False|None")
-SIZES = ("layers", "embed_dim", "ffn_embed_dim")  # of encoder and decoder
 UNPICKLER = "WeightsUnpickler error: "  # behind it torch says what it has met
 ALLOWED: list[Any] = [
     argparse.Namespace,
@@ -209,20 +211,19 @@ def too_much(checkpoint: dict[str, Any], size: int) -> str | None:
     ):
         return "must hold all of its parameters, but they are larger than the file"
     numbers = sum(value.numel() for value in model.values())
+    for name in EVALUATED:
+        if not PLAIN.fullmatch(value := str(settings.get(name))):
+            return f"must have numbers as {name}, but has {value!r:.60}"
     for side in ("encoder", "decoder"):
-        sizes = [settings.get(f"{side}_{name}") or 0 for name in SIZES]
-        for name, value in zip(SIZES, sizes):
-            if not isinstance(value, int):  # fairseq would run a text as Python code
-                return f"must have a number as {side}_{name}, but has {value!r:.60}"
-        layers, width, inner = sizes
+        layers, width, inner = (
+            int(settings.get(f"{side}_{name}") or 0)
+            for name in ("layers", "embed_dim", "ffn_embed_dim")
+        )
         if layers * width * max(width, inner) > TIED * numbers:
             return (
                 f"must have the parameters of its settings, but {side}_layers {layers},"
                 f" {side}_embed_dim {width}, {side}_ffn_embed_dim {inner} need more"
             )
-    for name in EVALUATED:
-        if not PLAIN.fullmatch(value := str(settings.get(name))):
-            return f"must have numbers as {name}, but has {value!r:.60}"
     for name in ("max_source_positions", "max_target_positions"):
         if (settings.get(name) or 0) > MOST_POSITIONS:
             return f"must have {name} ≤ {MOST_POSITIONS}, but has {settings[name]}"

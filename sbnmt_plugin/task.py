@@ -46,7 +46,6 @@ from sbnmt_plugin.training.start_checks import (
     check_architecture,
     check_metric,
     check_options,
-    restrict_architectures,
 )
 from sbnmt_plugin.training.train_step import (
     bare,
@@ -75,7 +74,6 @@ class SBTranslationTask(StreamData):
         """Add the task's options, and refuse those that are gone."""
         super().add_args(parser)
         add_retired(parser)
-        restrict_architectures(parser)
 
     @classmethod
     def setup_task(cls, cfg: SBTranslationConfig, **kwargs: Any) -> "SBTranslationTask":
@@ -249,13 +247,8 @@ class SBTranslationTask(StreamData):
         return done
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
-        """Take fairseq's step, with gradients of ``--amp`` that are unscaled once.
-
-        Raises:
-            ValueError: before the first one, see :func:`start_checks.check_metric`; an
-                error of :meth:`train_step` would leave a crash.pt.
-        """
-        if self._logged:
+        """Take fairseq's step, with gradients of ``--amp`` that are unscaled once."""
+        if self._logged:  # an error of train_step would leave a crash.pt
             check_metric(self.cfg, self._logged)
             self._logged = []
         take_step(optimizer)

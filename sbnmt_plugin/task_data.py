@@ -28,7 +28,7 @@ from sbnmt_plugin.training.data_files import (
     warn_of_gold,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
-from sbnmt_plugin.training.epoch_position import SETTINGS, ResumableIterator
+from sbnmt_plugin.training.epoch_position import SETTINGS, SIZE, ResumableIterator
 from sbnmt_plugin.training.input_noise import PartnerNoise
 
 
@@ -75,8 +75,7 @@ class StreamData(TranslationTask):
 
         Raises:
             FileNotFoundError: no such file.
-            ValueError: fairseq cannot load the file; it holds a tag, so the text does;
-                it has been changed.
+            ValueError: the file holds a tag, so the text does; it has been changed.
         """
         if not os.path.exists(filename):
             raise FileNotFoundError(
@@ -85,13 +84,7 @@ class StreamData(TranslationTask):
                 "languages"
             )
         check_sums(filename)
-        try:
-            dictionary = Words.load(filename)
-        except Exception as error:  # fairseq raises all sorts
-            raise ValueError(
-                f"{filename} must be a dictionary as sbnmt binarise writes it, but "
-                f"fairseq cannot load it ({error}): binarise the texts again"
-            ) from error
+        dictionary = Words.load(filename)
         for tag in TAGS:
             if tag in dictionary:
                 raise ValueError(
@@ -174,16 +167,13 @@ class StreamData(TranslationTask):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """Make batches, in the middle of whose epoch others may go on.
-
-        A line of which not even one fits into a batch is too long.
+        """Make batches; a line of which not even one fits into a batch is too long.
 
         Raises:
             ValueError: a source is, and lines that are too long are not left out.
         """
-        settings = {"max_tokens": max_tokens, "max_sentences": max_sentences}
-        settings |= {"max_positions": max_positions}
-        settings |= {"ignore_invalid_inputs": ignore_invalid_inputs}
+        size = max_tokens, max_sentences, max_positions, ignore_invalid_inputs
+        settings = dict(zip(SIZE, size))
         settings |= {name: kwargs[name] for name in SETTINGS if name in kwargs}
         if max_tokens is not None and max_positions is not None:
             source, target = max_positions
@@ -202,9 +192,11 @@ class StreamData(TranslationTask):
             *(ignore_invalid_inputs, *args),
             **kwargs,
         )
-        make = functools.partial(self.get_batch_iterator, dataset)
-        make = functools.partial(make, disable_iterator_cache=True)
-        return ResumableIterator.adopt(made, settings, make)
+        if not isinstance(made, ResumableIterator):  # one that is kept
+            made.__class__ = ResumableIterator
+            made.settings, again = settings, {"disable_iterator_cache": True}
+            made.make = functools.partial(self.get_batch_iterator, dataset, **again)
+        return made
 
     def build_dataset_for_inference(
         self, src_tokens: Any, src_lengths: Any, constraints: Any = None

@@ -17,7 +17,9 @@ BLEU = ["--eval-bleu", "--eval-bleu-args", SHORT]
 
 @pytest.mark.parametrize("words", [["--fp16"], ["--bf16"], ["--memory-efficient-fp16"]])
 def test_half_precision_wants_a_device_that_has_it(data, tmp_path, words):
-    with pytest.raises(ValueError, match=r"--(fp|bf)16 .* leave it out, or train in "):
+    with pytest.raises(
+        ValueError, match=r"--(fp|bf)16 needs a .* leave it out, or train"
+    ):
         run_train(data, tmp_path / "save", *SB, *ONE, *words)
 
 
@@ -29,21 +31,15 @@ def test_checkpoints_are_not_written_behind_the_trainings_back(
     if installed:
         monkeypatch.setitem(sys.modules, "iopath", logging)
     words = [*SB, *ONE, "--write-checkpoints-asynchronously"]
-    with pytest.raises(ValueError, match=r"asynchronously is not supported: .* leave"):
+    with pytest.raises(ValueError, match=r"asynchronously is not supported.* leave"):
         run_train(data, tmp_path / "save", *words)
 
 
-NOTHING = [
-    ["--max-epoch", 1, "--save-interval", 2],
-    ["--no-last-checkpoints", "--no-epoch-checkpoints", "--disable-validation"],
-]
-
-
-@pytest.mark.parametrize("words", NOTHING, ids=str)
-def test_a_training_that_would_save_nothing_is_refused(data, tmp_path, words):
-    with pytest.raises(ValueError, match=r"say so by --no-save"):
-        run_train(data, tmp_path / "save", *SB, *words)
-    run_train(data, tmp_path / "save", *SB, "--max-update", 1, *words, "--no-save")
+def test_a_training_that_would_save_nothing_is_refused(data, tmp_path):
+    words = ["--max-epoch", 1, "--save-interval", 2]
+    with pytest.raises(ValueError, match=r"--save-interval must be ≤ --max-epoch 1"):
+        run_train(data, tmp_path, *SB, *words)
+    assert run_train(data, tmp_path, *SB, *words, "--max-update", 1).exists()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +70,7 @@ def test_a_metric_that_is_logged_is_not(data, tmp_path, metric, words):
     assert "best" in load(run_train(data, tmp_path, *SB, *ONE, *words))["extra_state"]
 
 
-@pytest.mark.parametrize("metric", ["bleu", "accuracy", "loss", "ppl"])
+@pytest.mark.parametrize("metric", ["bleu", "accuracy", "loss", "nll_loss"])
 @pytest.mark.parametrize("maximised", [False, True])
 def test_a_metric_that_is_turned_round_is_warned_of(
     data, tmp_path, caplog, metric, maximised

@@ -18,7 +18,6 @@ from sbnmt_plugin.tools.text import (
 )
 
 logger = logging.getLogger(__name__)
-
 TRANSLATED = re.compile(
     r"Translated ([\d,]+) sentences \(([\d,]+) tokens\) in ([\d.]+)s "
     r"\(([\d.]+) sentences/s, ([\d.]+) tokens/s\)"
@@ -63,7 +62,7 @@ def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str
 class Translations:
     """Translations of a file to train on, read when they are asked for.
 
-    An empty one is none: two empty streams would teach to write nothing.
+    An empty one is none: it would teach to write nothing.
 
     Memory holds the place of each: 16 bytes a sentence.
 
@@ -83,10 +82,7 @@ class Translations:
             else:
                 empty += 1
         if empty:
-            logger.warning(
-                "%s has %d empty translations, which count as not translated",
-                *(path, empty),
-            )
+            logger.warning("%s has %d empty lines, not translated", path, empty)
         self.lines = Lines(path)
 
     def __contains__(self, index: int) -> bool:

@@ -38,17 +38,6 @@ def total(logging_outputs: list[dict[str, Any]], key: str) -> Any:
     return sum(log.get(key, 0) for log in logging_outputs)
 
 
-def has(logging_outputs: list[dict[str, Any]], key: str) -> bool:
-    """Tell whether a value was looked for in any batch, be it 0."""
-    return any(key in log for log in logging_outputs)
-
-
-def accuracy_of_sums(meters: Any) -> float:
-    """Return fairseq's accuracy in per cent, and 0 where no label counts."""
-    found: float = 100 * meters["n_correct"].sum / max(meters["total"].sum, 1)
-    return round(found, 3)
-
-
 def projects_rows(model: Any) -> bool:
     """Tell whether a model's logits are one linear layer on its decoder's features.
 
@@ -229,13 +218,12 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Log fairseq's values, then the same by direction; 0 where no label counts."""
-        super().reduce_metrics(logging_outputs)
-        if total(logging_outputs, "total") == 0 and has(logging_outputs, "total"):
-            for key in ("total", "n_correct"):
-                metrics.log_scalar(key, 0)
-            metrics.log_derived("accuracy", accuracy_of_sums)
+        logged = set().union(*logging_outputs)
+        # fairseq logs no accuracy of nothing
+        empty = "total" in logged and not total(logging_outputs, "total")
+        super().reduce_metrics([*logging_outputs, *([{"total": 1e-9}] * empty)])
         for name in cls.known_names:
-            if not has(logging_outputs, f"labels_{name}"):
+            if f"labels_{name}" not in logged:
                 continue
             labels = total(logging_outputs, f"labels_{name}")
             counted = max(labels, 1)
@@ -248,6 +236,6 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
                     meters[key].avg
                 ),
             )
-            if has(logging_outputs, f"n_correct_{name}"):
+            if f"n_correct_{name}" in logged:
                 accuracy = 100 * total(logging_outputs, f"n_correct_{name}") / counted
                 metrics.log_scalar(f"accuracy_{name}", accuracy, labels, round=3)

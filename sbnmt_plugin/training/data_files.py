@@ -8,12 +8,8 @@ import struct
 from typing import Any
 
 import numpy as np
-from fairseq.data import ConcatDataset, data_utils
-from fairseq.data.indexed_dataset import (
-    _code_to_dtype,
-    dataset_exists,
-    infer_dataset_impl,
-)
+from fairseq.data import ConcatDataset, data_utils, indexed_dataset
+from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.training.checksums import check_sums
@@ -71,10 +67,10 @@ def check_stream(prefix: str, impl: Any) -> bool:
             )
         check_sums(f"{prefix}.bin", f"{prefix}.idx")  # that it is meant to be missing
         return False
-    if impl in (None, "cached") and infer_dataset_impl(prefix) == "cached":
+    if (impl or indexed_dataset.infer_dataset_impl(prefix)) == "cached":
         raise ValueError(
-            f"{prefix}.idx is of a format that is not read by --dataset-impl cached, "
-            "which fairseq guesses: add --dataset-impl lazy, which reads it"
+            f"{prefix} cannot be read as --dataset-impl cached, which is what fairseq "
+            "takes it for: add --dataset-impl lazy, or binarise the texts again"
         )
     if impl != "raw" and not _is_whole(prefix):
         raise ValueError(

@@ -1,30 +1,28 @@
-"""The position in an epoch, by its sentences: other batches may go on from there.
+"""The position in an epoch by its sentences, from which other batches may go on.
 
-fairseq keeps it as a number of batches of one process.  With another number of
-processes, or batches of another size, it would leave out a part of the epoch, or train
-on one twice, and say nothing.
+fairseq's is a number of batches of one process: with other processes, or batches of
+another size, a part of the epoch would be left out, or come twice.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from fairseq.data.iterators import EpochBatchIterator
 
 logger = logging.getLogger(__name__)
 
-# what batches, their order and their places depend on, beside data and epoch
+# what batches and their order depend on, beside the data and the epoch
+SIZE = ("max_tokens", "max_sentences", "max_positions", "ignore_invalid_inputs")
 SETTINGS = ("required_batch_size_multiple", "seed", "num_shards", "grouped_shuffling")
 Part = tuple[dict[str, Any], bool, int]  # settings, whether shuffled, batches of each
 
 
 class ResumableIterator(EpochBatchIterator):
-    """fairseq's iterator of epochs, whose state says what its batches depend on.
-
-    An iterator of fairseq's becomes one by :meth:`adopt`.
+    """fairseq's iterator, whose state says what its batches depend on.
 
     Attributes:
         settings: arguments of the task's ``get_batch_iterator``.
@@ -34,17 +32,7 @@ class ResumableIterator(EpochBatchIterator):
 
     settings: dict[str, Any]
     make: Callable[..., EpochBatchIterator]
-    earlier: dict[int, list[Part]]
-
-    @classmethod
-    def adopt(
-        cls, made: Any, settings: dict[str, Any], make: Callable[..., Any]
-    ) -> ResumableIterator:
-        """Turn an iterator of fairseq's into one of these; itself, if it is one."""
-        if not isinstance(made, cls):
-            made.__class__ = cls
-            made.settings, made.make, made.earlier = settings, make, {}
-        return cast(ResumableIterator, made)
+    earlier: dict[int, list[Part]] = {}  # noqa: RUF012 (replaced, never changed)
 
     def state_dict(self) -> dict[str, Any]:
         """Return fairseq's state, and what its position means."""
@@ -55,22 +43,19 @@ class ResumableIterator(EpochBatchIterator):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on where a training stopped, with the sentences that are left.
 
-        A state of fairseq's own, or of an earlier version, has no settings: it is taken
-        for one of the same.
+        A state without settings, of an earlier version, is taken for one of the same.
         """
-        state = dict(state_dict)
-        epoch, place = state["epoch"], state.get("iterations_in_epoch", 0)
-        settings = state.get("settings", self.settings)
-        earlier = [tuple(part) for part in state.get("earlier", ())]
-        if place and settings != self.settings:
-            earlier.append((settings, state.get("shuffle", True), place))
-            state["iterations_in_epoch"] = 0
+        place, earlier = state_dict["iterations_in_epoch"], state_dict.get("earlier")
+        earlier, settings = [*(earlier or ())], state_dict.get("settings")
+        if place and settings not in (None, self.settings):
+            earlier.append((settings, state_dict["shuffle"], place))
+            state_dict = {**state_dict, "iterations_in_epoch": 0}
         if earlier:
-            self._leave_out(epoch, cast(list[Part], earlier))
-        super().load_state_dict(state)
+            self._leave_out(state_dict["epoch"], earlier)
+        super().load_state_dict(state_dict)
 
     def _leave_out(self, epoch: int, earlier: list[Part]) -> None:
-        """Take the sentences of earlier parts, each made once more, out of an epoch."""
+        """Take the sentences of earlier parts, whose batches are made anew, out."""
         data: Any = self.dataset
         seen = np.zeros(0, dtype=np.int64)
         for settings, shuffled, place in earlier:
@@ -82,8 +67,4 @@ class ResumableIterator(EpochBatchIterator):
                 seen = np.concatenate([seen, *batches]).astype(np.int64)  # [] is float
         data.left_out = epoch, seen
         self.earlier, self._frozen_batches = {epoch: earlier}, None
-        logger.info(
-            "epoch %d goes on after %s sentences: number of processes or size of "
-            "batches differ from those before",
-            *(epoch, f"{len(seen):,}"),
-        )
+        logger.info("epoch %d goes on in other batches after %d", epoch, len(seen))

@@ -9,7 +9,6 @@ from sbnmt_plugin.training.criterion import (
     SBCriterionConfig,
     SBLabelSmoothedCrossEntropy,
     Values,
-    has,
     live_rows_alone,
     total,
 )
@@ -57,7 +56,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Log the parent's values, and both terms."""
         super().reduce_metrics(logging_outputs)
-        if not has(logging_outputs, "align"):
+        if not any("align" in log for log in logging_outputs):
             return
         sentences, judged, right = (
             total(logging_outputs, key) for key in ("nsentences", "judged", "right")

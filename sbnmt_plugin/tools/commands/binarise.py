@@ -29,7 +29,7 @@ from sbnmt_plugin.training.checksums import write_sums
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
-FORMATS = ("mmap",)  # the others are not what fairseq guesses when it reads them
+FORMATS = ("mmap",)  # fairseq takes the others for one that it cannot train on
 
 
 def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
@@ -70,32 +70,6 @@ def refuse_options(settings: argparse.Namespace) -> None:
             )
 
 
-def check_dictionaries(settings: argparse.Namespace) -> None:
-    """Refuse what gives no dictionaries, or those of another task.
-
-    fairseq-preprocess would end in a bare assertion, or write tags into them.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    if settings.task != "translation":
-        raise ValueError(
-            f"--task {settings.task} is not supported: --task sb_translation, too, "
-            "reads the data of translation; leave it out"
-        )
-    given, joined = (settings.srcdict, settings.tgtdict), settings.joined_dictionary
-    if joined and all(given):
-        raise ValueError(
-            "--srcdict and --tgtdict cannot both be given with --joined-dictionary: "
-            "leave one out"
-        )
-    if not settings.trainpref and not (any(given) if joined else all(given)):
-        raise ValueError(
-            "--trainpref must be given, from which dictionaries are made, or --srcdict "
-            "and --tgtdict (with --joined-dictionary one of them)"
-        )
-
-
 def binarise(args: argparse.Namespace, others: list[str]) -> None:
     """Write ``args.destdir``; it appears when all is written."""
     languages = args.source_lang, args.target_lang
@@ -121,8 +95,12 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     refuse_options(parse(words))
     with new_folder(destination) as temporary:
         settings = parse([*words, "--destdir", str(temporary)])
-        check_dictionaries(settings)
-        preprocess.main(settings)
+        if settings.task != "translation":
+            raise ValueError(f"--task {settings.task} is not supported: leave it out")
+        try:
+            preprocess.main(settings)
+        except AssertionError as error:  # how fairseq asks for dictionaries
+            raise ValueError(str(error)) from error
         for split, opposite in opposites.items():
             if opposite is not None:
                 write_opposite(temporary, split, opposite, settings)
