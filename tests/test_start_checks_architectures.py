@@ -10,7 +10,6 @@ from commands import (
     binarise,
     load,
     run_generate,
-    run_train,
     write_texts,
 )
 from fairseq import options
@@ -88,4 +87,4 @@ def test_any_other_is_refused_and_no_checkpoint_gets_round_it():
 @pytest.mark.parametrize("name", ["fconv", "roberta_enc_dec", "s2t_transformer"])
 def test_a_training_of_another_ends_before_the_work(few, tmp_path, name):
     with pytest.raises(ValueError, match=f"--arch {name} is not supported"):
-        run_train(few, tmp_path, "--sb-direction", "r2l", "--arch", name)
+        train_until(few, tmp_path, name, 1, "--sb-direction", "r2l")
