@@ -8,6 +8,7 @@ from typing import Any
 
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
+from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
 from fairseq_cli.train import should_stop_early
 
@@ -48,13 +49,18 @@ from sbnmt_plugin.task_data import StreamData
 from sbnmt_plugin.task_options import DECODING, TRAINING
 from sbnmt_plugin.training.dataset import with_stream_labels
 from sbnmt_plugin.training.read_bits import log_read_bits
+from sbnmt_plugin.training.start_checks import (
+    check_architecture,
+    check_metric,
+    check_options,
+)
 from sbnmt_plugin.training.train_step import (
     bare,
     in_bfloat16,
     nan_is_named,
     take_step,
 )
-from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
+from sbnmt_plugin.training.validation import NAMES, bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +73,7 @@ class SBTranslationTask(StreamData):
         self.loaded: dict[str, Any] = {}  # by path, what a family's search reads
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
+        self._logged: list[str] | None = None  # in validation; empty: checked
         self._starts: list[Checkpoint] = []  # that a training may start from
 
     @classmethod
@@ -99,8 +106,10 @@ class SBTranslationTask(StreamData):
             ValueError: a one-directional architecture for two streams or the other
                 way round; a checkpoint of another direction, task or dictionary.
         """
+        check_architecture(cfg)
         if not from_checkpoint:
             refuse_out_of_scope(self.cfg, TRAINING)
+            check_options(self.cfg)
             # fairseq keeps there what the process trained before
             for kept in checkpoint_utils.save_checkpoint, should_stop_early:
                 vars(kept).pop("best", None)
@@ -233,7 +242,7 @@ class SBTranslationTask(StreamData):
             log_read_bits(bare(model), gold, sample["live"].device)
         narrow = self.cfg.sb_autocast
         with in_bfloat16(criterion, sample["live"].device, narrow) as its:
-            return super().train_step(
+            done = super().train_step(
                 with_stream_labels(sample),
                 model,
                 its,
@@ -241,9 +250,18 @@ class SBTranslationTask(StreamData):
                 update_num,
                 ignore_grad,
             )
+        if self._logged is None:
+            counts = dict.fromkeys(NAMES, 0) if self.cfg.eval_bleu else {}
+            with metrics.aggregate(new_root=True) as found:
+                self.reduce_metrics([{**done[2], **counts}], criterion)
+            self._logged = list(found.get_smoothed_values())
+        return done
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
         """Take fairseq's step, with gradients of ``--amp`` that are unscaled once."""
+        if self._logged:  # an error of train_step would leave a crash.pt
+            check_metric(self.cfg, self._logged)
+            self._logged = []
         take_step(optimizer)
 
     def inference_step(

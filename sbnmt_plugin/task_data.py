@@ -28,6 +28,7 @@ from sbnmt_plugin.training.data_files import (
     warn_of_gold,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
+from sbnmt_plugin.training.epoch_position import SETTINGS, SIZE, ResumableIterator
 from sbnmt_plugin.training.input_noise import PartnerNoise
 
 
@@ -171,6 +172,9 @@ class StreamData(TranslationTask):
         Raises:
             ValueError: a source is, and lines that are too long are not left out.
         """
+        size = max_tokens, max_sentences, max_positions, ignore_invalid_inputs
+        settings = dict(zip(SIZE, size))
+        settings |= {name: kwargs[name] for name in SETTINGS if name in kwargs}
         if max_tokens is not None and max_positions is not None:
             source, target = max_positions
             sizes = dataset.src_sizes
@@ -183,11 +187,16 @@ class StreamData(TranslationTask):
                 )
             share = max_tokens // len(self.directions)
             max_positions = min(source, max_tokens), min(target, share)
-        return super().get_batch_iterator(
+        made = super().get_batch_iterator(
             *(dataset, max_tokens, max_sentences, max_positions),
             *(ignore_invalid_inputs, *args),
             **kwargs,
         )
+        if not isinstance(made, ResumableIterator):  # one that is kept
+            made.__class__ = ResumableIterator
+            made.settings, again = settings, {"disable_iterator_cache": True}
+            made.make = functools.partial(self.get_batch_iterator, dataset, **again)
+        return made
 
     def build_dataset_for_inference(
         self, src_tokens: Any, src_lengths: Any, constraints: Any = None

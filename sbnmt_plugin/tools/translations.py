@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from array import array
@@ -16,6 +17,7 @@ from sbnmt_plugin.tools.text import (
     refuse_reserved,
 )
 
+logger = logging.getLogger(__name__)
 TRANSLATED = re.compile(
     r"Translated ([\d,]+) sentences \(([\d,]+) tokens\) in ([\d.]+)s "
     r"\(([\d.]+) sentences/s, ([\d.]+) tokens/s\)"
@@ -60,6 +62,8 @@ def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str
 class Translations:
     """Translations of a file to train on, read when they are asked for.
 
+    An empty one is none: it would teach to write nothing.
+
     Memory holds the place of each: 16 bytes a sentence.
 
     Args:
@@ -70,10 +74,15 @@ class Translations:
     """
 
     def __init__(self, path: str | os.PathLike[str], count: int) -> None:
-        self.places = array("q", [-1]) * count
+        self.places, empty = array("q", [-1]) * count, 0
         for place, (index, text) in enumerate(each_translation(path, count)):
             refuse_reserved(path, [text], place + 1)
-            self.places[index] = place
+            if text.strip():
+                self.places[index] = place
+            else:
+                empty += 1
+        if empty:
+            logger.warning("%s has %d empty lines, not translated", path, empty)
         self.lines = Lines(path)
 
     def __contains__(self, index: int) -> bool:

@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import numpy as np
-from fairseq.data import ConcatDataset, data_utils
+from fairseq.data import ConcatDataset, data_utils, indexed_dataset
 from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 
 from sbnmt_plugin.symbols import RESERVED
@@ -67,6 +67,11 @@ def check_stream(prefix: str, impl: Any) -> bool:
             )
         check_sums(f"{prefix}.bin", f"{prefix}.idx")  # that it is meant to be missing
         return False
+    if (impl or indexed_dataset.infer_dataset_impl(prefix)) == "cached":
+        raise ValueError(
+            f"{prefix} cannot be read as --dataset-impl cached, which is what fairseq "
+            "takes it for: add --dataset-impl lazy, or binarise the texts again"
+        )
     if impl != "raw" and not _is_whole(prefix):
         raise ValueError(
             f"{prefix}.bin and .idx must be whole, but are cut off or damaged: {ANEW}"

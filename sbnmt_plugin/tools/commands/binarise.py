@@ -31,7 +31,7 @@ from sbnmt_plugin.training.checksums import write_sums
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
-FORMATS = ("mmap", "cached", "lazy")
+FORMATS = ("mmap",)  # fairseq takes the others for one that it cannot train on
 
 
 def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
@@ -90,7 +90,12 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     refuse_options(parse(words))
     with new_folder(destination) as temporary:
         settings = parse([*words, "--destdir", str(temporary)])
-        preprocess.main(settings)
+        if settings.task != "translation":
+            raise ValueError(f"--task {settings.task} is not supported: leave it out")
+        try:
+            preprocess.main(settings)
+        except AssertionError as error:  # how fairseq asks for dictionaries
+            raise ValueError(str(error)) from error
         for split, opposite in opposites.items():
             if opposite is not None:
                 write_opposite(temporary, split, opposite, settings)
