@@ -14,9 +14,11 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, TypeVar
+
+from sbnmt_plugin.lines import each_line
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +77,7 @@ class PhraseTable(Generic[S, T]):
                 "with sbnmt phrase-table"
             )
         found: dict[tuple[str, ...], tuple[str, ...]] = {}
-        for number, line in numbered_lines(name):
+        for number, line in enumerate(each_line(name), start=1):
             source, target = parse_entry(line, f"{name}, line {number},")
             if source in found:
                 raise ValueError(
@@ -140,23 +142,6 @@ class PhraseTable(Generic[S, T]):
             if target is not None:
                 return end, target
         return start + 1, ()
-
-
-def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file without their line feeds, numbered from 1.
-
-    Raises:
-        ValueError: one is not UTF-8.
-    """
-    with open(path, "rb") as file:
-        for number, data in enumerate(file, start=1):
-            try:
-                yield number, data.decode("utf-8").removesuffix("\n")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}, must be UTF-8, but has the byte "
-                    f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
-                ) from error
 
 
 def parse_entry(line: str, place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
