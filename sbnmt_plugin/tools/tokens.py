@@ -40,7 +40,7 @@ TORN = regex.compile(
 # blanks beside signs: what is written with signs in Chinese text is mostly addresses,
 # keys, code and numbers, in which only a comma and an option have one
 BESIDE_SIGNS = regex.compile(
-    r"(?<=[^\w\s,]|_) | (?=(?!--|- \w )([^\w\s]|_))|(?<=\d,) (?=\d)"
+    r"(?<=[^\w\s\p{Cf},]|_) | (?=(?!--|- \w )([^\w\s\p{Cf}]|_))|(?<=\d,) (?=\d)"
 )
 
 
@@ -69,10 +69,8 @@ def tokeniser(language: str, lowercase: bool = False) -> Callable[[str], str]:
         ValueError: see :func:`language_code`.
     """
     code = language_code(language)
-    if code == NONE:
-        split = single_blanks
-    else:
-        split = chinese_words if code == CHINESE else moses_tokens(code)
+    own: dict[str, Callable[[str], str]] = {NONE: single_blanks, CHINESE: chinese_words}
+    split = own.get(code) or moses_tokens(code)
 
     def whole(line: str) -> str:
         return split(unicodedata.normalize("NFC", line.lower() if lowercase else line))

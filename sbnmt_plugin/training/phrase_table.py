@@ -71,13 +71,15 @@ class PhraseTable(Generic[S, T]):
                 there is none; with file and line.
         """
         name = os.fspath(path)
-        if not os.path.isfile(name):
+        try:
+            lines = each_line(name)
+        except FileNotFoundError as error:
             raise FileNotFoundError(
                 f"{name} must be a phrase table, but there is no such file: make it "
                 "with sbnmt phrase-table"
-            )
+            ) from error
         found: dict[tuple[str, ...], tuple[str, ...]] = {}
-        for number, line in enumerate(each_line(name), start=1):
+        for number, line in enumerate(lines, start=1):
             source, target = parse_entry(line, f"{name}, line {number},")
             if source in found:
                 raise ValueError(

@@ -92,13 +92,14 @@ def learn(texts: list[str], codes: str, merges: int) -> None:
     if any(len(word) > 1 for line in lines[0] for word in line.split()):
         with contextlib.redirect_stderr(io.StringIO()):  # more is said below
             learn_bpe(lines[1], learned, merges)
-    found = max(learned.getvalue().count("\n") - 1, 0)
-    if not found:
+    found = learned.getvalue().count("\n") - 1
+    if found < 1:
         raise ValueError(
             f"{', '.join(texts)} must have two letters that stand together twice, but "
             "have none: take more text"
         )
-    write_lines(codes, learned.getvalue().splitlines())
+    with new_file(codes) as output:
+        output.write(learned.getvalue())
     if found < merges:
         print(
             f"{codes} has {found} merges instead of {merges}: no other two subwords "
