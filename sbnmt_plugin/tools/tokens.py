@@ -138,27 +138,29 @@ def detokenise(lines: list[str], language: str) -> list[str]:
     return [detokeniser.detokenize(line.split(), unescape=False) for line in lines]
 
 
+def normal_form(line: str, language: str) -> str:
+    """Return a line as it comes back from its tokens where nothing is lost.
+
+    It has composed letters (NFC), single blanks and, in Chinese, none beside
+    ideographs.
+    """
+    line = single_blanks(unicodedata.normalize("NFC", line))
+    chinese = language_code(language) == CHINESE
+    return BESIDE_IDEOGRAPHS.sub("", line) if chinese else line
+
+
 def changed_lines(
     lines: list[str], language: str, lowercase: bool = False
 ) -> tuple[list[int], int]:
-    """Try whether lines come back from their tokens.
-
-    That is up to composed letters (NFC), single blanks and, in Chinese, none beside
-    ideographs.
+    """Try whether lines come back from their tokens, up to their normal form.
 
     Returns:
         places: of those of a sample that do not.
         tried: lines of the sample, spread over all.
     """
-    step = -(-len(lines) // SAMPLE) or 1
-    places = range(0, len(lines), step)
-    split = tokeniser(language, lowercase)
-    back = detokenise([split(lines[i]) for i in places], language)
-    beside = BESIDE_IDEOGRAPHS if language_code(language) == CHINESE else None
-    changed = []
-    for i, found in zip(places, back):
-        line = lines[i].lower() if lowercase else lines[i]
-        wanted = single_blanks(unicodedata.normalize("NFC", line))
-        if found != (beside.sub("", wanted) if beside else wanted):
-            changed.append(i)
+    places = range(0, len(lines), -(-len(lines) // SAMPLE) or 1)
+    sample = [lines[i].lower() if lowercase else lines[i] for i in places]
+    back = detokenise([*map(tokeniser(language), sample)], language)
+    rows = zip(places, sample, back)
+    changed = [i for i, line, found in rows if found != normal_form(line, language)]
     return changed, len(places)

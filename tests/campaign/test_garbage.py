@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import regex
 from commands import ROOT, SB, changeable, run_generate, run_train
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from campaign import fuzz, garbage
 from campaign.readers import DataFolder, readers
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.evaluation import l2r_wins
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
@@ -93,6 +95,25 @@ def test_the_step_has_a_file_and_a_table_of_what_it_found(tmp_path):
     assert again.returncode == 2 and "--output" in again.stderr
 
 
+def test_odd_text_comes_back_from_tokens_and_subwords(tmp_path):
+    count = fuzz.returned(tmp_path, random.Random(5), 10 * SECONDS)
+    assert count.read and not count.faults
+
+
+@pytest.mark.parametrize(
+    "where", [(tokens, "PLAIN", "(?s).*"), (tokens, "TORN", "(?!)")]
+)
+def test_torn_letters_would_be_found(tmp_path, monkeypatch, where):
+    module, name, pattern = where
+    monkeypatch.setattr(module, name, regex.compile(pattern))
+    assert fuzz.returned(tmp_path, random.Random(5), 10 * SECONDS).faults
+
+
+def test_a_lost_blank_would_be_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(fuzz, "subwords_joined", lambda path: ["a"])
+    assert fuzz.returned(tmp_path, random.Random(5), SECONDS).faults
+
+
 @pytest.mark.parametrize("summed", [True, False])
 def test_a_changed_data_folder_is_an_error_or_the_same(strange, summed):
     count = fuzz.every_byte(strange, summed, 3, 10 * SECONDS)
@@ -162,7 +183,8 @@ def test_an_index_whose_lines_overlap_is_refused(data, trained, tmp_path):
 KINDS = [
     *("checkpoint", "recipe.yaml", "recipe.json", "options.json", "shard", "job.json"),
     *("pseudo targets", "output of fairseq-generate", "records", "trace", "beam sweep"),
-    *("benchmark.json", "log"),
+    *("benchmark.json", "log", "codes", "vocabulary", "dictionary", "phrase table"),
+    *("links", "known links", "lengths of sets"),
 ]
 
 

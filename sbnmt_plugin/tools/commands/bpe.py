@@ -81,6 +81,17 @@ def read_codes(path: str) -> list[str]:
     return lines
 
 
+def read_vocabulary(path: str, least: int) -> set[str]:
+    """Return the subwords of a vocabulary that have been counted often enough.
+
+    Raises:
+        ValueError: a line is no subword with its count, or there is none.
+    """
+    remedy = "give the file that sbnmt bpe vocabulary wrote"
+    entries = each_entry(path, COUNTED, "a subword and its count", remedy)
+    return {entry[1] for entry in entries if int(entry[2]) >= least}
+
+
 def learn(texts: list[str], codes: str, merges: int) -> None:
     """Learn joint codes from all texts; say where they are fewer than was asked for.
 
@@ -117,15 +128,7 @@ def apply(
         ValueError: codes or vocabulary are files of another kind.
     """
     lines = each_text(source)
-    known = None
-    if vocabulary is not None:
-        entries = each_entry(
-            vocabulary,
-            COUNTED,
-            "a subword and its count",
-            "give the file that sbnmt bpe vocabulary wrote",
-        )
-        known = {entry[1] for entry in entries if int(entry[2]) >= least}
+    known = None if vocabulary is None else read_vocabulary(vocabulary, least)
     pairs = read_codes(codes)
     fast = None if known is not None else fast_bpe(pairs)
     if fast is not None:
