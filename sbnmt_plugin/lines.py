@@ -23,11 +23,8 @@ STANDARD_INPUT = "-"
 def copied(path: str) -> Any:
     """Copy a stream, which can be read once alone, to a file that this process has."""
     copy = tempfile.NamedTemporaryFile()  # noqa: SIM115 (it lives as long as the cache)
-    if path == STANDARD_INPUT:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-    else:
-        with open(path, "rb") as stream:
-            shutil.copyfileobj(stream, copy)
+    with sys.stdin.buffer if path == STANDARD_INPUT else open(path, "rb") as stream:
+        shutil.copyfileobj(stream, copy)
     copy.flush()
     return copy
 

@@ -176,9 +176,7 @@ def linked_sentences(source: str, target: str, links: str) -> Iterator[Sentence]
         try:
             found = parse_links(line)
         except ValueError as error:
-            raise ValueError(
-                f"{links}, line {number}, {error}: give Pharaoh's format"
-            ) from error
+            raise ValueError(f"{links}, line {number}, {error}") from error
         for i, j in sorted(found):
             if i >= len(words[0]) or j >= len(words[1]):
                 raise ValueError(

@@ -6,6 +6,7 @@ way, and a mark or joiner stays with its letter.
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Callable
 
@@ -95,6 +96,7 @@ def chinese_words(line: str) -> str:
     return single_blanks(found)
 
 
+@functools.cache
 def moses_tokens(code: str) -> Callable[[str], str]:
     """Return a function that normalises punctuation and makes Moses's tokens."""
     normaliser = MosesPunctNormalizer(lang=code)

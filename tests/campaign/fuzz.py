@@ -20,7 +20,7 @@ from campaign.garbage import changed, clean, flipped, odd, text, words
 from campaign.readers import DataFolder, Reader, readers
 from sbnmt_plugin.tools.commands import bpe
 from sbnmt_plugin.tools.text import read_lines, write_lines
-from sbnmt_plugin.tools.tokens import changed_lines, detokenise, normal_form, tokenise
+from sbnmt_plugin.tools.tokens import changed_lines, detokenise, normal_form, tokeniser
 
 MOST = 20  # faults of a kind that are listed
 
@@ -147,7 +147,7 @@ def returned(folder: Path, draw: random.Random, seconds: float) -> Count:
         lines, language = odd(draw), draw.choice(("none", "de", "fr", "hi", "ko", "zh"))
         case = f"case {number}, {language}"
         lines.append(draw.choice(BLANKS).join(words(draw)))
-        split = tokenise(lines, language)
+        split = [*map(tokeniser(language), lines)]
         back = detokenise(split, language)
         pairs = zip(lines, back)
         missed = [i for i, (x, y) in enumerate(pairs) if normal_form(x, language) != y]

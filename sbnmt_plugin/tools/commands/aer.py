@@ -41,9 +41,7 @@ def read_gold(
         try:
             gold.append(parse_gold(line))
         except ValueError as error:
-            raise ValueError(
-                f"{path}, line {number}: {error}: write links of words from 0"
-            ) from error
+            raise ValueError(f"{path}, line {number}: {error}") from error
         for link in sorted(gold[-1][1]):
             for place, side, name in zip(link, words, ("source", "target")):
                 count = side[-1] + 1 if side else 0

@@ -23,15 +23,14 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
-from sbnmt_plugin.lines import decoded, each_entry
-from sbnmt_plugin.tools.text import write_lines
+from sbnmt_plugin.lines import decoded
+from sbnmt_plugin.tools.text import read_lines, write_lines
 from sbnmt_plugin.tools.tied import tie
 from sbnmt_plugin.tools.tokens import tokeniser
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
 
 Row = tuple[str, ...]  # a sentence and its translations
-SUM = re.compile(r"([0-9a-f]{64}) +(\S+)")
 CHUNK = 5000  # sentences that a process tokenises at a time
 # errors of reading a packed file that is cut off or damaged
 DAMAGES = (tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
@@ -104,11 +103,8 @@ class Raw:
     mirror: str = ""
 
     def __post_init__(self) -> None:
-        self.known: dict[str, str] = {}
-        if self.checksums.is_file():
-            rule, remedy = "a SHA-256, two blanks and a name", "remove the file"
-            for entry in each_entry(self.checksums, SUM, rule, remedy):
-                self.known[entry[2]] = entry[1]
+        lines = read_lines(self.checksums) if self.checksums.is_file() else []
+        self.known = {name: value for value, name in map(str.split, lines)}
 
     def find(self, part: Part) -> list[Path]:
         """Return the files of a part, unpacked if need be.
