@@ -16,8 +16,9 @@ from sacremoses.corpus import NonbreakingPrefixes
 from tqdm import tqdm
 
 CHINESE, NONE = "zh", "none"
-MOSES = {*NonbreakingPrefixes().available_langs.values(), "ja", "ko"}
-LANGUAGES = sorted(MOSES | {CHINESE, NONE})
+LANGUAGES = sorted(
+    {*NonbreakingPrefixes().available_langs.values(), "ja", "ko", CHINESE, NONE}
+)
 SAMPLE = 1000  # lines that are tried for whether they come back
 
 # letters and signs that stand without marks, joiners or rare letters: Moses's own rules
@@ -151,9 +152,7 @@ def normal_form(line: str, language: str) -> str:
     return BESIDE_IDEOGRAPHS.sub("", line) if chinese else line
 
 
-def changed_lines(
-    lines: list[str], language: str, lowercase: bool = False
-) -> tuple[list[int], int]:
+def changed_lines(lines: list[str], language: str) -> tuple[list[int], int]:
     """Try whether lines come back from their tokens, up to their normal form.
 
     Returns:
@@ -161,8 +160,8 @@ def changed_lines(
         tried: lines of the sample, spread over all.
     """
     places = range(0, len(lines), -(-len(lines) // SAMPLE) or 1)
-    sample = [lines[i].lower() if lowercase else lines[i] for i in places]
-    back = detokenise([*map(tokeniser(language), sample)], language)
-    rows = zip(places, sample, back)
-    changed = [i for i, line, found in rows if found != normal_form(line, language)]
+    split = tokeniser(language)
+    back = detokenise([split(lines[i]) for i in places], language)
+    rows = zip(places, back)
+    changed = [i for i, line in rows if line != normal_form(lines[i], language)]
     return changed, len(places)

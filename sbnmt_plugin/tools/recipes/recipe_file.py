@@ -259,5 +259,12 @@ def check(recipe: dict[str, Any], path: Path) -> None:
     for rule, value, holds in rules(recipe):
         if not holds:
             raise ValueError(f"{path}: {rule}, but is {value!r}")
+    if recipe["detokenise"]:
+        from sbnmt_plugin.tools.tokens import language_code  # which takes a moment
+
+        try:
+            language_code(recipe["detokenise"])
+        except ValueError as error:
+            raise ValueError(f"{path}: detokenise: {error}") from error
     # a finished run is shown with rows that are no longer trained
     asked_rows(recipe["rows"], retired=True, where=f"{path}: rows")
