@@ -206,6 +206,10 @@ def test_an_error_that_names_no_file_would_be_found(tmp_path):
 BROKEN = {  # found by the campaign: each was a traceback, or named no file
     "recipe.yaml": [b"{", b"\xff", b"[1]", b'{"stages": 3}', b"a: b: c"],
     "recipe.json": [b"{", b"\xff", b"[]", b"{}", b'{"score": 1}'],
+    "shard": [
+        b'{"id": 0, "score": "x", "text": "W1"}\n{"id": 1, "skipped": "long"}\n',
+        b'{"id": "0", "score": -1, "text": "W1"}\n{"id": 1, "skipped": "long"}\n',
+    ],
     "options.json": [b"{", b"\xff", b"7"],
     "output of fairseq-generate": [b"H-0\n", b"H-x\t-1\tW\n"],
     "records": [
@@ -229,6 +233,16 @@ def test_what_the_campaign_has_found_names_the_file(kinds, kind):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=path.name):
             known[kind].read(path)
+
+
+def test_a_sentence_with_a_reason_is_skipped_whatever_else_it_has(kinds):
+    folder, known = kinds
+    path = folder / "00000.jsonl"
+    text = (
+        '{"id": 0, "score": -1, "text": "W"}\n{"id": 1, "skipped": "x", "text": ""}\n'
+    )
+    path.write_text(text)
+    assert known["shard"].read(path) == (1, 1)
 
 
 def test_a_damaged_log_still_tells_the_rest(tmp_path):
