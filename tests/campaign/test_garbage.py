@@ -250,6 +250,7 @@ def test_a_damaged_log_still_tells_the_rest(tmp_path):
     log.write_text(
         f"{costs.LAUNCH}2026-11-21 10:00:00 | commit x |\n"
         "2026-11-99 10:00:10 | epoch 001 | loss 1 | wpb 9e | num_updates 5\n"
+        "2026-11-99 10:00:10 | train | epoch 002 | wpb 9e999 | num_updates 5\n"
         f"{costs.END}2026-11-21 10:00:20 | peak 0..5 GiB\n"
     )
     assert costs.step_cost(log) == {"seconds": 20, "commits": ["x"]}
