@@ -41,17 +41,26 @@ def each_text(path: str) -> Iterator[str]:
     """Yield the lines of a text, with single blanks between words.
 
     Raises:
+        FileNotFoundError, ValueError: see :func:`each_line` and :func:`single_blanks`.
+    """
+    lines = enumerate(each_line(path), start=1)
+    return (single_blanks(path, number, line) for number, line in lines)
+
+
+def single_blanks(path: str, number: int, line: str) -> str:
+    """Write single blanks between the words of a line, and none at its ends.
+
+    Raises:
         ValueError: a word ends in the mark of subwords; with file and line.
     """
-    for number, line in enumerate(each_line(path), start=1):
-        words = line.split()
-        if MARK in line and any(word.endswith(MARK) for word in words):
-            raise ValueError(
-                f"{path}, line {number}, must have no word that ends in {MARK}, which "
-                "marks subwords: write it in another way (sbnmt tokenise cuts it in "
-                "two), or give the text before sbnmt bpe apply"
-            )
-        yield " ".join(words)
+    words = line.split()
+    if MARK in line and any(word.endswith(MARK) for word in words):
+        raise ValueError(
+            f"{path}, line {number}, must have no word that ends in {MARK}, which "
+            "marks subwords: write it in another way (sbnmt tokenise cuts it in two), "
+            "or give the text before sbnmt bpe apply"
+        )
+    return " ".join(words)
 
 
 def read_codes(path: str) -> list[str]:
