@@ -34,6 +34,7 @@ setup(
         "omegaconf>=2.3,<2.4",
         "sacrebleu>=2.4",
         "sacremoses>=0.1.1",
+        "regex>=2024.5.15",  # of sacremoses, too
         "rjieba>=0.2.2",  # Chinese words
         "subword-nmt>=0.3.8",
         "pyyaml>=6",

@@ -6,11 +6,9 @@ import logging
 from argparse import Namespace
 from typing import Any
 
-from fairseq import checkpoint_utils
 from fairseq.data import encoders
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
-from fairseq_cli.train import should_stop_early
 
 from sbnmt_plugin.checkpoint_checks import (
     check_checkpoints,
@@ -53,6 +51,8 @@ from sbnmt_plugin.training.start_checks import (
     check_architecture,
     check_metric,
     check_options,
+    forget_trainings,
+    groups_of,
 )
 from sbnmt_plugin.training.train_step import (
     bare,
@@ -91,7 +91,7 @@ class SBTranslationTask(StreamData):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
         else:
             refuse_out_of_scope(cfg, "" if cfg.sb_path is None else DECODING)
-            refuse_set(cfg._get_parent())
+            refuse_set(groups_of(cfg))
         check_values(cfg)
         leave_cudnn_out()
         given = [] if trained else check_checkpoints(checkpoint_files(cfg))
@@ -110,11 +110,8 @@ class SBTranslationTask(StreamData):
         if not from_checkpoint:
             refuse_out_of_scope(self.cfg, TRAINING)
             check_options(self.cfg)
-            # fairseq keeps there what the process trained before
-            for kept in checkpoint_utils.save_checkpoint, should_stop_early:
-                vars(kept).pop("best", None)
-        overridden = getattr(self.cfg._get_parent(), "common_eval", None)
-        refuse_model_settings(cfg, overridden if from_checkpoint else None)
+            forget_trainings()
+        refuse_model_settings(cfg, groups_of(self.cfg), from_checkpoint)
         wanted = str(self.cfg.sb_direction)
         check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)
         words = self.src_dict, self.tgt_dict

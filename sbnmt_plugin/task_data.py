@@ -22,6 +22,7 @@ from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.task_options import TASK_OPTIONS
 from sbnmt_plugin.training.checksums import check_sums
 from sbnmt_plugin.training.data_files import (
+    check_dictionary,
     check_split,
     load_opposite,
     refuse_reserved,
@@ -75,7 +76,7 @@ class StreamData(TranslationTask):
 
         Raises:
             FileNotFoundError: no such file.
-            ValueError: the file holds a tag, so the text does; it has been changed.
+            ValueError: see :func:`check_dictionary`; it has been changed.
         """
         if not os.path.exists(filename):
             raise FileNotFoundError(
@@ -84,13 +85,9 @@ class StreamData(TranslationTask):
                 "languages"
             )
         check_sums(filename)
+        check_dictionary(filename)
         dictionary = Words.load(filename)
         for tag in TAGS:
-            if tag in dictionary:
-                raise ValueError(
-                    f"{filename} must not contain {tag}, which is reserved: remove it "
-                    "from the text and binarise again"
-                )
             dictionary.add_symbol(tag)
         return dictionary
 

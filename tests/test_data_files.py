@@ -75,7 +75,9 @@ def test_opposite_texts_of_another_format_are_refused(folder, tmp_path):
 def test_a_dictionary_with_a_tag_is_refused(folder, tmp_path):
     with (folder / "dict.de.txt").open("a") as file:
         file.write("<l2r> 1\n")
-    with pytest.raises(ValueError, match=r"dict.de.txt must not contain <l2r>"):
+    with pytest.raises(
+        ValueError, match=r"dict.de.txt, line \d+, must not contain <l2r>"
+    ):
         run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
 
 

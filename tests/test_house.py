@@ -20,7 +20,10 @@ from sbnmt_plugin.tools.command_names import RETIRED, STEPS
 PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
     # torch, or nothing
-    ("layout", "numerics", "quiet", "retired_options", "symbols", "task_options"),
+    (
+        *("layout", "lines", "numerics", "quiet", "retired_options", "symbols"),
+        "task_options",
+    ),
     ("fairseq_options",),
     ("given_options",),
     ("checkpoints",),
@@ -52,6 +55,7 @@ RINGS = (
 # read, tested and used without it
 TORCH_ONLY = {
     "layout",
+    "lines",
     "numerics",
     "symbols",
     "task_options",

@@ -45,7 +45,8 @@ def read_shard(path: Path) -> list[dict[str, Any]]:
     with as_written(path, "remove it and repeat the command"):
         records = [json.loads(line) for line in read_lines(path)]
         for record in records:  # a sentence that was left out has a reason alone
-            _ = record["id"], record.get("skipped") or (record["score"], record["text"])
+            told = record.get("skipped") or f"{record['score']:.6f}{record['text']}"
+            _ = record["id"] + 0, told
     return records
 
 
@@ -62,7 +63,7 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
             for record in read_shard(path):
                 if record["id"] != sum(found.values()):
                     raise not_whole(shards, count)
-                if "text" in record:
+                if not record.get("skipped"):
                     found["text"] += 1
                     score = f"{record['score']:.6f}"
                     texts.write(f"{record['id']}\t{score}\t{record['text']}\n")

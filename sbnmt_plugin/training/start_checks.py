@@ -7,8 +7,9 @@ from collections.abc import Collection
 from typing import Any
 
 import torch
-from fairseq import utils
+from fairseq import checkpoint_utils, utils
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq_cli.train import should_stop_early
 from omegaconf import DictConfig
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,12 @@ AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
 def groups_of(cfg: Any) -> Any:
     """Return all groups of options; None where a task is set up alone."""
     return cfg._get_parent() if isinstance(cfg, DictConfig) else None
+
+
+def forget_trainings() -> None:
+    """Forget what fairseq keeps of the trainings of this process."""
+    for kept in checkpoint_utils.save_checkpoint, should_stop_early:
+        vars(kept).pop("best", None)
 
 
 def check_options(cfg: Any) -> None:

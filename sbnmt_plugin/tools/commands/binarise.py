@@ -28,6 +28,7 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import check_parallel
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import write_sums
+from sbnmt_plugin.training.data_files import check_dictionary
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
@@ -87,7 +88,10 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     parser = options.get_preprocessing_parser()
     refuse_typed(parser, BINARISE)
     parse = parser.parse_args
-    refuse_options(parse(words))
+    settings = parse(words)
+    refuse_options(settings)
+    for dictionary in filter(None, (settings.srcdict, settings.tgtdict)):
+        check_dictionary(dictionary)
     with new_folder(destination) as temporary:
         settings = parse([*words, "--destdir", str(temporary)])
         if settings.task != "translation":

@@ -22,6 +22,7 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
+from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phrase_extraction import (
     PhraseCounts,
@@ -32,7 +33,6 @@ from sbnmt_plugin.tools.phrase_extraction import (
 )
 from sbnmt_plugin.tools.text import (
     check_parallel,
-    each_line,
     each_parallel,
     refuse_overwriting,
     write_lines,

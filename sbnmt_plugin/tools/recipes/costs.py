@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import os
 import platform
 import re
@@ -145,7 +146,8 @@ def time_of(line: str) -> datetime.datetime | None:
 def number(line: str, name: str) -> float | None:
     """Return a quantity of a line of ``--log-format simple``, by its name."""
     found = re.search(rf"\| {name} (-?{NUMBER}(?:e[-+]?\d+)?)\b", line)
-    return float(found.group(1)) if found else None
+    value = float(found.group(1)) if found else math.inf
+    return value if math.isfinite(value) else None
 
 
 def progress(lines: list[str], start: int = 0) -> tuple[int, int]:
