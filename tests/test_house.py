@@ -211,6 +211,20 @@ def assert_quiet(package):
                 assert allowed and ast.unparse(to[0]) == "sys.stderr", f"{name} prints"
 
 
+def assert_names_are_given_in_one_place(package):
+    """Only ``tools.unfinished`` renames: it syncs, so that a power failure is safe."""
+    for name, path in modules(package).items():
+        for node in ast.walk(tree_of(path)):
+            if name == "tools.unfinished" or not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            whose, _, word = called.rpartition(".")
+            names = word in ("rename", "renames", "move") or called == "os.replace"
+            names |= word == "replace" and len(node.args) == 1  # a text's has two
+            names &= bool(whose)
+            assert not names, f"{name}: {called} renames without syncing"
+
+
 def assert_documented(package):
     for name, path in modules(package).items():
         tree = tree_of(path)
@@ -330,6 +344,7 @@ CHECKS = {
     "torch": assert_torch_only,
     "by name": assert_imports_can_be_read,
     "print": assert_quiet,
+    "renaming": assert_names_are_given_in_one_place,
     "docstrings": assert_documented,
     "sys.path": assert_no_paths_edited,
     "folders": assert_folders_are_ours,
@@ -422,6 +437,21 @@ BROKEN = {
         "print",
         {"tools/text.py": "print('x')"},
         "tools.text prints",
+    ),
+    "a file that is renamed without being synced": (
+        "renaming",
+        {"tools/x.py": "import os\nos.replace('a', 'b')"},
+        "tools.x: os.replace renames",
+    ),
+    "a path that is renamed without being synced": (
+        "renaming",
+        {"tools/x.py": "'a.b'.replace('a', 'b')\nlog.with_suffix('').replace(log)"},
+        "tools.x: log.with_suffix.* renames",
+    ),
+    "a folder that is moved without being synced": (
+        "renaming",
+        {"tools/unfinished.py": "a.rename(b)", "tools/x.py": "shutil.move(a, b)"},
+        "tools.x: shutil.move renames",
     ),
     "a module without a docstring": (
         "docstrings",

@@ -71,6 +71,36 @@ def test_an_interrupted_driver_ends_its_steps(tmp_path):
         recipe.run(sleep)
 
 
+def assert_marked_when_synced(folder, sync):
+    """The mark says that a model is whole: it must not survive where that is lost."""
+    model, synced = folder / "row" / "model.pt", {}
+
+    def watched(path):
+        sync(path)
+        synced[path] = os.listdir(path) if path.is_dir() else []
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "sync_all", watched)
+        words = ["cp", put(folder / "made", "weights"), model]
+        done = model.with_name("done")
+        step = Step("average", "Average", words, model, done=done, marks=True)
+        runner.Runner(folder, {}).make(step)
+    assert done.exists()
+    assert synced.get(model.parent) == [model.name], "marked before it was on disk"
+
+
+def test_a_mark_follows_what_is_on_disk(tmp_path):
+    assert_marked_when_synced(tmp_path, runner.sync_all)
+
+
+def test_the_check_of_marks_can_fail(tmp_path):
+    def marks_first(path):
+        (path / "done").touch()
+
+    with pytest.raises(AssertionError, match="marked before it was on disk"):
+        assert_marked_when_synced(tmp_path, marks_first)
+
+
 def steps_that(tmp_path, **does):
     """Return a runner whose steps do what they are told, the steps, and those done."""
     made, done = runner.Runner(tmp_path, {}), []

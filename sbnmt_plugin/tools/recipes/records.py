@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any, ClassVar
 
 from sbnmt_plugin.tools.recipes.systems.system import Options
 from sbnmt_plugin.tools.text import as_written, read_lines, write_lines
-from sbnmt_plugin.tools.unfinished import write_json
+from sbnmt_plugin.tools.unfinished import rename, write_json
 
 # Options that do not change the model: a folder goes on with another value.  Those of
 # 0.2.0 have --sb-freeze-writer beside --sb-reader, which now means both.
@@ -193,10 +192,10 @@ def mend_last(folder: Path) -> str | None:
         return None
     whole = [path for path in folder.glob("checkpoint*.pt") if zipfile.is_zipfile(path)]
     if not whole:
-        os.replace(last, last.with_suffix(".cut-off"))
+        rename(last, last.with_suffix(".cut-off"))
         return f"{last} was cut off, and is laid aside: the training begins anew"
     newest = max(whole, key=lambda path: path.stat().st_mtime_ns)
     copy = last.with_name(f".{last.name}.tmp")
     shutil.copyfile(newest, copy)
-    os.replace(copy, last)
+    rename(copy, last)
     return f"{last} was cut off, and is replaced by {newest.name}"

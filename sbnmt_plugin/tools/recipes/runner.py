@@ -28,6 +28,7 @@ from sbnmt_plugin.tools.recipes.step import (
     in_order,
     words_of,
 )
+from sbnmt_plugin.tools.unfinished import rename, sync_all
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 
@@ -123,6 +124,7 @@ class Runner:
             self.begin(step)
             self.run(step)
             if step.marks:
+                sync_all(step.complete.parent)  # the mark outlives no model
                 step.complete.touch()
             self.made.add(step)
 
@@ -133,7 +135,7 @@ class Runner:
         if step.record and step.record.begin(lambda line: print(line, flush=True)):
             name = f"{step.log}{step.record.logs}.log"
             for log in (self.work / "logs").glob(name):
-                log.replace(log.with_suffix(".earlier"))
+                rename(log, log.with_suffix(".earlier"))
 
     def log(self, step: str) -> Path:
         return self.work / "logs" / f"{step.replace('/', '-')}.log"
