@@ -56,14 +56,13 @@ def main() -> None:
     for name, (crippled, shift) in SETTINGS.items():
         with crippled(translator.models):
             results[name] = dict(zip(HALVES, bits_by_half(model, batches, pad, shift)))
-        numbers = "   ".join(f"{h} {n:.3f}" for h, n in results[name].items())
-        print(f"bits a token, {name:<18} {numbers}", flush=True)
     if args.write:
         results["written"] = bleu_by_partner(translator, batches)
-        for partner, scores in results["written"].items():
-            numbers = "   ".join(
-                f"{name} {score:.2f}" for name, score in scores.items()
-            )
-            print(f"BLEU, the other direction's words: {partner:<5} {numbers}")
     if args.json:
         write_json(args.json, results)
+    for name in SETTINGS:
+        numbers = "   ".join(f"{h} {n:.3f}" for h, n in results[name].items())
+        print(f"bits a token, {name:<18} {numbers}")
+    for partner, scores in results.get("written", {}).items():
+        numbers = "   ".join(f"{name} {score:.2f}" for name, score in scores.items())
+        print(f"BLEU, the other direction's words: {partner:<5} {numbers}")

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from tqdm import tqdm
-
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.corpora.raw_data import (
@@ -26,6 +24,7 @@ from sbnmt_plugin.tools.corpora.raw_data import (
     rows_of,
     tokenised,
 )
+from sbnmt_plugin.tools.progress import Progress
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import NAME as CHECKSUMS
@@ -98,7 +97,7 @@ class Preparation:
             new_file(f"{prefix}.{self.corpus.source}") as source,
             new_file(f"{prefix}.{self.corpus.target}") as target,
         ):
-            for pair in tqdm(self.tokenised(rows), unit="pair", leave=False):
+            for pair in Progress(self.tokenised(rows), unit="pair", leave=False):
                 read += 1
                 if self.wanted(pair) and self.corpus.limits.keep(pair):
                     kept += 1

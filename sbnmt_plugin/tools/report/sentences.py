@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sacrebleu.metrics import CHRF
-from tqdm import tqdm
 
+from sbnmt_plugin.tools.progress import Progress
 from sbnmt_plugin.tools.report.content import Column, Section, Table
 from sbnmt_plugin.tools.report.inputs import Inputs
 
@@ -30,7 +30,7 @@ def sentence_scores(
     rows = zip(outputs, *references)
     return [
         round(metric.sentence_score(output, golds).score, 1)
-        for output, *golds in tqdm(
+        for output, *golds in Progress(
             rows, total=len(outputs), desc=f"{SCORE}: {name}", leave=False
         )
     ]
