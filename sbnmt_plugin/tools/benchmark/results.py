@@ -164,7 +164,13 @@ def cost_figure(rows: list[Row]) -> Any:
     if not lines:
         return None
     quiet.only_warnings("matplotlib")
-    from sbnmt_plugin.tools.report.drawing import colours, finish, legend_above, panels
+    from sbnmt_plugin.tools.report.drawing import (
+        ENTRY,
+        colours,
+        finish,
+        legend_above,
+        panels,
+    )
 
     with panels(len(lines), 3.0) as (canvas, axes):
         looks = colours(
@@ -179,7 +185,7 @@ def cost_figure(rows: list[Row]) -> Any:
                     [min(row["seconds"]) for row in own],
                     marker=marker,
                     color=colour,
-                    label=name,
+                    label=ENTRY + name,
                 )
             panel.set_xlabel(AXES[axis])
             panel.set_xticks(sorted({row[axis] for row in found}))

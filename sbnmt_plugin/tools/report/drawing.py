@@ -26,6 +26,7 @@ DIRECTIONS = {"l2r": ("L2R", BLUE), "r2l": ("R2L", VERMILLION)}
 INK, FAINT = "#222222", "#d9d9d9"
 WIDTH = 7.4  # inches
 LEGEND_LETTERS = 110  # that fit into this width
+ENTRY = "\0"  # begins labels in legends: matplotlib hides those that begin with _
 WANTED_FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
 
 
@@ -58,6 +59,7 @@ def style() -> dict[str, Any]:
         "legend.frameon": False,
         "hatch.linewidth": 0.5,
         "text.color": INK,
+        "text.parse_math": False,  # names are text, whatever their letters
     }
 
 
@@ -105,7 +107,7 @@ def draw_lines(axis: Axes, lines: dict[str, tuple[Any, Any]]) -> None:
     looks = colours(list(lines))
     for name, (x, y) in lines.items():
         colour, marker = looks[name]
-        axis.plot(x, y, marker=marker, color=colour, label=name)
+        axis.plot(x, y, marker=marker, color=colour, label=ENTRY + name)
 
 
 def count_updates(axis: Axes) -> None:
@@ -115,12 +117,17 @@ def count_updates(axis: Axes) -> None:
     axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
 
 
+def legend(canvas: Canvas, axis: Axes, place: str, **look: Any) -> None:
+    """Draw a legend of all that has a label; :data:`ENTRY` may begin it."""
+    drawn = canvas.legend(*axis.get_legend_handles_labels(), loc=place, **look)
+    for text in drawn.get_texts():
+        text.set_text(text.get_text().removeprefix(ENTRY))
+
+
 def legend_above(canvas: Canvas, axis: Axes) -> None:
     """Draw one legend for all panels, above them."""
-    handles, labels = axis.get_legend_handles_labels()
+    _, labels = axis.get_legend_handles_labels()
     if len(labels) > 1:
-        rows = -(-sum(len(label) + 6 for label in labels) // LEGEND_LETTERS)
+        rows = -(-sum(len(x.removeprefix(ENTRY)) + 6 for x in labels) // LEGEND_LETTERS)
         columns = -(-len(labels) // rows)
-        canvas.legend(
-            handles, labels, loc="outside upper left", ncols=columns, handlelength=1.8
-        )
+        legend(canvas, axis, "outside upper left", ncols=columns, handlelength=1.8)

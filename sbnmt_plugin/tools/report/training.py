@@ -7,6 +7,7 @@ from typing import Any
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import (
     DIRECTIONS,
+    ENTRY,
     colours,
     count_updates,
     finish,
@@ -55,7 +56,7 @@ def drawn(panes: dict[str, Curves], bleu: dict[str, Curve], order: list[str]) ->
                     y,
                     color=looks[system][0],
                     linestyle="-" if direction == "l2r" else (0, (3, 1.5)),
-                    label=f"{system}, {DIRECTIONS[direction][0]}",
+                    label=f"{ENTRY}{system}, {DIRECTIONS[direction][0]}",
                     linewidth=1.3,
                 )
             axis.set_title(title)
