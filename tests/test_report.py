@@ -189,6 +189,8 @@ def test_without_the_aligner_section_7_says_so(given, rate):
         (["--aer", "one=ref0"], "make it by sbnmt aer --json"),
         (["--aer", "six=ref0"], "--aer six=… must name one of the systems"),
         (["--tokenised-reference", "ref0"], "go together"),
+        (["--train-log", "one=src"], r"--train-log one=.*src must be a log of fair"),
+        (["--generate-log", "one=log"], "--generate-log one=.*log must be a log of"),
         (["--output", "."], "must be new, empty or an earlier report"),
         (["--output", "ref0"], "must be a folder, but is a file"),
     ],

@@ -19,6 +19,7 @@ from typing import Any
 
 from sbnmt_plugin import __version__
 from sbnmt_plugin.tools.command_names import HOME
+from sbnmt_plugin.tools.train_lines import simple
 
 LAUNCH, AT, END = "== launch ", "== at ", "== end "
 STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")
@@ -100,7 +101,8 @@ def end_line(peak: float, spent: float) -> str:
 
 
 def read_log(log: Path) -> list[str]:
-    return log.read_text(encoding="utf-8", errors="replace").splitlines()
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return [simple(line) for line in text.splitlines()]
 
 
 def seconds(lines: list[str]) -> int:

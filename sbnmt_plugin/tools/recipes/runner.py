@@ -28,6 +28,7 @@ from sbnmt_plugin.tools.recipes.step import (
     in_order,
     words_of,
 )
+from sbnmt_plugin.tools.train_lines import simple
 from sbnmt_plugin.tools.unfinished import rename, sync_all
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
@@ -198,7 +199,7 @@ class Runner:
         )
 
     def show(self, step: Step, line: str) -> None:
-        print(f"   {step.name}: {shorten(line)}", flush=True)
+        print(f"   {step.name}: {shorten(simple(line))}", flush=True)
 
     def stop(self) -> None:
         """End all commands that run, and begin no other."""

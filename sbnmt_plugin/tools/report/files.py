@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -11,7 +11,10 @@ from typing import Any
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
+from sbnmt_plugin.tools.report.logs import read_train_log
 from sbnmt_plugin.tools.results.work_folder_rows import languages
+from sbnmt_plugin.tools.text import read_lines
+from sbnmt_plugin.tools.translations import read_generate_log
 
 # flags whose values are NAME=FILE, NAME a system's; and those whose values are files
 NAMED = (
@@ -78,6 +81,28 @@ def named_files(flag: str, values: list[str]) -> dict[str, Path]:
     return found
 
 
+def refuse_other_logs(named: dict[str, dict[str, Path]]) -> None:
+    """Refuse logs that have nothing of what they are given for.
+
+    Raises:
+        ValueError: with the first of them.
+    """
+    kinds: dict[str, tuple[Callable[[list[str]], Any], str]] = {
+        "train_log": (
+            lambda lines: any(read_train_log(lines).points.values()),
+            "fairseq-train with --log-format simple or json",
+        ),
+        "generate_log": (read_generate_log, "fairseq-generate to its end"),
+    }
+    for flag, (read, writer) in kinds.items():
+        for name, path in named[flag].items():
+            if not read(read_lines(path)):
+                raise ValueError(
+                    f"{flag_of(flag)} {name}={path} must be a log of {writer}, but has "
+                    "no line with its numbers: give another, or leave it out"
+                )
+
+
 def of_command(args: argparse.Namespace) -> Files:
     """Return the files of a report's command, with those of ``--work``.
 
@@ -92,6 +117,7 @@ def of_command(args: argparse.Namespace) -> Files:
         source_tokenised=False,
         lowercase=args.lowercase,
     )
+    refuse_other_logs(given.named)
     if args.work is not None:
         given = completed(given, of_work(Path(args.work)))
     needed = {**given.plain, "system": given.systems}

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
+from sbnmt_plugin.tools.train_lines import simple
+
 KINDS = ("train_inner", "train", "valid")
 INNER = re.compile(r"\| train_inner \| epoch \d+:\s+\d+ / \d+ (.*)$")
 EPOCH = re.compile(r"\| (train|valid) \| epoch \d+ \| (.*)$")
@@ -16,7 +18,7 @@ Curve = tuple[list[float], list[float]]  # updates, and values
 
 @dataclass
 class TrainLog:
-    """Numbers of a ``--log-format simple`` log, by kind of line.
+    """Numbers of a log of fairseq-train, by kind of line.
 
     Attributes:
         points: kind -> one dict of numbers a line, each with ``num_updates``.
@@ -65,9 +67,9 @@ def numbers(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
 
 
 def read_train_log(lines: Iterable[str]) -> TrainLog:
-    """Parse the lines of ``fairseq-train --log-format simple``."""
+    """Parse the lines of ``fairseq-train --log-format simple``, or ``json``."""
     log = TrainLog()
-    for line in lines:
+    for line in map(simple, lines):
         inner = INNER.search(line)
         epoch = EPOCH.search(line)
         if inner:

@@ -20,12 +20,12 @@ from sbnmt_plugin.tools.text import read_lines
 
 TITLE = "Training"
 NO_LOG = (
-    "No training log was given: --train-log NAME=FILE, written by "
-    "fairseq-train with --log-format simple."
+    "No log of a training was given: --train-log NAME=FILE, written by "
+    "fairseq-train with --log-format simple or json."
 )
 NO_LOSSES = (
     "The training logs have no losses per direction: they are not of criterion "
-    "sb_label_smoothed_cross_entropy with --log-format simple."
+    "sb_label_smoothed_cross_entropy."
 )
 NOTE = (
     "Losses of gold text on both sides are far too good, as each stream sees "
