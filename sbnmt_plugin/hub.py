@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import reprlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from fairseq import hub_utils
+from fairseq.data import encoders
 from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
@@ -22,6 +26,21 @@ FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search option
     "inference_step_args",
     "prefix_allowed_tokens_fn",
 }
+
+
+@contextlib.contextmanager
+def keywords() -> Iterator[None]:
+    """Name options in messages by the keywords of a call, not by flags.
+
+    A caller is not told to leave lines out by a flag: :meth:`translate` has none.
+    """
+    try:
+        yield
+    except (ValueError, FileNotFoundError) as error:
+        told = re.sub(r" \(--skip-[a-z-]+\)", "", str(error))
+        flag = r"(?<![\w./-])--[a-z][a-z0-9-]*"
+        told = re.sub(flag, lambda x: x[0][2:].replace("-", "_"), told)
+        raise type(error)(told) from error
 
 
 class SBHubInterface(hub_utils.GeneratorHubInterface):
@@ -62,6 +81,11 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
             )
         return self.sample(sentences, beam=beam, nbest=1, verbose=verbose, **kwargs)
 
+    def score(self, *_: Any, **options: Any) -> Any:
+        """Refuse, with ValueError: the search scores no given texts."""
+        raise ValueError("score() is not supported: use the scores of generate()")
+
+    @keywords()
     def generate(
         self,
         tokenized_sentences: list[Tensor],
@@ -92,6 +116,7 @@ class Pretrained:
     """Loading of models in Python: it stands before fairseq's class."""
 
     @classmethod
+    @keywords()
     def from_pretrained(
         cls,
         model_name_or_path: str,
@@ -120,6 +145,13 @@ class Pretrained:
             kwargs.setdefault(name, None)
         if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
             raise ValueError(NARROW)
+        for name in "bpe", "tokenizer":
+            known = getattr(encoders, f"{name.upper()}_REGISTRY")
+            if kwargs.get(name) not in (None, *known):
+                raise ValueError(
+                    f"{name} must be one of {', '.join(known)}, but is "
+                    f"{kwargs[name]!r} instead"
+                )
         given = {"model_name_or_path": model_name_or_path}
         if not data_name_or_path.startswith("."):
             given["data_name_or_path"] = data_name_or_path

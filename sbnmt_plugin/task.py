@@ -184,6 +184,12 @@ class SBTranslationTask(StreamData):
                 "--prefix-size takes prefixes from the target texts, but the data has "
                 "none: leave it out, or binarise the targets too"
             )
+        soft = getattr(args, "print_alignment", None) == "soft"
+        if soft and self.cfg.sb_path and not self.datasets:
+            raise ValueError(
+                "--print-alignment must be hard for fairseq-interactive, which prints "
+                "pairs of tokens, but is soft instead: use fairseq-generate for that"
+            )
         tracer = Tracer(self._trace, models, options) if self._trace else None
         made = search(models, self.symbols, options, self._records, tracer)
         made.prepare(self)

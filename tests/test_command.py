@@ -190,11 +190,11 @@ def on_stderr(program, terminal):
 
 BAR = """
 import sys
-from sbnmt_plugin.tools.progress import Progress
-bar = Progress(range(3), unit="line", mininterval=0)
+from sbnmt_plugin.tools.progress import progress, write
+bar = progress(range(3), unit="line", mininterval=0)
 for number in bar:
     bar.set_description(f"number {number}")
-Progress.write("failed", file=sys.stderr)
+write("failed", file=sys.stderr)
 """
 
 
@@ -204,7 +204,7 @@ def test_a_progress_bar_is_for_terminals():
 
 
 def test_the_check_of_bars_can_fail():
-    plain = BAR.replace("sbnmt_plugin.tools.progress import", "tqdm import tqdm as")
+    plain = BAR.replace("progress(range(3)", "progress.func(range(3)")
     with pytest.raises(AssertionError):
         assert on_stderr(plain, terminal=False) == "failed\n"
 

@@ -189,8 +189,8 @@ def test_without_the_aligner_section_7_says_so(given, rate):
         (["--aer", "one=ref0"], "make it by sbnmt aer --json"),
         (["--aer", "six=ref0"], "--aer six=… must name one of the systems"),
         (["--tokenised-reference", "ref0"], "go together"),
-        (["--train-log", "one=src"], r"--train-log one=.*src must be a log of fair"),
-        (["--generate-log", "one=log"], "--generate-log one=.*log must be a log of"),
+        (["--train-log", "one=src"], r"--train-log one=.*src must be a log with"),
+        (["--generate-log", "one=log"], "--generate-log one=.*log must be a log with"),
         (["--output", "."], "must be new, empty or an earlier report"),
         (["--output", "ref0"], "must be a folder, but is a file"),
     ],
@@ -272,7 +272,7 @@ def test_the_check_of_names_can_fail(monkeypatch, broken):
     style["text.parse_math"] = broken == "formula"
     monkeypatch.setattr(drawing, "style", lambda: style)
     if broken == "not name":
-        monkeypatch.setattr(drawing, "ENTRY", "")
+        monkeypatch.setattr(drawing, "UNNAMED", re.compile("_.*"))
     with drawing.panels(1, 2.0) as (canvas, (axis,)):
         drawing.draw_lines(axis, {name: ([1, 2], [1, 2]) for name in (*names, "x")})
         drawing.legend_above(canvas, axis)

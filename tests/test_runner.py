@@ -75,30 +75,35 @@ def assert_marked_when_synced(folder, sync):
     """The mark says that a model is whole: it must not survive where that is lost."""
     model, synced = folder / "row" / "model.pt", {}
 
-    def watched(path):
-        sync(path)
-        synced[path] = os.listdir(path) if path.is_dir() else []
+    def watched(*paths):
+        sync(*paths)
+        synced[model.parent] = sorted(path.name for path in paths)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "sync_all", watched)
+        patch.setattr(runner, "sync", watched)
         words = ["cp", put(folder / "made", "weights"), model]
         done = model.with_name("done")
         step = Step("average", "Average", words, model, done=done, marks=True)
         runner.Runner(folder, {}).make(step)
     assert done.exists()
-    assert synced.get(model.parent) == [model.name], "marked before it was on disk"
+    assert synced.get(model.parent) == [model.name, "row"], (
+        "marked before it was on disk"
+    )
 
 
 def test_a_mark_follows_what_is_on_disk(tmp_path):
-    assert_marked_when_synced(tmp_path, runner.sync_all)
+    assert_marked_when_synced(tmp_path, runner.sync)
 
 
-def test_the_check_of_marks_can_fail(tmp_path):
-    def marks_first(path):
-        (path / "done").touch()
+def test_the_check_of_marks_can_fail(tmp_path, monkeypatch):
+    def make(self, step):
+        self.run(step)
+        step.complete.touch()
+        runner.sync(*step.complete.parent.iterdir())
 
+    monkeypatch.setattr(runner.Runner, "make", make)
     with pytest.raises(AssertionError, match="marked before it was on disk"):
-        assert_marked_when_synced(tmp_path, marks_first)
+        assert_marked_when_synced(tmp_path, runner.sync)
 
 
 def steps_that(tmp_path, **does):

@@ -66,12 +66,9 @@ def tied(words: list[str]) -> list[str]:
 
 
 def child_environment() -> dict[str, str]:
-    """Return variables with which another process imports this very package.
-
-    It writes UTF-8, whatever the terminal does: the output is read by this one.
-    """
-    # PYTHONSAFEPATH: it imports no module in its working directory
-    found = {"PYTHONSAFEPATH": "1", "PYTHONIOENCODING": "utf-8"}
+    """Return variables with which another process imports this very package."""
+    found = {"PYTHONSAFEPATH": "1"}  # and no module in its working directory
+    found["PYTHONIOENCODING"] = "utf-8"  # as which its output is read
     if str(HOME) not in [*site.getsitepackages(), site.getusersitepackages()]:
         path = [str(HOME), os.environ.get("PYTHONPATH")]
         found["PYTHONPATH"] = os.pathsep.join(filter(None, path))

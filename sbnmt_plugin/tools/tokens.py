@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
-from sbnmt_plugin.tools.progress import Progress
+from sbnmt_plugin.tools.progress import progress
 
 CHINESE = "zh"
 # ideographs, their punctuation, full-width forms
@@ -39,7 +39,7 @@ def tokeniser(language: str, lowercase: bool = False) -> Callable[[str], str]:
 def tokenise(lines: list[str], language: str, lowercase: bool = False) -> list[str]:
     """Separate tokens by blanks: see :func:`tokeniser`."""
     split = tokeniser(language, lowercase)
-    bar = Progress(lines, desc=f"tokenise {language}", unit="line", leave=False)
+    bar = progress(lines, desc=f"tokenise {language}", unit="line", leave=False)
     return [split(line) for line in bar]
 
 

@@ -67,33 +67,23 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]
 
 
 def rename(old: Path, new: Path) -> None:
-    """Give a whole file or folder its name, in place of a file that has it.
-
-    Raises:
-        OSError: it cannot be synced or renamed.
-    """
-    sync_all(old)
+    """Give a whole file or folder its name, in place of a file that has it."""
+    sync(*old.rglob("*"), old)
     os.replace(old, new)
     sync(new.parent)
 
 
-def sync_all(path: Path) -> None:
-    """Wait until a file, or a folder with all that it holds, is on disk."""
-    for inner in path.rglob("*"):
-        sync(inner)
-    sync(path)
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the list of a folder's names, is on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # of file systems that sync no folders
-            raise
-    finally:
-        os.close(handle)
+def sync(*paths: Path) -> None:
+    """Wait until the contents of files, and the names in folders, are on disk."""
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # of file systems that sync no folders
+                raise
+        finally:
+            os.close(handle)
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:

@@ -19,7 +19,7 @@ from sbnmt_plugin.tools.benchmark.decoding import BASELINE, TEST_SET, Case
 from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
 from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record, Row
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
-from sbnmt_plugin.tools.progress import Progress
+from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 
 FLOOR, TRAINING = "floor-", "training-"  # before a type, and a number of processes
@@ -191,7 +191,7 @@ def measure(args: argparse.Namespace, wanted: list[Name], record: Record) -> Non
                 *(spec, update, trained(args), args.dropout, args.rounds, threads)
             )
 
-        bar = Progress(wanted, unit="case")
+        bar = progress(wanted, unit="case")
         for section, name in bar:
             bar.set_description(name)
             if not record.has(section, name, args.retry):

@@ -164,13 +164,7 @@ def cost_figure(rows: list[Row]) -> Any:
     if not lines:
         return None
     quiet.only_warnings("matplotlib")
-    from sbnmt_plugin.tools.report.drawing import (
-        ENTRY,
-        colours,
-        finish,
-        legend_above,
-        panels,
-    )
+    from sbnmt_plugin.tools.report.drawing import colours, finish, legend_above, panels
 
     with panels(len(lines), 3.0) as (canvas, axes):
         looks = colours(
@@ -185,7 +179,7 @@ def cost_figure(rows: list[Row]) -> Any:
                     [min(row["seconds"]) for row in own],
                     marker=marker,
                     color=colour,
-                    label=ENTRY + name,
+                    label=name,
                 )
             panel.set_xlabel(AXES[axis])
             panel.set_xticks(sorted({row[axis] for row in found}))

@@ -26,7 +26,7 @@ from typing import Any
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.benchmark.results import FAILED, Row
-from sbnmt_plugin.tools.progress import Progress
+from sbnmt_plugin.tools.progress import progress, write
 from sbnmt_plugin.tools.tied import tie
 
 GIB = 2**30
@@ -220,7 +220,7 @@ class Stations(contextlib.AbstractContextManager[Any]):
         except Failure as failure:
             self.failed[system] = failure.reason
             name = system if isinstance(system, str) else ", ".join(system)
-            Progress.write(f"{name} failed: {failure}", file=sys.stderr)
+            write(f"{name} failed: {failure}", file=sys.stderr)
             self._end(system)  # its other processes may wait for the one that failed
             return []
 
@@ -242,7 +242,7 @@ class Stations(contextlib.AbstractContextManager[Any]):
         self.begin()
         heads = {s: self.ask(s, "prepare", *case) for s in self.systems}
         runs: dict[Any, Rounds] = {s: [] for s in self.systems}
-        for number in Progress(range(rounds), desc=title, unit="round", leave=False):
+        for number in progress(range(rounds), desc=title, unit="round", leave=False):
             shift = number % len(self.systems)
             for system in [*self.systems[shift:], *self.systems[:shift]]:
                 runs[system].append(self.ask(system, "measure"))

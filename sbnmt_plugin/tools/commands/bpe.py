@@ -20,7 +20,7 @@ from subword_nmt.get_vocab import get_vocab
 from subword_nmt.learn_bpe import learn_bpe
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.progress import Progress
+from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.text import (
     each_line,
     read_lines,
@@ -51,7 +51,7 @@ def apply(
     if fast is not None:
         write_lines(target, fast.apply(read_lines(source)))
         return
-    lines = Progress(each_line(source), leave=False)
+    lines = progress(each_line(source), leave=False)
     with open(codes, encoding="utf-8") as file:
         bpe = BPE(file, vocab=known)
     write_lines(target, (bpe.process_line(line) for line in lines))

@@ -24,7 +24,7 @@ from sbnmt_plugin.tools.corpora.raw_data import (
     rows_of,
     tokenised,
 )
-from sbnmt_plugin.tools.progress import Progress
+from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import NAME as CHECKSUMS
@@ -97,7 +97,7 @@ class Preparation:
             new_file(f"{prefix}.{self.corpus.source}") as source,
             new_file(f"{prefix}.{self.corpus.target}") as target,
         ):
-            for pair in Progress(self.tokenised(rows), unit="pair", leave=False):
+            for pair in progress(self.tokenised(rows), unit="pair", leave=False):
                 read += 1
                 if self.wanted(pair) and self.corpus.limits.keep(pair):
                     kept += 1

@@ -28,8 +28,7 @@ from sbnmt_plugin.tools.recipes.step import (
     in_order,
     words_of,
 )
-from sbnmt_plugin.tools.train_lines import simple
-from sbnmt_plugin.tools.unfinished import rename, sync_all
+from sbnmt_plugin.tools.unfinished import rename, sync
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 
@@ -125,7 +124,8 @@ class Runner:
             self.begin(step)
             self.run(step)
             if step.marks:
-                sync_all(step.complete.parent)  # the mark outlives no model
+                folder = step.complete.parent
+                sync(*folder.iterdir(), folder)  # or the mark might outlive the model
                 step.complete.touch()
             self.made.add(step)
 
@@ -199,7 +199,7 @@ class Runner:
         )
 
     def show(self, step: Step, line: str) -> None:
-        print(f"   {step.name}: {shorten(simple(line))}", flush=True)
+        print(f"   {step.name}: {shorten(costs.simple(line))}", flush=True)
 
     def stop(self) -> None:
         """End all commands that run, and begin no other."""

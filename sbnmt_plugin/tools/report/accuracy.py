@@ -8,13 +8,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from sbnmt_plugin.tools.report.content import Column, Section, Table
-from sbnmt_plugin.tools.report.drawing import (
-    ENTRY,
-    colours,
-    finish,
-    legend_above,
-    panels,
-)
+from sbnmt_plugin.tools.report.drawing import colours, finish, legend_above, panels
 from sbnmt_plugin.tools.report.inputs import Inputs
 
 DEFINITION = (
@@ -82,7 +76,7 @@ def grouped_bars(
             [x + shift for x in range(len(groups))],
             heights,
             width * 0.9,
-            label=ENTRY + name,
+            label=name,
             color=looks[name][0],
         )
         if len(values) <= LABELLED_BARS:

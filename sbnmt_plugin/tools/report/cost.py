@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sbnmt_plugin.tools.report.content import Figure
-from sbnmt_plugin.tools.report.drawing import ENTRY, colours, finish, legend, panels
+from sbnmt_plugin.tools.report.drawing import colours, finish, panels
 from sbnmt_plugin.tools.results.cost_plot import Chains
 
 Points = dict[str, tuple[float, float]]
@@ -34,16 +34,16 @@ def cost(found: Chains) -> Figure:
             [score for _, score in best] + [best[-1][1]],
             where="post",
             color="#aaaaaa",
-            label="best for its price",
         )
         looks = colours(list(points))
         for name, (place, score) in points.items():
             colour, marker = looks[name]
-            axis.plot(place, score, marker, color=colour, label=ENTRY + name)
+            axis.plot(place, score, marker, color=colour)
         axis.set_xlim(left=0)
         axis.set_xlabel(f"{found.unit} of the whole chain")
         axis.set_ylabel(found.metric)
-        legend(canvas, axis, "outside lower left")
+        names = ["best for its price", *points]
+        canvas.legend([*axis.lines], names, loc="outside lower left")
     caption = (
         f"{found.metric} against the {found.unit} of the whole chain, teachers and "
         "pseudo targets included; what no cheaper system reaches lies on the line. The "

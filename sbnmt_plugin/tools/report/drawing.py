@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -26,7 +27,8 @@ DIRECTIONS = {"l2r": ("L2R", BLUE), "r2l": ("R2L", VERMILLION)}
 INK, FAINT = "#222222", "#d9d9d9"
 WIDTH = 7.4  # inches
 LEGEND_LETTERS = 110  # that fit into this width
-ENTRY = "\0"  # begins labels in legends: matplotlib hides those that begin with _
+# labels of what has none; a system's name may begin with _, too
+UNNAMED = re.compile(r"_child\d+|_container\d+|_nolegend_")
 WANTED_FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
 
 
@@ -107,7 +109,7 @@ def draw_lines(axis: Axes, lines: dict[str, tuple[Any, Any]]) -> None:
     looks = colours(list(lines))
     for name, (x, y) in lines.items():
         colour, marker = looks[name]
-        axis.plot(x, y, marker=marker, color=colour, label=ENTRY + name)
+        axis.plot(x, y, marker=marker, color=colour, label=name)
 
 
 def count_updates(axis: Axes) -> None:
@@ -117,17 +119,12 @@ def count_updates(axis: Axes) -> None:
     axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
 
 
-def legend(canvas: Canvas, axis: Axes, place: str, **look: Any) -> None:
-    """Draw a legend of all that has a label; :data:`ENTRY` may begin it."""
-    drawn = canvas.legend(*axis.get_legend_handles_labels(), loc=place, **look)
-    for text in drawn.get_texts():
-        text.set_text(text.get_text().removeprefix(ENTRY))
-
-
 def legend_above(canvas: Canvas, axis: Axes) -> None:
     """Draw one legend for all panels, above them."""
-    _, labels = axis.get_legend_handles_labels()
-    if len(labels) > 1:
-        rows = -(-sum(len(x.removeprefix(ENTRY)) + 6 for x in labels) // LEGEND_LETTERS)
-        columns = -(-len(labels) // rows)
-        legend(canvas, axis, "outside upper left", ncols=columns, handlelength=1.8)
+    drawn: list[Any] = [*axis.lines, *axis.containers]
+    shown = {each.get_label(): each for each in drawn}
+    shown = {name: shown[name] for name in shown if not UNNAMED.fullmatch(name)}
+    if len(shown) > 1:
+        rows = -(-sum(len(label) + 6 for label in shown) // LEGEND_LETTERS)
+        look = {"ncols": -(-len(shown) // rows), "handlelength": 1.8}
+        canvas.legend(shown.values(), [*shown], loc="outside upper left", **look)

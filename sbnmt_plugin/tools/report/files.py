@@ -81,25 +81,19 @@ def named_files(flag: str, values: list[str]) -> dict[str, Path]:
     return found
 
 
-def refuse_other_logs(named: dict[str, dict[str, Path]]) -> None:
-    """Refuse logs that have nothing of what they are given for.
-
-    Raises:
-        ValueError: with the first of them.
-    """
-    kinds: dict[str, tuple[Callable[[list[str]], Any], str]] = {
-        "train_log": (
-            lambda lines: any(read_train_log(lines).points.values()),
-            "fairseq-train with --log-format simple or json",
-        ),
-        "generate_log": (read_generate_log, "fairseq-generate to its end"),
+def check_logs(named: dict[str, dict[str, Path]]) -> None:
+    """Refuse a log, with ValueError, that has nothing of what it is given for."""
+    readers: dict[str, Callable[[list[str]], Any]] = {
+        "train_log": lambda lines: any(read_train_log(lines).points.values()),
+        "generate_log": read_generate_log,
     }
-    for flag, (read, writer) in kinds.items():
+    for flag, reader in readers.items():
         for name, path in named[flag].items():
-            if not read(read_lines(path)):
+            if not reader(read_lines(path)):
                 raise ValueError(
-                    f"{flag_of(flag)} {name}={path} must be a log of {writer}, but has "
-                    "no line with its numbers: give another, or leave it out"
+                    f"{flag_of(flag)} {name}={path} must be a log with fairseq's "
+                    "numbers (--log-format simple or json; the last lines of decoding),"
+                    " but has none: give another"
                 )
 
 
@@ -117,7 +111,7 @@ def of_command(args: argparse.Namespace) -> Files:
         source_tokenised=False,
         lowercase=args.lowercase,
     )
-    refuse_other_logs(given.named)
+    check_logs(given.named)
     if args.work is not None:
         given = completed(given, of_work(Path(args.work)))
     needed = {**given.plain, "system": given.systems}

@@ -9,14 +9,7 @@ from typing import Any
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import same_training, training_stages
 from sbnmt_plugin.tools.report.content import Figure
-from sbnmt_plugin.tools.report.drawing import (
-    ENTRY,
-    colours,
-    count_updates,
-    finish,
-    legend,
-    panels,
-)
+from sbnmt_plugin.tools.report.drawing import colours, count_updates, finish, panels
 from sbnmt_plugin.tools.report.logs import Curve, read_train_log
 from sbnmt_plugin.tools.results.table import without_seed
 from sbnmt_plugin.tools.text import as_written, read_lines
@@ -91,9 +84,8 @@ def learning(found: Curves) -> Figure:
             axis.set_title(quantity)
             axis.set_xlabel("updates")
             count_updates(axis)
-        for title, (colour, marker) in looks.items():
-            axes[-1].plot([], [], color=colour, marker=marker, label=ENTRY + title)
-        legend(canvas, axes[-1], "outside lower left")
+        lines = [axes[-1].plot([], [], color=x, marker=m)[0] for x, m in looks.values()]
+        canvas.legend(lines, [*looks], loc="outside lower left", ncols=1)
     caption = (
         "Bits a token that a stream saves by reading its partner, second half of "
         "validation sentences with the same gold text in both streams, mean of both "

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-from sbnmt_plugin.tools.train_lines import simple
+from sbnmt_plugin.tools.recipes.costs import simple
 
 KINDS = ("train_inner", "train", "valid")
 INNER = re.compile(r"\| train_inner \| epoch \d+:\s+\d+ / \d+ (.*)$")

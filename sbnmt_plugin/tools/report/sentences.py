@@ -6,7 +6,7 @@ from typing import Any
 
 from sacrebleu.metrics import CHRF
 
-from sbnmt_plugin.tools.progress import Progress
+from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.report.content import Column, Section, Table
 from sbnmt_plugin.tools.report.inputs import Inputs
 
@@ -30,7 +30,7 @@ def sentence_scores(
     rows = zip(outputs, *references)
     return [
         round(metric.sentence_score(output, golds).score, 1)
-        for output, *golds in Progress(
+        for output, *golds in progress(
             rows, total=len(outputs), desc=f"{SCORE}: {name}", leave=False
         )
     ]

@@ -7,7 +7,6 @@ from typing import Any
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import (
     DIRECTIONS,
-    ENTRY,
     colours,
     count_updates,
     finish,
@@ -56,7 +55,7 @@ def drawn(panes: dict[str, Curves], bleu: dict[str, Curve], order: list[str]) ->
                     y,
                     color=looks[system][0],
                     linestyle="-" if direction == "l2r" else (0, (3, 1.5)),
-                    label=f"{ENTRY}{system}, {DIRECTIONS[direction][0]}",
+                    label=f"{system}, {DIRECTIONS[direction][0]}",
                     linewidth=1.3,
                 )
             axis.set_title(title)
@@ -70,7 +69,7 @@ def drawn(panes: dict[str, Curves], bleu: dict[str, Curve], order: list[str]) ->
             last = axes[-1]
             for system, (x, y) in bleu.items():
                 colour, marker = looks[system]
-                last.plot(x, y, color=colour, marker=marker, label="_", markersize=3)
+                last.plot(x, y, color=colour, marker=marker, markersize=3)
             last.set_title("validation BLEU")
             last.set_ylabel("BLEU")
             last.set_xlabel("updates")

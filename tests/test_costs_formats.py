@@ -8,7 +8,6 @@ from steps import put
 
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.report import logs
-from sbnmt_plugin.tools.train_lines import simple
 
 STATS = {"loss": 7.25, "nll_loss_l2r": 6.5, "bleu": 12.5, "gnorm": float("inf")}
 STATS |= {"read_bits_l2r": None, "wps": 1000, "ups": 5, "wpb": 200, "gb_free": 70.5}
@@ -42,7 +41,7 @@ def read(path):
     log = logs.read_train_log(lines)
     names = *STATS, "num_updates"
     curves = [log.series(k, name) for k in log.points for name in names]
-    told = [runner.shorten(simple(line)) for line in lines if "| valid |" in line]
+    told = [runner.shorten(costs.simple(line)) for line in lines if "| valid |" in line]
     return curves, log.speed("ups"), costs.step_cost(path), told
 
 
@@ -74,4 +73,4 @@ def test_the_check_of_formats_can_fail(tmp_path, monkeypatch):
     ['| valid | {"loss": 1', "| train | {1}", "| x | {}", "", "| valid | epoch 1 | x"],
 )
 def test_other_lines_stay_as_they_are(line):
-    assert simple(line) == line
+    assert costs.simple(line) == line
