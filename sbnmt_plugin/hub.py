@@ -40,6 +40,8 @@ def keywords() -> Iterator[None]:
         told = re.sub(r" \(--skip-[a-z-]+\)", "", str(error))
         flag = r"(?<![\w./-])--[a-z][a-z0-9-]*"
         told = re.sub(flag, lambda x: x[0][2:].replace("-", "_"), told)
+        if told == str(error):  # perhaps of another type, made of more than a text
+            raise
         raise type(error)(told) from error
 
 

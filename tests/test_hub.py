@@ -159,6 +159,14 @@ def test_paths_and_other_words_stay_as_they_are():
         raise FileNotFoundError("--sb-a, --b: --c-d (--skip-invalid-size)")
 
 
+def test_errors_without_flags_are_passed_on():
+    with pytest.raises(UnicodeDecodeError), keywords():
+        b"\xff".decode()
+    with pytest.raises(FileNotFoundError) as caught, keywords():
+        open("/none/there")
+    assert caught.value.filename == "/none/there"
+
+
 def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
     def load(*names):
         SBTransformerModel.from_pretrained(*map(str, names))
