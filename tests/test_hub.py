@@ -1,6 +1,7 @@
 """The Python interface."""
 
 import contextlib
+import os
 import re
 from argparse import Namespace
 
@@ -163,7 +164,7 @@ def test_errors_without_flags_are_passed_on():
     with pytest.raises(UnicodeDecodeError), keywords():
         b"\xff".decode()
     with pytest.raises(FileNotFoundError) as caught, keywords():
-        open("/none/there")
+        os.stat("/none/there")
     assert caught.value.filename == "/none/there"
 
 
