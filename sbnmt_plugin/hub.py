@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import reprlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -24,6 +27,23 @@ FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search option
     "inference_step_args",
     "prefix_allowed_tokens_fn",
 }
+
+
+@contextlib.contextmanager
+def keywords() -> Iterator[None]:
+    """Name options in messages by the keywords of a call, not by flags.
+
+    A caller is not told to leave lines out by a flag: :meth:`translate` has none.
+    """
+    try:
+        yield
+    except (ValueError, FileNotFoundError) as error:
+        told = re.sub(r" \(--skip-[a-z-]+\)", "", str(error))
+        flag = r"(?<![\w./-])--[a-z][a-z0-9-]*"
+        told = re.sub(flag, lambda x: x[0][2:].replace("-", "_"), told)
+        if told == str(error):  # perhaps of another type, made of more than a text
+            raise
+        raise type(error)(told) from error
 
 
 class SBHubInterface(hub_utils.GeneratorHubInterface):
@@ -64,6 +84,11 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
             )
         return self.sample(sentences, beam=beam, nbest=1, verbose=verbose, **kwargs)
 
+    def score(self, *_: Any, **options: Any) -> Any:
+        """Refuse, with ValueError: the search scores no given texts."""
+        raise ValueError("score() is not supported: use the scores of generate()")
+
+    @keywords()
     def generate(
         self,
         tokenized_sentences: list[Tensor],
@@ -94,6 +119,7 @@ class Pretrained:
     """Loading of models in Python: it stands before fairseq's class."""
 
     @classmethod
+    @keywords()
     def from_pretrained(
         cls,
         model_name_or_path: str,

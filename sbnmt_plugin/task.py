@@ -54,12 +54,7 @@ from sbnmt_plugin.training.start_checks import (
     forget_trainings,
     groups_of,
 )
-from sbnmt_plugin.training.train_step import (
-    bare,
-    in_bfloat16,
-    nan_is_named,
-    take_step,
-)
+from sbnmt_plugin.training.train_step import bare, in_bfloat16, nan_is_named, take_step
 from sbnmt_plugin.training.validation import NAMES, bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
@@ -200,6 +195,12 @@ class SBTranslationTask(StreamData):
             raise ValueError(
                 "--prefix-size takes prefixes from the target texts, but the data has "
                 "none: leave it out, or binarise the targets too"
+            )
+        soft = getattr(args, "print_alignment", None) == "soft"
+        if soft and self.cfg.sb_path and not self.datasets:
+            raise ValueError(
+                "--print-alignment must be hard for fairseq-interactive, which prints "
+                "pairs of tokens, but is soft instead: use fairseq-generate for that"
             )
         tracer = Tracer(self._trace, models, options) if self._trace else None
         made = search(models, self.symbols, options, self._records, tracer)

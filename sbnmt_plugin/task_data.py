@@ -172,18 +172,19 @@ class StreamData(TranslationTask):
         size = max_tokens, max_sentences, max_positions, ignore_invalid_inputs
         settings = dict(zip(SIZE, size))
         settings |= {name: kwargs[name] for name in SETTINGS if name in kwargs}
-        if max_tokens is not None and max_positions is not None:
+        if max_positions is not None:
             source, target = max_positions
-            sizes = dataset.src_sizes
-            longest = int(sizes[sizes <= source].max(initial=0))
-            if longest > max_tokens and not ignore_invalid_inputs:
+            longest = int(dataset.src_sizes.max(initial=0))
+            most = min(source, max_tokens or source)
+            if longest > most and not ignore_invalid_inputs:
                 raise ValueError(
-                    f"--max-tokens must be ≥ {longest}, the tokens of the longest "
-                    f"source with </s>, but is {max_tokens}: raise it, or leave out "
-                    "what is too long (--skip-invalid-size-inputs-valid-test)"
+                    f"a source must have at most {most} tokens with </s>, by the model "
+                    f"and --max-tokens, but one has {longest}: raise --max-tokens, or "
+                    "leave out what is too long (--skip-invalid-size-inputs-valid-test)"
                 )
-            share = max_tokens // len(self.directions)
-            max_positions = min(source, max_tokens), min(target, share)
+            if max_tokens is not None:
+                target = min(target, max_tokens // len(self.directions))
+            max_positions = most, target
         made = super().get_batch_iterator(
             *(dataset, max_tokens, max_sentences, max_positions),
             *(ignore_invalid_inputs, *args),

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
 from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.text import as_written, read_lines, refuse_reserved
 from sbnmt_plugin.tools.unfinished import new_file, write_json
@@ -172,9 +170,10 @@ def run_job(
     if mine:
         translator = make()  # first: it refuses bad options
         write_json(folder / "job.json", job)
-        for n in tqdm(mine, desc=f"{output.name}: shards", unit="shard"):
+        for done, n in enumerate(mine, start=1):
             piece = lines[starts[n] : starts[n] + args.shard_size]
             write_shard(shards[n], starts[n], piece, translator)
+            print(f"{output.name}: {done} of {len(mine)} shards", file=sys.stderr)
     if all(shard.exists() for shard in shards):
         done, skipped = merge(shards, len(lines), output)
         print(f"{output}: {done} translated, {skipped} skipped", file=sys.stderr)

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import regex
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 from sacremoses.corpus import NonbreakingPrefixes
-from tqdm import tqdm
+
+from sbnmt_plugin.tools.progress import progress
 
 CHINESE, NONE = "zh", "none"
 LANGUAGES = sorted(
@@ -119,7 +120,7 @@ def moses_tokens(code: str) -> Callable[[str], str]:
 def tokenise(lines: list[str], language: str, lowercase: bool = False) -> list[str]:
     """Separate tokens by blanks: see :func:`tokeniser`."""
     split = tokeniser(language, lowercase)
-    bar = tqdm(lines, desc=f"tokenise {language}", unit="line", leave=False)
+    bar = progress(lines, desc=f"tokenise {language}", unit="line", leave=False)
     return [split(line) for line in bar]
 
 

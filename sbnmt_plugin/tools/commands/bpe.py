@@ -24,10 +24,10 @@ from typing import Any
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.get_vocab import get_vocab
 from subword_nmt.learn_bpe import learn_bpe
-from tqdm import tqdm
 
 from sbnmt_plugin.lines import each_entry, each_line
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -144,7 +144,7 @@ def apply(
         write_lines(target, fast.apply(list(lines)))
         return
     bpe = BPE(io.StringIO("\n".join(pairs)), vocab=known)
-    write_lines(target, map(bpe.process_line, tqdm(lines, leave=False)))
+    write_lines(target, map(bpe.process_line, progress(lines, leave=False)))
 
 
 def fast_bpe(codes: list[str]) -> Any:
