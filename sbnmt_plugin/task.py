@@ -35,6 +35,7 @@ from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.option_checks import (
     check_average,
     check_model,
+    check_outputs,
     check_settings,
     check_values,
     refuse_out_of_scope,
@@ -189,19 +190,7 @@ class SBTranslationTask(StreamData):
         search = search_for(models)
         own = search.shares_beam, search.has_bound
         options = search_options(args, self.cfg, self.directions, *own)
-        targets = [loaded.tgt for loaded in self.datasets.values()]
-        known = bool(targets) and None not in targets
-        if getattr(args, "prefix_size", 0) > 0 and not known:
-            raise ValueError(
-                "--prefix-size takes prefixes from the target texts, but the data has "
-                "none: leave it out, or binarise the targets too"
-            )
-        soft = getattr(args, "print_alignment", None) == "soft"
-        if soft and self.cfg.sb_path and not self.datasets:
-            raise ValueError(
-                "--print-alignment must be hard for fairseq-interactive, which prints "
-                "pairs of tokens, but is soft instead: use fairseq-generate for that"
-            )
+        check_outputs(args, self.cfg, self.datasets)
         tracer = Tracer(self._trace, models, options) if self._trace else None
         made = search(models, self.symbols, options, self._records, tracer)
         made.prepare(self)

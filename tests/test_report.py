@@ -16,11 +16,9 @@ from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
-from sbnmt_plugin.tools.results.cost_plot import Chains
 
 from sbnmt_plugin.tools.report import (
     content,
-    cost,
     drawing,
     files,
     inputs,
@@ -220,8 +218,6 @@ def every_figure(given):
     put(folder / "sweep", json.dumps({"runs": runs}))
     call(report, *command, "--beam-sweep", folder / "sweep")
     drawn = {x.stem: x.read_text() for x in (folder / "out" / "figures").glob("*.svg")}
-    points = {name: (i, 30 - i) for i, name in enumerate(NAMES)}
-    drawn["cost"] = cost.cost(Chains(points, "minutes", "BLEU", False)).svg.decode()
     curves = {name: {"1": {learning.BLEU: ([1, 2], [3, 4])}} for name in NAMES}
     drawn["learning"] = learning.learning(curves).svg.decode()
     return drawn
@@ -242,7 +238,7 @@ def label_of(name):
 def test_names_are_text_in_every_figure(given):
     drawn = every_figure(given)
     known = {"scores", "accuracy", "by-length", "beam-sweep", "training"}
-    assert known | {"cost", "learning"} <= set(drawn)
+    assert known | {"learning"} <= set(drawn)
     assert_names_are_text(drawn)
 
 
