@@ -243,11 +243,12 @@ def test_names_are_text_in_every_figure(given):
 
 
 @pytest.mark.parametrize("broken", ["not name", "formula"])
-def test_the_check_of_names_can_fail(monkeypatch, broken):
-    style, names = drawing.style(), ("$x_1$", "_mine")
-    style["text.parse_math"] = broken == "formula"
-    monkeypatch.setattr(drawing, "style", lambda: style)
-    if broken == "not name":
+def test_the_check_of_names_can_fail(monkeypatch, tmp_path, broken):
+    names = "$x_1$", "_mine"
+    if broken == "formula":
+        style = drawing.STYLE.read_text() + "text.parse_math: True\n"
+        monkeypatch.setattr(drawing, "STYLE", put(tmp_path / "x.mplstyle", style))
+    else:
         monkeypatch.setattr(drawing, "UNNAMED", re.compile("_.*"))
     with drawing.panels(1, 2.0) as (canvas, (axis,)):
         drawing.draw_lines(axis, {name: ([1, 2], [1, 2]) for name in (*names, "x")})
