@@ -41,10 +41,12 @@ class SBTranslationConfig(TranslationConfig):
         "the paper's) or n ** lenpen (power, fairseq's)",
     )
     sb_stop: ChoiceEnum(STOPS) = option(  # type: ignore[valid-type]
-        "bound",
+        "horizon",
         "a sentence is done when nothing can change its --nbest answers "
         "any more (bound; its whole pool, where --sb-records, --sb-trace or "
-        "--sb-rescore see it), or as soon as the pool is full (first; only the "
+        "--sb-rescore see it); the same, but once the pool is full, by a hypothesis "
+        "of n tokens, nothing longer than 1.25 n + 2 is sought (horizon); or as soon "
+        "as the pool is full (first; only the "
         "best of a direction's candidates, as many as it has hypotheses, may "
         "finish then, as in fairseq, so that a teacher's --beam 1 is greedy search)",
     )

@@ -186,7 +186,7 @@ def check_options(
     for flag, (value, allowed) in choices.items():
         chosen(flag, value, {name: name for name in allowed})
     nbest, alpha, unkpen = options.nbest, options.penalty.alpha, options.unkpen
-    falls = options.stop == "bound" and has_bound
+    falls = options.stop != "first" and has_bound
     rules: list[tuple[str, Any, bool, str]] = [
         (
             *("--nbest", nbest, nbest is None or 1 <= nbest <= options.beam),
@@ -215,8 +215,8 @@ def check_options(
         ("--unkpen", unkpen, unkpen > -math.inf, "> -inf"),
         (
             *("--unkpen", unkpen, unkpen >= 0 or not falls),
-            "≥ 0 with --sb-stop bound, which counts on scores that only fall (use "
-            "--sb-stop first)",
+            f"≥ 0 with --sb-stop {options.stop}, which counts on scores that only fall "
+            "(use --sb-stop first)",
         ),
     ]
     for flag, value, fine, rule in rules:

@@ -49,7 +49,7 @@ class SearchOptions:
     directions: tuple[int, ...] = (L2R, R2L)
     pairing: Pairing = RANK
     penalty: LengthPenalty = field(default_factory=Gnmt)
-    stop: str = "bound"
+    stop: str = "horizon"
     answer: str = "best"
     rescore: float = 0.0
     nbest: int | None = None
