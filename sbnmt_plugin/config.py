@@ -10,6 +10,7 @@ from omegaconf import II
 
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.arguments import ANSWERS
+from sbnmt_plugin.search.options import RESCORED
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.task_options import DECODING, TASK_OPTIONS, TRAINING, Scope, option
@@ -42,13 +43,13 @@ class SBTranslationConfig(TranslationConfig):
     )
     sb_stop: ChoiceEnum(STOPS) = option(  # type: ignore[valid-type]
         "horizon",
-        "a sentence is done when nothing can change its --nbest answers "
-        "any more (bound; its whole pool, where --sb-records, --sb-trace or "
-        "--sb-rescore see it); the same, but once the pool is full, by a hypothesis "
-        "of n tokens, nothing longer than 1.25 n + 2 is sought (horizon); or as soon "
-        "as the pool is full (first; only the "
-        "best of a direction's candidates, as many as it has hypotheses, may "
-        "finish then, as in fairseq, so that a teacher's --beam 1 is greedy search)",
+        "a sentence is done when nothing can change its --nbest answers, or those that "
+        "--sb-rescore scores, any more (bound; its whole pool, where --sb-records or "
+        "--sb-trace see it); the same, but once the pool is full, by a hypothesis of n "
+        "tokens, nothing longer than 1.25 n + 2 is sought (horizon); or as soon as the "
+        "pool is full (first; only the best of a direction's candidates, as many as it "
+        "has hypotheses, may finish then, as in fairseq, so that a teacher's --beam 1 "
+        "is greedy search)",
     )
     sb_answer: ChoiceEnum(ANSWERS) = option(  # type: ignore[valid-type]
         "best",
@@ -57,9 +58,15 @@ class SBTranslationConfig(TranslationConfig):
     )
     sb_rescore: float = option(
         0.0,
-        "W: score finished hypotheses once more in both directions without "
+        "W: score the best finished hypotheses once more in both directions without "
         "interaction, and rank by score + W * (sum of both) / length penalty; 0: "
         "the search's score alone",
+        Scope(both_directions="a model of one direction has no score in the other"),
+    )
+    sb_rescore_best: int = option(
+        0,
+        "N: --sb-rescore scores the N best of the pool once more, one of which is the "
+        f"answer; 0: {RESCORED}",
         Scope(both_directions="a model of one direction has no score in the other"),
     )
     sb_partner_noise: Optional[float] = option(

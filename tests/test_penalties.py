@@ -194,6 +194,26 @@ def test_a_horizon_of_the_answers_asked_for_is_noticed(monkeypatch):
         assert_stopping_changes_nothing(monkeypatch, Power(1.0), **FAR)
 
 
+def test_those_that_will_be_rescored_are_final(monkeypatch):
+    """The best of the pool that the search has after all steps."""
+    monkeypatch.setattr(generator_module, "rank_anew", lambda *_: None)
+    for sharpness in (8.0, 30.0):
+        with monkeypatch.context() as patch:
+            patch.setattr(generator_module, "finished", to_the_end)
+            pool, _ = answers(Gnmt(0.6), 6, sharpness)
+        for count in (1, 2, 4, 7):
+            options = {"rescore": 1.0, "rescore_best": count}
+            found, _ = answers(Gnmt(0.6), 6, sharpness, **options)
+            assert [own[:count] for own in found] == [own[:count] for own in pool]
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_the_check_of_what_will_be_rescored_can_fail(monkeypatch, rank):
+    monkeypatch.setattr(SearchOptions, "stop_rank", rank)
+    with pytest.raises(AssertionError):
+        test_those_that_will_be_rescored_are_final(monkeypatch)
+
+
 @pytest.mark.parametrize("alpha", [-0.7, 0.0, 0.7, LARGEST_ALPHA])
 def test_a_penalty_need_not_divide(monkeypatch, alpha):
     assert_bound_holds(Reward(alpha))
@@ -244,5 +264,5 @@ def test_it_stops_earlier_where_fewer_answers_are_asked_for(monkeypatch):
     # with the whole pool in the record, in the rescoring, or as the rule
     assert decoded(nbest=1, recorder=lambda *_: None) == all_
     assert decoded(nbest=1, stop="first") == decoded(stop="first")
-    options = SearchOptions(beam=8, nbest=1, rescore=0.5)
-    assert options.stop_rank == 8
+    options = SearchOptions(beam=8, nbest=1, rescore=0.5, rescore_best=3)
+    assert options.stop_rank == 3

@@ -7,15 +7,17 @@ import pytest
 import torch
 from commands import lines, run_generate, run_train
 from helpers import sb_model, source
-from searching import assert_same_answers, generate, texts
+from searching import assert_same_answers, generate, make_generator, texts
 
 from sbnmt_plugin.search import rescoring, score_texts
+from sbnmt_plugin.search.options import RESCORED, SearchOptions
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.probes import without
 
 LENGTHS = (7, 4, 6, 2)
 OPTIONS = {"beam": 6, "penalty": Gnmt(0.6), "max_len_b": 5}
+LONG = {"max_len_b": 9, "no_repeat_ngram_size": 2}
 
 
 def alone(models, tokens, b, direction, temperature=1.0):
@@ -44,14 +46,14 @@ def crippled(**options):
     return sb_model(sb_lambda=0.9, **options), sb_model(sb_lambda=0.0, **options)
 
 
-def assert_rescored(models, twins, weight, temperature=1.0, **more):
+def assert_rescored(models, twins, weight, temperature=1.0, best=6, **more):
     inputs = source(models[0], LENGTHS)
     options = {**OPTIONS, "temperature": temperature, **more}
     plain = generate(models, inputs, **options)
-    found = generate(models, inputs, rescore=weight, **options)
+    found = generate(models, inputs, rescore=weight, rescore_best=best, **options)
     for b, (before, after) in enumerate(zip(plain, found)):
         expected = []
-        for h in before:
+        for h in before[:best]:
             tokens = h["tokens"].tolist()
             both = [alone(twins, tokens, b, d, temperature) for d in (0, 1)]
             divisor = float(Gnmt(0.6).worth(torch.tensor(len(tokens))))
@@ -73,6 +75,38 @@ def test_rescoring_equals_the_reference(weight):
     assert_rescored([model], [twin], weight)
 
 
+@pytest.mark.parametrize("nbest", [None, 1])
+@pytest.mark.parametrize("best", [1, 2, 3, 7])
+def test_the_best_of_the_pool_are_rescored(best, nbest):
+    """However many are asked for; test_penalties sees that these are final."""
+    model, twin = crippled()
+    assert_rescored([model], [twin], 4.0, best=best, nbest=nbest, **LONG)
+
+
+@pytest.mark.parametrize("count", [2, 4, 6])
+def test_the_check_of_the_best_can_fail(monkeypatch, count):
+    monkeypatch.setattr(SearchOptions, "most_answers", count)
+    with pytest.raises(AssertionError):
+        test_the_best_of_the_pool_are_rescored(3, None)
+
+
+def test_records_change_no_answer():
+    """They see each direction's best beside, which is rescored for them alone."""
+    model, _ = crippled()
+    inputs = {"net_input": source(model, LENGTHS)}
+    options = {**OPTIONS, **LONG, "rescore": 4.0}
+    plain = make_generator([model], **options)
+    recorded = make_generator([model], **options)
+    seen = []
+    recorded.recorder = lambda _, records: seen.extend(records)
+    recorded.stop_rank = 6
+    answers = [search.generate([model], inputs) for search in (plain, recorded)]
+    assert_same_answers(*answers)
+    for (winner, best), (answer, *_) in zip(seen, answers[1]):
+        assert best[winner]["tokens"].equal(answer["tokens"])
+        assert all("l2r" in hypothesis for hypothesis in best.values())
+
+
 def rows_forced(monkeypatch, model, **options):
     """How many streams are scored once more, and how many were asked about."""
     streams = []
@@ -85,7 +119,8 @@ def rows_forced(monkeypatch, model, **options):
     with monkeypatch.context() as patch:
         patch.setattr(rescoring, "score_texts", counted)
         inputs = source(model, LENGTHS)
-        found = generate([model], inputs, rescore=1.0, **{**OPTIONS, **options})
+        chosen = {"rescore": 1.0, "rescore_best": 6, **OPTIONS, **options}
+        found = generate([model], inputs, **chosen)
     texts = [{tuple(h["tokens"].tolist()) for h in own} for own in found]
     return sum(streams), 2 * sum(map(len, texts))
 
@@ -159,7 +194,7 @@ def test_generate_writes_all_parts_into_the_records(data, trained, tmp_path):
     plain = run_generate(data, trained, "--nbest", 4, "--lenpen", 0.6)
     path = tmp_path / "records.jsonl"
     words = ["--nbest", 4, "--lenpen", 0.6, "--sb-rescore", 2, "--sb-records", path]
-    rescored = run_generate(data, trained, *words)
+    rescored = run_generate(data, trained, *words, "--sb-rescore-best", 4)
     assert sorted(lines(plain, "H")) == sorted(lines(rescored, "H"))
     for line in path.read_text().splitlines():
         record = json.loads(line)
@@ -184,8 +219,16 @@ def test_validation_and_python_know_the_option(data, tmp_path):
         str(tmp_path), "checkpoint_last.pt", str(data)
     )
     assert hub.translate(["w1 w2"], sb_rescore=1.0)
-    with pytest.raises(ValueError, match="--sb-rescore must be a number"):
-        hub.translate(["w1 w2"], sb_rescore="much")
+    (found,) = hub.generate([hub.encode("w1 w2")], sb_rescore=1.0)
+    assert len(found) == RESCORED
+    refused = {
+        "--sb-rescore must be a number": {"sb_rescore": "much"},
+        "--sb-rescore-best must be a whole": {"sb_rescore_best": 1.5},
+        "--sb-rescore-best needs --sb-rescore": {"sb_rescore_best": 2},
+    }
+    for message, options in refused.items():
+        with pytest.raises(ValueError, match=message):
+            hub.translate(["w1 w2"], **options)
 
 
 @pytest.mark.parametrize("fusion", ["tanh", "gate"])

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from fairseq.dataclass.configs import GenerationConfig
 
 from sbnmt_plugin.layout import NAMES, PAIRINGS
-from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
+from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, RESCORED, SearchOptions
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.task_options import flag_of
@@ -31,6 +31,7 @@ SEARCH_OPTIONS = (
     "sb_stop",
     "sb_answer",
     "sb_rescore",
+    "sb_rescore_best",
 )
 OWN = [  # of fairseq's options, those that search options are named after
     option
@@ -83,7 +84,7 @@ def search_options(
     if beam % sharing:
         logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
         beam -= 1
-    given |= {"beam": beam, "nbest": getattr(args, "nbest", beam)}
+    given |= {"beam": beam, "nbest": getattr(args, "nbest", None)}
     unnormalized = getattr(args, "unnormalized", False)
     alpha = 0.0 if unnormalized else float(getattr(args, "lenpen", 1))
     name = ours("sb_length_penalty")
@@ -94,6 +95,7 @@ def search_options(
         stop=ours("sb_stop"),
         answer=ours("sb_answer"),
         rescore=number("sb_rescore", args, cfg),
+        rescore_best=rescored_best(args, cfg),
         **given,
     )
     check_options(options, getattr(args, "prefix_size", 0), has_bound)
@@ -111,6 +113,22 @@ def number(name: str, args: Any, cfg: Any) -> float:
     if not isinstance(value, Real):
         raise ValueError(f"{flag_of(name)} must be a number, but is {value!r} instead")
     return float(value)
+
+
+def rescored_best(args: Any, cfg: Any) -> int:
+    """Return N of ``--sb-rescore-best``, the default where it is 0 or left out.
+
+    Raises:
+        ValueError: no whole number, one below 0, or nothing is rescored.
+    """
+    flag = flag_of("sb_rescore_best")
+    value = getattr(args, "sb_rescore_best", None)
+    value = cfg.sb_rescore_best if value is None else value
+    if not isinstance(value, Integral) or value < 0:
+        raise ValueError(f"{flag} must be a whole number ≥ 0, but is {value!r} instead")
+    if value and not number("sb_rescore", args, cfg):
+        raise ValueError(f"{flag} needs --sb-rescore, which rescores: add it")
+    return int(value) or RESCORED
 
 
 def chosen(flag: str, name: str, known: Mapping[str, Choice]) -> Choice:
@@ -189,8 +207,9 @@ def check_options(
     falls = options.stop != "first" and has_bound
     rules: list[tuple[str, Any, bool, str]] = [
         (
-            *("--nbest", nbest, nbest is None or 1 <= nbest <= options.beam),
-            f"in 1 … {options.beam}, the hypotheses of --beam",
+            *("--nbest", nbest, nbest is None or 1 <= nbest <= options.most_answers),
+            f"in 1 … {options.most_answers}, the hypotheses of "
+            + ("--sb-rescore-best" if options.rescore else "--beam"),
         ),
         (
             *("--sb-rescore", options.rescore, 0 <= options.rescore <= LARGEST_WEIGHT),

@@ -60,8 +60,9 @@ class Generator(Search):
         """Let the encoders read a batch, and search.
 
         Returns:
-            The k best hypotheses of each sentence, best first.  Where fewer are asked
-            for (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
+            The k best hypotheses of each sentence, best first, or those that are
+            rescored.  Where fewer are asked for
+            (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
             is what had finished by then.
         """
         net_input = {
@@ -92,6 +93,8 @@ class Generator(Search):
         results, records = answers_of(
             pool, pointers, sources, self.symbols, self.options
         )
+        if self.recorder is None:
+            records = []
         if self.options.rescore:
             rank_anew(scorers, results, records, self.symbols, self.options)
         if self.recorder is not None:
