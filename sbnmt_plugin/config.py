@@ -10,7 +10,6 @@ from omegaconf import II
 
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.arguments import ANSWERS
-from sbnmt_plugin.search.options import RESCORED
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.task_options import DECODING, TASK_OPTIONS, TRAINING, Scope, option
@@ -58,7 +57,7 @@ class SBTranslationConfig(TranslationConfig):
     )
     sb_rescore: float = option(
         0.0,
-        "W: score the best finished hypotheses once more in both directions without "
+        "W: score finished hypotheses once more in both directions without "
         "interaction, and rank by score + W * (sum of both) / length penalty; 0: "
         "the search's score alone",
         Scope(both_directions="a model of one direction has no score in the other"),
@@ -66,7 +65,7 @@ class SBTranslationConfig(TranslationConfig):
     sb_rescore_best: int = option(
         0,
         "N: --sb-rescore scores the N best of the pool once more, one of which is the "
-        f"answer; 0: {RESCORED}",
+        "answer; 0: the whole pool",
         Scope(both_directions="a model of one direction has no score in the other"),
     )
     sb_partner_noise: Optional[float] = option(

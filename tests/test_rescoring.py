@@ -10,7 +10,7 @@ from helpers import sb_model, source
 from searching import assert_same_answers, generate, make_generator, texts
 
 from sbnmt_plugin.search import rescoring, score_texts
-from sbnmt_plugin.search.options import RESCORED, SearchOptions
+from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.probes import without
@@ -46,14 +46,14 @@ def crippled(**options):
     return sb_model(sb_lambda=0.9, **options), sb_model(sb_lambda=0.0, **options)
 
 
-def assert_rescored(models, twins, weight, temperature=1.0, best=6, **more):
+def assert_rescored(models, twins, weight, temperature=1.0, best=0, **more):
     inputs = source(models[0], LENGTHS)
     options = {**OPTIONS, "temperature": temperature, **more}
     plain = generate(models, inputs, **options)
     found = generate(models, inputs, rescore=weight, rescore_best=best, **options)
     for b, (before, after) in enumerate(zip(plain, found)):
         expected = []
-        for h in before[:best]:
+        for h in before[: best or None]:
             tokens = h["tokens"].tolist()
             both = [alone(twins, tokens, b, d, temperature) for d in (0, 1)]
             divisor = float(Gnmt(0.6).worth(torch.tensor(len(tokens))))
@@ -76,7 +76,7 @@ def test_rescoring_equals_the_reference(weight):
 
 
 @pytest.mark.parametrize("nbest", [None, 1])
-@pytest.mark.parametrize("best", [1, 2, 3, 7])
+@pytest.mark.parametrize("best", [0, 1, 2, 3, 7])
 def test_the_best_of_the_pool_are_rescored(best, nbest):
     """However many are asked for; test_penalties sees that these are final."""
     model, twin = crippled()
@@ -119,8 +119,7 @@ def rows_forced(monkeypatch, model, **options):
     with monkeypatch.context() as patch:
         patch.setattr(rescoring, "score_texts", counted)
         inputs = source(model, LENGTHS)
-        chosen = {"rescore": 1.0, "rescore_best": 6, **OPTIONS, **options}
-        found = generate([model], inputs, **chosen)
+        found = generate([model], inputs, rescore=1.0, **{**OPTIONS, **options})
     texts = [{tuple(h["tokens"].tolist()) for h in own} for own in found]
     return sum(streams), 2 * sum(map(len, texts))
 
@@ -194,7 +193,7 @@ def test_generate_writes_all_parts_into_the_records(data, trained, tmp_path):
     plain = run_generate(data, trained, "--nbest", 4, "--lenpen", 0.6)
     path = tmp_path / "records.jsonl"
     words = ["--nbest", 4, "--lenpen", 0.6, "--sb-rescore", 2, "--sb-records", path]
-    rescored = run_generate(data, trained, *words, "--sb-rescore-best", 4)
+    rescored = run_generate(data, trained, *words)
     assert sorted(lines(plain, "H")) == sorted(lines(rescored, "H"))
     for line in path.read_text().splitlines():
         record = json.loads(line)
@@ -219,12 +218,15 @@ def test_validation_and_python_know_the_option(data, tmp_path):
         str(tmp_path), "checkpoint_last.pt", str(data)
     )
     assert hub.translate(["w1 w2"], sb_rescore=1.0)
-    (found,) = hub.generate([hub.encode("w1 w2")], sb_rescore=1.0)
-    assert len(found) == RESCORED
+    for best, count in ((0, 4), (3, 3)):
+        options = {"sb_rescore": 1.0, "sb_rescore_best": best}
+        (found,) = hub.generate([hub.encode("w1 w2")], **options)
+        assert len(found) == count
     refused = {
         "--sb-rescore must be a number": {"sb_rescore": "much"},
         "--sb-rescore-best must be a whole": {"sb_rescore_best": 1.5},
-        "--sb-rescore-best needs --sb-rescore": {"sb_rescore_best": 2},
+        "--sb-rescore-best must be 0 without": {"sb_rescore_best": 2},
+        "--sb-rescore-best must be ≥ 0": {"sb_rescore": 1, "sb_rescore_best": -1},
     }
     for message, options in refused.items():
         with pytest.raises(ValueError, match=message):

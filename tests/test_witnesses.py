@@ -33,8 +33,7 @@ NAMES = json.loads((HERE / "names.json").read_text())
 make, names = (in_process.load(HERE / f"{name}.py") for name in ("make", "names"))
 
 CHECKPOINTS = list(EXPECTED["trained"])
-# as all searches of 0.2.0 were
-SEARCHED = {"": ["--sb-stop", "bound"], "sb, rescored": ["--sb-rescore-best", "4"]}
+SEARCHED = ["--sb-stop", "bound"]  # as all searches of 0.2.0 were
 # what users cannot name any more: registered names and flags
 RETIRED = set(retired_options.RETIRED)
 
@@ -42,8 +41,7 @@ RETIRED = set(retired_options.RETIRED)
 def assert_decodes_as_before(name, path=None):
     case = EXPECTED["decoded"][name]
     path = path or HERE / f"{case['checkpoint']}.pt"
-    options = [*make.found(case["options"], HERE), *SEARCHED[""]]
-    options += SEARCHED.get(name, [])
+    options = [*make.found(case["options"], HERE), *SEARCHED]
     found = make.decode(DATA, path, TEXT, options)
     assert found.keys() == case["hypotheses"].keys()
     for index, before in case["hypotheses"].items():

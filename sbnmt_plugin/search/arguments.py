@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from fairseq.dataclass.configs import GenerationConfig
 
 from sbnmt_plugin.layout import NAMES, PAIRINGS
-from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, RESCORED, SearchOptions
+from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.task_options import flag_of
@@ -94,41 +94,26 @@ def search_options(
         penalty=chosen("--sb-length-penalty", name, LENGTH_PENALTIES)(alpha),
         stop=ours("sb_stop"),
         answer=ours("sb_answer"),
-        rescore=number("sb_rescore", args, cfg),
-        rescore_best=rescored_best(args, cfg),
+        rescore=float(number("sb_rescore", args, cfg)),
+        rescore_best=number("sb_rescore_best", args, cfg, Integral),
         **given,
     )
     check_options(options, getattr(args, "prefix_size", 0), has_bound)
     return options
 
 
-def number(name: str, args: Any, cfg: Any) -> float:
-    """Return an option of ours whose value is a number.
+def number(name: str, args: Any, cfg: Any, kind: type = Real) -> Any:
+    """Return an option of ours whose value is a number, or a whole one.
 
     Raises:
         ValueError: it is none.
     """
     value = getattr(args, name, None)
     value = getattr(cfg, name) if value is None else value
-    if not isinstance(value, Real):
-        raise ValueError(f"{flag_of(name)} must be a number, but is {value!r} instead")
-    return float(value)
-
-
-def rescored_best(args: Any, cfg: Any) -> int:
-    """Return N of ``--sb-rescore-best``, the default where it is 0 or left out.
-
-    Raises:
-        ValueError: no whole number, one below 0, or nothing is rescored.
-    """
-    flag = flag_of("sb_rescore_best")
-    value = getattr(args, "sb_rescore_best", None)
-    value = cfg.sb_rescore_best if value is None else value
-    if not isinstance(value, Integral) or value < 0:
-        raise ValueError(f"{flag} must be a whole number ≥ 0, but is {value!r} instead")
-    if value and not number("sb_rescore", args, cfg):
-        raise ValueError(f"{flag} needs --sb-rescore, which rescores: add it")
-    return int(value) or RESCORED
+    if not isinstance(value, kind):
+        words = "a number" if kind is Real else "a whole number"
+        raise ValueError(f"{flag_of(name)} must be {words}, but is {value!r} instead")
+    return value
 
 
 def chosen(flag: str, name: str, known: Mapping[str, Choice]) -> Choice:
@@ -204,16 +189,22 @@ def check_options(
     for flag, (value, allowed) in choices.items():
         chosen(flag, value, {name: name for name in allowed})
     nbest, alpha, unkpen = options.nbest, options.penalty.alpha, options.unkpen
+    best = options.rescore_best
     falls = options.stop != "first" and has_bound
     rules: list[tuple[str, Any, bool, str]] = [
         (
-            *("--nbest", nbest, nbest is None or 1 <= nbest <= options.most_answers),
-            f"in 1 … {options.most_answers}, the hypotheses of "
-            + ("--sb-rescore-best" if options.rescore else "--beam"),
-        ),
-        (
             *("--sb-rescore", options.rescore, 0 <= options.rescore <= LARGEST_WEIGHT),
             f"in [0, {LARGEST_WEIGHT:,}], where the search's own score still counts",
+        ),
+        ("--sb-rescore-best", best, best >= 0, "≥ 0"),
+        (
+            *("--sb-rescore-best", best, best == 0 or options.rescore > 0),
+            "0 without --sb-rescore, which rescores (add that)",
+        ),
+        (
+            *("--nbest", nbest, nbest is None or 1 <= nbest <= options.most_answers),
+            f"in 1 … {options.most_answers}, the hypotheses of "
+            + ("--sb-rescore-best" if options.rescore_best else "--beam"),
         ),
         (
             "--no-repeat-ngram-size",

@@ -9,8 +9,6 @@ from torch import Tensor
 from sbnmt_plugin.layout import DEFAULT_BEAM, L2R, NAMES, R2L, RANK, Layout, Pairing
 from sbnmt_plugin.search.penalties import Gnmt, LengthPenalty
 
-RESCORED = 2  # of the pool's best: see docs/options.md
-
 PREFIX_NEEDS_L2R = (
     "--prefix-size binds the start of the text, which R2L decoding writes last: it "
     "needs L2R hypotheses that may answer"
@@ -44,7 +42,8 @@ class SearchOptions:
         answer: ``best``, or the direction that alone may answer.
         rescore: W, weight of both directions' own scores of what has finished: see
             :mod:`rescoring`; 0: the search's score alone.
-        rescore_best: how many of the pool's best are rescored.
+        rescore_best: N, how many of the best are rescored, one of which is the answer;
+            0: all.
         nbest: how many of the best hypotheses are asked for; None: all that may answer.
     """
 
@@ -55,7 +54,7 @@ class SearchOptions:
     stop: str = "horizon"
     answer: str = "best"
     rescore: float = 0.0
-    rescore_best: int = RESCORED
+    rescore_best: int = 0
     nbest: int | None = None
     min_len: int = 1
     max_len_a: float = 0
@@ -98,7 +97,7 @@ class SearchOptions:
     @property
     def most_answers(self) -> int:
         """How many hypotheses may answer: those that are rescored, or all k."""
-        return min(self.rescore_best, self.beam) if self.rescore else self.beam
+        return min(self.rescore_best or self.beam, self.beam)
 
     @property
     def answering(self) -> slice:
