@@ -99,10 +99,12 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
         """Search for hypotheses as fairseq does; nothing in, nothing out.
 
         Args:
-            kwargs: generation options; ``nbest`` (default: all of the beam) says how
-                many hypotheses, from the best, must be final.
+            kwargs: generation options; ``nbest`` says how many hypotheses, from the
+                best, must be final (default: all of the beam; with ``sb_rescore``
+                all that are rescored).
         """
-        nbest = kwargs.pop("nbest", beam)
+        rescores = kwargs.get("sb_rescore", self.task.cfg.sb_rescore)
+        nbest = kwargs.pop("nbest", 1 if rescores else beam)
         self._check_names(kwargs)
         if isinstance(tokenized_sentences, list) and not tokenized_sentences:
             return []
