@@ -15,7 +15,7 @@ from fairseq.tasks import get_task
 from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
-from sbnmt_plugin.layout import DEFAULT_BEAM
+from sbnmt_plugin.layout import DEFAULT_BEAM, DEFAULT_STOP
 from sbnmt_plugin.numerics import NARROW
 from sbnmt_plugin.task_options import caller_files
 
@@ -149,6 +149,9 @@ class Pretrained:
         given = set(kwargs)
         written = {name: kwargs.pop(name, None) for name in WRITTEN}
         kwargs.setdefault("max_tokens", MAX_TOKENS)
+        kwargs.setdefault(
+            "sb_stop", DEFAULT_STOP
+        )  # a training says nothing of searches
         for name in caller_files():
             kwargs.setdefault(name, None)
         if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sbnmt_plugin.layout import DEFAULT_STOP
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.penalties import LengthPenalty
 
-STOPS = ("horizon", "bound", "first")
+STOPS = (DEFAULT_STOP, "bound", "first")
 
 
 @dataclass
