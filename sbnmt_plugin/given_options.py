@@ -134,24 +134,25 @@ def refuse_set(root: DictConfig | None) -> None:
                 refuse(name, HYDRA, f"{group}.{name}")
 
 
-def refuse_model_settings(model: Any, evaluation: Any) -> None:
+def refuse_model_settings(model: Any, groups: Any, trained: bool) -> None:
     """Refuse settings of a model that it does not have, or that do nothing any more.
 
     Args:
         model: its settings: Hydra's, or a checkpoint's.
-        evaluation: the group with ``--model-overrides``; None: the model is trained.
+        groups: all groups of the command's settings; None where there are none.
+        trained: whether they are a checkpoint's, which ``--model-overrides`` changes.
 
     Raises:
         ValueError: with their names.
     """
     arch = str(getattr(model, "arch", None) or getattr(model, "_name", None))
-    if evaluation is not None:
-        given = ast.literal_eval(evaluation.model_overrides)
-    elif HydraConfig.initialized():
+    if groups is not None and trained:
+        given = ast.literal_eval(groups.common_eval.model_overrides)
+    elif HydraConfig.initialized() and not trained:
         given = set(model) - {"_name", "arch"}
     else:
         return  # the parser has asked
-    where = HYDRA if evaluation is None else OVERRIDES
+    where = OVERRIDES if trained else HYDRA
     refuse_names(given, options_of(arch), where, f"use names of the options of {arch}")
     for name in given:
         if not acts(name, where):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import reprlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -12,7 +15,7 @@ from fairseq.tasks import get_task
 from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
-from sbnmt_plugin.layout import DEFAULT_BEAM
+from sbnmt_plugin.layout import DEFAULT_BEAM, DEFAULT_STOP
 from sbnmt_plugin.numerics import NARROW
 from sbnmt_plugin.task_options import caller_files
 
@@ -24,6 +27,23 @@ FAIRSEQ_ARGUMENTS = {  # of GeneratorHubInterface.generate, beside search option
     "inference_step_args",
     "prefix_allowed_tokens_fn",
 }
+
+
+@contextlib.contextmanager
+def keywords() -> Iterator[None]:
+    """Name options in messages by the keywords of a call, not by flags.
+
+    A caller is not told to leave lines out by a flag: :meth:`translate` has none.
+    """
+    try:
+        yield
+    except (ValueError, FileNotFoundError) as error:
+        told = re.sub(r" \(--skip-[a-z-]+\)", "", str(error))
+        flag = r"(?<![\w./-])--[a-z][a-z0-9-]*"
+        told = re.sub(flag, lambda x: x[0][2:].replace("-", "_"), told)
+        if told == str(error):  # perhaps of another type, made of more than a text
+            raise
+        raise type(error)(told) from error
 
 
 class SBHubInterface(hub_utils.GeneratorHubInterface):
@@ -64,6 +84,11 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
             )
         return self.sample(sentences, beam=beam, nbest=1, verbose=verbose, **kwargs)
 
+    def score(self, *_: Any, **options: Any) -> Any:
+        """Refuse, with ValueError: the search scores no given texts."""
+        raise ValueError("score() is not supported: use the scores of generate()")
+
+    @keywords()
     def generate(
         self,
         tokenized_sentences: list[Tensor],
@@ -74,10 +99,12 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
         """Search for hypotheses as fairseq does; nothing in, nothing out.
 
         Args:
-            kwargs: generation options; ``nbest`` (default: all of the beam) says how
-                many hypotheses, from the best, must be final.
+            kwargs: generation options; ``nbest`` says how many hypotheses, from the
+                best, must be final (default: all of the beam; with ``sb_rescore``
+                all that are rescored).
         """
-        nbest = kwargs.pop("nbest", beam)
+        rescores = kwargs.get("sb_rescore", self.task.cfg.sb_rescore)
+        nbest = kwargs.pop("nbest", 1 if rescores else beam)
         self._check_names(kwargs)
         if isinstance(tokenized_sentences, list) and not tokenized_sentences:
             return []
@@ -94,6 +121,7 @@ class Pretrained:
     """Loading of models in Python: it stands before fairseq's class."""
 
     @classmethod
+    @keywords()
     def from_pretrained(
         cls,
         model_name_or_path: str,
@@ -121,6 +149,9 @@ class Pretrained:
         given = set(kwargs)
         written = {name: kwargs.pop(name, None) for name in WRITTEN}
         kwargs.setdefault("max_tokens", MAX_TOKENS)
+        kwargs.setdefault(
+            "sb_stop", DEFAULT_STOP
+        )  # a training says nothing of searches
         for name in caller_files():
             kwargs.setdefault(name, None)
         if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:

@@ -28,6 +28,7 @@ from torch import Tensor
 L2R, R2L = 0, 1
 NAMES = ("l2r", "r2l")
 DEFAULT_BEAM = 4  # k, over both directions; fairseq's 5 is odd
+DEFAULT_STOP = "horizon"  # end of the search, see :mod:`pool`
 
 
 @dataclass(frozen=True)

@@ -173,3 +173,30 @@ def check_settings(
         refuse(name, PYTHON, name)
     remedy = "use those of the model, the task, the search and the chosen bpe"
     refuse_names(given, known, "from_pretrained()", remedy)
+
+
+def check_outputs(
+    args: Any, cfg: SBTranslationConfig, datasets: Mapping[str, Any]
+) -> None:
+    """Refuse what a search cannot take from its texts, or fairseq not print.
+
+    Args:
+        args: fairseq's generation options.
+        datasets: that are loaded; none where lines are typed.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    targets = [loaded.tgt for loaded in datasets.values()]
+    known = bool(targets) and None not in targets
+    if getattr(args, "prefix_size", 0) > 0 and not known:
+        raise ValueError(
+            "--prefix-size takes prefixes from the target texts, but the data has "
+            "none: leave it out, or binarise the targets too"
+        )
+    soft = getattr(args, "print_alignment", None) == "soft"
+    if soft and cfg.sb_path and not datasets:
+        raise ValueError(
+            "--print-alignment must be hard for fairseq-interactive, which prints "
+            "pairs of tokens, but is soft instead: use fairseq-generate for that"
+        )

@@ -8,4 +8,5 @@ from __future__ import annotations
 
 TAGS = ("<l2r>", "<r2l>")  # the first input of a stream, by direction
 SPECIALS = ("<s>", "<pad>", "</s>")  # fairseq's, of every dictionary
+UNKNOWN = "<unk>"
 RESERVED = (*TAGS, *SPECIALS)

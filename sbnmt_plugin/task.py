@@ -6,10 +6,9 @@ import logging
 from argparse import Namespace
 from typing import Any
 
-from fairseq import checkpoint_utils
 from fairseq.data import encoders
+from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
-from fairseq_cli.train import should_stop_early
 
 from sbnmt_plugin.checkpoint_checks import (
     check_checkpoints,
@@ -36,6 +35,7 @@ from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.option_checks import (
     check_average,
     check_model,
+    check_outputs,
     check_settings,
     check_values,
     refuse_out_of_scope,
@@ -48,13 +48,15 @@ from sbnmt_plugin.task_data import StreamData
 from sbnmt_plugin.task_options import DECODING, TRAINING
 from sbnmt_plugin.training.dataset import with_stream_labels
 from sbnmt_plugin.training.read_bits import log_read_bits
-from sbnmt_plugin.training.train_step import (
-    bare,
-    in_bfloat16,
-    nan_is_named,
-    take_step,
+from sbnmt_plugin.training.start_checks import (
+    check_architecture,
+    check_metric,
+    check_options,
+    forget_trainings,
+    groups_of,
 )
-from sbnmt_plugin.training.validation import bleu_counts, log_bleu, read_json
+from sbnmt_plugin.training.train_step import bare, in_bfloat16, nan_is_named, take_step
+from sbnmt_plugin.training.validation import NAMES, bleu_counts, log_bleu, read_json
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +69,7 @@ class SBTranslationTask(StreamData):
         self.loaded: dict[str, Any] = {}  # by path, what a family's search reads
         self._probed: int | None = None  # the last update at which it was
         self._warned = False  # of a checkpoint without checksums
+        self._logged: list[str] | None = None  # in validation; empty: checked
         self._starts: list[Checkpoint] = []  # that a training may start from
 
     @classmethod
@@ -84,7 +87,7 @@ class SBTranslationTask(StreamData):
             cfg.sb_records = cfg.sb_trace = None  # of the command that trained it
         else:
             refuse_out_of_scope(cfg, "" if cfg.sb_path is None else DECODING)
-            refuse_set(cfg._get_parent())
+            refuse_set(groups_of(cfg))
         check_values(cfg)
         leave_cudnn_out()
         given = [] if trained else check_checkpoints(checkpoint_files(cfg))
@@ -99,13 +102,12 @@ class SBTranslationTask(StreamData):
             ValueError: a one-directional architecture for two streams or the other
                 way round; a checkpoint of another direction, task or dictionary.
         """
+        check_architecture(cfg)
         if not from_checkpoint:
             refuse_out_of_scope(self.cfg, TRAINING)
-            # fairseq keeps there what the process trained before
-            for kept in checkpoint_utils.save_checkpoint, should_stop_early:
-                vars(kept).pop("best", None)
-        overridden = getattr(self.cfg._get_parent(), "common_eval", None)
-        refuse_model_settings(cfg, overridden if from_checkpoint else None)
+            check_options(self.cfg)
+            forget_trainings()
+        refuse_model_settings(cfg, groups_of(self.cfg), from_checkpoint)
         wanted = str(self.cfg.sb_direction)
         check_direction(getattr(cfg, "sb_direction", None), wanted, from_checkpoint)
         words = self.src_dict, self.tgt_dict
@@ -188,13 +190,7 @@ class SBTranslationTask(StreamData):
         search = search_for(models)
         own = search.shares_beam, search.has_bound
         options = search_options(args, self.cfg, self.directions, *own)
-        targets = [loaded.tgt for loaded in self.datasets.values()]
-        known = bool(targets) and None not in targets
-        if getattr(args, "prefix_size", 0) > 0 and not known:
-            raise ValueError(
-                "--prefix-size takes prefixes from the target texts, but the data has "
-                "none: leave it out, or binarise the targets too"
-            )
+        check_outputs(args, self.cfg, self.datasets)
         tracer = Tracer(self._trace, models, options) if self._trace else None
         made = search(models, self.symbols, options, self._records, tracer)
         made.prepare(self)
@@ -233,7 +229,7 @@ class SBTranslationTask(StreamData):
             log_read_bits(bare(model), gold, sample["live"].device)
         narrow = self.cfg.sb_autocast
         with in_bfloat16(criterion, sample["live"].device, narrow) as its:
-            return super().train_step(
+            done = super().train_step(
                 with_stream_labels(sample),
                 model,
                 its,
@@ -241,9 +237,18 @@ class SBTranslationTask(StreamData):
                 update_num,
                 ignore_grad,
             )
+        if self._logged is None:
+            counts = dict.fromkeys(NAMES, 0) if self.cfg.eval_bleu else {}
+            with metrics.aggregate(new_root=True) as found:
+                self.reduce_metrics([{**done[2], **counts}], criterion)
+            self._logged = list(found.get_smoothed_values())
+        return done
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
         """Take fairseq's step, with gradients of ``--amp`` that are unscaled once."""
+        if self._logged:  # an error of train_step would leave a crash.pt
+            check_metric(self.cfg, self._logged)
+            self._logged = []
         take_step(optimizer)
 
     def inference_step(

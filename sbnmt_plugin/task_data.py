@@ -22,12 +22,14 @@ from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.task_options import TASK_OPTIONS
 from sbnmt_plugin.training.checksums import check_sums
 from sbnmt_plugin.training.data_files import (
+    check_dictionary,
     check_split,
     load_opposite,
     refuse_reserved,
     warn_of_gold,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
+from sbnmt_plugin.training.epoch_position import SETTINGS, SIZE, ResumableIterator
 from sbnmt_plugin.training.input_noise import PartnerNoise
 
 
@@ -74,7 +76,7 @@ class StreamData(TranslationTask):
 
         Raises:
             FileNotFoundError: no such file.
-            ValueError: the file holds a tag, so the text does; it has been changed.
+            ValueError: see :func:`check_dictionary`; it has been changed.
         """
         if not os.path.exists(filename):
             raise FileNotFoundError(
@@ -83,13 +85,9 @@ class StreamData(TranslationTask):
                 "languages"
             )
         check_sums(filename)
+        check_dictionary(filename)
         dictionary = Words.load(filename)
         for tag in TAGS:
-            if tag in dictionary:
-                raise ValueError(
-                    f"{filename} must not contain {tag}, which is reserved: remove it "
-                    "from the text and binarise again"
-                )
             dictionary.add_symbol(tag)
         return dictionary
 
@@ -171,23 +169,32 @@ class StreamData(TranslationTask):
         Raises:
             ValueError: a source is, and lines that are too long are not left out.
         """
-        if max_tokens is not None and max_positions is not None:
+        size = max_tokens, max_sentences, max_positions, ignore_invalid_inputs
+        settings = dict(zip(SIZE, size))
+        settings |= {name: kwargs[name] for name in SETTINGS if name in kwargs}
+        if max_positions is not None:
             source, target = max_positions
-            sizes = dataset.src_sizes
-            longest = int(sizes[sizes <= source].max(initial=0))
-            if longest > max_tokens and not ignore_invalid_inputs:
+            longest = int(dataset.src_sizes.max(initial=0))
+            most = min(source, max_tokens or source)
+            if longest > most and not ignore_invalid_inputs:
                 raise ValueError(
-                    f"--max-tokens must be ≥ {longest}, the tokens of the longest "
-                    f"source with </s>, but is {max_tokens}: raise it, or leave out "
-                    "what is too long (--skip-invalid-size-inputs-valid-test)"
+                    f"a source must have at most {most} tokens with </s>, by the model "
+                    f"and --max-tokens, but one has {longest}: raise --max-tokens, or "
+                    "leave out what is too long (--skip-invalid-size-inputs-valid-test)"
                 )
-            share = max_tokens // len(self.directions)
-            max_positions = min(source, max_tokens), min(target, share)
-        return super().get_batch_iterator(
+            if max_tokens is not None:
+                target = min(target, max_tokens // len(self.directions))
+            max_positions = most, target
+        made = super().get_batch_iterator(
             *(dataset, max_tokens, max_sentences, max_positions),
             *(ignore_invalid_inputs, *args),
             **kwargs,
         )
+        if not isinstance(made, ResumableIterator):  # one that is kept
+            made.__class__ = ResumableIterator
+            made.settings, again = settings, {"disable_iterator_cache": True}
+            made.make = functools.partial(self.get_batch_iterator, dataset, **again)
+        return made
 
     def build_dataset_for_inference(
         self, src_tokens: Any, src_lengths: Any, constraints: Any = None

@@ -152,7 +152,7 @@ def search(
     min_len: int = 1,
     kind: str = "gnmt",
     alpha: float = 0.6,
-    stop: str = "bound",
+    stop: str = "horizon",
     pairing: str = "rank",
     answer: int | None = None,
     prefix: list[int] | None = None,
@@ -174,6 +174,7 @@ def search(
     for d in directions:
         live[d] += [(dead, [], [])] * (each - 1)
     pool: list[dict[str, Any]] = []
+    filled = None  # length of the one with which the pool became full
     for step in range(max_len + 1):
         new: dict[int, list[Any]] = {}
         for d in directions:
@@ -236,11 +237,17 @@ def search(
             break
         if len(ranked) == beam:
             t = step + 1
+            filled = filled or t
+            longest = max_len + 1
+            if stop == "horizon":
+                longest = min(longest, math.floor(1.25 * filled) + 2)
             largest = max(
                 length_penalty(kind, alpha, t + 1),
-                length_penalty(kind, alpha, max_len + 1),
+                length_penalty(kind, alpha, longest),
             )
             if stop == "first" or best / largest <= ranked[-1]["score"]:
+                break
+            if t >= longest:
                 break
     return ranked
 

@@ -93,3 +93,28 @@ def test_workers_write_the_same(data, tmp_path):
     call(binarise, *words, "--destdir", tmp_path / "bin", "--workers", 3)
     for path in data.glob("*.bin"):
         assert path.read_bytes() == (tmp_path / "bin" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("flag", ["--srcdict", "--tgtdict"])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("\ufeffa 2\n", "line 1, must not begin with a byte order mark"),
+        ("a 2\nb\n", "line 2, must be a word and its count, .* but is 'b': give a"),
+        ("a 2\nb\t-3.1\n", "line 2, must be a word and its count"),  # SentencePiece's
+        ("a 2\na 1\n", "line 2, must not contain a, as an earlier line does"),
+        ("a 2\n<s> 0 #fairseq:overwrite\n", "line 2, must not contain <s>, which is"),
+        ("<r2l> 1\n", "line 1, must not contain <r2l>, which is reserved"),
+        ("#version: 0.2\na b</w>\n", "line 1, must be a word and its count"),
+        ("", "must have at least one line, but is empty"),
+    ],
+)
+def test_a_given_dictionary_that_is_none_is_refused(tmp_path, flag, content, message):
+    for suffix in ("en", "de"):
+        put(tmp_path / f"train.{suffix}", "a")
+    known = tmp_path / "known"
+    known.write_text(content, encoding="utf-8")
+    words = [*TEXT, tmp_path / "train", "--destdir", tmp_path / "bin", flag, known]
+    with pytest.raises(ValueError, match=f"known,? {message}"):
+        call(binarise, *words)
+    assert not (tmp_path / "bin").exists()

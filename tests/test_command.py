@@ -1,10 +1,13 @@
 """The command sbnmt: its imports, its messages, and how a step ends."""
 
+import contextlib
 import logging
+import os
 import runpy
 import signal
 import subprocess
 import sys
+import termios
 import time
 import warnings
 
@@ -14,6 +17,7 @@ from steps import environment, imported, put, ran, translate_command
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.command import step_command
+from sbnmt_plugin.tools.command_names import STEPS
 from sbnmt_plugin.tools.recipes import runner
 
 CHECK = str(ROOT / "examples" / "toy" / "check.py")
@@ -101,6 +105,104 @@ def test_a_signal_ends_a_command_whatever_a_library_makes_of_it(sent, statuses):
     except BaseException: raise AttributeError('half changed')""")
     assert done.returncode in statuses, done.stderr
     assert ("half changed" in done.stderr) == (sent is None)
+
+
+# terminals and pipes
+
+EVERY_HELP = """
+import signal, sys
+from unittest import mock
+from sbnmt_plugin.__main__ import main
+from sbnmt_plugin.tools.command_names import STEPS
+for step in ["--help", *(f"{step} --help" for step in STEPS)]:
+    with mock.patch.object(sys, "argv", ["sbnmt", *step.split()]):
+        try:
+            main()
+        except SystemExit as end:
+            assert not end.code, step
+"""
+STRANGE = "λ = 0 … 好 \udcff"  # the last: a byte of a file's name
+PRINTS = f"""
+from sbnmt_plugin.tools.command import run
+run(lambda: print({STRANGE!a}))
+"""
+
+
+def printed(program, encoding):
+    """Return what a program prints on a terminal of an encoding."""
+    variables = {**environment(), "PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", program], env=variables, **PIPES)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode(encoding)
+
+
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+ENCODINGS = "latin-1", "ascii", "cp1252", "utf-8"
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_no_letter_of_a_result_ends_a_step(encoding):
+    found = printed(PRINTS, encoding)
+    known = found.encode("ascii", "backslashreplace").decode("unicode-escape")
+    assert known == STRANGE + "\n", "a letter is lost"
+
+
+def test_the_check_of_letters_can_fail():
+    for encoding in ENCODINGS:
+        with pytest.raises(AssertionError, match="EncodeError"):
+            printed(f"print({STRANGE!a})", encoding)
+    with pytest.raises(AssertionError):
+        assert b"?".decode("unicode-escape") == STRANGE
+
+
+def test_every_step_prints_its_help_on_a_terminal_that_is_not_utf_8():
+    found = printed(EVERY_HELP, "ascii")
+    assert all(f"usage: sbnmt {step}" in found for step in STEPS)
+
+
+def test_what_a_process_of_ours_writes_is_utf_8(monkeypatch):
+    """Its output is read as that, also where the terminal is none."""
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    words = [sys.executable, "-c", "print('好')"]
+    done = subprocess.run(words, env=environment(), **PIPES)
+    assert done.stdout.decode() == "好\n"
+
+
+def on_stderr(program, terminal):
+    """Return what a program writes to standard error, which may be a terminal."""
+    reader, writer = os.openpty() if terminal else os.pipe()
+    if terminal:
+        termios.tcsetwinsize(writer, (24, 80))
+    started = subprocess.Popen([sys.executable, "-c", program], stderr=writer)
+    os.close(writer)
+    found = b""
+    with contextlib.suppress(OSError):  # of a terminal that is closed
+        while piece := os.read(reader, 4096):
+            found += piece
+    assert started.wait() == 0
+    os.close(reader)
+    return found.decode()
+
+
+BAR = """
+import sys
+from sbnmt_plugin.tools.progress import progress, write
+bar = progress(range(3), unit="line", mininterval=0)
+for number in bar:
+    bar.set_description(f"number {number}")
+write("failed", file=sys.stderr)
+"""
+
+
+def test_a_progress_bar_is_for_terminals():
+    assert "3/3" in on_stderr(BAR, terminal=True)
+    assert on_stderr(BAR, terminal=False) == "failed\n"
+
+
+def test_the_check_of_bars_can_fail():
+    plain = BAR.replace("progress(range(3)", "progress.func(range(3)")
+    with pytest.raises(AssertionError):
+        assert on_stderr(plain, terminal=False) == "failed\n"
 
 
 def test_any_other_import_of_the_package_registers(tmp_path):
@@ -238,7 +340,7 @@ def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
     )
     done = ran(step_command("translate", *words))
     assert done.returncode == 0, done.stderr
-    assert "out: shards" in done.stderr
+    assert "out: 3 of 3 shards" in done.stderr
     assert not [noise for noise in NOISE if noise in done.stderr]
 
 

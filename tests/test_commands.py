@@ -219,6 +219,13 @@ def test_alignments_are_printed(data, model):
         assert len(weights.split()) == len(best(output)[i][1].split()) + 1
 
 
+def test_interactive_refuses_alignments_that_it_cannot_print(data, trained):
+    words = data, trained, "w1 w2\nw3\n", "--print-alignment"
+    assert len(lines(run_interactive(*words, "hard"), "A")) == 2
+    with pytest.raises(ValueError, match="--print-alignment must be hard for"):
+        run_interactive(*words, "soft")
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -289,7 +296,7 @@ def test_what_the_search_cannot_do_is_refused_by_name(data, trained, options, me
     ("options", "message"),
     [
         (["--prefix-size", 2], "--prefix-size is not supported"),
-        (["--max-tokens", 3], "--max-tokens must be ≥ 5, the tokens of"),
+        (["--max-tokens", 3], "at most 3 tokens .*--max-tokens, but one has 5"),
     ],
     ids=str,
 )

@@ -3,8 +3,11 @@
 import shutil
 
 import pytest
-from commands import SB, changeable, run_train
-from steps import put
+from commands import SB, binarise, changeable, run_generate, run_train, write_texts
+from fairseq.dataclass.constants import DATASET_IMPL_CHOICES
+from steps import call, put
+
+from sbnmt_plugin.tools.commands import binarise as steps
 
 
 @pytest.fixture
@@ -72,10 +75,68 @@ def test_opposite_texts_of_another_format_are_refused(folder, tmp_path):
 def test_a_dictionary_with_a_tag_is_refused(folder, tmp_path):
     with (folder / "dict.de.txt").open("a") as file:
         file.write("<l2r> 1\n")
-    with pytest.raises(ValueError, match=r"dict.de.txt must not contain <l2r>"):
+    with pytest.raises(
+        ValueError, match=r"dict.de.txt, line \d+, must not contain <l2r>"
+    ):
         run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
 
 
 def test_a_missing_dictionary_is_named(data, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"dict.en.txt does not exist"):
         run_train(tmp_path, tmp_path / "s", *SB, "-s", "en", "-t", "de")
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    """Texts of a few sentences."""
+    sizes = {"train": 12, "valid": 3, "test": 2}
+    return write_texts(tmp_path_factory.mktemp("few"), sizes, opposite=False)
+
+
+def train_and_decode(folder, save, *words):
+    path = run_train(folder, save, *SB, "--max-update", 1, *words)
+    run_generate(folder, path, "--max-len-a", 0, "--max-len-b", 2, *words)
+
+
+@pytest.mark.parametrize("kind", DATASET_IMPL_CHOICES)
+def test_a_format_that_is_written_is_read(few, tmp_path, kind):
+    folder = tmp_path / "bin"
+    try:
+        binarise(few, folder, "--dataset-impl", str(kind))
+    except ValueError as error:
+        assert "--dataset-impl" in str(error) and str(kind) in str(error)
+        assert not folder.exists()
+    else:
+        train_and_decode(folder, tmp_path / "save")
+
+
+@pytest.mark.parametrize("kind", ["cached", "lazy"])
+def test_fairseqs_older_formats_are_read_as_lazy_or_refused(
+    few, tmp_path, kind, monkeypatch
+):
+    monkeypatch.setattr(steps, "FORMATS", ("mmap", "cached", "lazy"))
+    folder = binarise(few, tmp_path / "bin", "--dataset-impl", kind)
+    for words in [], ["--dataset-impl", "cached"]:
+        with pytest.raises(ValueError, match="add --dataset-impl lazy, or binarise"):
+            train_and_decode(folder, tmp_path / "save", *words)
+    train_and_decode(folder, tmp_path / "save", "--dataset-impl", "lazy")
+
+
+NO_DICTIONARIES = [
+    (["--task", "sb_translation"], "--task sb_translation is not supported"),
+    (["--joined-dictionary", "--srcdict", "a", "--tgtdict", "b"], "cannot use both"),
+    (["--only-valid"], "--trainpref must be set if --srcdict"),
+    (["--only-valid", "--srcdict", "a"], "--trainpref must be set if --tgtdict"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), NO_DICTIONARIES, ids=str)
+def test_dictionaries_of_nothing_are_refused(few, tmp_path, words, message):
+    known = {"a": few / "known", "b": few / "known"}
+    known["a"].write_text("w1 1\n")
+    prefix = "valid" if words[0] == "--only-valid" else "train"
+    words = [known.get(word, word) for word in words if word != "--only-valid"]
+    words = ["-s", "en", "-t", "de", f"--{prefix}pref", few / prefix, *words]
+    with pytest.raises(ValueError, match=message):
+        call(steps, *words, "--destdir", tmp_path / "bin")
+    assert not (tmp_path / "bin").exists()

@@ -105,6 +105,18 @@ def our_options():
                 yield "--" + option.name.replace("_", "-"), option
 
 
+def assert_can_be_printed(texts):
+    """fairseq's --help prints them on any terminal: one of Latin-1 has no λ."""
+    lost = [text for text in texts if text.encode("latin-1", "ignore") != text.encode()]
+    assert not lost, f"not on every terminal: {lost}"
+
+
+def test_the_help_of_options_can_be_printed_on_every_terminal():
+    assert_can_be_printed([x.metadata["help"] for _, x in our_options()])
+    with pytest.raises(AssertionError, match="not on every terminal"):
+        assert_can_be_printed(["weight", "λ, its weight"])
+
+
 def test_the_table_of_options_is_what_the_parsers_know():
     shown = {}
     for name, default, _ in rows_of(text_of("docs/options.md")):

@@ -102,6 +102,29 @@ def test_a_sentence_that_reranking_left_out_is_empty(tmp_path, text):
         run(tmp_path, text, out)
 
 
+@pytest.mark.parametrize("sizes", [(3, 3), (1, 1), (3, 2)])
+def test_an_output_of_two_runs_is_refused(tmp_path, text, sizes):
+    """Also of a text of one sentence, whose two answers are no list of one."""
+    runs = [generated(tmp_path / f"{i}", GOLD[:n]) for i, n in enumerate(sizes)]
+    lines = [line for path in runs for line in texts.read_lines(path)]
+    with pytest.raises(ValueError, match=r"must not begin with sentence \d anew"):
+        run(tmp_path, text, put(tmp_path / "log", *lines))
+
+
+@pytest.mark.parametrize("line", ["H-x\t-1\ta", "H-0\t-1", "H-0 -1 a", "H-"])
+def test_a_hypothesis_of_another_form_is_named(tmp_path, text, line):
+    out = put(tmp_path / "log", "S-0\ta", line)
+    with pytest.raises(ValueError, match=r"log, line 2, must be H-id<TAB>score<TAB>t"):
+        run(tmp_path, text, out)
+
+
+@pytest.mark.parametrize("line", ["one", "one\ttwo", "one\t2\t3", ""])
+def test_lengths_of_sets_that_are_none_are_named(tmp_path, text, line):
+    put(text / "test.sets", "first\t1", line)
+    with pytest.raises(ValueError, match=r"test.sets, line 2, must be a set's name"):
+        run(tmp_path, text, generated(tmp_path / "out", GOLD))
+
+
 def test_outputs_that_are_none_are_named(tmp_path, text):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"must hold one generate-\*\.txt"):

@@ -59,10 +59,10 @@ def test_a_command_line_is_its_parsers_business():
 
 def test_a_mistyped_setting_of_the_model_is_refused(hydra):
     model = {"_name": "sb_transformer", "sb_fusion": "tanh", "dropout": 0.3}
-    refuse_model_settings(OmegaConf.create(model), None)
+    refuse_model_settings(OmegaConf.create(model), None, False)
     wrong = OmegaConf.create({**model, "sb_fusoin": "tanh", "sb_learn_lamda": True})
     with pytest.raises(ValueError, match="unknown options sb_fusoin, sb_learn_lam"):
-        refuse_model_settings(wrong, None)
+        refuse_model_settings(wrong, None, False)
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,18 @@ def far(path, state):
     torch.save(state, path)
 
 
+def evaluated(path, state):
+    """A text as a number of layers, which fairseq's fconv runs."""
+    state["cfg"]["model"].encoder_layers = f"open({str(CANARY)!r}, 'w')"
+    torch.save(state, path)
+
+
+def attended(path, state):
+    """Likewise, as fairseq's lstm does."""
+    state["cfg"]["model"].decoder_attention = f"open({str(CANARY)!r}, 'w')"
+    torch.save(state, path)
+
+
 def looked_up(path, state):
     state["cfg"]["task"]["data"] = "${oc.env:HOME}"
     torch.save(state, path)
@@ -168,7 +180,7 @@ def cut(path, state):
 REFUSED = [
     *(with_code, with_eval, with_state, with_import, without_zip, two_in_one, nested),
     *(script, bomb, declared, linked, changed, expanded, sparse, wide, deep, far),
-    *(looked_up, no_tensors, cut),
+    *(evaluated, attended, looked_up, no_tensors, cut),
 ]
 
 

@@ -20,7 +20,10 @@ from sbnmt_plugin.tools.command_names import RETIRED, STEPS
 PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
     # torch, or nothing
-    ("layout", "numerics", "quiet", "retired_options", "symbols", "task_options"),
+    (
+        *("layout", "lines", "numerics", "quiet", "retired_options", "symbols"),
+        "task_options",
+    ),
     ("fairseq_options",),
     ("given_options",),
     ("checkpoints",),
@@ -52,6 +55,7 @@ RINGS = (
 # read, tested and used without it
 TORCH_ONLY = {
     "layout",
+    "lines",
     "numerics",
     "symbols",
     "task_options",
@@ -210,6 +214,41 @@ def assert_quiet(package):
                 assert allowed and ast.unparse(to[0]) == "sys.stderr", f"{name} prints"
 
 
+def assert_bars_are_for_terminals(package):
+    """Only ``tools.progress`` knows tqdm: it keeps bars out of logs."""
+    for name, path in modules(package).items():
+        _, others = imports(path, modules(package))
+        assert name == "tools.progress" or "tqdm" not in others, f"{name} draws bars"
+
+
+def assert_results_are_kept_first(package):
+    """What a step has computed is in its file before it is printed, which may fail."""
+    for name, path in modules(package).items():
+        for function in ast.walk(tree_of(path)):
+            calls = [x for x in ast.walk(function) if isinstance(x, ast.Call)]
+            if not isinstance(function, ast.FunctionDef) or "commands" not in name:
+                continue
+            prints = [x.lineno for x in calls if ast.unparse(x.func) == "print"]
+            files = "write_json", "write_lines"
+            wrote = [x.lineno for x in calls if ast.unparse(x.func) in files]
+            late = prints and wrote and max(wrote) > min(prints)
+            assert not late, f"{name}.{function.name} prints before it writes"
+
+
+def assert_names_are_given_in_one_place(package):
+    """Only ``tools.unfinished`` renames: it syncs, so that a power failure is safe."""
+    for name, path in modules(package).items():
+        for node in ast.walk(tree_of(path)):
+            if name == "tools.unfinished" or not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            whose, _, word = called.rpartition(".")
+            names = word in ("rename", "renames", "move") or called == "os.replace"
+            names |= word == "replace" and len(node.args) == 1  # a text's has two
+            names &= bool(whose)
+            assert not names, f"{name}: {called} renames without syncing"
+
+
 def assert_documented(package):
     for name, path in modules(package).items():
         tree = tree_of(path)
@@ -329,6 +368,9 @@ CHECKS = {
     "torch": assert_torch_only,
     "by name": assert_imports_can_be_read,
     "print": assert_quiet,
+    "bars": assert_bars_are_for_terminals,
+    "results": assert_results_are_kept_first,
+    "renaming": assert_names_are_given_in_one_place,
     "docstrings": assert_documented,
     "sys.path": assert_no_paths_edited,
     "folders": assert_folders_are_ours,
@@ -388,6 +430,18 @@ print: task prints
   task.py: import sys\nprint('x', file=sys.stderr)
 print: tools.text prints
   tools/text.py: print('x')
+bars: tools.x draws bars
+  tools/progress.py: import tqdm
+  tools/x.py: from tqdm import tqdm
+results: tools.commands.x.f prints before it writes
+  tools/commands/x.py: def f():\n    print(1)\n    write_json('a', 1)
+renaming: tools.x: os.replace renames
+  tools/x.py: import os\nos.replace('a', 'b')
+renaming: tools.x: log.with_suffix.* renames
+  tools/x.py: 'a.b'.replace('a', 'b')\nlog.with_suffix('').replace(log)
+renaming: tools.x: shutil.move renames
+  tools/unfinished.py: a.rename(b)
+  tools/x.py: shutil.move(a, b)
 docstrings: task.f has no docstring
   task.py: def f(): pass
 sys.path: hub.py knows of sys.path

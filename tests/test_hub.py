@@ -1,13 +1,18 @@
 """The Python interface."""
 
+import contextlib
+import os
+import re
 from argparse import Namespace
 
 import pytest
 import torch
 from commands import lines, load_hub, run_generate
+from fairseq.dataclass.configs import GenerationConfig
 from helpers import sb_model, source, streams
 
 from sbnmt_plugin.families.sb.model import SBTransformerModel
+from sbnmt_plugin.hub import keywords
 
 
 @pytest.fixture
@@ -37,9 +42,9 @@ def test_search_options_are_honoured_and_checked(hub):
         tokens = [hub.encode(text) for text in sources]
         for hypotheses in hub.generate(tokens, beam=4, sb_answer=direction):
             assert {h["direction"] for h in hypotheses} == {direction}
-    with pytest.raises(ValueError, match="--sb-stop must be one of"):
+    with pytest.raises(ValueError, match=r"^sb_stop must be one of"):
         hub.translate(sources, sb_stop="never")
-    with pytest.raises(ValueError, match="--beam must be ≥ 2"):
+    with pytest.raises(ValueError, match=r"^beam must be ≥ 2"):
         hub.translate(sources, beam=1)
     with pytest.raises(ValueError, match="unknown options lenpenn, sb_answr"):
         hub.translate(sources, sb_answr="l2r", lenpenn=3)
@@ -56,7 +61,7 @@ def test_alignments_and_prefixes_in_python(hub):
     prefix = {"inference_step_args": {"prefix_tokens": best["tokens"][None, :1]}}
     ((bound, *_),) = hub.generate(tokens, **prefix)
     assert bound["tokens"][0] == best["tokens"][0]
-    with pytest.raises(ValueError, match="--prefix-size binds the start"):
+    with pytest.raises(ValueError, match=r"^prefix_size binds the start"):
         hub.generate(tokens, sb_answer="r2l", **prefix)
     start = best["tokens"][:1]
     for other in start, start[None, :, None], start.repeat(2, 1):
@@ -75,17 +80,92 @@ def test_sentences_are_texts(hub, value):
     ("options", "message"),
     [
         ({"beam": "x"}, "beam"),
-        ({"print_alignment": "junk"}, "--print-alignment must be one of hard, soft"),
-        ({"unnormalized": "no"}, "--unnormalized must be True or False, but is 'no'"),
+        ({"print_alignment": "junk"}, "^print_alignment must be one of hard, soft"),
+        ({"unnormalized": "no"}, "^unnormalized must be True or False, but is 'no'"),
         ({"beam": 2.5}, "beam"),
         ({"lenpen": "long"}, "lenpen"),
-        ({"max_len_b": None}, "max-len-b|max_len_b"),
+        ({"max_len_b": None}, "max_len_b"),
     ],
     ids=str,
 )
 def test_options_of_another_type_are_named(hub, options, message):
     with pytest.raises(ValueError, match=message):
         hub.translate(["w1"], **options)
+
+
+ODD = {int: (-7, 2.5, 1), float: (float("nan"), "x", -1e9), bool: (True, "x")}
+
+
+def refusals(hub):
+    """Return what a caller is told of each option, of fairseq's and of ours."""
+    found = {}
+    for name, option in GenerationConfig.__dataclass_fields__.items():
+        for value in ODD.get(option.type, ("junk", 7)):
+            with contextlib.suppress(TypeError):  # sample() has an nbest of its own
+                try:
+                    hub.sample("w1 w2", **{"beam": 4, name: value})
+                except ValueError as error:
+                    found[name, value] = str(error)
+    for name in "sb_pairing", "sb_length_penalty", "sb_stop", "sb_answer", "sb_rescore":
+        with pytest.raises(ValueError) as refused:
+            hub.sample("w1", 4, **{name: "junk"})
+        found[name, "junk"] = str(refused.value)
+    for call in hub.sample, hub.score:
+        with pytest.raises(ValueError) as refused:
+            call("w1 w2")
+        found[call.__name__, None] = str(refused.value)
+    for length in 700, 2000:  # of the batch, and of the model
+        with pytest.raises(ValueError) as refused:
+            hub.cfg.dataset.max_tokens = 600 if length == 700 else 12000
+            hub.translate(["w1", "w2 " * length])
+        found["length", length] = str(refused.value)
+    return found
+
+
+def assert_in_words_of_the_call(told):
+    for given, message in told.items():
+        assert not re.search("--[a-z]", message), f"{given}: {message}"
+    assert len(told) > 30
+
+
+def test_messages_are_in_the_words_of_the_call(hub):
+    told = refusals(hub)
+    assert_in_words_of_the_call(told)
+    assert told["sample", None].startswith("beam must be ≥ 2")
+    assert (
+        told["score", None] == "score() is not supported: use the scores of generate()"
+    )
+    for length in 700, 2000:
+        assert f"one has {length + 1}: raise max_tokens, or" in told["length", length]
+        assert told["length", length].endswith("leave out what is too long")
+
+
+def test_the_check_of_words_can_fail(hub, monkeypatch):
+    monkeypatch.setattr(re, "sub", lambda _, new, text: text)
+    with pytest.raises(AssertionError, match="--beam must be"):
+        assert_in_words_of_the_call({1: refusals(hub)["sample", None]})
+
+
+@pytest.mark.parametrize("name", ["bpe", "tokenizer"])
+def test_an_unknown_tokeniser_is_named(data, trained, name):
+    with pytest.raises(ValueError, match=f"^{name} must be one of .*, but is 'junk'"):
+        load_hub(SBTransformerModel, trained, data, **{name: "junk"})
+
+
+def test_paths_and_other_words_stay_as_they_are():
+    for text in "a--b", "/x/--y", "give -- two", "--- x":
+        with pytest.raises(ValueError, match=f"^{text}$"), keywords():
+            raise ValueError(text)
+    with pytest.raises(FileNotFoundError, match=r"^sb_a, b: c_d$"), keywords():
+        raise FileNotFoundError("--sb-a, --b: --c-d (--skip-invalid-size)")
+
+
+def test_errors_without_flags_are_passed_on():
+    with pytest.raises(UnicodeDecodeError), keywords():
+        b"\xff".decode()
+    with pytest.raises(FileNotFoundError) as caught, keywords():
+        os.stat("/none/there")
+    assert caught.value.filename == "/none/there"
 
 
 def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
@@ -98,7 +178,7 @@ def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
         load(trained.parent, trained.name, tmp_path / "none")
     with pytest.raises(FileNotFoundError, match=r"none.pt .* does not exist"):
         load(trained.parent, "none.pt", data)
-    with pytest.raises(ValueError, match="trained with one --sb-direction"):
+    with pytest.raises(ValueError, match="trained with one sb_direction"):
         load("/", f"{trained}:{teacher}", data)
 
 

@@ -166,7 +166,6 @@ def curves(updates, values, quantity=BLEU):
         (curves([1], ["2"]), f"no curve of '{BLEU}'"),
         (curves([1], [None]), f"no curve of '{BLEU}'"),
         (curves([1], [10**400]), f"no curve of '{BLEU}'"),
-        ({"SB $x_$": curves([1], [2])["SB"]}, "x_"),
     ],
 )
 def test_numbers_that_are_none_are_refused(held, reason, tmp_path):

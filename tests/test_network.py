@@ -28,6 +28,7 @@ from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.layout import PAIRINGS, Layout, opposite, reverse_tokens
 from sbnmt_plugin.network import attention, grid
 from sbnmt_plugin.network.attention import Reader, SBSelfAttention
+from sbnmt_plugin.network.dot_product import attend_both_ways
 from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
 from sbnmt_plugin.tools.probes import without
 
@@ -54,6 +55,30 @@ def names(variant):
 @pytest.fixture(params=VARIANTS, ids=names)
 def model(request):
     return sb_model(**request.param)
+
+
+def test_with_a_lambda_of_zero_the_other_stream_is_not_read(monkeypatch):
+    """Nothing is computed that would be multiplied by 0, unless somebody watches."""
+    reads = []
+
+    def spy(own, across, *others):
+        reads.append(across is not None)
+        return attend_both_ways(own, across, *others)
+
+    monkeypatch.setattr(attention, "attend_both_ways", spy)
+    deaf, model = sb_model(sb_lambda=0.0), sb_model(sb_lambda=0.7)
+    alone = logits(deaf, streams(deaf))
+    assert not any(reads)
+    with without("future", [model]):
+        torch.testing.assert_close(alone, logits(model, streams(model)), **EXACT)
+    reads.clear()
+    assert not torch.equal(alone, logits(model, streams(model)))  # the twin
+    assert all(reads)
+    reads.clear()
+    watched, seen = deaf.decoder.layers[0].self_attn, []
+    watched.watcher = lambda *parts: seen.append(parts)
+    torch.testing.assert_close(logits(deaf, streams(deaf)), alone, **EXACT)
+    assert reads == [True, False] and len(seen) == 1
 
 
 def test_swapping_the_streams_swaps_the_outputs(model):

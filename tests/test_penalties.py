@@ -13,7 +13,13 @@ from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search.arguments import LARGEST_ALPHA
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions
-from sbnmt_plugin.search.penalties import LENGTH_PENALTIES, Gnmt, LengthPenalty, name_of
+from sbnmt_plugin.search.penalties import (
+    LENGTH_PENALTIES,
+    Gnmt,
+    LengthPenalty,
+    Power,
+    name_of,
+)
 
 ALPHAS = [0.0, 0.6, 1.0, 2.5, -0.5, -3.0, LARGEST_ALPHA, -LARGEST_ALPHA]
 LONGEST = 300
@@ -122,11 +128,14 @@ def test_a_penalty_knows_its_name_and_alpha(name):
 SENTENCES = list(range(40))
 
 
-def answers(penalty, beam, sharpness, wanted=None):
+def answers(penalty, beam, sharpness, wanted=None, recorder=None, **more):
     """Texts and scores of the ``wanted`` best, or of the whole pool."""
-    options = SearchOptions(beam=beam, penalty=penalty, max_len_b=9, nbest=wanted)
+    options = SearchOptions(
+        **{"beam": beam, "penalty": penalty, "max_len_b": 9, "nbest": wanted, **more}
+    )
     models = [ScriptedModel(sharpness=sharpness)]
-    found = Generator(models, SYMBOLS, options).generate(models, sample(SENTENCES))
+    search = Generator(models, SYMBOLS, options, recorder)
+    found = search.generate(models, sample(SENTENCES))
     found = [hypotheses[:wanted] for hypotheses in found]
     texts = [[(h["direction"], *h["tokens"].tolist()) for h in all_] for all_ in found]
     return texts, [[float(h["score"]) for h in all_] for all_ in found]
@@ -137,14 +146,20 @@ def to_the_end(worst, live, *_):
     return live.flatten(1).amax(1) == DEAD
 
 
-def assert_stopping_changes_nothing(monkeypatch, penalty):
-    """What is asked for of the pool is what the search has after max_len steps."""
+def assert_stopping_changes_nothing(monkeypatch, penalty, **options):
+    """What is asked for of the pool is what the search has after max_len steps.
+
+    With a horizon, after as many as that allows; records change nothing either.
+    """
+    options = {"stop": "bound", **options}
     for beam, sharpness in ((2, 15.0), (2, 30.0), (4, 8.0), (4, 30.0)):
         with monkeypatch.context() as patch:
             patch.setattr(generator_module, "finished", to_the_end)
-            texts, expected = answers(penalty, beam, sharpness)
-        for wanted in (None, 1, beam - 1):
-            stopped, scores = answers(penalty, beam, sharpness, wanted)
+            texts, expected = answers(penalty, beam, sharpness, **options)
+        recorded = 1, lambda *_: None
+        for wanted in ((None,), (1,), (beam - 1,), recorded):
+            stopped, scores = answers(penalty, beam, sharpness, *wanted, **options)
+            wanted, *_ = wanted
             assert stopped == [text[:wanted] for text in texts]
             for some, best in zip(scores, expected):
                 assert some == pytest.approx(best[:wanted])
@@ -154,6 +169,49 @@ def assert_stopping_changes_nothing(monkeypatch, penalty):
 @pytest.mark.parametrize("name", LENGTH_PENALTIES)
 def test_stopping_early_never_changes_an_answer(monkeypatch, name, alpha):
     assert_stopping_changes_nothing(monkeypatch, LENGTH_PENALTIES[name](alpha))
+
+
+FAR = {"stop": "horizon", "max_len_b": 25}
+
+
+@pytest.mark.parametrize("penalty", [Power(1.0), Power(2.0), Gnmt(2.5)], ids=repr)
+def test_stopping_early_changes_no_answer_within_the_horizon(monkeypatch, penalty):
+    assert_stopping_changes_nothing(monkeypatch, penalty, **FAR)
+
+
+def test_a_horizon_of_the_answers_asked_for_is_noticed(monkeypatch):
+    """Instead of the whole pool's."""
+    done, best = Generator._done, generator_module.best_scores
+
+    def asked(self, batch, length):
+        few = lambda *args: best(*args)[:, : self.stop_rank]  # noqa: E731
+        with monkeypatch.context() as patch:
+            patch.setattr(generator_module, "best_scores", few)
+            return done(self, batch, length)
+
+    monkeypatch.setattr(Generator, "_done", asked)
+    with pytest.raises(AssertionError):
+        assert_stopping_changes_nothing(monkeypatch, Power(1.0), **FAR)
+
+
+def test_those_that_will_be_rescored_are_final(monkeypatch):
+    """The best of the pool that the search has after all steps."""
+    monkeypatch.setattr(generator_module, "rank_anew", lambda *_: None)
+    for sharpness in (8.0, 30.0):
+        with monkeypatch.context() as patch:
+            patch.setattr(generator_module, "finished", to_the_end)
+            pool, _ = answers(Gnmt(0.6), 6, sharpness)
+        for count in (1, 2, 4, 7):
+            options = {"rescore": 1.0, "rescore_best": count}
+            found, _ = answers(Gnmt(0.6), 6, sharpness, **options)
+            assert [own[:count] for own in found] == [own[:count] for own in pool]
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_the_check_of_what_will_be_rescored_can_fail(monkeypatch, rank):
+    monkeypatch.setattr(SearchOptions, "stop_rank", rank)
+    with pytest.raises(AssertionError):
+        test_those_that_will_be_rescored_are_final(monkeypatch)
 
 
 @pytest.mark.parametrize("alpha", [-0.7, 0.0, 0.7, LARGEST_ALPHA])
@@ -206,5 +264,5 @@ def test_it_stops_earlier_where_fewer_answers_are_asked_for(monkeypatch):
     # with the whole pool in the record, in the rescoring, or as the rule
     assert decoded(nbest=1, recorder=lambda *_: None) == all_
     assert decoded(nbest=1, stop="first") == decoded(stop="first")
-    options = SearchOptions(beam=8, nbest=1, rescore=0.5)
-    assert options.stop_rank == 8
+    options = SearchOptions(beam=8, nbest=1, rescore=0.5, rescore_best=3)
+    assert options.stop_rank == 3

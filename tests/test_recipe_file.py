@@ -46,6 +46,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"stages": {"sb": [{"data": "silver"}]}}, "data must be one of gold, pl"),
         ({"stages": {"sb": [{"continue": True}]}}, "sb: continue is no key any more"),
         ({"stages": {"sbb": [{"data": "gold"}]}}, "stages has unknown keys sbb"),
+        ({"detokenise": "ger"}, ": detokenise: the language must be .* 'ger'"),
         ({"rows": ["sbb"]}, ": rows must name teacher-l2r.*'sbb'$"),
         ({"rows": ["sb-same"]}, ": rows sb-same: .* use sb-staged$"),
         (
@@ -75,3 +76,11 @@ def test_a_recipe_must_be_whole(tmp_path):
     folder = in_process.write_recipe(tmp_path / "toy")
     with pytest.raises(ValueError, match="has no small setting"):
         call(run_recipe, folder, "--work", tmp_path / "work", "--small")
+
+
+@pytest.mark.parametrize("content", [b"\xef\xbb\xbfbpe: {}\n", b"source: \xff\n"])
+def test_a_recipe_that_is_no_plain_text_is_named_with_its_line(tmp_path, content):
+    folder = in_process.write_recipe(tmp_path / "recipe")
+    (folder / "recipe.yaml").write_bytes(content)
+    with pytest.raises(ValueError, match=r"recipe.yaml, line 1, must"):
+        call(run_recipe, folder, "--work", tmp_path / "work")

@@ -1,6 +1,7 @@
 """The report's inputs, its command and its refusals."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -15,10 +16,13 @@ from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
+
 from sbnmt_plugin.tools.report import (
     content,
+    drawing,
     files,
     inputs,
+    learning,
     page,
     records,
     scores,
@@ -161,6 +165,8 @@ def test_a_section_without_input_says_why(given):
         (["--beam-sweep", "ref0"], "ref0 must be as .* damaged .*: give a file"),
         (["--beam-sweep", "lenpens"], "must be a sweep over beams, but is one over"),
         (["--tokenised-reference", "ref0"], "go together"),
+        (["--train-log", "one=src"], r"--train-log one=.*src must be a log with"),
+        (["--generate-log", "one=log"], "--generate-log one=.*log must be a log with"),
         (["--output", "."], "must be new, empty or an earlier report"),
         (["--output", "ref0"], "must be a folder, but is a file"),
         (
@@ -198,6 +204,59 @@ def test_the_best_of_a_column_is_bold_only_among_several():
     assert table.best_of(0) == 2.0 and column.show(None) == "–"
     assert content.Table("t", "", [column], [[1.0]]).best_of(0) is None
     assert table.csv() == 'BLEU\n1.0\n""\n2.0\n'
+
+
+NAMES = "Ba$$in", "a$\\frac$b", "$x_1$", "_mine", "_"
+
+
+def every_figure(given):
+    """Return the SVG of every figure that names systems, all of :data:`NAMES` in it."""
+    folder, command = given
+    for name in NAMES:
+        command += ["--system", f"{name}={folder / 'two'}"]
+        command += ["--train-log", f"{name}={folder / 'log'}"]
+    runs = [{"system": x, "beam": k, "BLEU": k} for x in NAMES for k in (2, 4)]
+    put(folder / "sweep", json.dumps({"runs": runs}))
+    call(report, *command, "--beam-sweep", folder / "sweep")
+    drawn = {x.stem: x.read_text() for x in (folder / "out" / "figures").glob("*.svg")}
+    curves = {name: {"1": {learning.BLEU: ([1, 2], [3, 4])}} for name in NAMES}
+    drawn["learning"] = learning.learning(curves).svg.decode()
+    return drawn
+
+
+def assert_names_are_text(drawn, names=NAMES):
+    """The text of every label is a comment; formulas are set in italics."""
+    for figure, svg in drawn.items():
+        missing = [name for name in names if not re.search(label_of(name), svg)]
+        assert not missing, f"{figure} does not name {missing}"
+        assert "Oblique" not in svg, f"{figure} has a formula"
+
+
+def label_of(name):
+    return f"<!-- {re.escape(name)}(, (L2R|R2L))? -->"
+
+
+def test_names_are_text_in_every_figure(given):
+    drawn = every_figure(given)
+    known = {"scores", "accuracy", "by-length", "beam-sweep", "training"}
+    assert known | {"learning"} <= set(drawn)
+    assert_names_are_text(drawn)
+
+
+@pytest.mark.parametrize("broken", ["not name", "formula"])
+def test_the_check_of_names_can_fail(monkeypatch, tmp_path, broken):
+    names = "$x_1$", "_mine"
+    if broken == "formula":
+        style = drawing.STYLE.read_text() + "text.parse_math: True\n"
+        monkeypatch.setattr(drawing, "STYLE", put(tmp_path / "x.mplstyle", style))
+    else:
+        monkeypatch.setattr(drawing, "UNNAMED", re.compile("_.*"))
+    with drawing.panels(1, 2.0) as (canvas, (axis,)):
+        drawing.draw_lines(axis, {name: ([1, 2], [1, 2]) for name in (*names, "x")})
+        drawing.legend_above(canvas, axis)
+    svg = drawing.finish(canvas, "x", "").svg.decode()
+    with pytest.raises(AssertionError, match=broken):
+        assert_names_are_text({"lines": svg}, names)
 
 
 def test_figures_are_the_same_bytes_for_the_same_numbers():

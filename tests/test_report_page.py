@@ -262,7 +262,8 @@ def trace(words=("a", "b", "<b>&", "d"), **more):
 @pytest.fixture
 def traced(browser, tmp_path):
     """The view of two sentences, read from a file as the command does."""
-    arabic = trace(("سلام", "على", "من", "هنا"), id=1, source="x")
+    arabic = trace(("سلام", "على", "من", "هنا"), id=1, source="x", stop="horizon")
+    arabic["steps"][-1]["bound"] = -0.7  # better than the worst: the length ended it
     path = tmp_path / "trace.jsonl"
     path.write_text("".join(json.dumps(x) + "\n" for x in (arabic, trace())))
     read = traces.read_traces(path)
@@ -354,6 +355,8 @@ def test_right_to_left_text_grows_from_the_other_side(traced):
         for name in ("r2l", "l2r")
     )
     assert left < right  # the beginning of the text is at the right
+    press(traced, Keys.END)
+    assert "nothing longer than 2 tokens" in text(traced, "why")
     assert [x for x in traced.get_log("browser") if x["level"] == "SEVERE"] == []
 
 

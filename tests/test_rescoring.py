@@ -7,15 +7,17 @@ import pytest
 import torch
 from commands import lines, run_generate, run_train
 from helpers import sb_model, source
-from searching import assert_same_answers, generate, texts
+from searching import assert_same_answers, generate, make_generator, texts
 
 from sbnmt_plugin.search import rescoring, score_texts
+from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.probes import without
 
 LENGTHS = (7, 4, 6, 2)
 OPTIONS = {"beam": 6, "penalty": Gnmt(0.6), "max_len_b": 5}
+LONG = {"max_len_b": 9, "no_repeat_ngram_size": 2}
 
 
 def alone(models, tokens, b, direction, temperature=1.0):
@@ -44,14 +46,14 @@ def crippled(**options):
     return sb_model(sb_lambda=0.9, **options), sb_model(sb_lambda=0.0, **options)
 
 
-def assert_rescored(models, twins, weight, temperature=1.0, **more):
+def assert_rescored(models, twins, weight, temperature=1.0, best=0, **more):
     inputs = source(models[0], LENGTHS)
     options = {**OPTIONS, "temperature": temperature, **more}
     plain = generate(models, inputs, **options)
-    found = generate(models, inputs, rescore=weight, **options)
+    found = generate(models, inputs, rescore=weight, rescore_best=best, **options)
     for b, (before, after) in enumerate(zip(plain, found)):
         expected = []
-        for h in before:
+        for h in before[: best or None]:
             tokens = h["tokens"].tolist()
             both = [alone(twins, tokens, b, d, temperature) for d in (0, 1)]
             divisor = float(Gnmt(0.6).worth(torch.tensor(len(tokens))))
@@ -71,6 +73,38 @@ def assert_rescored(models, twins, weight, temperature=1.0, **more):
 def test_rescoring_equals_the_reference(weight):
     model, twin = crippled()
     assert_rescored([model], [twin], weight)
+
+
+@pytest.mark.parametrize("nbest", [None, 1])
+@pytest.mark.parametrize("best", [0, 1, 2, 3, 7])
+def test_the_best_of_the_pool_are_rescored(best, nbest):
+    """However many are asked for; test_penalties sees that these are final."""
+    model, twin = crippled()
+    assert_rescored([model], [twin], 4.0, best=best, nbest=nbest, **LONG)
+
+
+@pytest.mark.parametrize("count", [2, 4, 6])
+def test_the_check_of_the_best_can_fail(monkeypatch, count):
+    monkeypatch.setattr(SearchOptions, "most_answers", count)
+    with pytest.raises(AssertionError):
+        test_the_best_of_the_pool_are_rescored(3, None)
+
+
+def test_records_change_no_answer():
+    """They see each direction's best beside, which is rescored for them alone."""
+    model, _ = crippled()
+    inputs = {"net_input": source(model, LENGTHS)}
+    options = {**OPTIONS, **LONG, "rescore": 4.0}
+    plain = make_generator([model], **options)
+    recorded = make_generator([model], **options)
+    seen = []
+    recorded.recorder = lambda _, records: seen.extend(records)
+    recorded.stop_rank = 6
+    answers = [search.generate([model], inputs) for search in (plain, recorded)]
+    assert_same_answers(*answers)
+    for (winner, best), (answer, *_) in zip(seen, answers[1]):
+        assert best[winner]["tokens"].equal(answer["tokens"])
+        assert all("l2r" in hypothesis for hypothesis in best.values())
 
 
 def rows_forced(monkeypatch, model, **options):
@@ -184,8 +218,19 @@ def test_validation_and_python_know_the_option(data, tmp_path):
         str(tmp_path), "checkpoint_last.pt", str(data)
     )
     assert hub.translate(["w1 w2"], sb_rescore=1.0)
-    with pytest.raises(ValueError, match="--sb-rescore must be a number"):
-        hub.translate(["w1 w2"], sb_rescore="much")
+    for best, count in ((0, 4), (3, 3)):
+        options = {"sb_rescore": 1.0, "sb_rescore_best": best}
+        (found,) = hub.generate([hub.encode("w1 w2")], **options)
+        assert len(found) == count
+    refused = {
+        "--sb-rescore must be a number": {"sb_rescore": "much"},
+        "--sb-rescore-best must be a whole": {"sb_rescore_best": 1.5},
+        "--sb-rescore-best must be 0 without": {"sb_rescore_best": 2},
+        "--sb-rescore-best must be ≥ 0": {"sb_rescore": 1, "sb_rescore_best": -1},
+    }
+    for message, options in refused.items():
+        with pytest.raises(ValueError, match=message):
+            hub.translate(["w1 w2"], **options)
 
 
 @pytest.mark.parametrize("fusion", ["tanh", "gate"])

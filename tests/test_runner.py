@@ -70,6 +70,41 @@ def test_an_interrupted_driver_ends_its_steps(tmp_path):
         recipe.run(sleep)
 
 
+def assert_marked_when_synced(folder, sync):
+    """The mark says that a model is whole: it must not survive where that is lost."""
+    model, synced = folder / "row" / "model.pt", {}
+
+    def watched(*paths):
+        sync(*paths)
+        synced[model.parent] = sorted(path.name for path in paths)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "sync", watched)
+        words = ["cp", put(folder / "made", "weights"), model]
+        done = model.with_name("done")
+        step = Step("average", "Average", words, model, done=done, marks=True)
+        runner.Runner(folder, {}).make(step)
+    assert done.exists()
+    assert synced.get(model.parent) == [model.name, "row"], (
+        "marked before it was on disk"
+    )
+
+
+def test_a_mark_follows_what_is_on_disk(tmp_path):
+    assert_marked_when_synced(tmp_path, runner.sync)
+
+
+def test_the_check_of_marks_can_fail(tmp_path, monkeypatch):
+    def make(self, step):
+        self.run(step)
+        step.complete.touch()
+        runner.sync(*step.complete.parent.iterdir())
+
+    monkeypatch.setattr(runner.Runner, "make", make)
+    with pytest.raises(AssertionError, match="marked before it was on disk"):
+        assert_marked_when_synced(tmp_path, runner.sync)
+
+
 def steps_that(tmp_path, **does):
     """Return a runner whose steps do what they are told, the steps, and those done."""
     made, done = runner.Runner(tmp_path, {}), []

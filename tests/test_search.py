@@ -24,13 +24,14 @@ from sbnmt_plugin import numerics
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, Layout
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD
-from sbnmt_plugin.search import answers, top_k
+from sbnmt_plugin.search import answers, pool, top_k
+from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search.beam import expand
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.logits_processing import ban_repeated_ngrams
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES, Gnmt, Power
-from sbnmt_plugin.search.pool import Pool, finished
+from sbnmt_plugin.search.pool import Pool, finished, within_horizon
 from sbnmt_plugin.search.top_k import top_in_order, top_tokens
 
 SENTENCES = list(range(20, 32))
@@ -111,6 +112,50 @@ SETTINGS = [
     {"beam": 4, "script": {"grid": 4}, "kind": "power", "alpha": 0.0},
     {"beam": 6, "script": {"grid": 2}, "kind": "power", "alpha": 0.0},
 ]
+# long texts score best, so that only the horizon ends the search before max_len
+FAR = {"max_len_b": 25, "kind": "power", "alpha": 1.0}
+HORIZONS = [
+    {"beam": 2, **FAR},
+    {"beam": 4, **FAR},
+    {"beam": 6, **FAR, "alpha": 1.5},
+    {"beam": 4, **FAR, "answer": "r2l"},
+    {"beam": 4, **FAR, "unkpen": 1.5},
+    {"beam": 4, **FAR, "min_len": 6},
+    {"beam": 4, **FAR, "script": {"sharpness": 12.0}},
+]
+
+
+@pytest.mark.parametrize("stop", ["horizon", "bound"])
+@pytest.mark.parametrize("setting", HORIZONS, ids=str)
+def test_the_horizon_is_the_references(setting, stop):
+    test_the_search_equals_the_reference({**setting, "stop": stop})
+
+
+@pytest.mark.parametrize("off", [-1, 1])
+def test_a_horizon_that_is_off_by_one_is_noticed(monkeypatch, off):
+    monkeypatch.setattr(pool, "horizon", lambda n: math.floor(1.25 * n) + 2 + off)
+    with pytest.raises(AssertionError):
+        test_the_horizon_is_the_references(HORIZONS[1], "horizon")
+
+
+WRONG_HORIZONS = {
+    "of the first that finished": lambda limit, best, length: within_horizon(
+        limit, best[:, :1], length
+    ),
+    "of the last but one": lambda limit, best, length: within_horizon(
+        limit, best[:, :-1], length
+    ),
+    "of those that come later": lambda limit, best, length: torch.where(
+        best[:, -1] > DEAD, min(pool.horizon(length), 26), limit
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_HORIZONS)
+def test_a_horizon_of_another_hypothesis_is_noticed(monkeypatch, name):
+    monkeypatch.setattr(generator_module, "within_horizon", WRONG_HORIZONS[name])
+    with pytest.raises(AssertionError):
+        test_the_horizon_is_the_references(HORIZONS[1], "horizon")
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
@@ -400,12 +445,12 @@ def test_the_length_penalties_are_the_formulas():
 
 
 def test_an_entry_of_the_pool_gives_way_only_to_a_better_one():
-    pool = Pool.empty(torch.zeros(1, 1, 1), 2)
+    found = Pool.empty(torch.zeros(1, 1, 1), 2)
     for length, values in ((1, [-1.0, -2.0]), (2, [-1.0, DEAD]), (3, [-0.5, -1.0])):
         score = torch.tensor([[values]], dtype=torch.float64)
-        pool = pool.add(score, length, torch.zeros_like(score).long())
-    assert pool.score.tolist() == [[[-0.5, -1.0]]]
-    assert pool.length.tolist() == [[[3, 1]]]  # the first -1.0 has stayed
+        found = found.add(score, length, torch.zeros_like(score).long())
+    assert found.score.tolist() == [[[-0.5, -1.0]]]
+    assert found.length.tolist() == [[[3, 1]]]  # the first -1.0 has stayed
 
 
 def test_a_sentence_stops_when_nothing_can_enter_its_pool():
@@ -414,7 +459,7 @@ def test_a_sentence_stops_when_nothing_can_enter_its_pool():
     live = torch.tensor([[[-1.9]], [[-2.1]], [[-9.0]], [[DEAD]]])
     longest = penalty.worth(torch.tensor([7, 7, 7, 7]))  # 2: bounds -0.95 and -1.05
     now = penalty.worth(torch.tensor(4))
-    done = finished(worst, live, now, longest, penalty)
+    done = finished(worst, live, now, longest, penalty, stop="bound")
     assert done.tolist() == [False, True, False, True]
     done = finished(worst, live, now, longest, penalty, stop="first")
     assert done.tolist() == [True, True, False, True]

@@ -11,6 +11,8 @@ from searching import make_generator, texts
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.search import trace as trace_module
+from sbnmt_plugin.search.penalties import Power
+from sbnmt_plugin.search.pool import horizon
 from sbnmt_plugin.search.trace import Tracer, TraceWriter, rounded
 
 WORDS = 9
@@ -171,17 +173,37 @@ def test_without_future_its_share_is_nothing(tmp_path):
     assert set(shares) == {0.0}
 
 
-def test_tracing_changes_no_result_and_is_off_by_default(tmp_path):
+# long texts score best, so that the horizon ends the search
+FAR = {"max_len_b": 25, "no_repeat_ngram_size": 2, "penalty": Power(1.5)}
+
+
+@pytest.mark.parametrize("options", [{"max_len_b": 6}, FAR], ids=["near", "far"])
+def test_tracing_changes_no_result_and_is_off_by_default(tmp_path, options):
     model = sb_model(sb_lambda=1.0)
-    generator = make_generator([model], beam=4, max_len_b=6)
+    generator = make_generator([model], beam=4, **options)
     assert generator.tracer is None and SBSelfAttention.watcher is None
     watched = [m for m in model.modules() if getattr(m, "watcher", None) is not None]
     assert watched == []
     plain = generator.generate([model], {"net_input": source(model)})
-    results, _ = traced(model, tmp_path / "t")
+    results, _ = traced(model, tmp_path / "t", **options)
     assert texts(plain) == texts(results)
     for ones, others in zip(plain, results):
         assert [float(x["score"]) for x in ones] == [float(x["score"]) for x in others]
+
+
+def test_a_search_that_ends_at_its_horizon_says_so(tmp_path):
+    """By a bound above the worst; it has no step more than the pool allowed."""
+    _, traces = traced(sb_model(sb_lambda=1.0), tmp_path / "t", **FAR)
+    far = [t for t in traces if t["steps"][-1]["bound"] > t["steps"][-1]["worst"]]
+    assert far
+    for trace in far:
+        full = [s for s in trace["steps"] if s["worst"] is not None]
+        filled = len(trace["steps"]) - len(full) + 1
+        assert len(trace["steps"]) == horizon(filled)
+    _, traces = traced(sb_model(sb_lambda=1.0), tmp_path / "b", **FAR, stop="bound")
+    for trace in traces:
+        last = trace["steps"][-1]
+        assert last["bound"] is None or last["bound"] <= last["worst"]
 
 
 def test_scores_that_are_none_are_null():

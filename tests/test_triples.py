@@ -136,6 +136,16 @@ def test_the_step_says_what_it_has_written(bitext, capsys):
     assert "3 sentences, 1 not translated" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("empty", ["", " ", "\u3000"])
+@pytest.mark.parametrize("side", ["--pseudo-l2r", "--pseudo-r2l"])
+@pytest.mark.parametrize("words", [[], ["--triples", "six"], ["--pairs", "pl-pr"]])
+def test_an_empty_translation_is_none(bitext, capsys, caplog, side, words, empty):
+    put(bitext[side], "0\t-1.0\tA", f"1\t-1.0\t{empty}", "2\t-1.0\tCl")
+    assert {source for source, *_ in make(bitext, *words)} == {"a", "c"}
+    assert "3 sentences, 1 not translated" in capsys.readouterr().out
+    assert "has 1 empty lines, not translated" in caplog.text
+
+
 def test_pairs_have_no_file_of_r2l_texts(bitext):
     assert make(bitext, "--pairs", "pl")[:2] == [("a", "A"), ("a", "A")]
     put(bitext["--pseudo-r2l"], "0\t-1.0\tAr")  # the sentences that triples have

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import itertools
 import os
 import subprocess
 import sys
@@ -107,3 +108,102 @@ def test_a_folder_appears_when_it_is_whole_and_replaces_the_old(tmp_path):
         raise KeyError
     assert (path / "file").read_text() == "two"
     assert list(tmp_path.iterdir()) == [path]
+
+
+# power failures
+
+
+class Disk:
+    """What a power failure would leave: watches which contents and names are synced.
+
+    Attributes:
+        synced: of each file or folder, what it held when it was synced last.
+        unsafe: names that were given to what was not on disk.
+        pending: folders whose names have changed since they were synced.
+    """
+
+    def __init__(self):
+        self.synced, self.unsafe, self.pending = {}, [], set()
+
+    def watch(self, patch):
+        sync, replace = os.fsync, os.replace
+
+        def synced(handle):
+            sync(handle)
+            path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+            self.synced[path.stat().st_ino] = self.held(path)
+            self.pending.discard(path.stat().st_ino)
+
+        def renamed(old, new):
+            old = Path(old)
+            for path in (old, *old.rglob("*")):
+                if self.synced.get(path.stat().st_ino) != self.held(path):
+                    self.unsafe.append(path.name)
+            replace(old, new)
+            self.pending.add(Path(new).parent.stat().st_ino)
+
+        patch.setattr(os, "fsync", synced)
+        patch.setattr(os, "replace", renamed)
+
+    def held(self, path):
+        return path.read_bytes() if path.is_file() else sorted(os.listdir(path))
+
+
+def write_all(folder):
+    """Use every function of the module that gives a name to a file or folder."""
+    with unfinished.new_file(folder / "in" / "text") as file:
+        file.write("line\n" * 3000)
+    unfinished.write_json(folder / "in" / "numbers", [1])
+    for _ in range(2):
+        with unfinished.new_folder(folder / "all") as made:
+            (made / "part").mkdir()
+            put(made / "part" / "piece", "inner")
+            put(made / "page", "outer")
+    put(folder / "copy", "whole")
+    unfinished.rename(folder / "copy", folder / "in" / "copy")
+
+
+def assert_survives(folder):
+    disk = Disk()
+    with pytest.MonkeyPatch.context() as patch:
+        disk.watch(patch)
+        write_all(folder)
+    assert not disk.unsafe, f"names of what is not on disk: {disk.unsafe}"
+    assert not disk.pending, "names that are not on disk"
+
+
+def test_what_has_a_name_is_on_disk(tmp_path):
+    assert_survives(tmp_path)
+
+
+@pytest.mark.parametrize("left_out", ["file", "folder", "part of a folder"])
+def test_the_check_of_the_disk_can_fail(tmp_path, monkeypatch, left_out):
+    sync, count = unfinished.sync, itertools.count()
+
+    def broken(*paths):
+        for path in paths:
+            kind = "file" if path.is_file() else "folder"
+            part = left_out == "part of a folder" and next(count) == 7
+            if kind != left_out and not part:
+                sync(path)
+
+    monkeypatch.setattr(unfinished, "sync", broken)
+    with pytest.raises(AssertionError, match="not on disk"):
+        assert_survives(tmp_path)
+
+
+def test_a_file_system_that_syncs_no_folders_is_enough(tmp_path, monkeypatch):
+    sync = os.fsync
+
+    def refused(handle):
+        if os.path.isdir(f"/proc/self/fd/{handle}"):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", refused)
+    write_all(tmp_path)
+    broken = OSError(errno.EIO, os.strerror(errno.EIO))
+    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(broken))
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        unfinished.write_json(tmp_path / "numbers", 1)
+    assert caught.value.filename == str(tmp_path / "numbers")

@@ -33,6 +33,7 @@ NAMES = json.loads((HERE / "names.json").read_text())
 make, names = (in_process.load(HERE / f"{name}.py") for name in ("make", "names"))
 
 CHECKPOINTS = list(EXPECTED["trained"])
+SEARCHED = ["--sb-stop", "bound"]  # as all searches of 0.2.0 were
 # what users cannot name any more: registered names and flags
 RETIRED = set(retired_options.RETIRED)
 
@@ -40,7 +41,8 @@ RETIRED = set(retired_options.RETIRED)
 def assert_decodes_as_before(name, path=None):
     case = EXPECTED["decoded"][name]
     path = path or HERE / f"{case['checkpoint']}.pt"
-    found = make.decode(DATA, path, TEXT, make.found(case["options"], HERE))
+    options = [*make.found(case["options"], HERE), *SEARCHED]
+    found = make.decode(DATA, path, TEXT, options)
     assert found.keys() == case["hypotheses"].keys()
     for index, before in case["hypotheses"].items():
         assert [text for _, text in found[index]] == [text for _, text in before]

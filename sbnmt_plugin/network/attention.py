@@ -133,7 +133,9 @@ class SBSelfAttention(MultiheadAttention):
         queries, value = grid.queries(self.q_proj(query)), self.v_proj(query)
         own = self._heads(dtype, queries, *grid.past(self, self.k_proj(query), value))
         across = None
-        if grid.layout.directions == 2:
+        # with a λ of 0 nothing of the other stream is added: nothing is read
+        read = self.fusion.adds or self.watcher is not None or self.reader is not None
+        if grid.layout.directions == 2 and read:
             across = self._across(query, own, value, grid)
         dropout = self.dropout_module.p if self.training else 0.0
         mask = grid.mask(dtype, self.num_heads)

@@ -121,13 +121,15 @@ def attend_both_ways(
     Args:
         own: heads with which streams read themselves.
         across: heads with which they read each other: ``own`` again in the paper, where
-            both take one product; None where there is one direction.
+            both take one product; None where they do not.
         layout: who reads whom.
         mask: (BD or 1, H or 1, D · Q, T'), added to the logits of the queries that
             read *this stream's* keys, its own first.
         dropout: rate on the attention weights.
     """
     if across is None:
+        if mask is not None:
+            mask = mask.chunk(layout.directions, dim=2)[0]
         return Parts(attend(*own, mask, dropout), None)
     readers = layout.read_by(across.query)
     if across is own:

@@ -32,6 +32,7 @@ SEARCH_OPTIONS = (
     "sb_stop",
     "sb_answer",
     "sb_rescore",
+    "sb_rescore_best",
 )
 OWN = [  # of fairseq's options, those that search options are named after
     option
@@ -76,7 +77,7 @@ def search_options(
     if beam % sharing:
         logger.warning("--beam %d is odd; searching with %d", beam, beam - 1)
         beam -= 1
-    given |= {"beam": beam, "nbest": getattr(args, "nbest", beam)}
+    given |= {"beam": beam, "nbest": getattr(args, "nbest", None)}
     unnormalized = getattr(args, "unnormalized", False)
     alpha = 0.0 if unnormalized else float(getattr(args, "lenpen", 1))
     name = ours("sb_length_penalty")
@@ -86,24 +87,26 @@ def search_options(
         penalty=chosen("--sb-length-penalty", name, LENGTH_PENALTIES)(alpha),
         stop=ours("sb_stop"),
         answer=ours("sb_answer"),
-        rescore=number("sb_rescore", args, cfg),
+        rescore=float(number("sb_rescore", args, cfg)),
+        rescore_best=number("sb_rescore_best", args, cfg, Integral),
         **given,
     )
     check_options(options, getattr(args, "prefix_size", 0), has_bound)
     return options
 
 
-def number(name: str, args: Any, cfg: Any) -> float:
-    """Return an option of ours whose value is a number.
+def number(name: str, args: Any, cfg: Any, kind: type = Real) -> Any:
+    """Return an option of ours whose value is a number, or a whole one.
 
     Raises:
         ValueError: it is none.
     """
     value = getattr(args, name, None)
     value = getattr(cfg, name) if value is None else value
-    if not isinstance(value, Real):
-        raise ValueError(f"{flag_of(name)} must be a number, but is {value!r} instead")
-    return float(value)
+    if not isinstance(value, kind):
+        words = "a number" if kind is Real else "a whole number"
+        raise ValueError(f"{flag_of(name)} must be {words}, but is {value!r} instead")
+    return value
 
 
 def chosen(flag: str, name: str, known: Mapping[str, Choice]) -> Choice:
@@ -175,15 +178,22 @@ def check_options(
     for flag, (value, allowed) in choices.items():
         chosen(flag, value, {name: name for name in allowed})
     nbest, alpha, unkpen = options.nbest, options.penalty.alpha, options.unkpen
-    falls = options.stop == "bound" and has_bound
+    best = options.rescore_best
+    falls = options.stop != "first" and has_bound
     rules: list[tuple[str, Any, bool, str]] = [
-        (
-            *("--nbest", nbest, nbest is None or 1 <= nbest <= options.beam),
-            f"in 1 … {options.beam}, the hypotheses of --beam",
-        ),
         (
             *("--sb-rescore", options.rescore, 0 <= options.rescore <= LARGEST_WEIGHT),
             f"in [0, {LARGEST_WEIGHT:,}], where the search's own score still counts",
+        ),
+        ("--sb-rescore-best", best, best >= 0, "≥ 0"),
+        (
+            *("--sb-rescore-best", best, best == 0 or options.rescore > 0),
+            "0 without --sb-rescore, which rescores (add that)",
+        ),
+        (
+            *("--nbest", nbest, nbest is None or 1 <= nbest <= options.most_answers),
+            f"in 1 … {options.most_answers}, the hypotheses of "
+            + ("--sb-rescore-best" if options.rescore_best else "--beam"),
         ),
         (
             "--no-repeat-ngram-size",
@@ -204,8 +214,8 @@ def check_options(
         ("--unkpen", unkpen, unkpen > -math.inf, "> -inf"),
         (
             *("--unkpen", unkpen, unkpen >= 0 or not falls),
-            "≥ 0 with --sb-stop bound, which counts on scores that only fall (use "
-            "--sb-stop first)",
+            f"≥ 0 with --sb-stop {options.stop}, which counts on scores that only fall "
+            "(use --sb-stop first)",
         ),
     ]
     for flag, value, fine, rule in rules:

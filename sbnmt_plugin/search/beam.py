@@ -27,7 +27,8 @@ class Batch:
         first_end: no sentence's max_len is smaller.
         worth: what the length penalty makes of L = 0, 1, …, see
             :meth:`penalties.LengthPenalty.worth`; of all that may be asked for.
-        longest: (B,) that of the longest outputs, max_len + 1.
+        limit: (B,) most tokens with ``</s>`` that are sought: max_len + 1, and less
+            once the pool is full, where ``--sb-stop horizon`` says so.
         prefix: (B, P) how L2R hypotheses must begin, padded.
         prefix_len: (B,) tokens of it that are no padding.
         never: ids that are never generated.
@@ -43,7 +44,7 @@ class Batch:
     max_len: Tensor
     first_end: int
     worth: Tensor
-    longest: Tensor
+    limit: Tensor
     prefix: Tensor
     prefix_len: Tensor
     never: Tensor
@@ -53,9 +54,14 @@ class Batch:
     pool: Pool
     done: Tensor
 
+    @property
+    def longest(self) -> Tensor:
+        """(B,) the length penalty's ``worth`` of the longest outputs."""
+        return self.worth[self.limit]
+
     def select(self, sentences: Tensor, rows: Tensor) -> Batch:
         """Keep these sentences (B',), whose rows are ``rows`` (N',)."""
-        own = "index", "max_len", "longest", "prefix", "prefix_len", "scores", "done"
+        own = "index", "max_len", "limit", "prefix", "prefix_len", "scores", "done"
         return replace(
             self,
             **{name: getattr(self, name)[sentences] for name in own},

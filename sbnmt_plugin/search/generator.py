@@ -27,7 +27,7 @@ from sbnmt_plugin.search.answers import answers_of
 from sbnmt_plugin.search.backpointers import BackPointers, Step
 from sbnmt_plugin.search.beam import Batch, Candidates, expand, survivors
 from sbnmt_plugin.search.logits_processing import admit, longest_outputs, restrict
-from sbnmt_plugin.search.pool import Pool, finished, score_at
+from sbnmt_plugin.search.pool import Pool, best_scores, finished, within_horizon
 from sbnmt_plugin.search.records import Hypothesis
 from sbnmt_plugin.search.registry import DEFAULT, Search, register_search
 from sbnmt_plugin.search.rescoring import rank_anew
@@ -60,8 +60,9 @@ class Generator(Search):
         """Let the encoders read a batch, and search.
 
         Returns:
-            The k best hypotheses of each sentence, best first.  Where fewer are asked
-            for (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
+            The k best hypotheses of each sentence, best first, or those that are
+            rescored.  Where fewer are asked for
+            (:attr:`options.SearchOptions.stop_rank`), those come first and the rest
             is what had finished by then.
         """
         net_input = {
@@ -92,6 +93,8 @@ class Generator(Search):
         results, records = answers_of(
             pool, pointers, sources, self.symbols, self.options
         )
+        if self.recorder is None:
+            records = []
         if self.options.rescore:
             rank_anew(scorers, results, records, self.symbols, self.options)
         if self.recorder is not None:
@@ -112,9 +115,9 @@ class Generator(Search):
         steps: list[Step] = []
         while batch.index.numel():
             parents = self._step(batch, scorers, steps)
+            batch.done = batch.done | self._done(batch, len(steps))
             if self.tracer is not None:
                 self.tracer.step(batch, parents, len(steps))
-            batch.done = batch.done | self._done(batch, len(steps))
             leaving = self._leaving(batch.done)
             if leaving:
                 order = batch.done.sort(stable=True).indices
@@ -156,7 +159,7 @@ class Generator(Search):
             max_len=max_len,
             first_end=first_end,
             worth=worth,
-            longest=worth[max_len + 1],
+            limit=max_len + 1,
             prefix=prefix,
             prefix_len=prefix.ne(symbols.pad).sum(1),
             never=torch.tensor(symbols.never, device=device),
@@ -229,14 +232,18 @@ class Generator(Search):
     def _done(self, batch: Batch, length: int) -> Tensor:
         """Tell which sentences have their answer; (B,) bool."""
         options, answering = self.options, self.options.answering
-        return finished(
-            score_at(batch.pool, self.stop_rank, answering),
+        best = best_scores(batch.pool, answering)
+        if options.stop == "horizon":
+            batch.limit = within_horizon(batch.limit, best, length)
+        done = finished(
+            best[:, self.stop_rank - 1],
             batch.scores[:, answering],
             batch.worth[length + 1],
             batch.longest,
             options.penalty,
             options.stop,
         )
+        return done | (batch.limit <= length)
 
     def _leaving(self, done: Tensor) -> int:
         """Count the sentences that leave the batch: all that are done, or as yet none.

@@ -42,16 +42,19 @@ class SearchOptions:
         answer: ``best``, or the direction that alone may answer.
         rescore: W, weight of both directions' own scores of what has finished: see
             :mod:`rescoring`; 0: the search's score alone.
-        nbest: how many of the best hypotheses are asked for; None: all k.
+        rescore_best: N, how many of the best are rescored, one of which is the answer;
+            0: all.
+        nbest: how many of the best hypotheses are asked for; None: all that may answer.
     """
 
     beam: int = DEFAULT_BEAM
     directions: tuple[int, ...] = (L2R, R2L)
     pairing: Pairing = RANK
     penalty: LengthPenalty = field(default_factory=Gnmt)
-    stop: str = "bound"
+    stop: str = "horizon"
     answer: str = "best"
     rescore: float = 0.0
+    rescore_best: int = 0
     nbest: int | None = None
     min_len: int = 1
     max_len_a: float = 0
@@ -81,12 +84,20 @@ class SearchOptions:
     def stop_rank(self) -> int:
         """Rank down to which the n-best list is final when a sentence is done.
 
-        All k where the pool is to be full or ranked anew, else as many as are asked
-        for.  Departs from the paper, which knows one answer alone.
+        All k where the pool is to be full, all that may answer where these are ranked
+        anew, else as many as are asked for.  Departs from the paper, which knows one
+        answer alone.
         """
-        if self.nbest is None or self.stop == "first" or self.rescore:
+        if self.stop == "first":
             return self.beam
+        if self.rescore or self.nbest is None:
+            return self.most_answers
         return min(self.nbest, self.beam)
+
+    @property
+    def most_answers(self) -> int:
+        """How many hypotheses may answer: those that are rescored, or all k."""
+        return min(self.rescore_best or self.beam, self.beam)
 
     @property
     def answering(self) -> slice:

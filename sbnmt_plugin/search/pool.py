@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sbnmt_plugin.layout import DEFAULT_STOP
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.penalties import LengthPenalty
 
-STOPS = ("bound", "first")
+STOPS = (DEFAULT_STOP, "bound", "first")
 
 
 @dataclass
@@ -113,16 +114,41 @@ def ranking(pool: Pool, answering: slice) -> tuple[Tensor, Tensor]:
     return score.gather(1, index), index + answering.start * size
 
 
-def score_at(pool: Pool, rank: int, answering: slice) -> Tensor:
-    """Return the score of a rank of :func:`ranking`, (B,), -inf until it is taken.
+def best_scores(pool: Pool, answering: slice) -> Tensor:
+    """Return the scores of :func:`ranking`, (B, P), -inf where a place is empty.
 
     Args:
-        rank: 1 … P.
         answering: as for :func:`ranking`.
     """
-    # each direction's are in order: no later one can be among so many
-    score = pool.score[:, answering, :rank].flatten(1)
-    return score.topk(rank).values[:, -1]
+    size = pool.score.size(2)
+    return pool.score[:, answering].flatten(1).topk(size).values
+
+
+def horizon(length: int) -> int:
+    """Return h = ⌊1.25 n⌋ + 2, most tokens with ``</s>`` that a full pool waits for.
+
+    Departs from the paper, which knows a limit by the source's length alone.
+
+    Args:
+        length: n, the tokens of the hypothesis with which the pool has become full.
+    """
+    return 5 * length // 4 + 2
+
+
+def within_horizon(limit: Tensor, best: Tensor, length: int) -> Tensor:
+    """Lower the limits of sentences whose pool is full to their :func:`horizon`.
+
+    Asked after every step: that of the step which fills the pool is the least, and
+    stays.  All places of the pool count, however many answers are asked for, which
+    therefore are the same.
+
+    Args:
+        limit: (B,) most tokens with ``</s>`` that have been sought so far.
+        best: (B, P): see :func:`best_scores`.
+        length: tokens of what has finished in this step.
+    """
+    full = best[:, -1] > DEAD
+    return torch.where(full, limit.clamp(max=horizon(length)), limit)
 
 
 def finished(
@@ -131,17 +157,18 @@ def finished(
     now: Tensor,
     longest: Tensor,
     penalty: LengthPenalty,
-    stop: str = "bound",
+    stop: str,
 ) -> Tensor:
     """Tell which sentences are done.
 
     ``bound``: no live hypothesis can still beat the last answer that is asked for, were
     it to end at the most favourable length with no further loss:
-    :meth:`penalties.LengthPenalty.best_reachable`.  ``first``: the pool is full, as in
-    fairseq; only the best K candidates of a direction can have finished then
-    (:attr:`options.SearchOptions.eos_candidates`), and one hypothesis alone, ``--beam
-    1`` of a teacher, is greedy search.  Either way a sentence without a live
-    hypothesis is done.
+    :meth:`penalties.LengthPenalty.best_reachable`.  ``horizon``: the same, but once the
+    pool is full, ``longest`` is no more than :func:`horizon` says.  ``first``: the pool
+    is full, as in fairseq; only the best K candidates of a direction can have finished
+    then (:attr:`options.SearchOptions.eos_candidates`), and one hypothesis alone,
+    ``--beam 1`` of a teacher, is greedy search.  A sentence without a live hypothesis
+    is done in any case.
 
     Departs from the paper's code, which looks at L2R only and stops whole batches.
 
@@ -150,7 +177,7 @@ def finished(
             :attr:`options.SearchOptions.stop_rank`, -inf until that is taken.
         live: (B, D', K) scores of the live hypotheses that may still answer.
         now: () worth of their length if they ended in the next step.
-        longest: (B,) worth of the longest output.
+        longest: (B,) worth of the longest output that is sought.
 
     Returns:
         (B,) bool.

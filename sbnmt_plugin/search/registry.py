@@ -34,7 +34,8 @@ class Search:
     Attributes:
         shares_beam: whether ``--beam`` counts the hypotheses of both directions
             together, or each has as many.
-        has_bound: whether ``--sb-stop bound`` counts on scores that only fall.
+        has_bound: whether ``--sb-stop bound`` and ``horizon`` count on scores that
+            only fall.
         described: its models, and why they cannot honour every option; for messages.
     """
 

@@ -5,9 +5,10 @@ With W of ``--sb-rescore`` the answers are ranked by
     score + W · (log p_l2r(y | x) + log p_r2l(y | x)) / lp(L)
 
 where score is the search's, and each p reads its own history alone: what λ = 0 makes of
-the model.  All candidates of a sentence are scored in one pass, both ways, every text
-once; what the search has scored without any interaction is taken from it.  Not in the
-paper, whose answer is the best of the search's own scores.
+the model.  All of the pool, or its N best (``--sb-rescore-best``), are scored in one
+pass, both ways, every text of a sentence once; what the search has scored without any
+interaction is taken from it.  Not in the paper, whose answer is the best of the
+search's own scores.
 """
 
 from __future__ import annotations
@@ -33,19 +34,26 @@ def rank_anew(
 ) -> None:
     """Rescore the answers and the record of each sentence and rank them, in place.
 
-    Ties stay as the search has them.  Arguments are those of :func:`rescore`.
+    Ties stay as the search has them.  Other arguments are those of :func:`rescore`.
+
+    Args:
+        results: of each sentence, best first; the candidates among them stay.
+        records: of each sentence, or none, where nobody wants them.
     """
-    found = [[*a, *best.values()] for a, (_, best) in zip(results, records)]
+    answers = [own[: options.most_answers] for own in results]
+    others = [list(best.values()) for _, best in records] or [[] for _ in results]
+    found = [[*own, *more] for own, more in zip(answers, others)]
     scores = rescore(scorers, found, symbols, options)
     for index, hypotheses in enumerate(found):
         worse = [-score for score in scores[index]]  # the best is the least
         order = sorted(range(len(hypotheses)), key=worse.__getitem__)
-        count = len(results[index])
+        count = len(answers[index])
         results[index] = [hypotheses[i] for i in order if i < count]
         best: dict[str, Hypothesis] = {}
         for i in order:
             best.setdefault(hypotheses[i]["direction"], hypotheses[i])
-        records[index] = results[index][0]["direction"], best
+        if records:
+            records[index] = results[index][0]["direction"], best
 
 
 def rescore(

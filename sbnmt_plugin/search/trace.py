@@ -21,7 +21,7 @@ from sbnmt_plugin.search.backpointers import BackPointers
 from sbnmt_plugin.search.beam import Batch
 from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.search.penalties import name_of
-from sbnmt_plugin.search.pool import Pool, score_at
+from sbnmt_plugin.search.pool import Pool, best_scores
 from sbnmt_plugin.search.records import RecordWriter
 
 Entry = dict[str, Any]
@@ -165,7 +165,7 @@ class Tracer:
         live = batch.scores[:, options.answering]
         best = live.flatten(1).amax(1).to(torch.float64)
         bound = penalty.best_reachable(best, batch.worth[length + 1], batch.longest)
-        worst = score_at(batch.pool, options.beam, options.answering)
+        worst = best_scores(batch.pool, options.answering)[:, -1]
         return [
             (rounded(a), rounded(b)) for a, b in zip(bound.tolist(), worst.tolist())
         ]

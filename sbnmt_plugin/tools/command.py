@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import logging
 import os
 import signal
@@ -67,6 +68,7 @@ def tied(words: list[str]) -> list[str]:
 def child_environment() -> dict[str, str]:
     """Return variables with which another process imports this very package."""
     found = {"PYTHONSAFEPATH": "1"}  # and no module in its working directory
+    found["PYTHONIOENCODING"] = "utf-8"  # as which its output is read
     if str(HOME) not in [*site.getsitepackages(), site.getusersitepackages()]:
         path = [str(HOME), os.environ.get("PYTHONPATH")]
         found["PYTHONPATH"] = os.pathsep.join(filter(None, path))
@@ -115,6 +117,9 @@ def run(action: Callable[[], None]) -> None:
     signal.signal(signal.SIGTERM, stop)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, stop)
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper) and out.errors == "strict":
+        out.reconfigure(errors="backslashreplace")  # nothing is lost for its letters
     logging.raiseExceptions = False  # a full disk is told of once, not for every line
     try:
         action()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.lines import each_entry
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.scoring import Scores, mean, scores, slices, tokenised_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.tokens import detokenise
 from sbnmt_plugin.tools.translations import read_generated, read_translations
+
+SET = re.compile(r"([^\t]+)\t([0-9]+)")  # a line of test.sets
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,9 @@ class References:
         path = self.text / "test.sets"
         if not path.exists():
             return {"test": count}
-        pairs = [line.split("\t") for line in read_lines(path)]
-        found = {name: int(length) for name, length in pairs}
+        rule = "a set's name, a tab and its number of lines"
+        entries = each_entry(path, SET, rule, "run prepare.py again")
+        found = {entry[1]: int(entry[2]) for entry in entries}
         if sum(found.values()) != count:
             raise ValueError(f"{path} must add up to {count} lines, but does not")
         return found

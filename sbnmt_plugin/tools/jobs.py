@@ -12,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
 from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.text import as_written, read_lines, refuse_reserved
 from sbnmt_plugin.tools.unfinished import new_file, write_json
@@ -45,7 +43,8 @@ def read_shard(path: Path) -> list[dict[str, Any]]:
     with as_written(path, "remove it and repeat the command"):
         records = [json.loads(line) for line in read_lines(path)]
         for record in records:  # a sentence that was left out has a reason alone
-            _ = record["id"], record.get("skipped") or (record["score"], record["text"])
+            told = record.get("skipped") or f"{record['score']:.6f}{record['text']}"
+            _ = record["id"] + 0, told
     return records
 
 
@@ -62,7 +61,7 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
             for record in read_shard(path):
                 if record["id"] != sum(found.values()):
                     raise not_whole(shards, count)
-                if "text" in record:
+                if not record.get("skipped"):
                     found["text"] += 1
                     score = f"{record['score']:.6f}"
                     texts.write(f"{record['id']}\t{score}\t{record['text']}\n")
@@ -171,9 +170,10 @@ def run_job(
     if mine:
         translator = make()  # first: it refuses bad options
         write_json(folder / "job.json", job)
-        for n in tqdm(mine, desc=f"{output.name}: shards", unit="shard"):
+        for done, n in enumerate(mine, start=1):
             piece = lines[starts[n] : starts[n] + args.shard_size]
             write_shard(shards[n], starts[n], piece, translator)
+            print(f"{output.name}: {done} of {len(mine)} shards", file=sys.stderr)
     if all(shard.exists() for shard in shards):
         done, skipped = merge(shards, len(lines), output)
         print(f"{output}: {done} translated, {skipped} skipped", file=sys.stderr)

@@ -8,66 +8,11 @@ import os
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, cast
 
+from sbnmt_plugin.lines import each_line, readable, without_end
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.unfinished import new_file
-
-
-def each_line(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file, without their ends.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: it is not UTF-8, begins with a byte order mark, or has a carriage
-            return inside a line.
-    """
-    path = Path(path)
-    if not path.is_file():
-        problem = "is no file" if path.exists() else "does not exist"
-        raise FileNotFoundError(f"{path} {problem}")
-    return checked_lines(path)
-
-
-def decoded(path: Path, file: Iterable[bytes]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of an open file, numbered from 1.
-
-    Raises:
-        ValueError: one is not UTF-8; with the file's name.
-    """
-    for number, data in enumerate(file, start=1):
-        try:
-            yield number, data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path}, line {number}, must be UTF-8, but has the byte "
-                f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
-            ) from error
-
-
-def checked_lines(path: Path) -> Iterator[str]:
-    """Yield lines as :func:`each_line` does, which looks for the file at once."""
-    with open(path, "rb") as file:
-        for number, line in decoded(path, file):
-            if number == 1 and line.startswith("\ufeff"):  # fairseq would keep it
-                raise ValueError(
-                    f"{path}, line 1, must not begin with a byte order mark, which "
-                    "would become part of the first word: remove it "
-                    "(sed -i '1s/^\\xEF\\xBB\\xBF//')"
-                )
-            line = without_end(line)
-            if "\r" in line:  # fairseq would begin a new line there
-                raise ValueError(
-                    f"{path}, line {number}, must not contain a carriage return: "
-                    "replace it by a blank, or by a line feed if it ends a line"
-                )
-            yield line
-
-
-def without_end(line: str) -> str:
-    """Remove the line feed of a line, and the carriage return before it."""
-    return line.removesuffix("\n").removesuffix("\r")
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
@@ -125,7 +70,7 @@ class Lines(Sequence[str]):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.file = open(path, "rb")  # noqa: SIM115 (for as long as this lives)
+        self.file = open(readable(path), "rb")  # noqa: SIM115 (as long as this lives)
         self.starts = array("q", [0])
         for line in self.file:
             self.starts.append(self.starts[-1] + len(line))

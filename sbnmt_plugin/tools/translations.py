@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sbnmt_plugin.tools.text import (
-    Lines,
-    as_written,
-    each_line,
-    read_lines,
-    refuse_reserved,
-)
+from sbnmt_plugin.lines import each_entry, each_line
+from sbnmt_plugin.tools.text import Lines, refuse_reserved
 
+logger = logging.getLogger(__name__)
+ENTRY = re.compile(r"([0-9]+)\t[^\t]*\t([^\t]*)")
+ENTRIES = (
+    "id<TAB>score<TAB>text as sbnmt translate writes it",
+    "translate the source again",
+)
+HYPOTHESIS = re.compile(r"H-([0-9]+)\t[^\t]*\t(.*)")
 TRANSLATED = re.compile(
     r"Translated ([\d,]+) sentences \(([\d,]+) tokens\) in ([\d.]+)s "
     r"\(([\d.]+) sentences/s, ([\d.]+) tokens/s\)"
@@ -34,14 +37,9 @@ def each_translation(
         ValueError: an id that is out of range, doubled or not a number.
     """
     seen = bytearray(count)
-    for number, line in enumerate(each_line(path), start=1):
-        parts = line.split("\t")
-        if len(parts) != 3 or not parts[0].isdigit():
-            raise ValueError(
-                f"{path}, line {number}, must be id<TAB>score<TAB>text as "
-                f"sbnmt translate writes it, but is {line[:60]!r}"
-            )
-        index = int(parts[0])
+    entries = each_entry(path, ENTRY, *ENTRIES)
+    for number, entry in enumerate(entries, start=1):
+        index = int(entry[1])
         if index >= count or seen[index]:
             problem = f"is ≥ {count} lines" if index >= count else "appears twice"
             raise ValueError(
@@ -49,7 +47,7 @@ def each_translation(
                 "source, translate again"
             )
         seen[index] = True
-        yield index, parts[2]
+        yield index, entry[2]
 
 
 def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str]:
@@ -59,6 +57,8 @@ def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str
 
 class Translations:
     """Translations of a file to train on, read when they are asked for.
+
+    An empty one is none: it would teach to write nothing.
 
     Memory holds the place of each: 16 bytes a sentence.
 
@@ -70,10 +70,15 @@ class Translations:
     """
 
     def __init__(self, path: str | os.PathLike[str], count: int) -> None:
-        self.places = array("q", [-1]) * count
+        self.places, empty = array("q", [-1]) * count, 0
         for place, (index, text) in enumerate(each_translation(path, count)):
             refuse_reserved(path, [text], place + 1)
-            self.places[index] = place
+            if text.strip():
+                self.places[index] = place
+            else:
+                empty += 1
+        if empty:
+            logger.warning("%s has %d empty lines, not translated", path, empty)
         self.lines = Lines(path)
 
     def __contains__(self, index: int) -> bool:
@@ -92,7 +97,7 @@ def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:
 
     Raises:
         FileNotFoundError: there is none, or more than one.
-        ValueError: it has no hypotheses.
+        ValueError: it has no hypotheses, a damaged one, or those of two runs.
     """
     path = Path(path)
     if path.is_dir():
@@ -104,11 +109,27 @@ def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:
             )
         path = files[0]
     found: dict[int, str] = {}
-    with as_written(path, "decode again"):
-        for line in read_lines(path):
-            if line.startswith("H-"):
-                name, _, text = line.split("\t", 2)
-                found.setdefault(int(name[2:]), text)  # the best of a list is first
+    last = None  # the sentence whose list goes on
+    for number, line in enumerate(each_line(path), start=1):
+        if line.startswith("S-"):
+            last = None
+        if not line.startswith("H-"):
+            continue
+        hypothesis = HYPOTHESIS.fullmatch(line)
+        if not hypothesis:
+            raise ValueError(
+                f"{path}, line {number}, must be H-id<TAB>score<TAB>text as "
+                f"fairseq-generate writes it, but is {line[:80]!r}: decode again"
+            )
+        index = int(hypothesis[1])
+        if index != last:
+            if index in found:
+                raise ValueError(
+                    f"{path}, line {number}, must not begin with sentence {index} "
+                    "anew, which an earlier line has: give the output of one run, "
+                    "not of several"
+                )
+            last, found[index] = index, hypothesis[2]  # the best of a list is first
     if not found:
         raise ValueError(
             f"{path} must have fairseq-generate's lines H-…, but has none: decode "

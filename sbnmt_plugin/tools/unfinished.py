@@ -2,7 +2,8 @@
 
 Until then they lie beside it as ``.NAME.PID.tmp``, locked by the process that writes
 them.  So the remains of a killed process can be told from the work of another one,
-perhaps on another machine; the next that writes NAME removes remains.
+perhaps on another machine; the next that writes NAME removes remains.  The contents
+are on disk before they have the name, so that a power failure leaves nothing half.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]
                 os.ftruncate(handle, 0)
                 with open(handle, mode, closefd=False, **form) as file:
                     yield file
-                os.replace(temporary, path)
+                rename(temporary, path)
             except BaseException:
                 with contextlib.suppress(OSError):
                     temporary.unlink()  # while it is held, for then it is ours
@@ -63,6 +64,26 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]
         if error.errno and error.filename in (None, str(temporary)):
             raise type(error)(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def rename(old: Path, new: Path) -> None:
+    """Give a whole file or folder its name, in place of a file that has it."""
+    sync(*old.rglob("*"), old)
+    os.replace(old, new)
+    sync(new.parent)
+
+
+def sync(*paths: Path) -> None:
+    """Wait until the contents of files, and the names in folders, are on disk."""
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # of file systems that sync no folders
+                raise
+        finally:
+            os.close(handle)
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
@@ -89,8 +110,8 @@ def new_folder(path: Path) -> Iterator[Path]:
         with held(temporary, os.O_RDONLY):
             yield temporary
             if path.exists():
-                path.rename(old)
-            temporary.rename(path)
+                rename(path, old)
+            rename(temporary, path)
     finally:
         for left in (temporary, old):
             shutil.rmtree(left, ignore_errors=True)

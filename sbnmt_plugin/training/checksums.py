@@ -11,6 +11,8 @@ import os
 import re
 from pathlib import Path
 
+from sbnmt_plugin.lines import each_entry
+
 NAME = "SHA256SUMS"
 LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 BLOCK = 2**20
@@ -60,16 +62,6 @@ def noted_sums(path: str) -> dict[str, str]:
     """
     if not os.path.isfile(path):
         return {}
-    with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-        lines = file.read().split("\n")
-    found = {}
-    for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
-        match = LINE.fullmatch(line)
-        if match is None:
-            raise ValueError(
-                f"{path}, line {number}, must be a SHA-256, two blanks and a name, but "
-                "is not: it is damaged; remove it if you trust the folder, or binarise "
-                "the texts again"
-            )
-        found[match[2]] = match[1]
-    return found
+    remedy = "remove it if you trust the folder, or binarise the texts again"
+    entries = each_entry(path, LINE, "a SHA-256, two blanks and a name", remedy)
+    return {entry[2]: entry[1] for entry in entries}

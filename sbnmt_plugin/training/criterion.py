@@ -217,14 +217,18 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Log fairseq's values, then the same by direction."""
-        super().reduce_metrics(logging_outputs)
+        """Log fairseq's values, then the same by direction; 0 where no label counts."""
+        logged = set().union(*logging_outputs)
+        # fairseq logs no accuracy of nothing
+        empty = "total" in logged and not total(logging_outputs, "total")
+        super().reduce_metrics([*logging_outputs, *([{"total": 1e-9}] * empty)])
         for name in cls.known_names:
-            labels = total(logging_outputs, f"labels_{name}")
-            if not labels:
+            if f"labels_{name}" not in logged:
                 continue
+            labels = total(logging_outputs, f"labels_{name}")
+            counted = max(labels, 1)
             for key in (f"loss_{name}", f"nll_loss_{name}"):
-                bits = total(logging_outputs, key) / (math.log(2) * labels)
+                bits = total(logging_outputs, key) / (math.log(2) * counted)
                 metrics.log_scalar(key, bits, labels, round=3)
             metrics.log_derived(
                 f"ppl_{name}",
@@ -232,6 +236,6 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
                     meters[key].avg
                 ),
             )
-            if any(f"n_correct_{name}" in log for log in logging_outputs):
-                accuracy = 100 * total(logging_outputs, f"n_correct_{name}") / labels
+            if f"n_correct_{name}" in logged:
+                accuracy = 100 * total(logging_outputs, f"n_correct_{name}") / counted
                 metrics.log_scalar(f"accuracy_{name}", accuracy, labels, round=3)

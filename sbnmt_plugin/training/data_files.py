@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import struct
 from typing import Any
 
 import numpy as np
-from fairseq.data import ConcatDataset, data_utils
+from fairseq.data import ConcatDataset, data_utils, indexed_dataset
 from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 
-from sbnmt_plugin.symbols import RESERVED
+from sbnmt_plugin.lines import each_entry
+from sbnmt_plugin.symbols import RESERVED, UNKNOWN
 from sbnmt_plugin.training.checksums import check_sums
 
 logger = logging.getLogger(__name__)
@@ -21,8 +23,31 @@ logger = logging.getLogger(__name__)
 MAGIC = b"MMIDIDX\x00\x00"
 HEADER = len(MAGIC) + 17
 BLOCK = 2**20  # lines of an index that are looked at together
+WORD = re.compile(r"(\S+) [0-9]+( #fairseq:overwrite)?")  # of a dictionary
 OLDER = (b"TNTIDX", b"HUFFIDX")  # formats that are not checked
 ANEW = "binarise all texts of the split together again (sbnmt binarise)"
+
+
+def check_dictionary(path: str) -> None:
+    """Refuse a dictionary that fairseq would read as another, or not at all.
+
+    Raises:
+        FileNotFoundError, ValueError: see :func:`each_entry`; a word is reserved, or
+            stands there twice.
+    """
+    rule = "a word and its count, with a blank between"
+    remedy = "give a dictionary that sbnmt binarise or fairseq-preprocess wrote"
+    seen: set[str] = set()
+    for number, entry in enumerate(each_entry(path, WORD, rule, remedy), start=1):
+        word, place = entry[1], f"{path}, line {number}, must not contain {entry[1]}"
+        if word in RESERVED or word == UNKNOWN:
+            raise ValueError(
+                f"{place}, which is reserved: remove the line, and write the word in "
+                "another way where a text has it"
+            )
+        if word in seen:
+            raise ValueError(f"{place}, as an earlier line does: remove one")
+        seen.add(word)
 
 
 def check_split(
@@ -67,6 +92,11 @@ def check_stream(prefix: str, impl: Any) -> bool:
             )
         check_sums(f"{prefix}.bin", f"{prefix}.idx")  # that it is meant to be missing
         return False
+    if (impl or indexed_dataset.infer_dataset_impl(prefix)) == "cached":
+        raise ValueError(
+            f"{prefix} cannot be read as --dataset-impl cached, which is what fairseq "
+            "takes it for: add --dataset-impl lazy, or binarise the texts again"
+        )
     if impl != "raw" and not _is_whole(prefix):
         raise ValueError(
             f"{prefix}.bin and .idx must be whole, but are cut off or damaged: {ANEW}"

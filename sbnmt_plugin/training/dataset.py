@@ -53,6 +53,7 @@ class SBLanguagePairDataset(FairseqDataset):
         self.noise = noise
         self.completions = completions
         self.epoch = 1
+        self.left_out: tuple[int, Any] = 0, ()  # an epoch, and (n,) examples not in it
         self.pairs = pairs
         self.opposite = opposite
         self.starts = starts
@@ -179,23 +180,16 @@ class SBLanguagePairDataset(FairseqDataset):
         return self.src_sizes[index], target
 
     def ordered_indices(self) -> Any:
-        """Return fairseq's order by length."""
-        return self.pairs.ordered_indices()
+        """Return fairseq's order by length, without what an epoch leaves out."""
+        indices = self.pairs.ordered_indices()
+        epoch, seen = self.left_out
+        return indices[~np.isin(indices, seen)] if epoch == self.epoch else indices
 
     def filter_indices_by_size(self, indices: Any, max_sizes: Any) -> Any:
         """Apply fairseq's filter to source and longer stream."""
         return data_utils.filter_paired_dataset_indices_by_size(
             self.src_sizes, self.tgt_sizes, indices, max_sizes
         )
-
-    @property
-    def supports_prefetch(self) -> bool:
-        return bool(getattr(self.pairs, "supports_prefetch", False))
-
-    def prefetch(self, indices: Any) -> None:
-        self.pairs.prefetch(indices)
-        if self.opposite is not None:
-            self.opposite.prefetch(indices)
 
 
 def with_stream_labels(sample: dict[str, Any]) -> dict[str, Any]:

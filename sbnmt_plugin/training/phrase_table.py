@@ -14,14 +14,18 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, TypeVar
+
+from sbnmt_plugin.lines import each_entry
 
 logger = logging.getLogger(__name__)
 
 SEPARATOR = "|||"
-NUMBERS = re.compile(r"[01]\.[0-9]+ [1-9][0-9]*")
+FORM = f"'source phrase {SEPARATOR} target phrase {SEPARATOR} share count'"
+PHRASE = r"((?:(?!\|\|\| )\S+ )+)\|\|\|"
+ENTRY = re.compile(rf"{PHRASE} {PHRASE} [01]\.[0-9]+ [1-9][0-9]*")
 S = TypeVar("S", bound=Hashable)  # a source token: its text, or its id
 T = TypeVar("T", bound=Hashable)  # a target token
 
@@ -64,19 +68,13 @@ class PhraseTable(Generic[S, T]):
         """Read a file.
 
         Raises:
-            FileNotFoundError: no such file.
-            ValueError: it is not UTF-8, a line is no entry, a source phrase has two, or
-                there is none; with file and line.
+            FileNotFoundError, ValueError: see :func:`each_entry`; a source phrase has
+                two entries.
         """
-        name = os.fspath(path)
-        if not os.path.isfile(name):
-            raise FileNotFoundError(
-                f"{name} must be a phrase table, but there is no such file: make it "
-                "with sbnmt phrase-table"
-            )
+        name, remedy = os.fspath(path), "make the table with sbnmt phrase-table"
         found: dict[tuple[str, ...], tuple[str, ...]] = {}
-        for number, line in numbered_lines(name):
-            source, target = parse_entry(line, f"{name}, line {number},")
+        for number, entry in enumerate(each_entry(name, ENTRY, FORM, remedy), start=1):
+            source, target = (tuple(phrase.split()) for phrase in entry.groups())
             if source in found:
                 raise ValueError(
                     f"{name}, line {number}, must not have the source phrase "
@@ -142,48 +140,6 @@ class PhraseTable(Generic[S, T]):
         return start + 1, ()
 
 
-def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file without their line feeds, numbered from 1.
-
-    Raises:
-        ValueError: one is not UTF-8.
-    """
-    with open(path, "rb") as file:
-        for number, data in enumerate(file, start=1):
-            try:
-                yield number, data.decode("utf-8").removesuffix("\n")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}, must be UTF-8, but has the byte "
-                    f"0x{data[error.start]:02x}: convert the file (iconv -t utf-8)"
-                ) from error
-
-
-def parse_entry(line: str, place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Parse a line into source phrase and target phrase.
-
-    Args:
-        place: the file and the line, for messages.
-
-    Raises:
-        ValueError: it is no entry, or a phrase is empty.
-    """
-    fields = f" {line} ".split(f" {SEPARATOR} ")
-    if len(fields) != 3 or not NUMBERS.fullmatch(fields[2].strip()):
-        raise ValueError(
-            f"{place} must be 'source phrase {SEPARATOR} target phrase {SEPARATOR} "
-            f"share count', but is {line[:80]!r}: make the table with sbnmt "
-            "phrase-table"
-        )
-    source, target = (tuple(field.split()) for field in fields[:2])
-    for side, phrase in ("source", source), ("target", target):
-        if not phrase:
-            raise ValueError(
-                f"{place} must have a {side} phrase, but it is empty: remove the line"
-            )
-    return source, target
-
-
 def entry_line(source: str, target: str, share: float, count: int) -> str:
-    """Format an entry as the line that :func:`parse_entry` reads."""
+    """Format an entry as a line that :data:`ENTRY` matches."""
     return f"{source} {SEPARATOR} {target} {SEPARATOR} {share:.6f} {count}"

@@ -37,17 +37,15 @@ def bleu_counts(bleu: Any) -> dict[str, int]:
 
 
 def log_bleu(logging_outputs: list[dict[str, Any]]) -> None:
-    """Log BLEU from summed counts.
+    """Log BLEU from summed counts: 0 where no token was counted.
 
     fairseq's version logs numpy arrays, which end up in the checkpoint, where
     torch's safe loading refuses them; these are Python numbers.
     """
-    sums = {
-        name: int(sum(log.get(name, 0) for log in logging_outputs)) for name in NAMES
-    }
-    if not sums["_bleu_totals_0"]:
-        return
-    for name, value in sums.items():
+    if not any(NAMES[0] in log for log in logging_outputs):
+        return  # of an update
+    for name in NAMES:
+        value = int(sum(log.get(name, 0) for log in logging_outputs))
         metrics.log_scalar(name, value)
 
     def bleu(meters: Any) -> float:

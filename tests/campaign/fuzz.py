@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import logging
 import random
@@ -12,9 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from campaign.garbage import changed, clean, flipped, text
+from odd_text import BLANKS
+
+from campaign.garbage import changed, clean, flipped, odd, text, words
 from campaign.readers import DataFolder, Reader, readers
+from sbnmt_plugin.tools.commands import bpe
 from sbnmt_plugin.tools.text import read_lines, write_lines
+from sbnmt_plugin.tools.tokens import changed_lines, detokenise, normal_form, tokeniser
 
 MOST = 20  # faults of a kind that are listed
 
@@ -82,11 +88,12 @@ def rounds(folder: Path, seed: int, seconds: float) -> Iterator[dict[str, Any]]:
     folder.mkdir(parents=True, exist_ok=True)
     data = DataFolder(folder / "data", seed)
     known = readers(folder, data)
-    share = seconds / (len(known) + 4)
+    share = seconds / (len(known) + 8)
     for summed in (True, False):
         yield every_byte(data, summed, seed, 2 * share).row()
     yield texts(folder, random.Random(seed), share).row()
     yield binarised(data, random.Random(seed), share).row()
+    yield returned(folder, random.Random(seed), 2 * share).row()
     for reader in known:
         yield files(folder, reader, random.Random(seed), share).row()
 
@@ -131,6 +138,46 @@ def binarised(data: DataFolder, draw: random.Random, seconds: float) -> Count:
         if found is not None and found != [line.split() for line in lines]:
             count.fault(f"case {number}: {lines!r} is read back as {found!r}"[:500])
     return count
+
+
+def returned(folder: Path, draw: random.Random, seconds: float) -> Count:
+    """Cut odd text into tokens and subwords, and put it together again."""
+    count, path = Count("text, back from tokens and subwords"), folder / "odd.en"
+    for number in until(seconds):
+        lines, language = odd(draw), draw.choice(("none", "de", "fr", "hi", "ko", "zh"))
+        case = f"case {number}, {language}"
+        lines.append(draw.choice(BLANKS).join(words(draw)))
+        split = [*map(tokeniser(language), lines)]
+        back = detokenise(split, language)
+        pairs = zip(lines, back)
+        missed = [i for i, (x, y) in enumerate(pairs) if normal_form(x, language) != y]
+        # signs that are no words may be put together otherwise, and are told of
+        for i in missed:
+            if language == "none" or lines[i] == lines[-1]:
+                count.fault(f"{case}: {lines[i]!r} comes back as {back[i]!r}"[:500])
+        told, _ = changed_lines(lines, language)
+        if told != missed:
+            count.fault(f"{case}: lines {missed} do not come back, but {told} are told")
+        write_lines(path, split)
+        joined = count.attempt(path, partial(subwords_joined, path), case)
+        marked = any(word.endswith("@@") for line in split for word in line.split())
+        if (joined is None) != marked:
+            count.fault(
+                f"{case}: words that end in @@: {marked}, result {joined}"[:500]
+            )
+        if joined not in (None, [" ".join(line.split()) for line in split]):
+            count.fault(f"{case}: {split!r} comes back as {joined!r}"[:500])
+    return count
+
+
+def subwords_joined(path: Path) -> list[str]:
+    """Split a text into subwords by codes of its own, and join them as fairseq does."""
+    codes, output = f"{path}.codes", f"{path}.bpe"
+    with contextlib.redirect_stderr(io.StringIO()):
+        bpe.learn([str(path)] * 2, codes, 40)  # twice, so that something is learned
+        bpe.apply(codes, str(path), output, None, 1)
+    lines = [" ".join(line.split()) + " " for line in read_lines(output)]
+    return [line.replace("@@ ", "").rstrip() for line in lines]
 
 
 def every_byte(data: DataFolder, summed: bool, seed: int, seconds: float) -> Count:

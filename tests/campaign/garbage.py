@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 
+from odd_text import BLANKS, IDEOGRAPHS, JOINERS, LETTERS
+from odd_text import SIGNS as SIGNS_OF_TEXTS
+
 from sbnmt_plugin.symbols import RESERVED
 
 # what text processing trips over
@@ -43,6 +46,28 @@ def clean(draw: random.Random) -> list[str]:
         found.append("" if set(line.split()) & set(RESERVED) else line)
     found[0] = found[0].lstrip("\ufeff")  # it would be a byte order mark
     return found
+
+
+def words(draw: random.Random) -> list[str]:
+    """Make words of letters, marks and joiners, each of one script."""
+    found = []
+    for _ in range(draw.choice((1, 2, 5))):
+        letters = draw.choice(LETTERS)
+        first = draw.choice([sign for sign in letters if sign.isalpha()])
+        rest = draw.choices([*letters, *letters, *JOINERS], k=draw.choice((0, 1, 3, 7)))
+        found.append(first + "".join(rest))
+    return found
+
+
+def odd(draw: random.Random) -> list[str]:
+    """Make lines that no reader may refuse, of words of many scripts and of signs."""
+    lines = []
+    for line in clean(draw):
+        signs = draw.choices((*SIGNS_OF_TEXTS, *BLANKS, *"".join(IDEOGRAPHS)), k=3)
+        pieces = [*words(draw), *signs, line]
+        draw.shuffle(pieces)
+        lines.append(draw.choice(("", " ")).join(pieces))
+    return ["x" + lines[0], *lines]  # the first with no byte order mark
 
 
 def changed(content: bytes, draw: random.Random) -> bytes:

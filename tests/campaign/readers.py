@@ -28,6 +28,10 @@ from sbnmt_plugin.tools import jobs, translations
 from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.command_names import PLUGIN
+from sbnmt_plugin.tools.commands.aer import read_gold
+from sbnmt_plugin.tools.commands.bpe import read_codes, read_vocabulary
+from sbnmt_plugin.tools.evaluation import References
+from sbnmt_plugin.tools.phrase_extraction import linked_sentences
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord, check_recipe
@@ -35,6 +39,9 @@ from sbnmt_plugin.tools.report import inputs, traces
 from sbnmt_plugin.tools.report.records import read_races
 from sbnmt_plugin.tools.text import read_lines, write_lines
 from sbnmt_plugin.training.checksums import NAME
+from sbnmt_plugin.training.phrase_table import PhraseTable
+
+CODES = "#version: 0.2\na b\nab é</w>\n".encode()
 
 
 class DataFolder:
@@ -176,6 +183,8 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         "num_updates 5\n"
     )
     log += costs.at_line() + costs.end_line(0.5, 1)
+    target = folder / "target"
+    write_lines(target, ["a b c"] * 3)
     generated = "S-0\tw1\nH-0\t-0.5\tW1 W2\nH-1\t-0.5\tW3\n"
     return [
         Reader(
@@ -228,4 +237,29 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
             lambda p: Record(p.parent, head),
         ),
         Reader("log", "train.log", log.encode(), costs.step_cost),
+        Reader("codes", "codes", CODES, lambda p: read_codes(str(p))),
+        Reader(
+            *("vocabulary", "vocabulary", b"ab@@ 12\nc 3\n"),
+            lambda p: read_vocabulary(str(p), 2),
+        ),
+        Reader(
+            *("dictionary", "dict.en.txt", "ab@@ 12\nc 3\né 1\n".encode()),
+            lambda p: SBTranslationTask.load_dictionary(str(p)).symbols,
+        ),
+        Reader(
+            *("phrase table", "phrases", "a b ||| A é ||| 0.5 3\n".encode()),
+            lambda p: PhraseTable.load(p).entries,
+        ),
+        Reader(
+            *("links", "links", b"0-0 1-2\n\n2-1\n"),
+            lambda p: [*linked_sentences(str(target), str(target), str(p))],
+        ),
+        Reader(
+            *("known links", "gold", b"0-0 1?2\n\n2-1\n"),
+            lambda p: read_gold(str(p), read_lines(p), *2 * [[[0, 1, 2]] * 3]),
+        ),
+        Reader(
+            *("lengths of sets", "sets/test.sets", b"one\t1\ntwo\t2\n"),
+            lambda p: References(p.parent, "de").sets(3),
+        ),
     ]

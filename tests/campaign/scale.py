@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from campaign.processes import variables
+from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools.command import step_command
-from sbnmt_plugin.tools.text import each_line, write_lines
+from sbnmt_plugin.tools.text import write_lines
 
 WORDS, LENGTH, SHARD, MERGES = 20_000, 12, 2000, 2000
 MERGE = """

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import regex
 from commands import ROOT, SB, changeable, run_generate, run_train
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from campaign import fuzz, garbage
 from campaign.readers import DataFolder, readers
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.evaluation import l2r_wins
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
@@ -93,6 +95,25 @@ def test_the_step_has_a_file_and_a_table_of_what_it_found(tmp_path):
     assert again.returncode == 2 and "--output" in again.stderr
 
 
+def test_odd_text_comes_back_from_tokens_and_subwords(tmp_path):
+    count = fuzz.returned(tmp_path, random.Random(5), 10 * SECONDS)
+    assert count.read and not count.faults
+
+
+@pytest.mark.parametrize(
+    "where", [(tokens, "PLAIN", "(?s).*"), (tokens, "TORN", "(?!)")]
+)
+def test_torn_letters_would_be_found(tmp_path, monkeypatch, where):
+    module, name, pattern = where
+    monkeypatch.setattr(module, name, regex.compile(pattern))
+    assert fuzz.returned(tmp_path, random.Random(5), 10 * SECONDS).faults
+
+
+def test_a_lost_blank_would_be_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(fuzz, "subwords_joined", lambda path: ["a"])
+    assert fuzz.returned(tmp_path, random.Random(5), SECONDS).faults
+
+
 @pytest.mark.parametrize("summed", [True, False])
 def test_a_changed_data_folder_is_an_error_or_the_same(strange, summed):
     count = fuzz.every_byte(strange, summed, 3, 10 * SECONDS)
@@ -162,7 +183,8 @@ def test_an_index_whose_lines_overlap_is_refused(data, trained, tmp_path):
 KINDS = [
     *("checkpoint", "recipe.yaml", "recipe.json", "options.json", "shard", "job.json"),
     *("pseudo targets", "output of fairseq-generate", "records", "trace", "beam sweep"),
-    *("benchmark.json", "log"),
+    *("benchmark.json", "log", "codes", "vocabulary", "dictionary", "phrase table"),
+    *("links", "known links", "lengths of sets"),
 ]
 
 
@@ -184,6 +206,10 @@ def test_an_error_that_names_no_file_would_be_found(tmp_path):
 BROKEN = {  # found by the campaign: each was a traceback, or named no file
     "recipe.yaml": [b"{", b"\xff", b"[1]", b'{"stages": 3}', b"a: b: c"],
     "recipe.json": [b"{", b"\xff", b"[]", b"{}", b'{"score": 1}'],
+    "shard": [
+        b'{"id": 0, "score": "x", "text": "W1"}\n{"id": 1, "skipped": "long"}\n',
+        b'{"id": "0", "score": -1, "text": "W1"}\n{"id": 1, "skipped": "long"}\n',
+    ],
     "options.json": [b"{", b"\xff", b"7"],
     "output of fairseq-generate": [b"H-0\n", b"H-x\t-1\tW\n"],
     "records": [
@@ -209,11 +235,22 @@ def test_what_the_campaign_has_found_names_the_file(kinds, kind):
             known[kind].read(path)
 
 
+def test_a_sentence_with_a_reason_is_skipped_whatever_else_it_has(kinds):
+    folder, known = kinds
+    path = folder / "00000.jsonl"
+    text = (
+        '{"id": 0, "score": -1, "text": "W"}\n{"id": 1, "skipped": "x", "text": ""}\n'
+    )
+    path.write_text(text)
+    assert known["shard"].read(path) == (1, 1)
+
+
 def test_a_damaged_log_still_tells_the_rest(tmp_path):
     log = tmp_path / "log"
     log.write_text(
         f"{costs.LAUNCH}2026-11-21 10:00:00 | commit x |\n"
         "2026-11-99 10:00:10 | epoch 001 | loss 1 | wpb 9e | num_updates 5\n"
+        "2026-11-99 10:00:10 | train | epoch 002 | wpb 9e999 | num_updates 5\n"
         f"{costs.END}2026-11-21 10:00:20 | peak 0..5 GiB\n"
     )
     assert costs.step_cost(log) == {"seconds": 20, "commits": ["x"]}

@@ -64,6 +64,5 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
         for key in ("align", "adversary"):
             mean = total(logging_outputs, key) / sentences
             metrics.log_scalar(key, mean, sentences, round=3)
-        if judged:
-            fooled = 100 * (judged - right) / judged
-            metrics.log_scalar("fooled", fooled, judged, round=1)
+        fooled = 100 * (judged - right) / max(judged, 1)
+        metrics.log_scalar("fooled", fooled, judged, round=1)

@@ -48,10 +48,10 @@ class ENATConfig(TransformerConfig):
         "mapped among the target's (map), or what a phrase table gives (phrase)",
     )
     enat_align_weight: float = option(
-        0.1, "μ, of the sentence-level alignment (eq. 7), for map"
+        0.1, "mu, of the sentence-level alignment (eq. 7), for map"
     )
     enat_adversary_weight: float = option(
-        1.0, "λ, of the word-level adversary (eq. 8, 9), for map"
+        1.0, "lambda, of the word-level adversary (eq. 8, 9), for map"
     )
     enat_raw_weights: bool = option(
         False, "stretch the input with the paper's weights, which do not sum to 1"

@@ -37,9 +37,9 @@ class SBTransformerConfig(TransformerConfig):
     )
     sb_lambda: Optional[float] = option(
         None,
-        f"λ, weight of the future; default: {DEFAULT_LAMBDA}; not for --sb-fusion gate",
+        f"lambda, weight of the future: {DEFAULT_LAMBDA}; not for --sb-fusion gate",
     )
-    sb_learn_lambda: bool = option(False, "learn λ, one value per channel and layer")
+    sb_learn_lambda: bool = option(False, "learn lambda, per channel and layer")
     sb_future_dropout: float = option(
         0.3,
         "dropout on the future attention, before its non-linearity",
@@ -52,8 +52,8 @@ class SBTransformerConfig(TransformerConfig):
     sb_reader: bool = option(
         False,
         "add projections with which streams read each other to the model "
-        "of --finetune-from-model, and train them and nothing else: with λ = 0 "
-        "the model stays what it was",
+        "of --finetune-from-model, and train them and nothing else: with "
+        "lambda = 0 the model stays what it was",
     )
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import mean, median, quantiles
 
 import torch
-from tqdm import tqdm
 
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.benchmark.cases import Case, grid, named
@@ -22,6 +21,7 @@ from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
 from sbnmt_plugin.tools.benchmark.results import FAILED, ORIGIN, Record, Row
 from sbnmt_plugin.tools.benchmark.stations import Name, Stations
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
+from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 
@@ -98,7 +98,7 @@ def measure(
     """Measure the cases that are missing; each is written when it is done."""
     spec = Spec(args.size, args.vocabulary, args.device, args.work)
     with Stations(partial(Station, spec), names, args.threads) as stations:
-        bar = tqdm(wanted.items(), unit="case")
+        bar = progress(wanted.items(), unit="case")
         for name, case in bar:
             bar.set_description(name)
             if not record.has(name, args.retry):

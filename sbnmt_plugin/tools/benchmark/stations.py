@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tqdm import tqdm
-
 from sbnmt_plugin import quiet
+from sbnmt_plugin.tools.progress import progress, write
 from sbnmt_plugin.tools.tied import tie
 
 PATIENCE = 3.0  # seconds that a worker has to end by itself
@@ -143,7 +142,7 @@ class Stations(contextlib.AbstractContextManager[Any]):
             return self.workers[system].ask(method, *words)
         except Failure as failure:
             self.failed[system] = failure.reason
-            tqdm.write(f"{', '.join(system)} failed: {failure}", file=sys.stderr)
+            write(f"{', '.join(system)} failed: {failure}", file=sys.stderr)
             self.workers.pop(system).close()
             return None
 
@@ -160,7 +159,9 @@ class Stations(contextlib.AbstractContextManager[Any]):
         found: dict[Name, tuple[Any, list[Any]]] = {
             system: (self.ask(system, "prepare", case), []) for system in self.systems
         }
-        for number in tqdm(range(rounds), desc="decoding", unit="round", leave=False):
+        for number in progress(
+            range(rounds), desc="decoding", unit="round", leave=False
+        ):
             shift = number % len(self.systems)
             for system in [*self.systems[shift:], *self.systems[:shift]]:
                 found[system][1].append(self.ask(system, "measure"))

@@ -63,8 +63,8 @@ def main() -> None:
         found[number] = links_of(weights, sides[0][number], sides[1][number])
     rate = alignment_error_rate(found, gold)
     count = sum(map(len, found))
-    print(f"AER = {rate:.2f}   {count} links, {len(inputs)} sentences")
     if args.output:
         write_lines(args.output, map(links_line, found))
     if args.json:
         write_json(args.json, {"AER": {"score": rate}, "links": count})
+    print(f"AER = {rate:.2f}   {count} links, {len(inputs)} sentences")

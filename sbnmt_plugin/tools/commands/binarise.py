@@ -28,10 +28,11 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import check_parallel
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import write_sums
+from sbnmt_plugin.training.data_files import check_dictionary
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
-FORMATS = ("mmap", "cached", "lazy")
+FORMATS = ("mmap",)  # fairseq takes the others for one that it cannot train on
 
 
 def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
@@ -87,10 +88,18 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     parser = options.get_preprocessing_parser()
     refuse_typed(parser, BINARISE)
     parse = parser.parse_args
-    refuse_options(parse(words))
+    settings = parse(words)
+    refuse_options(settings)
+    for dictionary in filter(None, (settings.srcdict, settings.tgtdict)):
+        check_dictionary(dictionary)
     with new_folder(destination) as temporary:
         settings = parse([*words, "--destdir", str(temporary)])
-        preprocess.main(settings)
+        if settings.task != "translation":
+            raise ValueError(f"--task {settings.task} is not supported: leave it out")
+        try:
+            preprocess.main(settings)
+        except AssertionError as error:  # how fairseq asks for dictionaries
+            raise ValueError(str(error)) from error
         for split, opposite in opposites.items():
             if opposite is not None:
                 write_opposite(temporary, split, opposite, settings)

@@ -3,45 +3,140 @@
     sbnmt bpe learn --merges 8000 --codes codes TEXT [TEXT ...]
     sbnmt bpe apply --codes codes [--vocabulary vocab --threshold 1] INPUT OUTPUT
 
-Several texts give joint codes.  subword-nmt learns and applies them.
+Several texts give joint codes.  Words are what stands between white space of any kind,
+as for fairseq; one that ends in @@ is refused, for joined subwords would lose it.  -
+is standard input.  subword-nmt learns and applies the codes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import re
+import sys
+from collections.abc import Iterator
+from itertools import chain
 
-from subword_nmt.apply_bpe import BPE, read_vocabulary
+from subword_nmt.apply_bpe import BPE
 from subword_nmt.get_vocab import get_vocab
 from subword_nmt.learn_bpe import learn_bpe
-from tqdm import tqdm
 
+from sbnmt_plugin.lines import each_entry, each_line
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import each_line, refuse_overwriting, write_lines
+from sbnmt_plugin.tools.progress import progress
+from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
+
+MARK = "@@"
+VERSION = re.compile(r"#version: 0\.[12]")
+PAIR = re.compile(r"([^ ]+) ([^ ]+)")
+COUNTED = re.compile(r"([^ ]+) ([0-9]+)")
+
+
+def each_text(path: str) -> Iterator[str]:
+    """Yield the lines of a text, with single blanks between words.
+
+    Raises:
+        FileNotFoundError, ValueError: see :func:`each_line` and :func:`single_blanks`.
+    """
+    lines = enumerate(each_line(path), start=1)
+    return (single_blanks(path, number, line) for number, line in lines)
+
+
+def single_blanks(path: str, number: int, line: str) -> str:
+    """Write single blanks between the words of a line, and none at its ends.
+
+    Raises:
+        ValueError: a word ends in the mark of subwords; with file and line.
+    """
+    words = line.split()
+    if MARK in line and any(word.endswith(MARK) for word in words):
+        raise ValueError(
+            f"{path}, line {number}, must have no word that ends in {MARK}, which "
+            "marks subwords: write it in another way (sbnmt tokenise cuts it in two), "
+            "or give the text before sbnmt bpe apply"
+        )
+    return " ".join(words)
+
+
+def read_codes(path: str) -> list[str]:
+    """Return the lines of codes.
+
+    Raises:
+        ValueError: a line is no pair of subwords that are letters or that earlier lines
+            have made, as in every other kind of file; or there is none.
+    """
+    remedy = "give the file that sbnmt bpe learn wrote"
+    lines, made = [], set()
+    for number, pair in enumerate(
+        each_entry(path, PAIR, "two subwords, as in codes", remedy), start=1
+    ):
+        lines.append(pair[0])
+        if number == 1 and VERSION.fullmatch(pair[0]):
+            continue
+        for subword in pair.groups():
+            if len(subword.removesuffix("</w>")) > 1 and subword not in made:
+                raise ValueError(
+                    f"{path}, line {number}, must join letters or what earlier lines "
+                    f"have joined, as codes do, but has {subword!r}: {remedy}"
+                )
+        made.add(pair[1] + pair[2])
+    if not made:
+        raise ValueError(f"{path} must join subwords, but has none: {remedy}")
+    return lines
+
+
+def read_vocabulary(path: str, least: int) -> set[str]:
+    """Return the subwords of a vocabulary that have been counted often enough.
+
+    Raises:
+        ValueError: a line is no subword with its count, or there is none.
+    """
+    remedy = "give the file that sbnmt bpe vocabulary wrote"
+    entries = each_entry(path, COUNTED, "a subword and its count", remedy)
+    return {entry[1] for entry in entries if int(entry[2]) >= least}
 
 
 def learn(texts: list[str], codes: str, merges: int) -> None:
-    """Learn joint codes from all texts."""
-    if not any(line.strip() for text in texts for line in each_line(text)):
-        raise ValueError(f"{', '.join(texts)} must hold some text, but have none")
-    with new_file(codes) as output, contextlib.redirect_stderr(io.StringIO()):
-        lines = (line for text in texts for line in each_line(text))
-        learn_bpe(lines, output, merges)
+    """Learn joint codes from all texts; say where they are fewer than was asked for.
+
+    Raises:
+        ValueError: no two letters stand together twice.
+    """
+    lines = [chain.from_iterable(map(each_text, texts)) for _ in range(2)]
+    learned = io.StringIO()
+    if any(len(word) > 1 for line in lines[0] for word in line.split()):
+        with contextlib.redirect_stderr(io.StringIO()):  # more is said below
+            learn_bpe(lines[1], learned, merges)
+    found = learned.getvalue().count("\n") - 1
+    if found < 1:
+        raise ValueError(
+            f"{', '.join(texts)} must have two letters that stand together twice, but "
+            "have none: take more text"
+        )
+    with new_file(codes) as output:
+        output.write(learned.getvalue())
+    if found < merges:
+        print(
+            f"{codes} has {found} merges instead of {merges}: no other two subwords "
+            "stand together twice",
+            file=sys.stderr,
+        )
 
 
 def apply(
     codes: str, source: str, target: str, vocabulary: str | None, least: int
 ) -> None:
-    """Split a text into subwords."""
-    known = None
-    if vocabulary is not None:
-        with open(vocabulary, encoding="utf-8") as file:
-            known = read_vocabulary(file, least)
-    lines = tqdm(each_line(source), leave=False)
-    with open(codes, encoding="utf-8") as file:
-        bpe = BPE(file, vocab=known)
-    write_lines(target, (bpe.process_line(line) for line in lines))
+    """Split a text into subwords.
+
+    Raises:
+        ValueError: codes or vocabulary are files of another kind.
+    """
+    lines = each_text(source)
+    known = None if vocabulary is None else read_vocabulary(vocabulary, least)
+    pairs = read_codes(codes)
+    bpe = BPE(io.StringIO("\n".join(pairs)), vocab=known)
+    write_lines(target, map(bpe.process_line, progress(lines, leave=False)))
 
 
 def main() -> None:
@@ -76,4 +171,4 @@ def main() -> None:
     else:
         refuse_overwriting(args.output, args.input)
         with new_file(args.output) as output:
-            get_vocab(each_line(args.input), output)
+            get_vocab((" ".join(x.split()) for x in each_line(args.input)), output)

@@ -8,8 +8,9 @@ begin none.  Every line gives a line, empty where no phrase is found.
 
 from __future__ import annotations
 
+from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import each_line, refuse_overwriting, write_lines
+from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.training.phrase_table import PhraseTable
 
 

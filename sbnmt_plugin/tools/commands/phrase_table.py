@@ -19,6 +19,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.phrase_extraction import (
     PhraseCounts,
@@ -28,7 +29,6 @@ from sbnmt_plugin.tools.phrase_extraction import (
 )
 from sbnmt_plugin.tools.text import (
     check_parallel,
-    each_line,
     refuse_overwriting,
     write_lines,
 )

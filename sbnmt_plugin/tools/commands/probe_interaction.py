@@ -48,7 +48,7 @@ def main() -> None:
             "--batch-size must be ≥ 2, and so must the lines of --input: partners are "
             "shuffled within a batch"
         )
-    results = {}
+    results, told = {}, []
     for name, (crippled, shift) in SETTINGS.items():
         translator.shifted(shift)
         with crippled(translator.models):
@@ -64,11 +64,11 @@ def main() -> None:
         rates = error_rates(texts, references) if args.phonemes else {}
         results[name] |= {key: rate["score"] for key, rate in rates.items()}
         shown = [f"   {key} {rate['score']:6.2f}" for key, rate in rates.items()]
-        print(
+        told.append(
             f"interaction {name:<18} tokenised BLEU {results[name]['score']:6.2f}   "
-            f"L2R wins {share:5.1f} %{''.join(shown)}",
-            flush=True,
+            f"L2R wins {share:5.1f} %{''.join(shown)}"
         )
-    print(f"signature {results['as trained']['signature']}")
     if args.json:
         write_json(args.json, results)
+    print("\n".join(told))
+    print(f"signature {results['as trained']['signature']}")

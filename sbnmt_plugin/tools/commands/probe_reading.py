@@ -42,7 +42,8 @@ def main() -> None:
     for name, (crippled, shift) in SETTINGS.items():
         with crippled(translator.models):
             results[name] = dict(zip(HALVES, bits_by_half(model, batches, pad, shift)))
-        numbers = "   ".join(f"{h} {n:.3f}" for h, n in results[name].items())
-        print(f"bits a token, {name:<18} {numbers}", flush=True)
     if args.json:
         write_json(args.json, results)
+    for name in SETTINGS:
+        numbers = "   ".join(f"{h} {n:.3f}" for h, n in results[name].items())
+        print(f"bits a token, {name:<18} {numbers}")

@@ -48,7 +48,7 @@ def main() -> None:
         results["tokenised BLEU"] = tokenised_bleu(
             hypothesis, references, args.lowercase
         )
-    for name, result in results.items():
-        print(f"{name} = {result['score']:.2f}   {result['signature']}")
     if args.json:
         write_json(args.json, results)
+    for name, result in results.items():
+        print(f"{name} = {result['score']:.2f}   {result['signature']}")

@@ -4,19 +4,23 @@
     sbnmt tokenise --language de --undo INPUT OUTPUT
 
 Chinese (--language zh) is segmented into words by jieba's dictionary and model
-(rjieba); its punctuation is left as it is.
+(rjieba); its punctuation is left as it is.  --language none splits at white space.
+Letters are written in Unicode's composed form (NFC).  The step says what share of the
+lines --undo does not give back, tried with a sample.  - is standard input.
 """
 
 from __future__ import annotations
 
+import sys
+
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import read_lines, refuse_overwriting, write_lines
-from sbnmt_plugin.tools.tokens import detokenise, tokenise
+from sbnmt_plugin.tools.tokens import changed_lines, detokenise, tokenise
 
 
 def main() -> None:
     parser = command.parser(__doc__)
-    parser.add_argument("--language", required=True, help="two-letter code")
+    parser.add_argument("--language", required=True, help="two-letter code, or none")
     parser.add_argument("--lowercase", action="store_true")
     parser.add_argument("--undo", action="store_true", help="detokenise")
     parser.add_argument("input")
@@ -28,5 +32,14 @@ def main() -> None:
     lines = read_lines(args.input)
     if args.undo:
         write_lines(args.output, detokenise(lines, args.language))
-    else:
-        write_lines(args.output, tokenise(lines, args.language, args.lowercase))
+        return
+    if args.lowercase:
+        lines = [line.lower() for line in lines]
+    write_lines(args.output, tokenise(lines, args.language))
+    changed, tried = changed_lines(lines, args.language)
+    if changed:
+        print(
+            f"{args.input}: --undo gives {100 * len(changed) / tried:.1f} % of the "
+            f"lines back otherwise ({tried} tried), line {changed[0] + 1} for one",
+            file=sys.stderr,
+        )

@@ -39,10 +39,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import (
     check_parallel,
-    each_line,
     each_parallel,
     refuse_overwriting,
 )

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from tqdm import tqdm
-
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.corpora.raw_data import (
     Archive,
@@ -25,6 +23,7 @@ from sbnmt_plugin.tools.corpora.raw_data import (
     rows_of,
     tokenised,
 )
+from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -96,7 +95,7 @@ class Preparation:
             new_file(f"{prefix}.{self.corpus.source}") as source,
             new_file(f"{prefix}.{self.corpus.target}") as target,
         ):
-            for pair in tqdm(self.tokenised(rows), unit="pair", leave=False):
+            for pair in progress(self.tokenised(rows), unit="pair", leave=False):
                 read += 1
                 if self.wanted(pair) and self.corpus.limits.keep(pair):
                     kept += 1

@@ -23,7 +23,7 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
-from sbnmt_plugin.tools.text import decoded
+from sbnmt_plugin.lines import decoded
 from sbnmt_plugin.tools.tied import tie
 from sbnmt_plugin.tools.tokens import tokeniser
 from sbnmt_plugin.tools.unfinished import new_file

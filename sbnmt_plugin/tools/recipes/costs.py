@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import os
 import platform
 import re
@@ -23,6 +24,8 @@ from sbnmt_plugin.tools.command_names import HOME
 LAUNCH, AT, END = "== launch ", "== at ", "== end "
 STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")
 COMMIT = re.compile(r"^== launch .*\| commit (\S+) \|")
+JSON = re.compile(r'(.*\| (train_inner|train|valid) \| )\{"epoch": (\d+), (.*)\}$')
+VALUE = re.compile(r'"(?:(?:train|valid)_)?([^"]+)": "?([^",}]+)')
 NUMBER = r"\d+(?:\.\d+)?"
 PEAK = re.compile(rf"^== end .*\| peak ({NUMBER}) GiB")
 SPENT = re.compile(rf"^== end .*\| processor ({NUMBER}) s$")
@@ -100,7 +103,19 @@ def end_line(peak: float, spent: float) -> str:
 
 
 def read_log(log: Path) -> list[str]:
-    return log.read_text(encoding="utf-8", errors="replace").splitlines()
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return [simple(line) for line in text.splitlines()]
+
+
+def simple(line: str) -> str:
+    """Return a line of ``--log-format json`` as ``simple`` has it, others unchanged."""
+    if not (found := JSON.match(line)):
+        return line
+    head, kind, epoch, rest = found.groups()
+    pairs = VALUE.findall(rest)
+    if kind == "train_inner":
+        return f"{head}epoch {epoch:0>3}:  0 / 0 {', '.join(map('='.join, pairs))}"
+    return f"{head}epoch {epoch:0>3} | {' | '.join(map(' '.join, pairs))}"
 
 
 def told(pattern: re.Pattern[str], lines: list[str]) -> list[str]:
@@ -145,7 +160,8 @@ def time_of(line: str) -> datetime.datetime | None:
 def number(line: str, name: str) -> float | None:
     """Return a quantity of a line of ``--log-format simple``, by its name."""
     found = re.search(rf"\| {name} (-?{NUMBER}(?:e[-+]?\d+)?)\b", line)
-    return float(found.group(1)) if found else None
+    value = float(found.group(1)) if found else math.inf
+    return value if math.isfinite(value) else None
 
 
 def progress(lines: list[str]) -> tuple[int, int]:

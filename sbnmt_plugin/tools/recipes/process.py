@@ -15,7 +15,7 @@ from sbnmt_plugin.tools.recipes import costs
 
 # lines of a step's output that tell how it goes
 SHOWN = re.compile(
-    r"\| valid \||\d sentences, |written; |\d translated, |shards: +\d+%|"
+    r"\| valid \||\d sentences, |written; |\d translated, |\d of \d+ shards|"
     r"^  source |^     [lr]2[lr] "
 )
 KIBI = 1024

@@ -11,7 +11,7 @@ from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 from sbnmt_plugin.tools.recipes.rows import asked_rows
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import TRAINING_SETS
-from sbnmt_plugin.tools.text import as_written
+from sbnmt_plugin.tools.text import as_written, read_lines
 
 TEACHERS = ("two", "one")  # a model each, or one of both directions
 # key: type, default (... if the key must be there)
@@ -104,7 +104,7 @@ def with_small(path: Path, small: bool) -> dict[str, Any]:
         ValueError: it is no YAML of keys and values, or has no small setting.
     """
     try:
-        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+        recipe = yaml.safe_load("\n".join(read_lines(path)))
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{path} must be YAML, but is not: {reason}") from error
@@ -224,5 +224,12 @@ def check(recipe: dict[str, Any], path: Path) -> None:
     for rule, value, holds in rules(recipe):
         if not holds:
             raise ValueError(f"{path}: {rule}, but is {value!r}")
+    if recipe["detokenise"]:
+        from sbnmt_plugin.tools.tokens import language_code  # which takes a moment
+
+        try:
+            language_code(recipe["detokenise"])
+        except ValueError as error:
+            raise ValueError(f"{path}: detokenise: {error}") from error
     # a finished run is shown with rows that are no longer trained
     asked_rows(recipe["rows"], retired=True, where=f"{path}: rows")

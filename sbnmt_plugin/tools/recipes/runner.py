@@ -22,6 +22,7 @@ from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.slurm import Cluster
 from sbnmt_plugin.tools.recipes.step import Step, Word, in_order, words_of
+from sbnmt_plugin.tools.unfinished import rename, sync
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 
@@ -119,6 +120,8 @@ class Runner:
             self.begin(step)
             self.run(step)
             if step.marks:
+                folder = step.complete.parent
+                sync(*folder.iterdir(), folder)  # or the mark might outlive the model
                 step.complete.touch()
             self.made.add(step)
 
@@ -129,7 +132,7 @@ class Runner:
         if step.record and step.record.begin(lambda line: print(line, flush=True)):
             name = f"{step.log}{step.record.logs}.log"
             for log in (self.work / "logs").glob(name):
-                log.replace(log.with_suffix(".earlier"))
+                rename(log, log.with_suffix(".earlier"))
 
     def log(self, step: Step) -> Path:
         return self.work / "logs" / f"{step.log}.log"
@@ -187,7 +190,7 @@ class Runner:
         )
 
     def show(self, step: Step, line: str) -> None:
-        print(f"   {step.name}: {shorten(line)}", flush=True)
+        print(f"   {step.name}: {shorten(costs.simple(line))}", flush=True)
 
     def stop(self) -> None:
         """End all commands that run, and begin no other."""

@@ -6,7 +6,6 @@ A model, or pseudo targets, belong to the options that they were begun with.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import Options
 from sbnmt_plugin.tools.text import as_written
-from sbnmt_plugin.tools.unfinished import write_json
+from sbnmt_plugin.tools.unfinished import rename, write_json
 
 # keys of recipe.yaml that every row depends on; a work folder keeps one value of each
 SHARED = (
@@ -247,10 +246,10 @@ def mend_last(folder: Path) -> str | None:
         return None
     whole = [path for path in folder.glob("checkpoint*.pt") if zipfile.is_zipfile(path)]
     if not whole:
-        os.replace(last, last.with_suffix(".cut-off"))
+        rename(last, last.with_suffix(".cut-off"))
         return f"{last} was cut off, and is laid aside: the training begins anew"
     newest = max(whole, key=lambda path: path.stat().st_mtime_ns)
     copy = last.with_name(f".{last.name}.tmp")
     shutil.copyfile(newest, copy)
-    os.replace(copy, last)
+    rename(copy, last)
     return f"{last} was cut off, and is replaced by {newest.name}"

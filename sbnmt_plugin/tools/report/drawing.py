@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ INK = "#222222"
 STYLE = Path(__file__).with_name("figures.mplstyle")
 WIDTH = 7.4  # inches
 LEGEND_LETTERS = 110  # that fit into this width
+# labels of what has none; a system's name may begin with _, too
+UNNAMED = re.compile(r"_child\d+|_container\d+|_nolegend_")
 WANTED_FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
 
 
@@ -89,10 +92,10 @@ def count_updates(axis: Axes) -> None:
 
 def legend_above(canvas: Canvas, axis: Axes) -> None:
     """Draw one legend for all panels, above them."""
-    handles, labels = axis.get_legend_handles_labels()
-    if len(labels) > 1:
-        rows = -(-sum(len(label) + 6 for label in labels) // LEGEND_LETTERS)
-        columns = -(-len(labels) // rows)
-        canvas.legend(
-            handles, labels, loc="outside upper left", ncols=columns, handlelength=1.8
-        )
+    drawn: list[Any] = [*axis.lines, *axis.containers]
+    shown = {each.get_label(): each for each in drawn}
+    shown = {name: shown[name] for name in shown if not UNNAMED.fullmatch(name)}
+    if len(shown) > 1:
+        rows = -(-sum(len(label) + 6 for label in shown) // LEGEND_LETTERS)
+        look = {"ncols": -(-len(shown) // rows), "handlelength": 1.8}
+        canvas.legend(shown.values(), [*shown], loc="outside upper left", **look)

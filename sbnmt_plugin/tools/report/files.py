@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -11,7 +11,10 @@ from typing import Any
 
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
+from sbnmt_plugin.tools.report.logs import read_train_log
 from sbnmt_plugin.tools.results.work_folder_rows import languages
+from sbnmt_plugin.tools.text import read_lines
+from sbnmt_plugin.tools.translations import read_generate_log
 
 # flags whose values are NAME=FILE, NAME a system's; and those whose values are files
 NAMED = (
@@ -77,6 +80,22 @@ def named_files(flag: str, values: list[str]) -> dict[str, Path]:
     return found
 
 
+def check_logs(named: dict[str, dict[str, Path]]) -> None:
+    """Refuse a log, with ValueError, that has nothing of what it is given for."""
+    readers: dict[str, Callable[[list[str]], Any]] = {
+        "train_log": lambda lines: any(read_train_log(lines).points.values()),
+        "generate_log": read_generate_log,
+    }
+    for flag, reader in readers.items():
+        for name, path in named[flag].items():
+            if not reader(read_lines(path)):
+                raise ValueError(
+                    f"{flag_of(flag)} {name}={path} must be a log with fairseq's "
+                    "numbers (--log-format simple or json; the last lines of decoding),"
+                    " but has none: give another"
+                )
+
+
 def of_command(args: argparse.Namespace) -> Files:
     """Return the files of a report's command, with those of ``--work``.
 
@@ -90,6 +109,7 @@ def of_command(args: argparse.Namespace) -> Files:
         source_tokenised=False,
         lowercase=args.lowercase,
     )
+    check_logs(given.named)
     if args.work is not None:
         given = completed(given, of_work(Path(args.work)))
     for flag, files in {**given.plain, **given.named}.items():

@@ -85,9 +85,8 @@ def learning(found: Curves) -> Figure:
             axis.set_title(quantity)
             axis.set_xlabel("updates")
             count_updates(axis)
-        for title, (colour, marker) in looks.items():
-            axes[-1].plot([], [], color=colour, marker=marker, label=title)
-        canvas.legend(loc="outside lower left", ncols=1)
+        lines = [axes[-1].plot([], [], color=x, marker=m)[0] for x, m in looks.values()]
+        canvas.legend(lines, [*looks], loc="outside lower left", ncols=1)
     caption = (
         "Bits a token that a stream saves by reading its partner, second half of "
         "validation sentences with the same gold text in both streams, mean of both "

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
+from sbnmt_plugin.tools.recipes.costs import simple
+
 LINE = re.compile(
     r"\| (train_inner|train|valid) \| epoch \d+(?::\s+\d+ / \d+| \|) (.*)$"
 )
@@ -19,7 +21,7 @@ Curve = tuple[list[float], list[float]]  # updates, and values
 
 @dataclass
 class TrainLog:
-    """Numbers of a ``--log-format simple`` log, by kind of line.
+    """Numbers of a log of fairseq-train, by kind of line.
 
     Attributes:
         points: kind -> one dict of numbers a line, each with ``num_updates``.
@@ -63,9 +65,9 @@ def numbers(text: str) -> dict[str, float]:
 
 
 def read_train_log(lines: Iterable[str]) -> TrainLog:
-    """Parse the lines of ``fairseq-train --log-format simple``."""
+    """Parse the lines of ``fairseq-train --log-format simple``, or ``json``."""
     log = TrainLog()
-    for line in lines:
+    for line in map(simple, lines):
         if found := LINE.search(line):
             point = numbers(found[2])
             if "num_updates" in point:

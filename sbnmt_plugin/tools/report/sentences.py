@@ -6,8 +6,8 @@ from itertools import chain
 from typing import Any
 
 from sacrebleu.metrics import CHRF
-from tqdm import tqdm
 
+from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.report.content import Column, Section, Table
 from sbnmt_plugin.tools.report.inputs import Inputs
 
@@ -27,7 +27,7 @@ def sentence_scores(
 ) -> list[float]:
     """Return sentence chrF of each output, rounded to a tenth."""
     metric = CHRF(lowercase=lowercase)
-    rows = tqdm([*zip(outputs, *references)], f"{SCORE}: {name}", leave=False)
+    rows = progress([*zip(outputs, *references)], desc=f"{SCORE}: {name}", leave=False)
     return [round(metric.sentence_score(one, golds).score, 1) for one, *golds in rows]
 
 

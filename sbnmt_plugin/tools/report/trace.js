@@ -198,6 +198,8 @@
         ? `The search ended as soon as ${trace.beam} had finished.`
         : end.bound === null
           ? "The search ended because no hypothesis was left alive."
+          : end.bound > end.worst
+          ? `The search ended because nothing longer than ${trace.steps.length} tokens with </s> was sought once ${trace.beam} had finished.`
           : `The search ended because no live hypothesis could reach more than ${number(end.bound, 3)}, and the last place of the full pool has ${number(end.worst, 3)}.`));
     box.append(list);
   };

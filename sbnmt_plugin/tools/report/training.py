@@ -19,9 +19,12 @@ from sbnmt_plugin.tools.report.logs import Curve, read_train_log
 from sbnmt_plugin.tools.text import read_lines
 
 TITLE = "Training"
-MISSING = (
-    "No training log with losses per direction was given: --train-log NAME=FILE, "
-    "written by fairseq-train with --log-format simple and the criterion "
+NO_LOG = (
+    "No log of a training was given: --train-log NAME=FILE, written by "
+    "fairseq-train with --log-format simple or json."
+)
+NO_LOSSES = (
+    "The training logs have no losses per direction: they are not of criterion "
     "sb_label_smoothed_cross_entropy."
 )
 NOTE = (
@@ -90,7 +93,7 @@ def section(given: Inputs) -> Section:
                 panes.setdefault(title, {})[name, end] = curve
                 rows += [[name, kind, start + end, int(a), b] for a, b in zip(*curve)]
     if LOSS not in panes:
-        return Section("training", TITLE, missing=MISSING)
+        return Section("training", TITLE, missing=NO_LOSSES if rows else NO_LOG)
     columns = [Column("system"), Column("split"), Column("quantity")]
     columns += [Column("updates", "", ",d"), Column("value", "", ".3f")]
     return Section(

@@ -8,11 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.phonemes import error_rates
+from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.results.sweep_plan import Plan, Searches, without
 from sbnmt_plugin.tools.scoring import length_ratio, tokenised_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
@@ -105,7 +104,7 @@ def decoded(plan: Plan, searches: Searches) -> dict[str, Any]:
         jobs.append((Path(f"{plan.output}.runs") / setting.folder(place), job))
     found = [kept(folder, job) for folder, job in jobs]
     sweep: dict[str, Any] = {"planned": len(jobs), "options": plan.options, "runs": []}
-    for place, (folder, job) in enumerate(tqdm(jobs, desc="decoding", unit="run")):
+    for place, (folder, job) in enumerate(progress(jobs, desc="decoding", unit="run")):
         if found[place] is None:
             done = scored(folder, job["options"], plan, given)
             write_json(folder / "result.json", {"job": job, **done})

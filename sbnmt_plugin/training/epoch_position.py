@@ -1,0 +1,70 @@
+"""The position in an epoch by its sentences, from which other batches may go on.
+
+fairseq's is a number of batches of one process: with other processes, or batches of
+another size, a part of the epoch would be left out, or come twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from fairseq.data.iterators import EpochBatchIterator
+
+logger = logging.getLogger(__name__)
+
+# what batches and their order depend on, beside the data and the epoch
+SIZE = ("max_tokens", "max_sentences", "max_positions", "ignore_invalid_inputs")
+SETTINGS = ("required_batch_size_multiple", "seed", "num_shards", "grouped_shuffling")
+Part = tuple[dict[str, Any], bool, int]  # settings, whether shuffled, batches of each
+
+
+class ResumableIterator(EpochBatchIterator):
+    """fairseq's iterator, whose state says what its batches depend on.
+
+    Attributes:
+        settings: arguments of the task's ``get_batch_iterator``.
+        make: makes an iterator of other settings, for the same data.
+        earlier: parts of an epoch that were trained on with other settings, by epoch.
+    """
+
+    settings: dict[str, Any]
+    make: Callable[..., EpochBatchIterator]
+    earlier: dict[int, list[Part]] = {}  # noqa: RUF012 (replaced, never changed)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return fairseq's state, and what its position means."""
+        state: dict[str, Any] = super().state_dict()
+        earlier = self.earlier.get(state["epoch"], [])
+        return {**state, "settings": self.settings, "earlier": earlier}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where a training stopped, with the sentences that are left.
+
+        A state without settings, of an earlier version, is taken for one of the same.
+        """
+        place, earlier = state_dict["iterations_in_epoch"], state_dict.get("earlier")
+        earlier, settings = [*(earlier or ())], state_dict.get("settings")
+        if place and settings not in (None, self.settings):
+            earlier.append((settings, state_dict["shuffle"], place))
+            state_dict = {**state_dict, "iterations_in_epoch": 0}
+        if earlier:
+            self._leave_out(state_dict["epoch"], earlier)
+        super().load_state_dict(state_dict)
+
+    def _leave_out(self, epoch: int, earlier: list[Part]) -> None:
+        """Take the sentences of earlier parts, whose batches are made anew, out."""
+        data: Any = self.dataset
+        seen = np.zeros(0, dtype=np.int64)
+        for settings, shuffled, place in earlier:
+            data.left_out = epoch, seen
+            old = self.make(**settings, epoch=epoch)
+            for process in range(old.num_shards):
+                old.shard_id = process
+                batches = old.ordered_batches(epoch, False, shuffled)[:place]
+                seen = np.concatenate([seen, *batches]).astype(np.int64)  # [] is float
+        data.left_out = epoch, seen
+        self.earlier, self._frozen_batches = {epoch: earlier}, None
+        logger.info("epoch %d goes on in other batches after %d", epoch, len(seen))

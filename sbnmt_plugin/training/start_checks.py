@@ -1,0 +1,121 @@
+"""Checks before the first update: a training that would end badly does not begin."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import Any
+
+import torch
+from fairseq import checkpoint_utils, utils
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq_cli.train import should_stop_early
+from omegaconf import DictConfig
+
+logger = logging.getLogger(__name__)
+
+# fairseq's models that are trained, resumed and decoded as teachers
+TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
+# whether more is better
+HIGHER = {"bleu": True, "accuracy": True, "loss": False, "nll_loss": False}
+ASYNCHRONOUS = (
+    "--write-checkpoints-asynchronously is not supported, with which fairseq saves one "
+    "file of each checkpoint, or none without iopath: leave it out"
+)
+AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
+
+
+def groups_of(cfg: Any) -> Any:
+    """Return all groups of options; None where a task is set up alone."""
+    return cfg._get_parent() if isinstance(cfg, DictConfig) else None
+
+
+def forget_trainings() -> None:
+    """Forget what fairseq keeps of the trainings of this process."""
+    for kept in checkpoint_utils.save_checkpoint, should_stop_early:
+        vars(kept).pop("best", None)
+
+
+def check_options(cfg: Any) -> None:
+    """Refuse options of a task's call by which a training fails, or saves nothing.
+
+    Raises:
+        ValueError: with the flag.
+    """
+    if (groups := groups_of(cfg)) is None:
+        return
+    common, saving, limits = groups.common, groups.checkpoint, groups.optimization
+    gpu = torch.cuda.is_available() and not common.cpu
+    tpu = utils.xm is not None if common.tpu else gpu  # of --bf16: see fairseq's parser
+    stops = limits.max_update or limits.stop_time_hours or saving.patience > 0
+    never = 0 < limits.max_epoch < saving.save_interval and not saving.no_save
+    for wrong, message in (
+        (common.fp16 and not gpu, f"--fp16 needs a GPU: {AUTOCAST}"),
+        (common.bf16 and not tpu, f"--bf16 needs a TPU and torch_xla: {AUTOCAST}"),
+        (saving.write_checkpoints_asynchronously, ASYNCHRONOUS),
+        (
+            never and not saving.save_interval_updates and not stops,
+            f"--save-interval must be ≤ --max-epoch {limits.max_epoch}, or nothing is "
+            f"saved, but is {saving.save_interval}: lower it, or add --no-save",
+        ),
+    ):
+        if wrong:
+            raise ValueError(message)
+
+
+def check_architecture(settings: Any) -> None:
+    """Refuse a model of fairseq's that is none of :data:`TEACHERS`.
+
+    Others run texts of their settings as Python code (``fconv`` its layers), which
+    nothing that is read in a checkpoint may be.  Models of a plugin are not judged.
+
+    Raises:
+        ValueError: with ``--arch``.
+    """
+    name = getattr(settings, "_name", None) or getattr(settings, "arch", None)
+    kind = ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name))
+    known = [MODEL_REGISTRY[name] for name in TEACHERS]
+    if kind is None or (kind.__module__.startswith("fairseq.") and kind not in known):
+        raise ValueError(
+            f"--arch {name} is not supported by sb_translation, which of fairseq's "
+            f"models takes {', '.join(TEACHERS)}: choose one, or one of the plugin"
+        )
+
+
+def check_metric(cfg: Any, logged: Collection[str]) -> None:
+    """Refuse a metric that no validation will log; warn of one that is turned round.
+
+    Args:
+        cfg: the task's, of a training.
+        logged: names of the values that a validation logs.
+
+    Raises:
+        ValueError: ``--best-checkpoint-metric`` is none of them.
+    """
+    groups = groups_of(cfg)
+    if groups is None or groups.dataset.disable_validation:
+        return
+    metric = groups.checkpoint.best_checkpoint_metric
+    if metric not in logged:
+        raise ValueError(
+            f"--best-checkpoint-metric must be one of {', '.join(sorted(logged))}, "
+            f"which validation logs, but is {metric}: "
+            + ("add --eval-bleu" if metric == "bleu" else "choose another")
+        )
+    maximised = groups.checkpoint.maximize_best_checkpoint_metric
+    if HIGHER.get(metric, maximised) != maximised:
+        logger.warning(
+            "--best-checkpoint-metric %s keeps the worst checkpoint as the best: %s "
+            "--maximize-best-checkpoint-metric",
+            *(metric, "leave out" if maximised else "add"),
+        )
+
+
+def refuse_asynchronous(record: logging.LogRecord) -> bool:
+    """End a training at the message after which fairseq returns as if it were done.
+
+    A filter of the root logger: there is no task yet.
+    """
+    if str(record.msg).startswith("Asynchronous checkpoint writing is specified"):
+        raise ValueError(ASYNCHRONOUS)
+    return True
