@@ -79,6 +79,8 @@ def test_one_model_can_teach_both_directions(tmp_path, capsys):
     )
     rows = json.loads((tmp_path / "work" / "table.json").read_text())["rows"]
     assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-r2l", "sb"]
+    with pytest.raises(ValueError, match="row rerank@2 needs `teachers: two`"):
+        in_process.make(folder, "--work", tmp_path / "work", "--rows", "rerank@2")
 
 
 def test_rows_go_on_from_the_one_teacher(tmp_path, monkeypatch):
