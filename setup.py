@@ -41,6 +41,7 @@ setup(
         "tqdm>=4.60",
     ],
     extras_require={
+        "fastbpe": ["fastBPE==0.1.0"],
         "report": ["matplotlib>=3.10", "jinja2>=3.1"],  # sbnmt report
         # sbnmt phrase-table; eflomal, the word aligner, is built by a C compiler
         "phrases": ["eflomal>=2.0.0"],
