@@ -18,6 +18,7 @@ from sbnmt_plugin.families.enat.model import ENATModel
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.layout import Layout, live_places
+from sbnmt_plugin.network.fairseq_decoder import searchable
 from sbnmt_plugin.network.grid import PackedBatch
 from sbnmt_plugin.symbols import TAGS
 
@@ -176,14 +177,15 @@ def written(model: Any, beam: int, weights: bool = False) -> Iterator[tuple[Any,
         For every hypothesis of every step its source (S,), padding included, its words
         so far, log p of the next one (V,) and attention.
     """
-    tokens = source(model)["src_tokens"]
-    encoder_out = model.encoder(tokens)
-    state = model.decoder.start(encoder_out, Layout(1, beam), weights=weights)
+    net_input, decoder = source(model), searchable(model)
+    tokens = net_input["src_tokens"]
+    encoder_out = model.encoder.forward_torchscript(net_input)
+    state = decoder.start(encoder_out, Layout(1, beam), weights=weights)
     generator = torch.Generator().manual_seed(9)
     kept = torch.arange(len(tokens))
     words = torch.full((len(tokens) * beam, 1), dictionary().eos())
     for step in range(T):
-        following, attention = model.decoder.step(words, state)
+        following, attention = decoder.step(words, state)
         looked = [None] * len(words) if attention is None else attention
         for row, prefix in enumerate(words):
             one = tokens[kept[row // beam]]

@@ -4,7 +4,6 @@ from argparse import Namespace
 
 import pytest
 import torch
-import torch.nn.functional as F
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
 from helpers import (
@@ -23,10 +22,9 @@ from helpers import (
 )
 from reference import abd_layer
 
-from sbnmt_plugin.families.abd.decoder import ReverseAttention
 from sbnmt_plugin.families.abd.model import ALONE, ABDTransformerModel
 from sbnmt_plugin.layout import L2R, R2L
-from sbnmt_plugin.network.grid import AttentionGrid, PackedBatch
+from sbnmt_plugin.network.grid import PackedBatch
 from sbnmt_plugin.network.transformer import wmt_en_de_big
 
 EXACT = {"rtol": 0, "atol": 1e-10}
@@ -175,46 +173,6 @@ def test_the_check_of_the_layer_can_fail():
 # padding
 
 
-def test_padding_and_company_change_nothing(model):
-    """Property 6 in training: more padding, other company change nothing."""
-    prev = streams(model, ((5, 3), (3, 5), (4, 2)))
-    pad = model.decoder.dictionary.pad()
-    shown = prev.ne(pad)
-    together = logits(model, prev)
-    wider = logits(model, F.pad(prev, (0, 3), value=pad))[:, :T]
-    torch.testing.assert_close(wider[shown], together[shown], **EXACT)
-    lengths = (7, 4, 6)
-    for b, length in enumerate(lengths):
-        own = prev[2 * b : 2 * b + 2]
-        own = own[:, : int(own.ne(pad).sum(1).max())]
-        alone, _ = model(
-            source(model)["src_tokens"][b : b + 1, S - length :],
-            torch.tensor([length]),
-            own,
-        )
-        found = together[2 * b : 2 * b + 2, : own.size(1)]
-        torch.testing.assert_close(alone[own.ne(pad)], found[own.ne(pad)], **EXACT)
-
-
-@pytest.mark.parametrize("memory", ["source", "reverse"])
-def test_the_padding_check_can_fail(memory, monkeypatch):
-    """Without a mask on either memory, or with one memory's mask for the other."""
-    right = AttentionGrid.memory_mask
-
-    def blind(self, name, padding, dtype, heads):
-        return None if name == memory else right(self, name, padding, dtype, heads)
-
-    monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
-    with pytest.raises(AssertionError):
-        test_padding_and_company_change_nothing(abd_model())
-
-
-def test_one_mask_for_both_memories_is_noticed(monkeypatch):
-    monkeypatch.setattr(ReverseAttention, "memory", "source")
-    with pytest.raises((AssertionError, RuntimeError)):
-        test_padding_and_company_change_nothing(abd_model())
-
-
 # training
 
 
@@ -251,21 +209,6 @@ def test_the_check_of_gradients_can_fail(monkeypatch):
     monkeypatch.setattr(ABDTransformerModel, "with_reverse", detached)
     with pytest.raises(AssertionError):
         test_the_forward_loss_alone_trains_the_backward_decoder()
-
-
-def test_no_parameter_is_idle():
-    """DDP fails on parameters without a gradient."""
-    found = gradients_of(abd_model().train(), [L2R, R2L])
-    assert not [name for name, gradient in found.items() if gradient is None]
-
-
-def test_activation_checkpoints_change_no_gradient():
-    """R is an argument of a layer, so its gradient arrives there."""
-    plain, saving = abd_model(), abd_model(checkpoint_activations=True)
-    saving.load_state_dict(plain.state_dict())
-    expected = gradients_of(plain.train(), [L2R, R2L])
-    for name, gradient in gradients_of(saving.train(), [L2R, R2L]).items():
-        torch.testing.assert_close(gradient, expected[name], **EXACT)
 
 
 # sizes, and what is refused

@@ -5,7 +5,6 @@ from argparse import Namespace
 
 import pytest
 import torch
-import torch.nn.functional as F
 from helpers import (
     SIZES,
     B,
@@ -130,48 +129,6 @@ def test_the_causality_check_can_fail(monkeypatch):
     monkeypatch.setattr(grid, "causal", without_mask)
     with pytest.raises(AssertionError, match="depends on step"):
         test_no_step_sees_a_later_step_of_either_stream(model)
-
-
-def test_padding_and_company_change_nothing(model):
-    """Property 5, training side: more padding or other company changes nothing."""
-    prev = streams(model)
-    pad = model.decoder.dictionary.pad()
-    shown = prev.ne(pad)
-    alone = logits(model, prev)
-    wider = logits(model, F.pad(prev, (0, 3), value=pad))[:, :T]
-    torch.testing.assert_close(wider[shown], alone[shown], **EXACT)
-    weight = model.decoder.embed_tokens.weight
-    with torch.no_grad():  # nobody looks at what stands there
-        weight[pad] += 1.0
-        if weight is not model.encoder.embed_tokens.weight:
-            torch.testing.assert_close(
-                logits(model, prev)[shown][:, pad + 1 :],
-                alone[shown][:, pad + 1 :],
-                **EXACT,
-            )
-        weight[pad] -= 1.0
-    lengths = (7, 4, 6)
-    for b in range(B):
-        rows = slice(2 * b, 2 * b + 2)
-        tokens = source(model, lengths)["src_tokens"][b : b + 1, S - lengths[b] :]
-        single, _ = model(
-            src_tokens=tokens,
-            src_lengths=torch.tensor([lengths[b]]),
-            prev_output_tokens=prev[rows],
-        )
-        torch.testing.assert_close(
-            single[shown[rows]], alone[rows][shown[rows]], **EXACT
-        )
-
-
-def test_the_padding_check_can_fail(monkeypatch):
-    def blind(self, memory, padding, dtype, heads):
-        """Hide nothing of the source's padding."""
-
-    model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(grid.AttentionGrid, "memory_mask", blind)
-    with pytest.raises(AssertionError):
-        test_padding_and_company_change_nothing(model)
 
 
 def make_attention(kind, learned=False, shift=False, reader=False):

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 import torch
-from batches import make_criterion, make_sample
 from commands import (
     ABD,
     ALL,
@@ -22,11 +21,11 @@ from commands import (
 )
 from fairseq.distributed import ModuleProxyWrapper
 from helpers import dictionary, logits, sb_model, source, streams, transformer
+from nets import batch, criterion_of
 
 from sbnmt_plugin.families.sb.initialisation import adopt_transformer
 from sbnmt_plugin.layout import L2R, R2L, opposite
 from sbnmt_plugin.symbols import TAGS
-from sbnmt_plugin.training.dataset import with_stream_labels
 from sbnmt_plugin.training.train_step import bare
 
 FAMILIES = pytest.mark.parametrize("family", [SB, ABD], ids=["sb", "abd"])
@@ -49,8 +48,8 @@ SETTINGS = [
 def test_no_parameter_is_without_a_gradient(options):
     """DDP fails on idle ones."""
     model = sb_model(**options).train()
-    sample = make_sample(model)
-    loss, _, _ = make_criterion()(model, with_stream_labels(sample))
+    sample = batch(model)
+    loss, _, _ = criterion_of(model)(model, sample)
     loss.backward()
     idle = [name for name, p in model.named_parameters() if p.grad is None]
     frozen = [name for name, p in model.named_parameters() if not p.requires_grad]
