@@ -61,6 +61,33 @@ FAMILIES = {
     "enat copy": partial(enat_model, "copy"),
     "enat map": map_model,
 }
+VARIANTS = {
+    **FAMILIES,
+    "sb learned": partial(sb_model, sb_learn_lambda=True),
+    "sb zero": partial(sb_model, sb_lambda=0.0),
+    "sb before": partial(sb_model, decoder_normalize_before=True),
+    "sb positions": partial(sb_model, decoder_learned_pos=True),
+    "sb shared": partial(sb_model, share_all_embeddings=True),
+    "sb dropout": partial(sb_model, sb_future_dropout=0.5),
+    "sb shift": partial(sb_model, sb_future_shift=True),
+    "sb reader": partial(sb_model, sb_reader=True),
+    "sb reader relu": partial(
+        sb_model, sb_fusion="relu", sb_reader=True, sb_future_shift=True
+    ),
+    "sb reader learned": partial(sb_model, sb_reader=True, sb_learn_lambda=True),
+    "sb reader thawed": partial(  # as 0.2.0 could
+        sb_model, sb_reader=True, sb_freeze_writer=False
+    ),
+    "abd before": partial(abd_model, decoder_normalize_before=True),
+    "abd positions": partial(abd_model, decoder_learned_pos=True),
+    "abd shared": partial(abd_model, share_all_embeddings=True),
+    "abd narrow": partial(abd_model, decoder_output_dim=6),
+}
+
+
+def variants(family):
+    """Return the names of a family's variants in which both streams matter."""
+    return [name for name in VARIANTS if name.startswith(family) and name != "sb zero"]
 
 
 def lookup(lengths=ROUGH):

@@ -97,14 +97,13 @@ def a_place_later(values: list[Tensor]) -> list[Tensor]:
     return [torch.zeros_like(values[0]), *values[:-1]]
 
 
-def read(module: Any, query: Tensor, memory: list[Tensor]) -> Tensor:
-    """Multi-head attention of one row to the entries of a memory."""
+def read(
+    module: Any, query: Tensor, memory: list[Tensor], values: list[Tensor] | None = None
+) -> Tensor:
+    """Multi-head attention of one row to a memory, or to other values there."""
     size = module.head_dim
-    q = module.q_proj(query)
-    keys, values = (
-        [projection(entry) for entry in memory]
-        for projection in (module.k_proj, module.v_proj)
-    )
+    q, keys = module.q_proj(query), [module.k_proj(entry) for entry in memory]
+    values = [module.v_proj(entry) for entry in values or memory]
     heads = []
     for head in range(module.num_heads):
         part = slice(head * size, (head + 1) * size)

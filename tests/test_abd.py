@@ -20,6 +20,7 @@ from helpers import (
     streams,
     transformer,
 )
+from nets import EXACT, VARIANTS, variants
 from reference import abd_layer
 
 from sbnmt_plugin.families.abd.model import ALONE, ABDTransformerModel
@@ -27,20 +28,12 @@ from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.grid import PackedBatch
 from sbnmt_plugin.network.transformer import wmt_en_de_big
 
-EXACT = {"rtol": 0, "atol": 1e-10}
-VARIANTS = [
-    {},
-    {"decoder_normalize_before": True},
-    {"decoder_learned_pos": True},
-    {"share_all_embeddings": True},
-    {"decoder_output_dim": 6},
-]
 FULL = ((5, 5), (5, 5), (5, 5))
 
 
-@pytest.fixture(params=VARIANTS, ids=str)
+@pytest.fixture(params=variants("abd"))
 def model(request):
-    return abd_model(**request.param)
+    return VARIANTS[request.param]()
 
 
 def silence(model):

@@ -6,6 +6,7 @@ import pretended
 import pytest
 import torch
 from helpers import abd_model, dictionary, source
+from nets import EXACT
 from pretended import Device, move, moved
 from reference import search
 from scripted import EOS, NEVER, SYMBOLS, TAGS, AsynchronousModel, sample, script_row
@@ -22,7 +23,6 @@ from sbnmt_plugin.symbols import TAGS as NAMES_OF_TAGS
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools.probes import without
 
-EXACT = {"rtol": 0, "atol": 1e-10}
 SENTENCES = list(range(20, 27))
 SHIFTED = Pairing("rank", shift=1)
 

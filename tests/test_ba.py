@@ -7,16 +7,12 @@ torch's own ``nn.GRUCell``.
 import pytest
 import torch
 from helpers import S, rnn_model, source, target
-from nets import HISTORIES, forward
+from nets import EXACT, HISTORIES, LENGTHS, forward
 from torch import nn
 
 from sbnmt_plugin.families.ba.attention import HistoryGRU
 from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.tools.probes import without
-
-EXACT = {"rtol": 0, "atol": 1e-10}
-LENGTHS = (7, 4, 6)
-
 
 # the formulas as loops
 

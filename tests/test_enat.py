@@ -11,7 +11,7 @@ import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from helpers import enat_model, fake_task, target, transformer
 from nets import EOS, EXACT, LENGTHS, PAD, ROUGH, STEPS, inputs, lookup
-from reference import attention_row, read
+from reference import read
 
 from sbnmt_plugin.families.enat import decoder as enat_decoder
 from sbnmt_plugin.families.enat import model as enat
@@ -45,21 +45,6 @@ def slow_weights(places, steps, raw):
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def positional(module, positions, values):
-    """Positional attention of every place, (T, C), head by head."""
-    q, k = module.q_proj(positions), module.k_proj(positions)
-    v = module.v_proj(values)
-    size = q.size(1) // module.num_heads
-    heads = []
-    for head in range(module.num_heads):
-        part = slice(head * size, (head + 1) * size)
-        rows = [
-            attention_row(row, list(k[:, part]), list(v[:, part])) for row in q[:, part]
-        ]
-        heads.append(torch.stack(rows))
-    return module.out_proj(torch.cat(heads, 1))
-
-
 def slow_sentence(model, words, rough, steps):
     """Logits (T, V) of one sentence without padding."""
     decoder = model.decoder
@@ -91,7 +76,9 @@ def slow_sentence(model, words, rough, steps):
         x = block(
             x,
             layer.positional_attn_layer_norm,
-            lambda x, layer=layer: positional(layer.positional_attn, places, x),
+            lambda x, layer=layer: torch.stack(
+                [read(layer.positional_attn, p, list(places), list(x)) for p in places]
+            ),
         )
         x = block(x, layer.self_attn_layer_norm, own)
         x = block(x, layer.encoder_attn_layer_norm, other)

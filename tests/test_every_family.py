@@ -6,12 +6,13 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
-from helpers import abd_model, fake_task, sb_model, transformer, written
+from helpers import fake_task, transformer, written
 from nets import (
     EXACT,
     FAMILIES,
     LENGTHS,
     PAD,
+    VARIANTS,
     answers_of,
     batch,
     by_sentence,
@@ -34,18 +35,6 @@ from sbnmt_plugin.network.grid import AttentionGrid
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 TRANSFORMERS = [name for name in FAMILIES if name.startswith(("sb", "abd", "enat"))]
-VARIANTS = {
-    **FAMILIES,
-    "sb before": partial(sb_model, decoder_normalize_before=True),
-    "sb learned": partial(sb_model, decoder_learned_pos=True),
-    "sb shared": partial(sb_model, share_all_embeddings=True),
-    "sb shift": partial(sb_model, sb_future_shift=True),
-    "sb reader": partial(sb_model, sb_reader=True, sb_future_shift=True),
-    "abd before": partial(abd_model, decoder_normalize_before=True),
-    "abd learned": partial(abd_model, decoder_learned_pos=True),
-    "abd shared": partial(abd_model, share_all_embeddings=True),
-    "abd narrow": partial(abd_model, decoder_output_dim=6),
-}
 
 
 # padding

@@ -21,6 +21,7 @@ from helpers import (
     streams,
     transformer,
 )
+from nets import EXACT, VARIANTS, variants
 from reference import sb_attention
 
 from sbnmt_plugin.families.sb.model import SBTransformerModel
@@ -30,29 +31,10 @@ from sbnmt_plugin.network.attention import Reader, SBSelfAttention
 from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
 from sbnmt_plugin.tools.probes import without
 
-EXACT = {"rtol": 0, "atol": 1e-10}
-VARIANTS = [
-    {"sb_fusion": "tanh", "sb_lambda": 0.7},
-    {"sb_fusion": "linear", "sb_lambda": 0.7},
-    {"sb_fusion": "relu", "sb_lambda": 0.7},
-    {"sb_fusion": "gate"},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_learn_lambda": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "decoder_normalize_before": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "decoder_learned_pos": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "share_all_embeddings": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_future_shift": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_reader": True},
-    {"sb_fusion": "relu", "sb_lambda": 0.7, "sb_reader": True, "sb_future_shift": True},
-]
 
-
-def names(variant):
-    return "-".join(str(value) for value in variant.values())
-
-
-@pytest.fixture(params=VARIANTS, ids=names)
+@pytest.fixture(params=variants("sb"))
 def model(request):
-    return sb_model(**request.param)
+    return VARIANTS[request.param]()
 
 
 def test_swapping_the_streams_swaps_the_outputs(model):
