@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -30,7 +30,6 @@ SIZES = {
     "encoder_attention_heads": H,
     "decoder_layers": 2,
     "decoder_attention_heads": H,
-    "dropout": 0.0,
     "sb_future_dropout": 0.0,
 }
 
@@ -72,52 +71,45 @@ def fake_task(
     )
 
 
-def sb_model(seed: int = 1, words: int = 9, **options: Any) -> SBTransformerModel:
-    """An SB-NMT model in float64 with weights large enough to make a difference."""
+def built(kind: Any, sizes: dict[str, Any], seed: int, task: Any, options: Any) -> Any:
+    """A model in float64 with weights large enough to make a difference."""
     torch.manual_seed(seed)
-    model = SBTransformerModel.build_model(
-        Namespace(**{**SIZES, **options}), fake_task(words)
-    )
+    model = kind.build_model(Namespace(**{**sizes, "dropout": 0.0, **options}), task)
     return enlarge(model).double().eval()
+
+
+def sb_model(seed: int = 1, words: int = 9, **options: Any) -> SBTransformerModel:
+    """An SB-NMT model: see :func:`built`."""
+    return built(SBTransformerModel, SIZES, seed, fake_task(words), options)
 
 
 def abd_model(seed: int = 1, words: int = 9, **options: Any) -> ABDTransformerModel:
-    """An ABD-NMT model of the same size, in the same way."""
-    torch.manual_seed(seed)
-    model = ABDTransformerModel.build_model(
-        Namespace(**{**SIZES, **options}), fake_task(words)
-    )
-    return enlarge(model).double().eval()
+    """An ABD-NMT model of the same size."""
+    return built(ABDTransformerModel, SIZES, seed, fake_task(words), options)
 
 
 def rnn_model(
     history: str = "both", seed: int = 1, words: int = 9, **options: Any
 ) -> RNNSearchModel:
-    """An RNNsearch with these histories, in the same way; all sizes differ."""
-    torch.manual_seed(seed)
-    args = Namespace(**{**RNN_SIZES, "ba_history": history, "dropout": 0.0, **options})
-    return enlarge(RNNSearchModel.build_model(args, fake_task(words))).double().eval()
+    """An RNNsearch with these histories; all sizes differ."""
+    options["ba_history"] = history
+    return built(RNNSearchModel, RNN_SIZES, seed, fake_task(words), options)
 
 
 def two_way_model(
     seed: int = 1, words: int = 9, sources: int = 11, **options: Any
 ) -> TwoWayModel:
-    """A two-way model, in the same way; its vocabularies differ."""
-    torch.manual_seed(seed)
-    args = Namespace(**{**TWO_WAY_SIZES, "dropout": 0.0, **options})
+    """A two-way model, whose vocabularies differ."""
     task = fake_task(words, sources=sources)
-    return enlarge(TwoWayModel.build_model(args, task)).double().eval()
+    return built(TwoWayModel, TWO_WAY_SIZES, seed, task, options)
 
 
 def enat_model(
     given: str = "phrase", seed: int = 1, words: int = 9, **options: Any
 ) -> ENATModel:
-    """An ENAT model with this input, in the same way; it has counted two lengths."""
-    torch.manual_seed(seed)
-    args = Namespace(
-        **{**SIZES, "share_all_embeddings": True, "enat_input": given, **options}
-    )
-    model = enlarge(ENATModel.build_model(args, fake_task(words))).double().eval()
+    """An ENAT model with this input, which has counted two lengths."""
+    options = {"share_all_embeddings": True, "enat_input": given, **options}
+    model = built(ENATModel, SIZES, seed, fake_task(words), options)
     model.tokens_written += 6
     model.tokens_read += 5
     return model
@@ -125,11 +117,26 @@ def enat_model(
 
 def transformer(seed: int = 1, words: int = 9, **options: Any) -> TransformerModel:
     """fairseq's own model of the same size."""
-    torch.manual_seed(seed)
     args = Namespace(**{**SIZES, **options})
     base_architecture(args)
-    model = TransformerModel.build_model(args, fake_task(words))
-    return enlarge(model).double().eval()
+    return built(TransformerModel, {}, seed, fake_task(words), vars(args))
+
+
+def assert_same_gradients(
+    fast: Tensor, slow: Tensor, inputs: Iterable[Tensor], atol: float = 1e-10
+) -> None:
+    """Check that two results are equal, and so is the gradient of a weighted sum."""
+    inputs = list(inputs)
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-10)
+    weight = torch.randn_like(slow)
+    ours, theirs = (
+        torch.autograd.grad((x * weight).sum(), inputs, allow_unused=True)
+        for x in (fast, slow)
+    )
+    for one, other in zip(ours, theirs):
+        assert (one is None) == (other is None)
+        if one is not None:
+            torch.testing.assert_close(one, other, rtol=0, atol=atol)
 
 
 def enlarge(model: Any) -> Any:

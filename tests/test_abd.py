@@ -14,6 +14,7 @@ from helpers import (
     T,
     abd_model,
     assert_live_logits_are_the_logits,
+    assert_same_gradients,
     fake_task,
     logits,
     source,
@@ -149,12 +150,7 @@ def test_the_layer_follows_the_formulas(merge=None):
             own = merge(own, other)
         rows = abd_layer(layer, list(x[b, : lengths[b]]), list(own), list(other))
         slow[b, : lengths[b]] = torch.stack(rows)
-    torch.testing.assert_close(fast, slow, **EXACT)
-    weight = torch.randn_like(slow)
-    inputs = [x, h, r, *layer.parameters()]
-    gradients = [torch.autograd.grad((y * weight).sum(), inputs) for y in (fast, slow)]
-    for ours, reference in zip(*gradients):
-        torch.testing.assert_close(ours, reference, **EXACT)
+    assert_same_gradients(fast, slow, [x, h, r, *layer.parameters()])
 
 
 def test_the_check_of_the_layer_can_fail():

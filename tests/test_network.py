@@ -13,6 +13,7 @@ from helpers import (
     S,
     T,
     assert_live_logits_are_the_logits,
+    assert_same_gradients,
     fake_task,
     logits,
     packed,
@@ -136,12 +137,7 @@ def assert_follows_the_formulas(module, kind):
     fast = module(state.rows(x), incremental_state=state)[0]
     fast = state.queries(fast) * seen
     slow = sb_attention(module, kind, x, padding)
-    torch.testing.assert_close(fast, slow, **EXACT)
-    weight = torch.randn_like(slow)
-    inputs = [x, *module.parameters()]
-    gradients = [torch.autograd.grad((y * weight).sum(), inputs) for y in (fast, slow)]
-    for ours, reference in zip(*gradients):
-        torch.testing.assert_close(ours, reference, **EXACT)
+    assert_same_gradients(fast, slow, [x, *module.parameters()])
 
 
 @pytest.mark.parametrize("reader", [False, True])
