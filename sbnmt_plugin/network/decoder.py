@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor, nn
 
@@ -16,7 +15,7 @@ from sbnmt_plugin.network.decoder_layer import SBDecoderLayer, wrapped
 from sbnmt_plugin.network.grid import AttentionGrid, PackedBatch
 from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.numerics import LOGITS_AT_A_TIME, wide
+from sbnmt_plugin.numerics import LOGITS_AT_A_TIME
 
 
 class SBTransformerDecoder(TransformerDecoderBase):
@@ -222,11 +221,3 @@ class SBTransformerDecoder(TransformerDecoderBase):
                     f"decoder rows for {sentences} sentences: train and decode it with "
                     "--user-dir sbnmt_plugin --task sb_translation"
                 )
-
-    def get_normalized_probs(
-        self, net_output: Any, log_probs: bool, sample: Any = None
-    ) -> Tensor:
-        """Normalise in float32 at least (the parent casts float64 down as well)."""
-        logits = net_output[0]
-        normalise = F.log_softmax if log_probs else F.softmax
-        return normalise(logits, dim=-1, dtype=wide(logits.dtype))
