@@ -264,7 +264,7 @@ def enat_args(**options):
         ({"no_token_positional_embeddings": True}, "--no-token-positional-embeddings"),
         (
             {"enat_raw_weights": True},
-            "--enat-raw-weights: .* version 0.2.0",
+            "--enat-raw-weights is .* version 0.2.0",
         ),
         ({"decoder_output_dim": 6}, "--decoder-output-dim 6 is not for an enat_tran"),
     ],

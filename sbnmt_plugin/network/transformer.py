@@ -38,8 +38,6 @@ REFUSED = {
     "base_layers": "BASE layers mix rows of different sentences",
     "decoder_xformers_att_config": "its self-attention has a product of its own",
     "encoder_xformers_att_config": "its cross-attention shares one copy of the keys",
-    "enat_raw_weights": "inputs are stretched by weights that sum to 1; decode with "
-    "version 0.2.0 what was trained so",
 }
 
 

@@ -100,6 +100,11 @@ class ENATModel(FamilyTransformer):
                     f"{flag} {value:g} is for --enat-input map, but it is "
                     f"{args.enat_input}, which has no such term: leave it out"
                 )
+        if getattr(args, "enat_raw_weights", False):  # of a checkpoint of 0.2.0
+            raise ValueError(
+                "--enat-raw-weights is not supported any more: decode a model that was "
+                "trained with it with version 0.2.0"
+            )
         if not args.share_all_embeddings:
             raise ValueError(
                 "an enat_transformer has one matrix of embeddings for both languages: "
