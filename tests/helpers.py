@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
@@ -234,13 +235,18 @@ def packed(padding: Tensor) -> PackedBatch:
     return PackedBatch(live_places(~padding), padding.t().shape)
 
 
-def assert_live_logits_are_the_logits(model: Any) -> None:
-    """Check logits of live places alone, step by step, there stream by stream."""
-    prev = streams(model)
-    everything = logits(model, prev).transpose(0, 1)
-    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
-    shown = prev.ne(model.decoder.dictionary.pad())
-    torch.testing.assert_close(live, everything[shown.t()], rtol=0, atol=1e-10)
+def big_sizes(kind: Any) -> list[int]:
+    """Count parameters of a family's big model and of fairseq's, as shapes alone."""
+    task = fake_task(words=29994)  # 30,000 with the four specials and the tags
+    found = []
+    with torch.device("meta"):
+        for each, name in (kind, kind.family), (TransformerModel, "transformer"):
+            args = Namespace(share_all_embeddings=True)
+            ARCH_CONFIG_REGISTRY[f"{name}_wmt_en_de_big"](args)
+            assert args.dropout == (0.1 if each is kind else 0.3)
+            model = each.build_model(args, task)
+            found.append(sum(p.numel() for p in model.parameters()))
+    return found
 
 
 def logits(model: Any, prev: Tensor, lengths: tuple[int, ...] = (7, 4, 6)) -> Tensor:

@@ -2,12 +2,10 @@
 
 from argparse import Namespace
 
-import pretended
 import pytest
 import torch
 from helpers import abd_model, dictionary, source
 from nets import EXACT
-from pretended import Device, move, moved
 from reference import search
 from scripted import EOS, NEVER, SYMBOLS, TAGS, AsynchronousModel, sample, script_row
 from searching import assert_same_answers, generate, texts
@@ -237,21 +235,6 @@ def test_alignments_are_the_source_attentions():
         assert all(int(place) < length for place, _ in best["alignment"])
     (best, *_), *_ = generate([model], print_alignment="soft", answer="r2l")
     assert best["attention"].shape[1] == len(best["tokens"])
-
-
-# on a device that is not the CPU
-
-
-@pretended.needed
-def test_no_sentence_is_asked_for():
-    found = []
-    for sentences in (3, 12):
-        model = abd_model(words=700)
-        net_input = source(model, LENGTHS[:1] * sentences)
-        with Device() as device:
-            generate([move(model)], moved(net_input), no_repeat_ngram_size=0)
-        found.append(len(device.synchronisations))
-    assert found[0] == found[1]
 
 
 # the task

@@ -11,6 +11,7 @@ from commands import ABD, BA, SB, TWO_WAY, best, load, run_generate, run_train
 from helpers import (
     enat_model,
     fake_task,
+    live_of,
     rnn_model,
     transformer,
     two_way_model,
@@ -27,6 +28,7 @@ from nets import (
     by_sentence,
     criterion_of,
     inputs,
+    variants,
 )
 from steps import call
 
@@ -153,6 +155,21 @@ def test_the_padding_check_can_fail(name, fault, monkeypatch):
     monkeypatch.setattr(*fault())
     with pytest.raises((AssertionError, RuntimeError)):
         assert_padding_is_inert(FAMILIES[name]())
+
+
+# logits of live places alone
+
+
+@pytest.mark.parametrize("name", [*variants("sb"), *variants("abd")])
+def test_live_logits_are_the_logits(name):
+    """They come step by step, and there stream by stream."""
+    model = VARIANTS[name]()
+    net = inputs(model)
+    prev = net["prev_output_tokens"]
+    everything, _ = model(**net)
+    live, _ = model(**net, live=live_of(prev))
+    expected = everything.transpose(0, 1)[prev.ne(PAD).t()]
+    torch.testing.assert_close(live, expected, **EXACT)
 
 
 # step by step, with what is kept

@@ -12,8 +12,8 @@ from helpers import (
     H,
     S,
     T,
-    assert_live_logits_are_the_logits,
     assert_same_gradients,
+    big_sizes,
     fake_task,
     logits,
     packed,
@@ -229,10 +229,6 @@ def test_rows_without_padding_come_back():
     assert full.live is None and full.give(full.take(x)).equal(x)
 
 
-def test_live_logits_are_the_logits(model):
-    assert_live_logits_are_the_logits(model)
-
-
 def decode_step_by_step(model, prev, beam=1, pairing="rank"):
     """Compute the logits of every step with a cache; ranks stay as they are."""
     net_input = source(model)
@@ -280,23 +276,8 @@ def test_the_only_new_parameters_are_the_fusions(fusion):
 
 def test_big_has_the_parameters_of_fairseqs_big():
     """Property 9: shapes alone, so that nothing of 200M parameters is filled."""
-    from fairseq.models import ARCH_CONFIG_REGISTRY
-    from fairseq.models.transformer import TransformerModel
-    from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
-
-    task = fake_task(words=29994)  # 30,000 with the four specials and the tags
-    options = {"share_all_embeddings": True}
-    ours, theirs = Namespace(**options), Namespace(**options, dropout=0.1)
-    ARCH_CONFIG_REGISTRY["sb_transformer_wmt_en_de_big"](ours)
-    transformer_wmt_en_de_big(theirs)
-    assert ours.dropout == 0.1
-    with torch.device("meta"):
-        pair = (
-            SBTransformerModel.build_model(ours, task),
-            TransformerModel.build_model(theirs, task),
-        )
-    sizes = [sum(p.numel() for p in m.parameters()) for m in pair]
-    assert sizes[0] == sizes[1] > 200_000_000
+    ours, theirs = big_sizes(SBTransformerModel)
+    assert ours == theirs > 200_000_000
 
 
 def test_opposite_is_its_own_inverse():
