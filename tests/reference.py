@@ -244,4 +244,13 @@ def search(
     return ranked
 
 
+def assert_found(hypotheses: list[Any], expected: list[dict[str, Any]]) -> None:
+    """Check that a search's hypotheses are those of :func:`search`, best first."""
+    assert len(hypotheses) == len(expected)
+    for hypothesis, entry in zip(hypotheses, expected):
+        assert hypothesis["tokens"].tolist() == entry["tokens"]
+        assert hypothesis["direction"] == ("l2r", "r2l")[entry["direction"]]
+        assert abs(float(hypothesis["score"]) - entry["score"]) < 1e-10
+
+
 START = -10  # stands for the tags, which are in no vocabulary of the scripts
