@@ -253,3 +253,31 @@ def logits(model: Any, prev: Tensor, lengths: tuple[int, ...] = (7, 4, 6)) -> Te
     """Compute logits (2B, T, V) by the full forward pass."""
     output, _ = model(**source(model, lengths), prev_output_tokens=prev)
     return output
+
+
+def changed_words(model: Any) -> Iterator[tuple[int, int, Tensor, Tensor]]:
+    """Change every word that streams of full length read, one step after the other.
+
+    Yields:
+        The step, the direction of the stream that reads another word, and where the
+        logits of that stream and of its partner stay as they were, (B, T) each.
+    """
+    prev = streams(model, ((T, T),) * B)
+    before = logits(model, prev)
+    for step in range(1, T):
+        for direction in (0, 1):
+            changed = prev.clone()
+            changed[direction::2, step] = (changed[direction::2, step] - 3) % 9 + 4
+            after = logits(model, changed)
+            same = torch.isclose(before, after, rtol=0, atol=1e-10).all(-1)
+            yield step, direction, same[direction::2], same[1 - direction :: 2]
+
+
+def assert_scores_as(plain: TransformerModel, model: Any, direction: int) -> None:
+    """Check that a direction's logits are those of fairseq's Transformer."""
+    prev = streams(model)
+    rows = prev[direction::2]
+    expected, _ = plain(**source(plain), prev_output_tokens=rows)
+    shown = rows.ne(plain.decoder.dictionary.pad())
+    ours = logits(model, prev)[direction::2]
+    torch.testing.assert_close(ours[shown], expected[shown], rtol=0, atol=1e-10)

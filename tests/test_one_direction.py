@@ -18,7 +18,6 @@ from commands import (
     run_generate,
     run_train,
 )
-from helpers import rnn_model, two_way_model
 from steps import call
 
 from sbnmt_plugin.families.ba.model import RNNSearchModel
@@ -26,10 +25,8 @@ from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.tools.commands import average
 
 FAMILIES = {
-    "ba_nmt": Namespace(words=BA, kind=RNNSearchModel, make=rnn_model, asks=()),
-    "two_way": Namespace(
-        words=TWO_WAY, kind=TwoWayModel, make=two_way_model, asks=("live",)
-    ),
+    "ba_nmt": Namespace(words=BA, kind=RNNSearchModel),
+    "two_way": Namespace(words=TWO_WAY, kind=TwoWayModel),
 }
 
 
