@@ -195,11 +195,12 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
     def _embed(self, tokens: Tensor, grid: AttentionGrid) -> Tensor:
         """Embed the first layer's input, (N, T, C); in search the last step alone."""
-        step = grid if isinstance(grid, KVCache) else None
         positions = None
-        if self.embed_positions is not None:  # of a step: the number of its tokens
-            positions = self.embed_positions(tokens, incremental_state=step)
-        if step is not None:
+        if self.embed_positions is not None and isinstance(grid, KVCache):
+            positions = grid.position(partial(self._first_positions, tokens))
+        elif self.embed_positions is not None:
+            positions = self.embed_positions(tokens)
+        if isinstance(grid, KVCache):
             tokens = tokens[:, -1:]
         x = self.embed_scale * self.embed_tokens(tokens)
         for layer in (self.quant_noise, self.project_in_dim):
@@ -209,6 +210,18 @@ class SBTransformerDecoder(TransformerDecoderBase):
         if self.layernorm_embedding is not None:
             x = self.layernorm_embedding(x)
         return self.dropout_module(x)
+
+    def _first_positions(self, tokens: Tensor, count: int) -> Tensor:
+        """Embed the first ``count`` positions, or as many as there are: (1, T, C).
+
+        fairseq's modules would compute a step's position from all tokens, anew at
+        every step.
+        """
+        assert self.embed_positions is not None
+        count = min(count, self.max_positions())
+        word = tokens.new_full((1, count), self.dictionary.unk())  # any but padding
+        positions: Tensor = self.embed_positions(word)
+        return positions
 
     def check(self, tokens: Tensor, encoder_out: Any, grid: Any) -> None:
         """Refuse rows of one stream a sentence: see :meth:`forward`."""

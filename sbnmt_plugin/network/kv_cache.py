@@ -57,6 +57,7 @@ class KVCache(AttentionGrid):
         self.hides: Tensor | None = None
         self._rows, self._device = 0, torch.device("cpu")
         self._new: Tensor | None = None
+        self._positions: Tensor | None = None
         self._steps: dict[Any, list[Tensor]] = {}
         self._last: dict[Any, Tensor] = {}
         self._encoder: dict[Any, tuple[Tensor, Tensor]] = {}
@@ -66,6 +67,17 @@ class KVCache(AttentionGrid):
         self._rows, self._device = len(tokens), tokens.device
         self.length += 1
         self._mask = None
+
+    def position(self, first: Callable[[int], Tensor]) -> Tensor:
+        """Return the embedding (1, 1, C) of the position of the step that has begun.
+
+        Args:
+            first: embeds as many positions as it is told, (1, T, C).
+        """
+        if self._positions is None or self._positions.size(1) < self.length:
+            known = 0 if self._positions is None else self._positions.size(1)
+            self._positions = first(max(FIRST_CAPACITY, 2 * known))
+        return self._positions[:, self.length - 1 : self.length]
 
     def take(self, x: Tensor) -> Tensor:
         return x.transpose(0, 1)
