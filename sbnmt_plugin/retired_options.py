@@ -1,12 +1,11 @@
 """Flags of 0.2.0 that are gone, and their remedies.  No torch: recipes ask, too."""
 
-# Checkpoints that were trained with them are read as ever, but for ENAT's raw weights:
-# what else stands in their settings asks for nothing any more.
+# Checkpoints that were trained with them are read as ever: what stands in their
+# settings asks for nothing any more.
 RETIRED = {
     "--sb-same-text": "train on three triples with --sb-partner-noise instead",
     "--sb-partner": "leave it out (text), or use --sb-partner-noise (own)",
     "--sb-partner-dropout": "leave it out",
-    "--enat-raw-weights": "leave it out: the weights of an output sum to 1",
     "--sb-freeze-writer": "leave it out: --sb-reader freezes the writer",
 }
 

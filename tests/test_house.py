@@ -258,7 +258,7 @@ def assert_folders_are_ours(package):
 
 # families: only their folders, and the lines that register them, know them by name
 
-KNOW_FAMILIES = ("families.", "register", "model", "retired_options")
+KNOW_FAMILIES = ("families.", "register", "model")
 TOOLS_OF_ALL = (
     *("tools.probes", "tools.reranking", "tools.word_alignment", "tools.translator"),
     "tools.report.",
