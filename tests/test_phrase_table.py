@@ -5,7 +5,6 @@ import pickle
 import random
 import re
 import sys
-from argparse import Namespace
 
 import pytest
 from steps import call
@@ -105,11 +104,10 @@ OTHERS = {"A": 7, "C": 8, "X": 9}
 
 
 def ids(table, source=INDEX, target=OTHERS):
-    words = (
-        Namespace(index=lambda word, known=known: known.get(word, 3), unk=lambda: 3)
-        for known in (source, target)
+    return table.with_ids(
+        *(lambda word, index=index: index.get(word, 3) for index in (source, target)),
+        *(3, 3),
     )
-    return table.with_ids(*words)
 
 
 def test_entries_with_unknown_words_are_left_out(caplog):

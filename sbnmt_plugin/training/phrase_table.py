@@ -14,9 +14,9 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 logger = logging.getLogger(__name__)
 
@@ -85,20 +85,27 @@ class PhraseTable(Generic[S, T]):
             found[source] = target
         return PhraseTable(found, name)
 
-    def with_ids(self, source: Any, target: Any) -> PhraseTable[int, int]:
+    def with_ids(
+        self,
+        source_index: Callable[[S], int],
+        target_index: Callable[[T], int],
+        source_unknown: int,
+        target_unknown: int,
+    ) -> PhraseTable[int, int]:
         """Return the table over ids, without the entries that have an unknown word.
 
         Args:
-            source, target: dictionaries.
+            source_index, target_index: a token's id, as a dictionary's ``index``.
+            source_unknown, target_unknown: its id where the dictionary lacks it.
 
         Raises:
             ValueError: no entry remains.
         """
         found = {}
-        for phrase, translation in self._entries.items():
-            key = tuple(map(source.index, phrase))
-            value = tuple(map(target.index, translation))
-            if source.unk() not in key and target.unk() not in value:
+        for source, target in self._entries.items():
+            key = tuple(map(source_index, source))
+            value = tuple(map(target_index, target))
+            if source_unknown not in key and target_unknown not in value:
                 found[key] = value
         if not found:
             raise ValueError(

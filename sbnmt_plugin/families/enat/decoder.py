@@ -18,7 +18,7 @@ i and t count tokens, wherever padding stands.
 
 Departs from the paper, whose ω are not normalised: an input has a total weight of
 0.74-1.02 at T/Z = 1.1, but of 0.44 at 1.5 and 0.04 at 2, where every second output is
-all but empty.  Here those of an output sum to 1.
+all but empty.  Here those of an output sum to 1; ``raw`` gives the paper's.
 """
 
 from __future__ import annotations
@@ -39,24 +39,28 @@ TEMPERATURE = 0.3  # τ
 
 
 def stretch_weights(
-    read: Tensor, written: Tensor, dtype: torch.dtype = torch.float32
+    read: Tensor,
+    written: Tensor,
+    raw: bool = False,
+    dtype: torch.dtype = torch.float32,
 ) -> Tensor:
     """Compute ω, (B, T, Z), in this dtype.
 
     Args:
         read: (B, Z) True at inputs, False at padding.
         written: (B, T) True at outputs.
+        raw: whether they are left as they are.
     """
     i, t = (places.cumsum(1, dtype=dtype) for places in (read, written))
     rate = t.amax(1, keepdim=True) / i.amax(1, keepdim=True).clamp(min=1)  # T/Z
     distance = t[:, :, None] - (i * rate)[:, None]
     logits = (-(distance**2) / TEMPERATURE).masked_fill(~read[:, None], DEAD)
-    return logits.softmax(-1)
+    return logits.exp() if raw else logits.softmax(-1)
 
 
-def stretch(inputs: Tensor, read: Tensor, written: Tensor) -> Tensor:
+def stretch(inputs: Tensor, read: Tensor, written: Tensor, raw: bool = False) -> Tensor:
     """Stretch z̃ (B, Z, C) to z (B, T, C), in its dtype: see :func:`stretch_weights`."""
-    weights = stretch_weights(read, written, wide(inputs.dtype))
+    weights = stretch_weights(read, written, raw, wide(inputs.dtype))
     return (weights @ inputs.to(weights.dtype)).to(inputs.dtype)
 
 
@@ -131,11 +135,18 @@ class ENATDecoderLayer(TransformerDecoderLayerBase):
 class ENATDecoder(TransformerDecoderBase):
     """Decoder of fairseq's without a causal mask; see the module.
 
+    Args:
+        cfg: fairseq's options, and ``enat_raw_weights``.
+
     Attributes:
         projects_rows: its logits are one linear layer on its features.
     """
 
     projects_rows = True
+
+    def __init__(self, cfg: Any, dictionary: Any, embed_tokens: Any) -> None:
+        super().__init__(cfg, dictionary, embed_tokens)
+        self.raw_weights = bool(cfg.enat_raw_weights)
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> Any:
         return wrapped(ENATDecoderLayer(cfg, no_encoder_attn), cfg)
@@ -154,7 +165,7 @@ class ENATDecoder(TransformerDecoderBase):
         """
         words = written.long() + self.padding_idx  # positions ask for padding alone
         positions = self.embed_positions(words)
-        x = stretch(inputs.rough, inputs.real, written)
+        x = stretch(inputs.rough, inputs.real, written, self.raw_weights)
         x = x + positions
         if self.layernorm_embedding is not None:
             x = self.layernorm_embedding(x)

@@ -53,6 +53,9 @@ class ENATConfig(TransformerConfig):
     enat_adversary_weight: float = option(
         1.0, "λ, of the word-level adversary (eq. 8, 9), for map"
     )
+    enat_raw_weights: bool = option(
+        False, "stretch the input with the paper's weights, which do not sum to 1"
+    )
 
 
 @register_model("enat_transformer")
