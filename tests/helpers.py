@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor
@@ -18,6 +19,7 @@ from sbnmt_plugin.families.enat.model import ENATModel
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.layout import Layout, live_places
+from sbnmt_plugin.network.fairseq_decoder import searchable
 from sbnmt_plugin.network.grid import PackedBatch
 from sbnmt_plugin.symbols import TAGS
 
@@ -29,7 +31,6 @@ SIZES = {
     "encoder_attention_heads": H,
     "decoder_layers": 2,
     "decoder_attention_heads": H,
-    "dropout": 0.0,
     "sb_future_dropout": 0.0,
 }
 
@@ -71,52 +72,45 @@ def fake_task(
     )
 
 
-def sb_model(seed: int = 1, words: int = 9, **options: Any) -> SBTransformerModel:
-    """An SB-NMT model in float64 with weights large enough to make a difference."""
+def built(kind: Any, sizes: dict[str, Any], seed: int, task: Any, options: Any) -> Any:
+    """A model in float64 with weights large enough to make a difference."""
     torch.manual_seed(seed)
-    model = SBTransformerModel.build_model(
-        Namespace(**{**SIZES, **options}), fake_task(words)
-    )
+    model = kind.build_model(Namespace(**{**sizes, "dropout": 0.0, **options}), task)
     return enlarge(model).double().eval()
+
+
+def sb_model(seed: int = 1, words: int = 9, **options: Any) -> SBTransformerModel:
+    """An SB-NMT model: see :func:`built`."""
+    return built(SBTransformerModel, SIZES, seed, fake_task(words), options)
 
 
 def abd_model(seed: int = 1, words: int = 9, **options: Any) -> ABDTransformerModel:
-    """An ABD-NMT model of the same size, in the same way."""
-    torch.manual_seed(seed)
-    model = ABDTransformerModel.build_model(
-        Namespace(**{**SIZES, **options}), fake_task(words)
-    )
-    return enlarge(model).double().eval()
+    """An ABD-NMT model of the same size."""
+    return built(ABDTransformerModel, SIZES, seed, fake_task(words), options)
 
 
 def rnn_model(
     history: str = "both", seed: int = 1, words: int = 9, **options: Any
 ) -> RNNSearchModel:
-    """An RNNsearch with these histories, in the same way; all sizes differ."""
-    torch.manual_seed(seed)
-    args = Namespace(**{**RNN_SIZES, "ba_history": history, "dropout": 0.0, **options})
-    return enlarge(RNNSearchModel.build_model(args, fake_task(words))).double().eval()
+    """An RNNsearch with these histories; all sizes differ."""
+    options["ba_history"] = history
+    return built(RNNSearchModel, RNN_SIZES, seed, fake_task(words), options)
 
 
 def two_way_model(
     seed: int = 1, words: int = 9, sources: int = 11, **options: Any
 ) -> TwoWayModel:
-    """A two-way model, in the same way; its vocabularies differ."""
-    torch.manual_seed(seed)
-    args = Namespace(**{**TWO_WAY_SIZES, "dropout": 0.0, **options})
+    """A two-way model, whose vocabularies differ."""
     task = fake_task(words, sources=sources)
-    return enlarge(TwoWayModel.build_model(args, task)).double().eval()
+    return built(TwoWayModel, TWO_WAY_SIZES, seed, task, options)
 
 
 def enat_model(
     given: str = "phrase", seed: int = 1, words: int = 9, **options: Any
 ) -> ENATModel:
-    """An ENAT model with this input, in the same way; it has counted two lengths."""
-    torch.manual_seed(seed)
-    args = Namespace(
-        **{**SIZES, "share_all_embeddings": True, "enat_input": given, **options}
-    )
-    model = enlarge(ENATModel.build_model(args, fake_task(words))).double().eval()
+    """An ENAT model with this input, which has counted two lengths."""
+    options = {"share_all_embeddings": True, "enat_input": given, **options}
+    model = built(ENATModel, SIZES, seed, fake_task(words), options)
     model.tokens_written += 6
     model.tokens_read += 5
     return model
@@ -124,11 +118,26 @@ def enat_model(
 
 def transformer(seed: int = 1, words: int = 9, **options: Any) -> TransformerModel:
     """fairseq's own model of the same size."""
-    torch.manual_seed(seed)
     args = Namespace(**{**SIZES, **options})
     base_architecture(args)
-    model = TransformerModel.build_model(args, fake_task(words))
-    return enlarge(model).double().eval()
+    return built(TransformerModel, {}, seed, fake_task(words), vars(args))
+
+
+def assert_same_gradients(
+    fast: Tensor, slow: Tensor, inputs: Iterable[Tensor], atol: float = 1e-10
+) -> None:
+    """Check that two results are equal, and so is the gradient of a weighted sum."""
+    inputs = list(inputs)
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-10)
+    weight = torch.randn_like(slow)
+    ours, theirs = (
+        torch.autograd.grad((x * weight).sum(), inputs, allow_unused=True)
+        for x in (fast, slow)
+    )
+    for one, other in zip(ours, theirs):
+        assert (one is None) == (other is None)
+        if one is not None:
+            torch.testing.assert_close(one, other, rtol=0, atol=atol)
 
 
 def enlarge(model: Any) -> Any:
@@ -176,14 +185,15 @@ def written(model: Any, beam: int, weights: bool = False) -> Iterator[tuple[Any,
         For every hypothesis of every step its source (S,), padding included, its words
         so far, log p of the next one (V,) and attention.
     """
-    tokens = source(model)["src_tokens"]
-    encoder_out = model.encoder(tokens)
-    state = model.decoder.start(encoder_out, Layout(1, beam), weights=weights)
+    net_input, decoder = source(model), searchable(model)
+    tokens = net_input["src_tokens"]
+    encoder_out = model.encoder.forward_torchscript(net_input)
+    state = decoder.start(encoder_out, Layout(1, beam), weights=weights)
     generator = torch.Generator().manual_seed(9)
     kept = torch.arange(len(tokens))
     words = torch.full((len(tokens) * beam, 1), dictionary().eos())
     for step in range(T):
-        following, attention = model.decoder.step(words, state)
+        following, attention = decoder.step(words, state)
         looked = [None] * len(words) if attention is None else attention
         for row, prefix in enumerate(words):
             one = tokens[kept[row // beam]]
@@ -225,16 +235,49 @@ def packed(padding: Tensor) -> PackedBatch:
     return PackedBatch(live_places(~padding), padding.t().shape)
 
 
-def assert_live_logits_are_the_logits(model: Any) -> None:
-    """Check logits of live places alone, step by step, there stream by stream."""
-    prev = streams(model)
-    everything = logits(model, prev).transpose(0, 1)
-    live, _ = model(**source(model), prev_output_tokens=prev, live=live_of(prev))
-    shown = prev.ne(model.decoder.dictionary.pad())
-    torch.testing.assert_close(live, everything[shown.t()], rtol=0, atol=1e-10)
+def big_sizes(kind: Any) -> list[int]:
+    """Count parameters of a family's big model and of fairseq's, as shapes alone."""
+    task = fake_task(words=29994)  # 30,000 with the four specials and the tags
+    found = []
+    with torch.device("meta"):
+        for each, name in (kind, kind.family), (TransformerModel, "transformer"):
+            args = Namespace(share_all_embeddings=True)
+            ARCH_CONFIG_REGISTRY[f"{name}_wmt_en_de_big"](args)
+            assert args.dropout == (0.1 if each is kind else 0.3)
+            model = each.build_model(args, task)
+            found.append(sum(p.numel() for p in model.parameters()))
+    return found
 
 
 def logits(model: Any, prev: Tensor, lengths: tuple[int, ...] = (7, 4, 6)) -> Tensor:
     """Compute logits (2B, T, V) by the full forward pass."""
     output, _ = model(**source(model, lengths), prev_output_tokens=prev)
     return output
+
+
+def changed_words(model: Any) -> Iterator[tuple[int, int, Tensor, Tensor]]:
+    """Change every word that streams of full length read, one step after the other.
+
+    Yields:
+        The step, the direction of the stream that reads another word, and where the
+        logits of that stream and of its partner stay as they were, (B, T) each.
+    """
+    prev = streams(model, ((T, T),) * B)
+    before = logits(model, prev)
+    for step in range(1, T):
+        for direction in (0, 1):
+            changed = prev.clone()
+            changed[direction::2, step] = (changed[direction::2, step] - 3) % 9 + 4
+            after = logits(model, changed)
+            same = torch.isclose(before, after, rtol=0, atol=1e-10).all(-1)
+            yield step, direction, same[direction::2], same[1 - direction :: 2]
+
+
+def assert_scores_as(plain: TransformerModel, model: Any, direction: int) -> None:
+    """Check that a direction's logits are those of fairseq's Transformer."""
+    prev = streams(model)
+    rows = prev[direction::2]
+    expected, _ = plain(**source(plain), prev_output_tokens=rows)
+    shown = rows.ne(plain.decoder.dictionary.pad())
+    ours = logits(model, prev)[direction::2]
+    torch.testing.assert_close(ours[shown], expected[shown], rtol=0, atol=1e-10)

@@ -97,14 +97,13 @@ def a_place_later(values: list[Tensor]) -> list[Tensor]:
     return [torch.zeros_like(values[0]), *values[:-1]]
 
 
-def read(module: Any, query: Tensor, memory: list[Tensor]) -> Tensor:
-    """Multi-head attention of one row to the entries of a memory."""
+def read(
+    module: Any, query: Tensor, memory: list[Tensor], values: list[Tensor] | None = None
+) -> Tensor:
+    """Multi-head attention of one row to a memory, or to other values there."""
     size = module.head_dim
-    q = module.q_proj(query)
-    keys, values = (
-        [projection(entry) for entry in memory]
-        for projection in (module.k_proj, module.v_proj)
-    )
+    q, keys = module.q_proj(query), [module.k_proj(entry) for entry in memory]
+    values = [module.v_proj(entry) for entry in values or memory]
     heads = []
     for head in range(module.num_heads):
         part = slice(head * size, (head + 1) * size)
@@ -250,6 +249,15 @@ def search(
             if t >= longest:
                 break
     return ranked
+
+
+def assert_found(hypotheses: list[Any], expected: list[dict[str, Any]]) -> None:
+    """Check that a search's hypotheses are those of :func:`search`, best first."""
+    assert len(hypotheses) == len(expected)
+    for hypothesis, entry in zip(hypotheses, expected):
+        assert hypothesis["tokens"].tolist() == entry["tokens"]
+        assert hypothesis["direction"] == ("l2r", "r2l")[entry["direction"]]
+        assert abs(float(hypothesis["score"]) - entry["score"]) < 1e-10
 
 
 START = -10  # stands for the tags, which are in no vocabulary of the scripts

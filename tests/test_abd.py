@@ -4,9 +4,6 @@ from argparse import Namespace
 
 import pytest
 import torch
-import torch.nn.functional as F
-from fairseq.models.transformer import TransformerModel
-from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
 from helpers import (
     SIZES,
     B,
@@ -14,35 +11,26 @@ from helpers import (
     S,
     T,
     abd_model,
-    assert_live_logits_are_the_logits,
+    assert_same_gradients,
+    assert_scores_as,
+    big_sizes,
+    changed_words,
     fake_task,
     logits,
-    source,
     streams,
     transformer,
 )
+from nets import VARIANTS, variants
 from reference import abd_layer
 
-from sbnmt_plugin.families.abd.decoder import ReverseAttention
 from sbnmt_plugin.families.abd.model import ALONE, ABDTransformerModel
 from sbnmt_plugin.layout import L2R, R2L
-from sbnmt_plugin.network.grid import AttentionGrid, PackedBatch
-from sbnmt_plugin.network.transformer import wmt_en_de_big
-
-EXACT = {"rtol": 0, "atol": 1e-10}
-VARIANTS = [
-    {},
-    {"decoder_normalize_before": True},
-    {"decoder_learned_pos": True},
-    {"share_all_embeddings": True},
-    {"decoder_output_dim": 6},
-]
-FULL = ((5, 5), (5, 5), (5, 5))
+from sbnmt_plugin.network.grid import PackedBatch
 
 
-@pytest.fixture(params=VARIANTS, ids=str)
+@pytest.fixture(params=variants("abd"))
 def model(request):
-    return abd_model(**request.param)
+    return VARIANTS[request.param]()
 
 
 def silence(model):
@@ -67,12 +55,7 @@ def assert_is_a_transformer(model, direction, **options):
     del weights["decoder.sb_version"]
     plain = transformer(**options)
     plain.load_state_dict(weights)
-    prev = streams(model)
-    rows = prev[direction::2]
-    expected, _ = plain(**source(plain), prev_output_tokens=rows)
-    shown = rows.ne(plain.decoder.dictionary.pad())
-    ours = logits(model, prev)[direction::2]
-    torch.testing.assert_close(ours[shown], expected[shown], **EXACT)
+    assert_scores_as(plain, model, direction)
 
 
 @pytest.mark.usefixtures("float64_fairseq")
@@ -98,21 +81,13 @@ def test_the_check_of_halves_can_fail():
 def test_the_forward_half_reads_all_of_the_backward_one(model):
     """Property 2: the R2L half sees its own past alone; the L2R half its own past, and
     every word of the R2L stream from its first step on."""
-    prev = streams(model, FULL)
-    before = logits(model, prev)
-    for step in range(1, T):
-        for direction in (L2R, R2L):
-            changed = prev.clone()
-            changed[direction::2, step] = (changed[direction::2, step] - 3) % 9 + 4
-            after = logits(model, changed)
-            same = torch.isclose(before, after, **EXACT).all(-1)  # (2B, T)
-            own, other = same[direction::2], same[1 - direction :: 2]
-            assert own[:, :step].all(), f"a step before {step} depends on step {step}"
-            assert not own[:, step].any()
-            if direction == L2R:
-                assert other.all(), f"the R2L half reads word {step} of the other"
-            else:
-                assert not other.any(), f"the L2R half does not read word {step}"
+    for step, direction, own, other in changed_words(model):
+        assert own[:, :step].all(), f"a step before {step} depends on step {step}"
+        assert not own[:, step].any()
+        if direction == L2R:
+            assert other.all(), f"the R2L half reads word {step} of the other"
+        else:
+            assert not other.any(), f"the L2R half does not read word {step}"
 
 
 def test_the_check_of_reading_can_fail(monkeypatch):
@@ -158,12 +133,7 @@ def test_the_layer_follows_the_formulas(merge=None):
             own = merge(own, other)
         rows = abd_layer(layer, list(x[b, : lengths[b]]), list(own), list(other))
         slow[b, : lengths[b]] = torch.stack(rows)
-    torch.testing.assert_close(fast, slow, **EXACT)
-    weight = torch.randn_like(slow)
-    inputs = [x, h, r, *layer.parameters()]
-    gradients = [torch.autograd.grad((y * weight).sum(), inputs) for y in (fast, slow)]
-    for ours, reference in zip(*gradients):
-        torch.testing.assert_close(ours, reference, **EXACT)
+    assert_same_gradients(fast, slow, [x, h, r, *layer.parameters()])
 
 
 def test_the_check_of_the_layer_can_fail():
@@ -175,51 +145,7 @@ def test_the_check_of_the_layer_can_fail():
 # padding
 
 
-def test_padding_and_company_change_nothing(model):
-    """Property 6 in training: more padding, other company change nothing."""
-    prev = streams(model, ((5, 3), (3, 5), (4, 2)))
-    pad = model.decoder.dictionary.pad()
-    shown = prev.ne(pad)
-    together = logits(model, prev)
-    wider = logits(model, F.pad(prev, (0, 3), value=pad))[:, :T]
-    torch.testing.assert_close(wider[shown], together[shown], **EXACT)
-    lengths = (7, 4, 6)
-    for b, length in enumerate(lengths):
-        own = prev[2 * b : 2 * b + 2]
-        own = own[:, : int(own.ne(pad).sum(1).max())]
-        alone, _ = model(
-            source(model)["src_tokens"][b : b + 1, S - length :],
-            torch.tensor([length]),
-            own,
-        )
-        found = together[2 * b : 2 * b + 2, : own.size(1)]
-        torch.testing.assert_close(alone[own.ne(pad)], found[own.ne(pad)], **EXACT)
-
-
-@pytest.mark.parametrize("memory", ["source", "reverse"])
-def test_the_padding_check_can_fail(memory, monkeypatch):
-    """Without a mask on either memory, or with one memory's mask for the other."""
-    right = AttentionGrid.memory_mask
-
-    def blind(self, name, padding, dtype, heads):
-        return None if name == memory else right(self, name, padding, dtype, heads)
-
-    monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
-    with pytest.raises(AssertionError):
-        test_padding_and_company_change_nothing(abd_model())
-
-
-def test_one_mask_for_both_memories_is_noticed(monkeypatch):
-    monkeypatch.setattr(ReverseAttention, "memory", "source")
-    with pytest.raises((AssertionError, RuntimeError)):
-        test_padding_and_company_change_nothing(abd_model())
-
-
 # training
-
-
-def test_live_logits_are_the_logits(model):
-    assert_live_logits_are_the_logits(model)
 
 
 def gradients_of(model, directions):
@@ -253,37 +179,18 @@ def test_the_check_of_gradients_can_fail(monkeypatch):
         test_the_forward_loss_alone_trains_the_backward_decoder()
 
 
-def test_no_parameter_is_idle():
-    """DDP fails on parameters without a gradient."""
-    found = gradients_of(abd_model().train(), [L2R, R2L])
-    assert not [name for name, gradient in found.items() if gradient is None]
-
-
-def test_activation_checkpoints_change_no_gradient():
-    """R is an argument of a layer, so its gradient arrives there."""
-    plain, saving = abd_model(), abd_model(checkpoint_activations=True)
-    saving.load_state_dict(plain.state_dict())
-    expected = gradients_of(plain.train(), [L2R, R2L])
-    for name, gradient in gradients_of(saving.train(), [L2R, R2L]).items():
-        torch.testing.assert_close(gradient, expected[name], **EXACT)
-
-
 # sizes, and what is refused
 
 
 def test_big_has_the_parameters_of_table_6():
     """Property 8: 207.8M of the Transformer, 333.8M of ABD-NMT, as shapes alone."""
-    task = fake_task(words=29994)  # 30,000 with the four specials and the tags
-    options = {"share_all_embeddings": True}
-    ours, theirs = Namespace(**options), Namespace(**options)
-    wmt_en_de_big(ours)
-    transformer_wmt_en_de_big(theirs)
-    assert ours.dropout == 0.1
-    with torch.device("meta"):
-        model = ABDTransformerModel.build_model(ours, task)
-        plain = TransformerModel.build_model(theirs, task)
+    ours, theirs = big_sizes(ABDTransformerModel)
+    assert ours - theirs == 125_970_432
+
+
+def test_both_decoders_have_one_matrix_of_embeddings():
+    model = abd_model(share_all_embeddings=True)
     assert model.backward_decoder.embed_tokens is model.decoder.embed_tokens
-    assert parameters(model) - parameters(plain) == 125_970_432
 
 
 def parameters(module):

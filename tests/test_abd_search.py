@@ -2,12 +2,11 @@
 
 from argparse import Namespace
 
-import pretended
 import pytest
 import torch
 from helpers import abd_model, dictionary, source
-from pretended import Device, move, moved
-from reference import search
+from nets import EXACT
+from reference import assert_found, search
 from scripted import EOS, NEVER, SYMBOLS, TAGS, AsynchronousModel, sample, script_row
 from searching import assert_same_answers, generate, texts
 
@@ -22,7 +21,6 @@ from sbnmt_plugin.symbols import TAGS as NAMES_OF_TAGS
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools.probes import without
 
-EXACT = {"rtol": 0, "atol": 1e-10}
 SENTENCES = list(range(20, 27))
 SHIFTED = Pairing("rank", shift=1)
 
@@ -59,13 +57,9 @@ def assert_as_reference(beam, rank=0, **options):
     found = two_stage([AsynchronousModel()], batch, beam=beam, **options)
     for sentence, hypotheses in zip(SENTENCES, found):
         read, expected = reference(sentence, beam, rank, **options)
-        assert len(hypotheses) == len(expected)
-        for hypothesis, entry in zip(hypotheses, expected):
-            assert hypothesis["tokens"].tolist() == entry["tokens"]
-            assert hypothesis["direction"] == "l2r"
+        assert_found(hypotheses, expected)
+        for hypothesis in hypotheses:
             assert hypothesis["partner_tokens"].tolist() == read[:-1][::-1]
-            score = float(hypothesis["score"])
-            assert score == pytest.approx(entry["score"], abs=1e-10)
     return found
 
 
@@ -237,28 +231,6 @@ def test_alignments_are_the_source_attentions():
         assert all(int(place) < length for place, _ in best["alignment"])
     (best, *_), *_ = generate([model], print_alignment="soft", answer="r2l")
     assert best["attention"].shape[1] == len(best["tokens"])
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_half_precision_has_finite_scores(dtype):
-    model = abd_model().to(dtype)
-    for hypotheses in generate([model], source(model, LENGTHS)):
-        assert all(bool(h["score"].isfinite()) for h in hypotheses)
-
-
-# on a device that is not the CPU
-
-
-@pretended.needed
-def test_no_sentence_is_asked_for():
-    found = []
-    for sentences in (3, 12):
-        model = abd_model(words=700)
-        net_input = source(model, LENGTHS[:1] * sentences)
-        with Device() as device:
-            generate([move(model)], moved(net_input), no_repeat_ngram_size=0)
-        found.append(len(device.synchronisations))
-    assert found[0] == found[1]
 
 
 # the task

@@ -5,8 +5,8 @@ from argparse import Namespace
 
 import pytest
 import torch
-from ba_nets import forward
 from helpers import abd_model, fake_task, rnn_model, sb_model, transformer
+from nets import forward
 from steps import call, put
 
 from sbnmt_plugin.layout import L2R, R2L

@@ -6,19 +6,13 @@ torch's own ``nn.GRUCell``.
 
 import pytest
 import torch
-import torch.nn.functional as F
-from ba_nets import VARIANTS, forward
-from helpers import S, rnn_model, source, target, written
+from helpers import S, assert_same_gradients, rnn_model, source, target
+from nets import EXACT, HISTORIES, LENGTHS, forward
 from torch import nn
 
-from sbnmt_plugin.families.ba.attention import HistoryAttention, HistoryGRU
-from sbnmt_plugin.families.ba.decoder import RNNEncoder, RNNState
+from sbnmt_plugin.families.ba.attention import HistoryGRU
 from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.tools.probes import without
-
-EXACT = {"rtol": 0, "atol": 1e-10}
-LENGTHS = (7, 4, 6)
-
 
 # the formulas as loops
 
@@ -102,25 +96,17 @@ def assert_follows_the_formulas(model, **broken):
     lengths = (5, 3, 4)
     prev, tokens = target(lengths), source(model)["src_tokens"]
     fast, attention = forward(model, prev)
-    pairs, total = [], 0
+    expected = []
     for b, (length, places) in enumerate(zip(lengths, LENGTHS)):
-        ours = fast[b, :length]
         theirs, alpha = slow(model, tokens[b, S - places :], prev[b, :length], **broken)
-        torch.testing.assert_close(ours, theirs, **EXACT)
+        expected.append(theirs)
         torch.testing.assert_close(attention[b, :length, S - places :], alpha, **EXACT)
         assert not attention[b, :length, : S - places].any()
-        weight = torch.randn(ours.shape, dtype=ours.dtype)
-        pairs.append([(x * weight).sum() for x in (ours, theirs)])
-        total += 1
-    assert total == 3
-    parameters = list(model.parameters())
-    sums = [sum(values) for values in zip(*pairs)]
-    gradients = [torch.autograd.grad(value, parameters) for value in sums]
-    for ours, reference in zip(*gradients):
-        torch.testing.assert_close(ours, reference, **EXACT)
+    ours = torch.cat([row[:length] for row, length in zip(fast, lengths)])
+    assert_same_gradients(ours, torch.cat(expected), model.parameters())
 
 
-@VARIANTS
+@pytest.mark.parametrize("history", HISTORIES)
 def test_the_model_follows_the_formulas(history):
     assert_follows_the_formulas(rnn_model(history))
 
@@ -234,88 +220,4 @@ def test_rnnsearch_has_none_that_could_be_zero():
 # step by step, with what is kept
 
 
-@pytest.mark.parametrize("beam", [1, 3])
-@VARIANTS
-def test_a_step_with_what_is_kept_is_the_teacher_forced_one(history, beam):
-    """Property 4, while ranks really change and a sentence leaves."""
-    model = rnn_model(history)
-    for one, prefix, lprobs, weights in written(model, beam, weights=True):
-        logits, alpha = forward(
-            model, prefix[None], {"src_tokens": one[None], "src_lengths": None}
-        )
-        torch.testing.assert_close(lprobs, logits[0, -1].log_softmax(-1), **EXACT)
-        torch.testing.assert_close(weights, alpha[0, -1], **EXACT)
-
-
-def test_a_history_that_does_not_follow_its_parent_is_noticed(monkeypatch):
-    right = RNNState.select
-
-    def wrong(self, rows):
-        count, histories = len(rows) // self.layout.beam, self.histories
-        right(self, rows)
-        self.histories = [x[:count] for x in histories]
-
-    monkeypatch.setattr(RNNState, "select", wrong)
-    with pytest.raises(AssertionError):
-        test_a_step_with_what_is_kept_is_the_teacher_forced_one("both", 3)
-
-
 # padding
-
-
-def assert_padding_is_inert(model):
-    """Property 5: any padding, on any side, in any company."""
-    prev, net_input = target(), source(model)
-    pad = model.encoder.dictionary.pad()
-    logits, alpha = forward(model, prev, net_input)
-    order = torch.tensor([2, 0, 1])
-    tokens = F.pad(net_input["src_tokens"][order], (2, 0), value=pad)
-    others = forward(model, prev[order], {"src_tokens": tokens, "src_lengths": None})
-    torch.testing.assert_close(others[0], logits[order], **EXACT)
-    torch.testing.assert_close(others[1][..., 2:], alpha[order], **EXACT)
-    for b, length in enumerate(LENGTHS):
-        alone = net_input["src_tokens"][b : b + 1, S - length :]
-        for side in (0, 0), (0, 3):  # fairseq pads left; a user may pad right
-            tokens = F.pad(alone, side, value=pad)
-            one = {"src_tokens": tokens, "src_lengths": None}
-            found = forward(model, prev[b : b + 1], one)
-            torch.testing.assert_close(found[0], logits[b : b + 1], **EXACT)
-            torch.testing.assert_close(
-                found[1][0, :, :length], alpha[b, :, S - length :], **EXACT
-            )
-
-
-@VARIANTS
-def test_padding_and_company_change_nothing(history):
-    assert_padding_is_inert(rnn_model(history))
-
-
-def test_columns_that_are_not_the_sources_are_noticed(monkeypatch):
-    """Left where the packed GRU has put them, as in fairseq's LSTM."""
-    right = RNNEncoder.forward
-
-    def moved(self, src_tokens, src_lengths=None, **others):
-        found = right(self, src_tokens, src_lengths, **others)
-        padding = found["encoder_padding_mask"][0]
-        order = padding.byte().sort(dim=1, stable=True).indices
-        states = found["encoder_out"][0].transpose(0, 1)
-        states = states.gather(1, order[..., None].expand_as(states))
-        return {
-            "encoder_out": [states.transpose(0, 1)],
-            "encoder_padding_mask": [padding.gather(1, order)],
-        }
-
-    monkeypatch.setattr(RNNEncoder, "forward", moved)
-    with pytest.raises(AssertionError):
-        assert_padding_is_inert(rnn_model())
-
-
-def test_a_mask_that_is_missing_is_noticed(monkeypatch):
-    right = HistoryAttention.read
-
-    def blind(self, states, padding):
-        return right(self, states, torch.zeros_like(padding))
-
-    monkeypatch.setattr(HistoryAttention, "read", blind)
-    with pytest.raises(AssertionError):
-        assert_padding_is_inert(rnn_model())

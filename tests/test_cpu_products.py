@@ -1,17 +1,28 @@
 """Decoding with bfloat16 weights: close to float32, packed or not, anywhere.
 
-And with large ones of float32, which are packed for few rows, and with 8-bit ones.
+And with large ones of float32, which are packed for few rows or are oneDNN's where
+torch's own are slow, and with 8-bit ones.
 """
 
 import copy
 import subprocess
 import sys
+from functools import partial
 
+import commands
 import pytest
 import torch
-from commands import load_hub, run_generate, run_interactive
+from commands import (
+    best,
+    load,
+    load_hub,
+    run_generate,
+    run_interactive,
+    run_train,
+)
 from fairseq.modules import MultiheadAttention
 from helpers import abd_model, live_of, sb_model, source, streams, transformer
+from nets import SB
 from searching import generate
 
 from sbnmt_plugin import numerics
@@ -31,17 +42,14 @@ from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.tools.translator import Translator
 
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number
-needs_packing = pytest.mark.skipif(
-    not can_pack(torch.bfloat16), reason="no packed bfloat16 products here"
+needs_packing, needs_float32 = (
+    pytest.mark.skipif(not can_pack(dtype), reason=f"no packed {dtype} products here")
+    for dtype in (torch.bfloat16, torch.float32)
 )
-FUSIONS = [
-    {"sb_fusion": "tanh", "sb_lambda": 0.7},
-    {"sb_fusion": "linear", "sb_lambda": 0.7},
-    {"sb_fusion": "relu", "sb_lambda": 0.7},
-    {"sb_fusion": "gate"},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_learn_lambda": True},
-    {"sb_lambda": 0.7, "sb_reader": True, "sb_future_shift": True},
-]
+READER = {"sb_lambda": 0.7, "sb_reader": True, "sb_future_shift": True}
+MODELS = pytest.mark.parametrize(
+    "make", [*SB.values(), partial(sb_model, **READER)], ids=[*SB, "reader"]
+)
 
 
 def lprobs(model, prev):
@@ -50,27 +58,34 @@ def lprobs(model, prev):
     return NextTokens.of_logits(logits).lprobs().float()
 
 
-def assert_close_to_float32(monkeypatch, packed, fusion):
+def assert_close_to_float32(make):
     """Stated tolerance: 30 roundings of the largest log-probability."""
-    if not packed:
-        monkeypatch.setattr(precision, "can_pack", lambda dtype: False)
-    model = sb_model(**fusion).float()
+    model = make().float()
     prev = streams(model)
     expected = lprobs(model, prev)
-    to_bfloat16(model)
+    names = list(model.state_dict())
+    assert list(to_bfloat16(model).state_dict()) == names
     assert all(p.dtype == torch.bfloat16 for p in model.parameters())
     found = lprobs(model, prev)
     assert not torch.equal(found, expected)
     allowed = 30 * STEP * float(expected.abs().max())
     assert float((found - expected).abs().max()) < allowed
+    return model
 
 
-@pytest.mark.parametrize("fusion", FUSIONS, ids=str)
+@MODELS
 @pytest.mark.parametrize("packed", [False, True])
-def test_bfloat16_is_close_to_float32(monkeypatch, packed, fusion):
+def test_bfloat16_is_close_to_float32(monkeypatch, packed, make):
+    """And is searched with every fusion."""
     if packed and not can_pack(torch.bfloat16):
         pytest.skip("no packed bfloat16 products here")
-    assert_close_to_float32(monkeypatch, packed, fusion)
+    if not packed:
+        monkeypatch.setattr(precision, "can_pack", lambda dtype: False)
+    for hypotheses in generate([assert_close_to_float32(make)], beam=4):
+        assert len(hypotheses) == 4
+        for hypothesis in hypotheses:
+            assert hypothesis["positional_scores"].dtype == torch.float32
+            assert hypothesis["positional_scores"].isfinite().all()
 
 
 def test_the_precision_check_can_fail(monkeypatch):
@@ -80,17 +95,7 @@ def test_the_precision_check_can_fail(monkeypatch):
     monkeypatch.setattr(precision, "can_pack", lambda dtype: True)
     monkeypatch.setattr(PackedLinear, "forward", halved)
     with pytest.raises(AssertionError):
-        assert_close_to_float32(monkeypatch, True, FUSIONS[0])
-
-
-@pytest.mark.parametrize("fusion", FUSIONS, ids=str)
-def test_bfloat16_is_searched_with_every_fusion(fusion):
-    model = to_bfloat16(sb_model(**fusion).float())
-    for hypotheses in generate([model], beam=4):
-        assert len(hypotheses) == 4
-        for hypothesis in hypotheses:
-            assert hypothesis["positional_scores"].dtype == torch.float32
-            assert hypothesis["positional_scores"].isfinite().all()
+        assert_close_to_float32(SB["tanh"])
 
 
 def test_a_teacher_is_searched_in_bfloat16():
@@ -98,12 +103,17 @@ def test_a_teacher_is_searched_in_bfloat16():
     assert len(generate([model], directions=(L2R,), beam=3)) == 3
 
 
-def packed_layer(bias=True):
+def layers(inputs=40, outputs=24, kind=PackedLinear, dtype=torch.float32, bias=True):
+    """Make torch's layer, and one of ours with the same weights."""
     torch.manual_seed(2)
-    layer = torch.nn.Linear(40, 24, bias=bias).bfloat16()
-    packed = copy.deepcopy(layer)
-    packed.__class__ = PackedLinear
-    return layer, packed
+    layer = torch.nn.Linear(inputs, outputs, bias=bias).to(dtype)
+    own = copy.deepcopy(layer)
+    own.__class__ = kind
+    return layer, own
+
+
+def packed_layer(bias=True):
+    return layers(dtype=torch.bfloat16, bias=bias)
 
 
 def assert_same_product(layer, packed, inputs):
@@ -212,21 +222,12 @@ def test_a_packed_layer_may_go_anywhere():
 
 def large_layer():
     """Make a float32 layer of the smallest size that is packed, and a packed one."""
-    torch.manual_seed(4)
-    layer = torch.nn.Linear(1024, precision.LARGE // 1024)
-    packed = copy.deepcopy(layer)
-    packed.__class__ = PackedLinear
-    return layer, packed
+    return layers(1024, precision.LARGE // 1024)
 
 
 def rows_of(count):
     generator = torch.Generator().manual_seed(5)
     return torch.randn(count, 1024, generator=generator)
-
-
-needs_float32 = pytest.mark.skipif(
-    not can_pack(torch.float32), reason="no packed products here"
-)
 
 
 @pytest.fixture
@@ -251,8 +252,7 @@ def test_a_large_float32_weight_is_packed_for_few_rows(copies):
 
 
 def test_a_small_float32_weight_is_not_packed(copies):
-    layer = torch.nn.Linear(1024, precision.LARGE // 1024 - 1)
-    layer.__class__ = PackedLinear
+    _, layer = layers(1024, precision.LARGE // 1024 - 1)
     with torch.no_grad():
         layer(rows_of(1))
     assert not copies
@@ -316,12 +316,6 @@ def test_the_python_interface_packs_once(copies, data, trained):
     assert len(copies) == count
 
 
-def test_weights_keep_their_names():
-    model = sb_model(sb_lambda=0.7).float()
-    names = list(model.state_dict())
-    assert list(to_bfloat16(model).state_dict()) == names
-
-
 BOTH = r"--sb-bf16, --sb-int8 and --fp16 .* only one of them can be given"
 PAIRS = [["--sb-bf16", "--fp16"], ["--sb-int8", "--fp16"], ["--sb-bf16", "--sb-int8"]]
 
@@ -362,10 +356,7 @@ def rounded_product(layer, x):
 
 
 def eight_bit_layer():
-    torch.manual_seed(6)
-    layer = torch.nn.Linear(40, 24)
-    layer.__class__ = Int8Linear
-    return layer, torch.randn(3, 5, 40)
+    return layers(kind=Int8Linear)[1], torch.randn(3, 5, 40)
 
 
 def assert_products_of_8_bits(layer, x, weight):
@@ -405,11 +396,11 @@ def test_8_bit_weights_are_made_once_and_anew_when_they_change(copies):
     torch.testing.assert_close(layer.weight.grad[0], x.sum((0, 1)))
 
 
-@pytest.mark.parametrize("fusion", FUSIONS, ids=str)
-def test_8_bits_are_close_to_float32(monkeypatch, fusion):
+@MODELS
+def test_8_bits_are_close_to_float32(monkeypatch, make):
     """And ten times as close to what the definition of every product gives: an input
     that lies between two steps may be rounded to either."""
-    model = sb_model(**fusion).float()
+    model = make().float()
     prev = streams(model)
     expected = lprobs(model, prev)
     found = lprobs(to_int8(model), prev)
@@ -543,3 +534,146 @@ def test_the_encoders_attention_is_fairseqs(monkeypatch):
     monkeypatch.setattr(encoder, "attention_dtype", lambda _: torch.float64)
     found = model.encoder(**source(model))["encoder_out"][0]
     torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-4)
+
+
+# float32 where MKL lags
+
+
+@pytest.fixture
+def mkl_lags(monkeypatch):
+    """A processor of another maker, on which every product is large enough."""
+    monkeypatch.setattr(numerics, "mkl_lags", lambda: True)
+    monkeypatch.setattr(precision, "MUCH", 1)
+
+
+def assert_multiplies_as_torch(layer, rows):
+    """Compare forward and backward passes: as near to float64's as torch's are."""
+    own, exact = copy.deepcopy(layer), copy.deepcopy(layer).double()
+    own.__class__ = PackedLinear
+    found, expected = [], []
+    for module, gathered in (own, found), (exact, expected):
+        x = rows.clone().to(module.weight.dtype).requires_grad_()
+        y = module(x)
+        y *= 0.5  # in place, as fairseq's attention does
+        (y * y.detach().cos()).sum().backward()
+        gathered += [y, x.grad, *(p.grad for p in module.parameters())]
+    for a, b in zip(found, expected):
+        assert a.dtype == torch.float32 and a.shape == b.shape
+        torch.testing.assert_close(a.double(), b, rtol=1e-4, atol=1e-4)
+
+
+SHAPES = [(7, 40), (3, 5, 40), (1, 40), (40,), (0, 40)]
+
+
+@needs_float32
+@pytest.mark.usefixtures("mkl_lags")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("bias", [True, False])
+def test_onednn_multiplies_as_torch_does(monkeypatch, shape, bias):
+    called = counting(monkeypatch)
+    torch.manual_seed(6)
+    layer = torch.nn.Linear(40, 24, bias=bias)
+    assert_multiplies_as_torch(layer, torch.randn(shape))
+    assert len(called) == (0 if shape[0] == 0 else 1)
+
+
+def counting(monkeypatch):
+    """Shapes of the products that are oneDNN's."""
+    called, forward = [], precision.Product.forward
+
+    def counted(ctx, x, weight, bias):
+        called.append((*x.shape, *weight.shape))
+        return forward(ctx, x, weight, bias)
+
+    monkeypatch.setattr(precision.Product, "forward", staticmethod(counted))
+    return called
+
+
+@needs_float32
+@pytest.mark.usefixtures("mkl_lags")
+def test_the_check_of_onednns_products_can_fail(monkeypatch):
+    layer, rows = torch.nn.Linear(40, 40), torch.randn(7, 40)
+    right = precision.multiplied
+
+    def forward_alone(x, weight, bias=None):
+        found = right(x, weight, bias)
+        return found if bias is not None else found.roll(1, -1)
+
+    monkeypatch.setattr(precision, "multiplied", forward_alone)
+    with pytest.raises(AssertionError):
+        assert_multiplies_as_torch(layer, rows)
+
+
+@needs_float32
+@pytest.mark.usefixtures("mkl_lags")
+def test_gradients_that_nobody_wants_are_not_made():
+    _, layer = layers()
+    layer.weight.requires_grad_(False)
+    rows = torch.randn(7, 40)
+    layer(rows).sum().backward()
+    assert layer.weight.grad is None
+    torch.testing.assert_close(layer.bias.grad, torch.full((24,), 7.0))
+
+
+@needs_float32
+@pytest.mark.usefixtures("mkl_lags")
+def test_no_product_is_of_an_expanded_matrix(monkeypatch):
+    """oneDNN takes minutes for what it does in milliseconds otherwise."""
+    seen, right = [], precision.multiplied
+
+    def noted(x, weight, bias=None):
+        seen.extend(stride for y in (x, weight) for stride in y.stride())
+        return right(x, weight, bias)
+
+    monkeypatch.setattr(precision, "multiplied", noted)
+    _, layer = layers()
+    layer(torch.randn(7, 40, requires_grad=True)).sum().backward()
+    assert len(seen) == 3 * 4 and 0 not in seen
+
+
+def test_who_has_made_the_processor_decides(monkeypatch):
+    lags = numerics.mkl_lags.__wrapped__
+    makers = {"vendor_id: GenuineIntel": False, "vendor_id: AuthenticAMD": True}
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
+    for capability in "AVX512", "AVX2":
+        monkeypatch.setattr(
+            torch.backends.cpu, "get_cpu_capability", lambda found=capability: found
+        )
+        for maker, slow in makers.items():
+            monkeypatch.setattr(numerics, "maker", lambda found=maker: found)
+            assert lags() == (slow and capability == "AVX512")
+
+
+def test_a_processor_names_its_maker():
+    assert numerics.maker()
+
+
+@needs_float32
+@pytest.mark.parametrize(
+    "family",
+    [
+        commands.SB,
+        commands.ABD,
+        ["--arch", "transformer_tiny", "--sb-direction", "r2l"],
+    ],
+    ids=["sb", "abd", "teacher"],
+)
+def test_a_whole_training_may_be_onednns(monkeypatch, data, tmp_path, family):
+    """The same weights and hypotheses, whoever multiplies."""
+    words = [*family, "--max-epoch", 2, "--no-epoch-checkpoints"]
+    called = counting(monkeypatch)
+    monkeypatch.setattr(precision, "MUCH", 1)
+    weights, answers, counts = [], [], []
+    for lags in False, True:
+        monkeypatch.setattr(numerics, "mkl_lags", lambda found=lags: found)
+        path = run_train(data, tmp_path / str(lags), *words)
+        weights.append(load(path)["model"])
+        answers.append(best(run_generate(data, path, *family[2:])))
+        counts.append(len(called))
+    assert counts[0] == 0 and counts[1] > 100
+    for name, value in weights[0].items():
+        torch.testing.assert_close(weights[1][name], value, rtol=0, atol=1e-3)
+    for i, (score, text) in answers[0].items():
+        assert answers[1][i][1] == text
+        assert float(answers[1][i][0]) == pytest.approx(float(score), abs=1e-2)

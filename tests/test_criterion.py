@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from batches import make_criterion, make_sample
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
     label_smoothed_nll_loss,
@@ -22,6 +21,7 @@ from helpers import (
     streams,
     transformer,
 )
+from nets import batch, criterion_of
 from pretended import Device, move, moved
 
 from sbnmt_plugin.layout import L2R, R2L
@@ -57,8 +57,8 @@ def slow_loss(model, sample, epsilon):
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 def test_the_loss_is_the_sum_over_both_directions(epsilon):
     model = sb_model(sb_lambda=0.7)
-    sample = make_sample(model)
-    loss, size, log = make_criterion(epsilon)(model, with_stream_labels(sample))
+    sample = batch(model)
+    loss, size, log = criterion_of(model, smoothing=epsilon)(model, sample)
     expected = slow_loss(model, sample, epsilon)
     assert float(loss) == pytest.approx(sum(expected["loss"]), abs=1e-10)
     assert size == sample["ntokens"] == sum(expected["labels"]) == 24
@@ -112,7 +112,7 @@ def assert_a_symbol_is_a_word(symbol, spoil=lambda sample: sample):
     for token in symbol, WORD:
         sample = spoil(batch_with(token))
         assert sample["ntokens"] == 5 + 3 + 4 + 5 + 4 + 5
-        criterion_ = make_criterion()
+        criterion_ = criterion_of(model)
         loss, _, log = criterion_(model, with_stream_labels(sample), reduce=False)
         losses.append((loss, log["nll_loss"]))
     (ours, nll), (others, expected) = losses
@@ -156,16 +156,14 @@ def waits_of_an_update(kind, model, sample, accuracy):
 @pytest.mark.parametrize("accuracy", [False, True])
 def test_an_update_waits_for_the_device_no_more_often_than_fairseqs(accuracy):
     model, plain = sb_model(sb_lambda=0.7), transformer()
-    sample = make_sample(model)
+    sample = batch(model)
     prev = streams(plain)[::2].contiguous()
     gold = {
         "net_input": {**source(plain), "prev_output_tokens": prev},
-        "target": sample["target"].contiguous(),
+        "target": sample["target"][::2].contiguous(),
         "ntokens": 12,
     }
-    ours = waits_of_an_update(
-        SBLabelSmoothedCrossEntropy, model, with_stream_labels(sample), accuracy
-    )
+    ours = waits_of_an_update(SBLabelSmoothedCrossEntropy, model, sample, accuracy)
     kind = LabelSmoothedCrossEntropyCriterion
     theirs = waits_of_an_update(kind, plain, gold, accuracy)
     assert len(ours) <= len(theirs), (ours, theirs)
@@ -334,8 +332,8 @@ def test_the_logged_values_are_bits_per_label():
     from fairseq.logging import metrics
 
     model = sb_model(sb_lambda=0.7)
-    sample = make_sample(model)
-    _, _, log = make_criterion()(model, with_stream_labels(sample))
+    sample = batch(model)
+    _, _, log = criterion_of(model)(model, sample)
     expected = slow_loss(model, sample, 0.1)
     with metrics.aggregate() as meters:
         SBLabelSmoothedCrossEntropy.reduce_metrics([log, log])

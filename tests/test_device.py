@@ -8,9 +8,9 @@ import copy
 import pretended
 import pytest
 import torch
-from helpers import sb_model, source, transformer
+from helpers import abd_model, sb_model, source, transformer
 from pretended import ONCE, Device, OnDevice, move, moved
-from searching import make_generator
+from searching import generate, make_generator
 
 from sbnmt_plugin.layout import BEST, L2R, R2L, Layout
 from sbnmt_plugin.search import top_k
@@ -88,11 +88,14 @@ def test_a_step_asks_the_device_once(name):
         assert len(device.synchronisations) <= steps + ONCE, device.synchronisations
 
 
-def test_no_sentence_is_asked_for():
+@pytest.mark.parametrize("make", [sb_model, abd_model])
+def test_no_sentence_is_asked_for(make):
     found = []
     for sentences in (3, 12):
+        model = make(words=700)
+        net_input = source(model, LENGTHS[:1] * sentences)
         with Device() as device:
-            search(move(sb_model(words=700)), LENGTHS[:1] * sentences)
+            generate([move(model)], moved(net_input), no_repeat_ngram_size=0)
         found.append(device.synchronisations)
     assert found[0] == found[1]
 
@@ -121,7 +124,7 @@ def test_the_check_of_sentences_can_fail(monkeypatch):
 
     monkeypatch.setattr(Generator, "_step", asking)
     with pytest.raises(AssertionError):
-        test_no_sentence_is_asked_for()
+        test_no_sentence_is_asked_for(sb_model)
 
 
 def test_both_ways_to_the_best_are_one():

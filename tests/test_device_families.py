@@ -5,57 +5,25 @@ on the CPU and there, from the same numbers.
 """
 
 import copy
-from functools import partial
 
-import enat_nets as enat
 import pretended
 import pytest
 import torch
-import two_way_nets as two_way
-from batches import make_criterion, make_sample
-from enat_nets import net_of, options, searched
-from helpers import abd_model, enat_model, rnn_model, sb_model, source, two_way_model
+from helpers import sb_model
+from nets import FAMILIES, answers_of, batch, criterion_of, net_of
 from pretended import NARROW, ONCE, Device, OnDevice, move, moved, on_cpu
-from searching import generate, texts
+from searching import texts
 
 from sbnmt_plugin import numerics
 from sbnmt_plugin.families.enat import decoder as enat_decoder
-from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.network import grid
 from sbnmt_plugin.training import read_bits as reading
-from sbnmt_plugin.training.dataset import with_stream_labels
 
 pytestmark = [pretended.needed, pytest.mark.usefixtures("float64_fairseq")]
 UPDATE = 6  # questions and copies of an update, of whatever size
 PAD = 1
 
 
-def streams_of(model):
-    return with_stream_labels(make_sample(model))
-
-
-def one_text():
-    return make_criterion(directions=(L2R,))
-
-
-FUSIONS = {
-    "tanh": {"sb_lambda": 0.7},
-    "relu": {"sb_lambda": 0.7},
-    "linear": {"sb_lambda": 0.7, "sb_learn_lambda": True},
-    "gate": {},
-}
-SB = {name: partial(sb_model, sb_fusion=name, **more) for name, more in FUSIONS.items()}
-# a model, its batch, its criterion
-FAMILIES = {
-    **{f"sb {name}": (make, streams_of, make_criterion) for name, make in SB.items()},
-    "abd": (abd_model, streams_of, make_criterion),
-    "rnnsearch": (lambda: rnn_model("none"), two_way.batch, one_text),
-    "ba": (rnn_model, two_way.batch, one_text),
-    "two-way": (two_way_model, two_way.batch, two_way.criterion),
-    "enat phrase": (enat_model, enat.sample, one_text),
-    "enat copy": (lambda: enat_model("copy"), enat.sample, one_text),
-    "enat map": (enat.map_model, enat.sample, enat.criterion),
-}
 WAYS = {
     "shifted": {"sb_future_shift": True},
     "a reader": {"sb_reader": True, "sb_future_shift": True},
@@ -73,9 +41,9 @@ def family(request):
     return request.param
 
 
-def update(model, sample, criterion):
+def update(model, sample):
     """Loss of a batch, and gradients by name, as they lie on the CPU."""
-    loss, _, _ = criterion(model, sample)
+    loss, _, _ = criterion_of(model)(model, sample)
     loss.backward()
     parts = {name: x.grad for name, x in model.named_parameters()}
     found = {name: on_cpu(x) for name, x in parts.items() if x is not None}
@@ -83,12 +51,10 @@ def update(model, sample, criterion):
 
 
 def test_an_update_on_a_device_is_the_same(family):
-    make, batch, criterion = FAMILIES[family]
-    model = make()
-    sample = batch(model)
-    expected = update(copy.deepcopy(model), sample, criterion())
+    model = FAMILIES[family]()
+    expected = update(copy.deepcopy(model), batch(model))
     with Device() as device:
-        found = update(move(model), moved(sample), criterion())
+        found = update(move(model), moved(batch(model)))
     assert found.keys() == expected.keys()
     for name, x in expected.items():
         torch.testing.assert_close(found[name], x, rtol=0, atol=1e-10)
@@ -124,30 +90,19 @@ def test_the_check_of_an_update_can_fail(monkeypatch):
 
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 def test_an_update_runs_there_in_any_numbers(family, dtype):
-    make, batch, criterion = FAMILIES[family]
-    model = make().to(dtype).train()
+    model = FAMILIES[family]().to(dtype).train()
     with Device():
-        found = update(move(model), moved(batch(model)), criterion())
+        found = update(move(model), moved(batch(model)))
     assert all(x.isfinite().all() for x in found.values())
 
 
-def answers(family, model, there=False):
-    """Return the answers of a family's search."""
-    if family.startswith("enat"):
-        net = net_of(model)
-        return searched(model, options(), moved(net) if there else net)
-    net = moved(source(model)) if there else source(model)
-    if family.startswith(("sb", "abd")):
-        return generate([model], net)
-    alignment = "hard" if family in ("rnnsearch", "ba") else None
-    return generate([model], net, directions=(L2R,), print_alignment=alignment)
-
-
 def test_a_search_on_a_device_gives_the_same_answers(family):
-    model = FAMILIES[family][0]()
-    expected = answers(family, model)
+    model = FAMILIES[family]()
+    ba = {"print_alignment": "hard"} if family.startswith("ba") else {}
+    expected = answers_of(model, net_of(model), **ba)
     with Device() as device:
-        found = answers(family, move(copy.deepcopy(model)), there=True)
+        there = move(copy.deepcopy(model))
+        found = answers_of(there, moved(net_of(model)), **ba)
         waits = len(device.synchronisations)
     assert all(isinstance(best["tokens"], OnDevice) for best, *_ in found)
     assert texts(found) == texts(expected)
@@ -163,25 +118,24 @@ def test_a_search_on_a_device_gives_the_same_answers(family):
 
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 def test_a_search_runs_there_in_any_numbers(family, dtype):
-    model = FAMILIES[family][0]().to(dtype)
+    model = FAMILIES[family]().to(dtype)
     with Device():
-        found = answers(family, move(model), there=True)
+        found = answers_of(move(model), moved(net_of(model)))
     assert all(isinstance(best["tokens"], OnDevice) for best, *_ in found)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_update_may_drop_and_shift(way):
     model = sb_model(sb_lambda=0.7, **WAYS[way]).train()
-    sample = streams_of(model)
     with Device() as device:
-        found = update(move(model), moved(sample), make_criterion())
+        found = update(move(model), moved(batch(model)))
     assert all(x.isfinite().all() for x in found.values())
     assert len(device.synchronisations) <= UPDATE
 
 
 def test_what_is_read_is_the_same_there():
     model = sb_model(sb_lambda=0.7)
-    sample = streams_of(model)
+    sample = batch(model)
     expected = reading.read_bits(model, [sample], PAD)
     with Device():
         found = reading.read_bits(move(copy.deepcopy(model)), [moved(sample)], PAD)

@@ -8,10 +8,10 @@ from argparse import Namespace
 
 import pytest
 import torch
-from enat_nets import EOS, EXACT, LENGTHS, PAD, ROUGH, STEPS, batch, lookup
 from fairseq.models import ARCH_CONFIG_REGISTRY
-from helpers import enat_model, fake_task, target, transformer
-from reference import attention_row, read
+from helpers import assert_same_gradients, enat_model, fake_task, target, transformer
+from nets import EOS, EXACT, LENGTHS, PAD, ROUGH, STEPS, inputs, lookup
+from reference import read
 
 from sbnmt_plugin.families.enat import decoder as enat_decoder
 from sbnmt_plugin.families.enat import model as enat
@@ -45,21 +45,6 @@ def slow_weights(places, steps, raw):
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def positional(module, positions, values):
-    """Positional attention of every place, (T, C), head by head."""
-    q, k = module.q_proj(positions), module.k_proj(positions)
-    v = module.v_proj(values)
-    size = q.size(1) // module.num_heads
-    heads = []
-    for head in range(module.num_heads):
-        part = slice(head * size, (head + 1) * size)
-        rows = [
-            attention_row(row, list(k[:, part]), list(v[:, part])) for row in q[:, part]
-        ]
-        heads.append(torch.stack(rows))
-    return module.out_proj(torch.cat(heads, 1))
-
-
 def slow_sentence(model, words, rough, steps):
     """Logits (T, V) of one sentence without padding."""
     decoder = model.decoder
@@ -91,7 +76,9 @@ def slow_sentence(model, words, rough, steps):
         x = block(
             x,
             layer.positional_attn_layer_norm,
-            lambda x, layer=layer: positional(layer.positional_attn, places, x),
+            lambda x, layer=layer: torch.stack(
+                [read(layer.positional_attn, p, list(places), list(x)) for p in places]
+            ),
         )
         x = block(x, layer.self_attn_layer_norm, own)
         x = block(x, layer.encoder_attn_layer_norm, other)
@@ -103,27 +90,15 @@ def slow_sentence(model, words, rough, steps):
 
 def assert_follows_the_formulas(model):
     """Forward and gradient of a padded batch are those of single sentences."""
-    net = batch(model)
+    net = inputs(model)
     found = logits(model, net)
     rough = lookup()
     expected = [
         slow_sentence(model, net["src_tokens"][b, -s:], rough[b, :z], t)
         for b, (s, z, t) in enumerate(zip(LENGTHS, ROUGH, STEPS))
     ]
-    for row, slow in zip(found, expected):
-        torch.testing.assert_close(row[: len(slow)], slow, **EXACT)
-    factor = torch.linspace(-1, 1, found.size(-1), dtype=torch.float64)
-    fast = sum((row[:t].tanh() * factor).sum() for row, t in zip(found, STEPS))
-    slow = sum((row.tanh() * factor).sum() for row in expected)
-    names, parameters = zip(*model.named_parameters())
-    pairs = (
-        torch.autograd.grad(loss, parameters, allow_unused=True)
-        for loss in (fast, slow)
-    )
-    for name, a, b in zip(names, *pairs):
-        assert (a is None) == (b is None), name
-        if a is not None:
-            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+    cut = torch.cat([row[:steps] for row, steps in zip(found, STEPS)])
+    assert_same_gradients(cut, torch.cat(expected), model.parameters(), atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +141,7 @@ def test_a_causal_mask_is_noticed(monkeypatch):
 
 def assert_reads_all_and_no_text(model):
     """Every logit depends on every input and source word, and on no word of y."""
-    net = batch(model)
+    net = inputs(model)
     before = logits(model, net)
     other = net["prev_output_tokens"].clone()
     words = other.ne(PAD)
@@ -205,19 +180,6 @@ def test_text_that_leaks_is_noticed(monkeypatch):
         assert_reads_all_and_no_text(model)
 
 
-def test_company_changes_nothing(given):
-    """Longer neighbours, another order, another batch."""
-    model = enat_model(given)
-    net = batch(model)
-    together = logits(model, net)
-    for order in ([2, 0, 1], [1], [2, 1]):
-        part = {k: v[order] for k, v in net.items() if v is not None}
-        alone = logits(model, {**part, "src_lengths": None})
-        for row, b in zip(alone, order):
-            steps = STEPS[b]
-            torch.testing.assert_close(row[:steps], together[b, :steps], **EXACT)
-
-
 # sums of weights
 
 
@@ -237,7 +199,7 @@ def test_the_number_of_words_is_that_of_training():
     model = enat_model("copy")
     model.tokens_written.zero_()
     model.tokens_read.zero_()
-    net = batch(model)
+    net = inputs(model)
     real = net["src_tokens"].ne(PAD)
     assert model.expected(real).tolist() == list(LENGTHS)  # nothing is known
     model(**net)
@@ -254,35 +216,11 @@ def test_the_number_of_words_is_that_of_training():
 def test_a_table_is_counted_by_its_own_lengths():
     model = enat_model("phrase").train()
     before = int(model.tokens_read)
-    model(**batch(model))
+    model(**inputs(model))
     assert model.tokens_read - before == sum(ROUGH)
 
 
 # sizes and parameters
-
-
-@pytest.mark.parametrize("given", INPUTS)
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_no_parameter_is_idle(given, noise):
-    """fairseq's quantisation noise has a layer behind the embeddings."""
-    model = enat_model(given, quant_noise_pq=noise, quant_noise_pq_block_size=1)
-    found, extra = model(**batch(model), with_terms=True)
-    loss = found.sum() + sum(x.loss.sum() for x in extra.values())
-    loss.backward()
-    idle = [name for name, p in model.named_parameters() if p.grad is None]
-    assert not idle
-
-
-@pytest.mark.parametrize("given", INPUTS)
-def test_activation_checkpoints_change_no_gradient(given):
-    plain, saving = enat_model(given), enat_model(given, checkpoint_activations=True)
-    saving.load_state_dict(plain.state_dict())
-    for model in plain, saving:
-        model.train()(**batch(model), with_terms=True)[0].square().sum().backward()
-    for mine, theirs in zip(plain.parameters(), saving.parameters(), strict=True):
-        assert (mine.grad is None) == (theirs.grad is None)
-        if mine.grad is not None:
-            torch.testing.assert_close(mine.grad, theirs.grad, **EXACT)
 
 
 def test_activation_checkpoints_keep_no_states(monkeypatch):
@@ -298,7 +236,7 @@ def test_activation_checkpoints_keep_no_states(monkeypatch):
     for saves, expected in (True, 2), (False, 1):
         model = enat_model("copy", checkpoint_activations=saves).train()
         calls.clear()
-        model(**batch(model))[0].sum().backward()
+        model(**inputs(model))[0].sum().backward()
         assert len(calls) == expected * len(model.decoder.layers)
 
 
@@ -345,7 +283,7 @@ def test_another_task_and_other_weights_are_refused():
 
 def test_a_missing_rough_translation_is_named():
     with pytest.raises(ValueError, match="--enat-table"):
-        net = batch(enat_model("copy"))
+        net = inputs(enat_model("copy"))
         enat_model("phrase")(**net)
 
 

@@ -18,8 +18,6 @@ from commands import (
     run_generate,
     run_train,
 )
-from enat_nets import lookup
-from helpers import enat_model, source, target
 from steps import call
 
 from sbnmt_plugin.families.enat.model import ENATModel
@@ -145,19 +143,6 @@ def test_decoding_in_narrow_numbers_changes_little(gold_data, model, asked, flag
     assert sum(wide[i][1] == narrow[i][1] for i in wide) >= 0.8 * len(wide)
     gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in wide]
     assert 0 < max(gaps) < 0.2
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("name", ["copy", *INPUTS])
-def test_half_precision_trains_and_has_finite_scores(name, dtype):
-    model = enat_model(name).to(dtype).train()
-    more = {"lookup_tokens": lookup()} if name == "phrase" else {}
-    more["with_terms"] = True
-    logits, extra = model(**source(model), prev_output_tokens=target(), **more)
-    assert logits.dtype == dtype
-    loss = logits.float().log_softmax(-1).sum()
-    (loss + sum(x.loss.sum() for x in extra.values())).backward()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
 
 
 def test_one_and_one_epochs_equal_two(gold_data, given, table, tmp_path):

@@ -5,7 +5,8 @@ import math
 import pretended
 import pytest
 import torch
-from enat_nets import (
+from helpers import enat_model, sb_model, transformer
+from nets import (
     EOS,
     NEVER,
     PAD,
@@ -17,7 +18,6 @@ from enat_nets import (
     options,
     searched,
 )
-from helpers import enat_model, sb_model, transformer
 from pretended import Device, move, moved
 from torch.nn.functional import pad
 

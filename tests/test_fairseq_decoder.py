@@ -8,7 +8,7 @@ import torch
 from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
 from helpers import enlarge, fake_task, rnn_model, source, transformer, two_way_model
-from reference import search
+from reference import assert_found, search
 from searching import generate, make_generator, texts
 
 from sbnmt_plugin.families.ba.decoder import RNNSearchDecoder, RNNState
@@ -93,11 +93,8 @@ def assert_as_reference(model, beam, direction=L2R, max_len=6, **options):
             directions=(direction,),
             **options,
         )
-        assert len(hypotheses) == len(expected) == beam
-        for hypothesis, entry in zip(hypotheses, expected):
-            assert hypothesis["tokens"].tolist() == entry["tokens"]
-            score = float(hypothesis["score"])
-            assert score == pytest.approx(entry["score"], abs=1e-9)
+        assert len(hypotheses) == beam
+        assert_found(hypotheses, expected)
     return found
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from commands import ROOT
 from helpers import abd_model, enat_model, sb_model, transformer, two_way_model
-from reference import search
+from reference import assert_found, search
 from scripted import EOS, NEVER, SYMBOLS, TAGS, VOCABULARY, sample
 from torch import nn
 
@@ -90,12 +90,7 @@ def assert_as_reference(model, **options):
             alpha=0.6,
             **options,
         )
-        assert len(hypotheses) == len(expected)
-        for hypothesis, entry in zip(hypotheses, expected):
-            assert hypothesis["tokens"].tolist() == entry["tokens"]
-            assert hypothesis["direction"] == ("l2r", "r2l")[entry["direction"]]
-            score = float(hypothesis["score"])
-            assert score == pytest.approx(entry["score"], abs=1e-10)
+        assert_found(hypotheses, expected)
     return found
 
 

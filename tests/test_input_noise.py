@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from batches import make_sample
 from commands import SB, assert_equal_models, noisy_epochs, run_generate, run_train
 from helpers import sb_model
+from nets import batch
 
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.task import SBTranslationTask
@@ -169,10 +169,10 @@ def test_a_training_logs_what_is_read(gold_data, tmp_path, caplog):
 
 
 def test_bits_are_read_by_a_model_that_reads_only():
-    batch = make_sample(sb_model())
-    reads = read_bits(sb_model(sb_lambda=0.9), [batch], 1)
+    sample = batch(sb_model())
+    reads = read_bits(sb_model(sb_lambda=0.9), [sample], 1)
     assert all(abs(value) > 1e-3 for value in reads.values())
-    blind = read_bits(sb_model(sb_lambda=0.0), [batch], 1)
+    blind = read_bits(sb_model(sb_lambda=0.0), [sample], 1)
     assert all(abs(value) < 1e-12 for value in blind.values())
 
 

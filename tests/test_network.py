@@ -5,7 +5,6 @@ from argparse import Namespace
 
 import pytest
 import torch
-import torch.nn.functional as F
 from helpers import (
     SIZES,
     B,
@@ -13,7 +12,10 @@ from helpers import (
     H,
     S,
     T,
-    assert_live_logits_are_the_logits,
+    assert_same_gradients,
+    assert_scores_as,
+    big_sizes,
+    changed_words,
     fake_task,
     logits,
     packed,
@@ -22,6 +24,7 @@ from helpers import (
     streams,
     transformer,
 )
+from nets import EXACT, VARIANTS, variants
 from reference import sb_attention
 
 from sbnmt_plugin.families.sb.model import SBTransformerModel
@@ -32,29 +35,10 @@ from sbnmt_plugin.network.dot_product import attend_both_ways
 from sbnmt_plugin.network.fusion import FUSIONS, build_fusion
 from sbnmt_plugin.tools.probes import without
 
-EXACT = {"rtol": 0, "atol": 1e-10}
-VARIANTS = [
-    {"sb_fusion": "tanh", "sb_lambda": 0.7},
-    {"sb_fusion": "linear", "sb_lambda": 0.7},
-    {"sb_fusion": "relu", "sb_lambda": 0.7},
-    {"sb_fusion": "gate"},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_learn_lambda": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "decoder_normalize_before": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "decoder_learned_pos": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "share_all_embeddings": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_future_shift": True},
-    {"sb_fusion": "tanh", "sb_lambda": 0.7, "sb_reader": True},
-    {"sb_fusion": "relu", "sb_lambda": 0.7, "sb_reader": True, "sb_future_shift": True},
-]
 
-
-def names(variant):
-    return "-".join(str(value) for value in variant.values())
-
-
-@pytest.fixture(params=VARIANTS, ids=names)
+@pytest.fixture(params=variants("sb"))
 def model(request):
-    return sb_model(**request.param)
+    return VARIANTS[request.param]()
 
 
 def test_with_a_lambda_of_zero_the_other_stream_is_not_read(monkeypatch):
@@ -107,13 +91,8 @@ def assert_is_a_transformer(model, plain):
     """Property 2: on each direction alone, fairseq's decoder with the same weights."""
     weights = {k: v for k, v in model.state_dict().items() if "sb_version" not in k}
     plain.load_state_dict(weights)
-    prev = streams(model)
-    ours = logits(model, prev)
     for direction in (0, 1):
-        rows = prev[direction::2]
-        expected, _ = plain(**source(plain), prev_output_tokens=rows)
-        shown = rows.ne(plain.decoder.dictionary.pad())
-        torch.testing.assert_close(ours[direction::2][shown], expected[shown], **EXACT)
+        assert_scores_as(plain, model, direction)
 
 
 @pytest.mark.usefixtures("float64_fairseq")
@@ -133,17 +112,10 @@ def test_the_transformer_check_can_fail():
 
 def test_no_step_sees_a_later_step_of_either_stream(model):
     """Property 3: input position > i of either stream changes no logit at ≤ i."""
-    full = ((5, 5), (5, 5), (5, 5))
-    prev = streams(model, full)
-    before = logits(model, prev)
-    for step in range(1, T):
-        for direction in (0, 1):
-            changed = prev.clone()
-            changed[direction::2, step] = (changed[direction::2, step] - 3) % 9 + 4
-            after = logits(model, changed)
-            same = torch.isclose(before, after, **EXACT)[:, :step].all()
-            assert same, f"a step before {step} depends on step {step}"
-            assert not torch.allclose(before[:, step], after[:, step])
+    for step, _, own, other in changed_words(model):
+        same = own[:, :step].all() and other[:, :step].all()
+        assert same, f"a step before {step} depends on step {step}"
+        assert not (own[:, step].all() and other[:, step].all())
 
 
 def test_the_causality_check_can_fail(monkeypatch):
@@ -155,48 +127,6 @@ def test_the_causality_check_can_fail(monkeypatch):
     monkeypatch.setattr(grid, "causal", without_mask)
     with pytest.raises(AssertionError, match="depends on step"):
         test_no_step_sees_a_later_step_of_either_stream(model)
-
-
-def test_padding_and_company_change_nothing(model):
-    """Property 5, training side: more padding or other company changes nothing."""
-    prev = streams(model)
-    pad = model.decoder.dictionary.pad()
-    shown = prev.ne(pad)
-    alone = logits(model, prev)
-    wider = logits(model, F.pad(prev, (0, 3), value=pad))[:, :T]
-    torch.testing.assert_close(wider[shown], alone[shown], **EXACT)
-    weight = model.decoder.embed_tokens.weight
-    with torch.no_grad():  # nobody looks at what stands there
-        weight[pad] += 1.0
-        if weight is not model.encoder.embed_tokens.weight:
-            torch.testing.assert_close(
-                logits(model, prev)[shown][:, pad + 1 :],
-                alone[shown][:, pad + 1 :],
-                **EXACT,
-            )
-        weight[pad] -= 1.0
-    lengths = (7, 4, 6)
-    for b in range(B):
-        rows = slice(2 * b, 2 * b + 2)
-        tokens = source(model, lengths)["src_tokens"][b : b + 1, S - lengths[b] :]
-        single, _ = model(
-            src_tokens=tokens,
-            src_lengths=torch.tensor([lengths[b]]),
-            prev_output_tokens=prev[rows],
-        )
-        torch.testing.assert_close(
-            single[shown[rows]], alone[rows][shown[rows]], **EXACT
-        )
-
-
-def test_the_padding_check_can_fail(monkeypatch):
-    def blind(self, memory, padding, dtype, heads):
-        """Hide nothing of the source's padding."""
-
-    model = sb_model(sb_lambda=0.7)
-    monkeypatch.setattr(grid.AttentionGrid, "memory_mask", blind)
-    with pytest.raises(AssertionError):
-        test_padding_and_company_change_nothing(model)
 
 
 def make_attention(kind, learned=False, shift=False, reader=False):
@@ -222,12 +152,7 @@ def assert_follows_the_formulas(module, kind):
     fast = module(state.rows(x), incremental_state=state)[0]
     fast = state.queries(fast) * seen
     slow = sb_attention(module, kind, x, padding)
-    torch.testing.assert_close(fast, slow, **EXACT)
-    weight = torch.randn_like(slow)
-    inputs = [x, *module.parameters()]
-    gradients = [torch.autograd.grad((y * weight).sum(), inputs) for y in (fast, slow)]
-    for ours, reference in zip(*gradients):
-        torch.testing.assert_close(ours, reference, **EXACT)
+    assert_same_gradients(fast, slow, [x, *module.parameters()])
 
 
 @pytest.mark.parametrize("reader", [False, True])
@@ -319,10 +244,6 @@ def test_rows_without_padding_come_back():
     assert full.live is None and full.give(full.take(x)).equal(x)
 
 
-def test_live_logits_are_the_logits(model):
-    assert_live_logits_are_the_logits(model)
-
-
 def decode_step_by_step(model, prev, beam=1, pairing="rank"):
     """Compute the logits of every step with a cache; ranks stay as they are."""
     net_input = source(model)
@@ -370,23 +291,8 @@ def test_the_only_new_parameters_are_the_fusions(fusion):
 
 def test_big_has_the_parameters_of_fairseqs_big():
     """Property 9: shapes alone, so that nothing of 200M parameters is filled."""
-    from fairseq.models import ARCH_CONFIG_REGISTRY
-    from fairseq.models.transformer import TransformerModel
-    from fairseq.models.transformer.transformer_legacy import transformer_wmt_en_de_big
-
-    task = fake_task(words=29994)  # 30,000 with the four specials and the tags
-    options = {"share_all_embeddings": True}
-    ours, theirs = Namespace(**options), Namespace(**options, dropout=0.1)
-    ARCH_CONFIG_REGISTRY["sb_transformer_wmt_en_de_big"](ours)
-    transformer_wmt_en_de_big(theirs)
-    assert ours.dropout == 0.1
-    with torch.device("meta"):
-        pair = (
-            SBTransformerModel.build_model(ours, task),
-            TransformerModel.build_model(theirs, task),
-        )
-    sizes = [sum(p.numel() for p in m.parameters()) for m in pair]
-    assert sizes[0] == sizes[1] > 200_000_000
+    ours, theirs = big_sizes(SBTransformerModel)
+    assert ours == theirs > 200_000_000
 
 
 def test_opposite_is_its_own_inverse():

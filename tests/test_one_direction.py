@@ -4,7 +4,6 @@ import json
 from argparse import Namespace
 
 import pytest
-import torch
 from commands import (
     BA,
     L2R,
@@ -19,7 +18,6 @@ from commands import (
     run_generate,
     run_train,
 )
-from helpers import live_of, rnn_model, source, target, two_way_model
 from steps import call
 
 from sbnmt_plugin.families.ba.model import RNNSearchModel
@@ -27,10 +25,8 @@ from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.tools.commands import average
 
 FAMILIES = {
-    "ba_nmt": Namespace(words=BA, kind=RNNSearchModel, make=rnn_model, asks=()),
-    "two_way": Namespace(
-        words=TWO_WAY, kind=TwoWayModel, make=two_way_model, asks=("live",)
-    ),
+    "ba_nmt": Namespace(words=BA, kind=RNNSearchModel),
+    "two_way": Namespace(words=TWO_WAY, kind=TwoWayModel),
 }
 
 
@@ -95,19 +91,6 @@ def test_decoding_in_narrow_numbers_changes_little(data, model, output, flag):
     assert len(same) >= 0.9 * len(wide)
     gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in same]
     assert 0 < max(gaps) < 0.1
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_half_precision_trains_and_has_finite_scores(family, dtype):
-    """What --fp16 and --bf16 do to a model."""
-    model = family.make().to(dtype).train()
-    prev = target()
-    asked = {name: live_of(prev) for name in family.asks}
-    logits, extra = model(**source(model), prev_output_tokens=prev, **asked)
-    assert logits.dtype == dtype
-    back = extra["back"][0] if family.asks else logits
-    sum(x.float().log_softmax(-1).sum() for x in (logits, back)).backward()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
 
 
 def test_one_and_one_epochs_equal_two(family, data, tmp_path):

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor, nn
 
@@ -16,7 +15,7 @@ from sbnmt_plugin.network.decoder_layer import SBDecoderLayer, wrapped
 from sbnmt_plugin.network.grid import AttentionGrid, PackedBatch
 from sbnmt_plugin.network.kv_cache import KVCache
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.numerics import LOGITS_AT_A_TIME, wide
+from sbnmt_plugin.numerics import LOGITS_AT_A_TIME
 
 
 class SBTransformerDecoder(TransformerDecoderBase):
@@ -99,6 +98,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         encoder_out: Any = None,
         incremental_state: KVCache | None = None,
         features_only: bool = False,
+        full_context_alignment: bool = False,
         live: Tensor | None = None,
         layout: Layout = TRAINING,
         **others: Any,
@@ -110,42 +110,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
                 :class:`grid.PackedBatch`.  Where given, logits of these alone,
                 (n, V), step by step and there stream by stream.
             layout: who reads whom, without an ``incremental_state``.
-            others: the parent's.
-        """
-        if live is not None:
-            packed = self.packed(prev_output_tokens, layout, live)
-            rows, extra = self.live_rows(prev_output_tokens, encoder_out, packed)
-            return self.output_layer(rows[0]), extra
-        grid: AttentionGrid | None = incremental_state
-        if grid is None:
-            grid = self.packed(prev_output_tokens, layout)
-        return super().forward(
-            prev_output_tokens,
-            encoder_out=encoder_out,
-            incremental_state=grid,
-            features_only=features_only,
-            **others,
-        )
-
-    def packed(
-        self, tokens: Tensor, layout: Layout = TRAINING, live: Tensor | None = None
-    ) -> PackedBatch:
-        """Pack the rows of streams (N, T), also of those that no collater has made."""
-        if live is None:
-            live = live_places(tokens.ne(self.padding_idx))
-        streams, steps = tokens.shape
-        return PackedBatch(live, (steps, streams), layout)
-
-    def extract_features(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Any = None,
-        incremental_state: AttentionGrid | None = None,
-        full_context_alignment: bool = False,
-        alignment_layer: int | None = None,
-        alignment_heads: int | None = None,
-    ) -> tuple[Tensor, dict[str, Any]]:
-        """Compute features; attention weights only where alignments are wanted.
+            others: the parent's, which change nothing here.
 
         Raises:
             ValueError: the rows are not two streams a sentence, or the cache is
@@ -157,13 +122,27 @@ class SBTransformerDecoder(TransformerDecoderBase):
                 "full_context_alignment must be False: no step of this --arch "
                 "sees a later one of either stream"
             )
-        grid = incremental_state
+        grid: AttentionGrid | None = incremental_state
         if grid is None:
-            grid = self.packed(prev_output_tokens)
-        rows, extra = self.live_rows(
-            prev_output_tokens, encoder_out, grid, alignment_layer, alignment_heads
-        )
-        return grid.give(rows), extra
+            grid = self.packed(prev_output_tokens, layout, live)
+        rows, extra = self.live_rows(prev_output_tokens, encoder_out, grid)
+        x = rows[0] if live is not None else grid.give(rows)
+        return x if features_only else self.output_layer(x), extra
+
+    def extract_features(
+        self, prev_output_tokens: Tensor, encoder_out: Any = None, **others: Any
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Compute features (N, T, C): see :meth:`forward`."""
+        return self(prev_output_tokens, encoder_out, features_only=True, **others)
+
+    def packed(
+        self, tokens: Tensor, layout: Layout = TRAINING, live: Tensor | None = None
+    ) -> PackedBatch:
+        """Pack the rows of streams (N, T), also of those that no collater has made."""
+        if live is None:
+            live = live_places(tokens.ne(self.padding_idx))
+        streams, steps = tokens.shape
+        return PackedBatch(live, (steps, streams), layout)
 
     def live_rows(
         self,
@@ -171,9 +150,8 @@ class SBTransformerDecoder(TransformerDecoderBase):
         encoder_out: Any,
         grid: AttentionGrid,
         alignment_layer: int | None = None,
-        alignment_heads: int | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Apply all layers to live rows: ``extract_features`` without padding.
+        """Apply all layers to live rows: :meth:`forward` without padding.
 
         Args:
             tokens: (N, T).
@@ -203,7 +181,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
                 **memories,
             )
             if wanted:
-                found = weights[:alignment_heads].mean(0)
+                found = weights.mean(0)
         if self.layer_norm is not None:
             x = self.layer_norm(x)
         if self.project_out_dim is not None:
@@ -246,7 +224,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         return positions
 
     def check(self, tokens: Tensor, encoder_out: Any, grid: Any) -> None:
-        """Refuse rows of one stream a sentence: see :meth:`extract_features`."""
+        """Refuse rows of one stream a sentence: see :meth:`forward`."""
         layout = getattr(grid, "layout", None)
         if encoder_out is not None and encoder_out["encoder_out"]:
             sentences = encoder_out["encoder_out"][0].size(1)
@@ -256,11 +234,3 @@ class SBTransformerDecoder(TransformerDecoderBase):
                     f"decoder rows for {sentences} sentences: train and decode it with "
                     "--user-dir sbnmt_plugin --task sb_translation"
                 )
-
-    def get_normalized_probs(
-        self, net_output: Any, log_probs: bool, sample: Any = None
-    ) -> Tensor:
-        """Normalise in float32 at least (the parent casts float64 down as well)."""
-        logits = net_output[0]
-        normalise = F.log_softmax if log_probs else F.softmax
-        return normalise(logits, dim=-1, dtype=wide(logits.dtype))

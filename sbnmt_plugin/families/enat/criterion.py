@@ -22,9 +22,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
     those of its sentence, so that the sum does not depend on how batches are divided
     among processes and ``--update-freq``.  Another model's loss is L_neg alone.
 
-    Logged beside: ``align`` and ``adversary``, means over sentences, and ``fooled``,
-    how many of 100 words the discriminator takes for the other language's (50: it
-    cannot tell).
+    Logged beside: ``align`` and ``adversary``, means over sentences.
 
     Departs from the paper, which does not say how its terms are summed.
     """
@@ -44,12 +42,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
             return (loss, nll, correct), {}
         counted = sample["target"].ne(self.padding_idx)
         loss = loss + counted * terms.loss[:, None].to(loss.dtype)
-        beside = {
-            "align": terms.align.sum(),
-            "adversary": terms.adversary.sum(),
-            "judged": terms.judged,
-            "right": terms.right,
-        }
+        beside = {"align": terms.align.sum(), "adversary": terms.adversary.sum()}
         return (loss, nll, correct), beside
 
     @classmethod
@@ -58,11 +51,7 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
         super().reduce_metrics(logging_outputs)
         if not any("align" in log for log in logging_outputs):
             return
-        sentences, judged, right = (
-            total(logging_outputs, key) for key in ("nsentences", "judged", "right")
-        )
+        sentences = total(logging_outputs, "nsentences")
         for key in ("align", "adversary"):
             mean = total(logging_outputs, key) / sentences
             metrics.log_scalar(key, mean, sentences, round=3)
-        fooled = 100 * (judged - right) / max(judged, 1)
-        metrics.log_scalar("fooled", fooled, judged, round=1)

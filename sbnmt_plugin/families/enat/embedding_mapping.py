@@ -12,7 +12,7 @@ are the same in a joined dictionary.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,8 +22,7 @@ from torch import Tensor, nn
 from sbnmt_plugin.numerics import wide
 
 
-@dataclass
-class Terms:
+class Terms(NamedTuple):
     """Values of both terms, of B sentences.
 
     Attributes:
@@ -31,14 +30,11 @@ class Terms:
             round and multiplied by λ where it reaches W, so that one update is a step
             down for W and a step up for f.
         align, adversary: (B,) L_align and L_adv; without gradient.
-        judged, right: how many words f has judged, and how many rightly.
     """
 
     loss: Tensor
     align: Tensor
     adversary: Tensor
-    judged: Tensor
-    right: Tensor
 
 
 def mean_of(values: Tensor, words: Tensor) -> Tensor:
@@ -88,9 +84,7 @@ class Mapping(nn.Module):
         numbers = wide(mapped.dtype)
         means = mean_of(mapped.to(numbers), words), mean_of(target.to(numbers), others)
         align = torch.linalg.vector_norm(means[0] - means[1], dim=-1)
-        loss, none = self.align * align, align.new_zeros(align.shape)
-        judged = right = none.sum()
-        adversary = none
+        loss, adversary = self.align * align, torch.zeros_like(align)
         if self.judge is not None:
             real = self.judge(target)[..., 0].to(numbers)
             turned = GradMultiply.apply(mapped, -self.adversary)
@@ -98,6 +92,4 @@ class Mapping(nn.Module):
             adversary = mean_of(F.logsigmoid(real), others)
             adversary = adversary + mean_of(F.logsigmoid(-false), words)
             loss = loss - adversary
-            judged = words.sum() + others.sum()
-            right = ((real > 0) & others).sum() + ((false < 0) & words).sum()
-        return Terms(loss, align.detach(), adversary.detach(), judged, right)
+        return Terms(loss, align.detach(), adversary.detach())
