@@ -9,9 +9,13 @@ from typing import Any
 LENGTHS = (10, 25, 50, 100)
 BEAMS = (2, 4, 8, 16, 32)
 BATCHES = (1, 50)
-TEST_SET = "test"  # a case's length in its name, with a recipe's models
-ALPHA = 0.6  # of the length penalty, which forced lengths leave without effect
-MAX_LEN = {"max_len_a": 1.0, "max_len_b": 50}  # tokens, with trained weights
+# a case's length in its name, with a recipe's models: α of the length penalty, and the
+# most tokens, as recipes have them and as they are where nobody names an option
+SETTINGS: dict[str, tuple[float, dict[str, Any]]] = {
+    "test": (0.6, {"max_len_a": 1.0, "max_len_b": 50}),
+    "default": (1.0, {}),
+}
+ALPHA = 0.6  # with forced lengths, which leave it without effect
 
 
 @dataclass(frozen=True)
@@ -24,12 +28,14 @@ class Case:
             translations end where the search likes.
         beam: hypotheses a sentence, of both directions together.
         tokens: --max-tokens, in source tokens.
+        setting: of :data:`SETTINGS`, where there is no length.
     """
 
     batch: int | None = 50
     length: int | None = 25
     beam: int = 4
     tokens: int | None = None
+    setting: str = "test"
 
     @property
     def sentences(self) -> int | None:
@@ -39,17 +45,24 @@ class Case:
         return self.batch
 
     @property
+    def alpha(self) -> float:
+        """Return α of the length penalty."""
+        return SETTINGS[self.setting][0] if self.length is None else ALPHA
+
+    @property
     def limits(self) -> dict[str, Any]:
         """Return fairseq's options of a translation's length."""
         if self.length is None:
-            return dict(MAX_LEN)
+            return dict(SETTINGS[self.setting][1])
         return {"min_len": self.length, "max_len_a": 0, "max_len_b": self.length}
 
     @property
     def row(self) -> dict[str, Any]:
         """Return the columns of a table that a case fills."""
         sizes = {"batch": self.sentences, "max tokens": self.tokens}
-        return {**sizes, "length": self.length, "beam": self.beam}
+        usual = self.length is not None or self.setting == "test"
+        length = self.length if usual else "test set, no options"
+        return {**sizes, "length": length, "beam": self.beam}
 
     def name(self, models: str) -> str:
         """Return ``MODELS-BATCH-LENGTH-BEAM``, as ``base-50-25-4``.
@@ -58,7 +71,7 @@ class Case:
             models: a size, or a recipe's folder.
         """
         batch = self.batch or f"t{self.tokens}"
-        return f"{models}-{batch}-{self.length or TEST_SET}-{self.beam}"
+        return f"{models}-{batch}-{self.length or self.setting}-{self.beam}"
 
 
 def named(name: str, models: str, trained: bool) -> Case:
@@ -71,14 +84,15 @@ def named(name: str, models: str, trained: bool) -> Case:
         ValueError: it is no name of a case with these models.
     """
     number = r"([1-9]\d*)"
-    lengths = f"({TEST_SET})" if trained else number
+    lengths = f"({'|'.join(SETTINGS)})" if trained else number
     form = rf"{re.escape(models)}-(t?){number}-{lengths}-{number}"
     found = re.fullmatch(form, name)
     if found is None:
-        (usual,) = grid("headline", trained)
+        usual = grid("headline", trained)[0]
         raise ValueError(
             f"--cases must name {models}-BATCH-LENGTH-BEAM, as {usual.name(models)} "
-            f"(LENGTH is {TEST_SET} with --work, and a number without), but has {name}"
+            f"(LENGTH is {' or '.join(SETTINGS)} with --work, and a number without), "
+            f"but has {name}"
         )
     in_tokens, size, length, beam = found.groups()
     return Case(
@@ -86,6 +100,7 @@ def named(name: str, models: str, trained: bool) -> Case:
         length=None if trained else int(length),
         beam=int(beam),
         tokens=int(size) if in_tokens else None,
+        setting=length if trained else "test",
     )
 
 
@@ -99,6 +114,8 @@ def grid(extent: str, trained: bool, tokens: int = 4096) -> list[Case]:
     """
     length = None if trained else 25
     found = [Case(length=length)]
+    if trained:
+        found += [Case(length=None, setting="default")]
     if extent == "full":
         found += [Case(batch, length) for batch in BATCHES]
         found += [Case(None, length, tokens=tokens)]

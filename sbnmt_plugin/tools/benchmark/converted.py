@@ -9,7 +9,7 @@ import torch
 
 from sbnmt_plugin.layout import L2R, NAMES
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.benchmark.cases import ALPHA, MAX_LEN, Case
+from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.models import Batch, Loaded, Search, Spec, load
 
 
@@ -47,14 +47,15 @@ class CTranslate2:
         def best(sample: Batch) -> list[list[int]]:
             tokens = sample["net_input"]["src_tokens"]
             texts = (row[row != source.pad()][:-1].tolist() for row in tokens)
-            longest = tokens.size(1) + int(MAX_LEN["max_len_b"])
+            lengths = {"max_len_a": 0, "max_len_b": 200, **case.limits}
+            longest = int(lengths["max_len_a"] * tokens.size(1) + lengths["max_len_b"])
             found = self.translator.translate_batch(
                 [[names[i] for i in text] for text in texts],
                 max_input_length=0,
                 beam_size=case.beam,
-                length_penalty=ALPHA,
+                length_penalty=case.alpha,
                 min_decoding_length=case.length or 1,
-                max_decoding_length=case.length or longest,
+                max_decoding_length=longest,
             )
             answers = (result.hypotheses[0] for result in found)
             return [[*map(words.index, answer), words.eos()] for answer in answers]

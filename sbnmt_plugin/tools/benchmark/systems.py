@@ -17,7 +17,7 @@ from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
-from sbnmt_plugin.tools.benchmark.cases import ALPHA, Case
+from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.converted import CTranslate2
 from sbnmt_plugin.tools.benchmark.models import Batch, Loaded, Search, Spec, load
 from sbnmt_plugin.tools.reranking import sum_of_both, unite
@@ -56,7 +56,7 @@ class Fairseq:
             [self.loaded.model],
             words,
             beam_size=case.beam,
-            len_penalty=ALPHA,
+            len_penalty=case.alpha,
             tokens_to_suppress=(),
             symbols_to_strip_from_output={words.index(tag) for tag in TAGS},
             **case.limits,
@@ -100,7 +100,7 @@ class Ours(Fairseq):
         options = SearchOptions(
             beam=case.beam,
             directions=self.directions,
-            penalty=Gnmt(ALPHA),
+            penalty=Gnmt(case.alpha),
             rescore=self.rescore,
             nbest=1,
             **case.limits,

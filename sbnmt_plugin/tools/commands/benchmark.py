@@ -9,11 +9,11 @@ r"""Time SB-NMT beside stock fairseq's Transformer, in turn and on the same batc
 A case is SIZE-BATCH-LENGTH-BEAM: decoding a batch of made-up sentences (base-t4096-25-4
 holds 4,096 tokens).  Without --work the models have random weights, and every
 hypothesis is made to have as many tokens as the source, so that all searches run the
-same number of steps.  With --work the recipe's test set is translated as usual
-(a case is toy-50-test-4), and BLEU stands beside the speed.  Every system is a process
-of its own.  Within a case they take turns, and ratios to fairseq are taken round by
-round.  A first run of each is not counted.  A system that fails has its reason in the
-table.
+same number of steps.  With --work the recipe's test set is translated as recipes do
+(toy-50-test-4) and with nobody's options (toy-50-default-4), and BLEU stands beside the
+speed.  Every system is a process of its own.  Within a case they take turns, and ratios
+to fairseq are taken round by round.  A first run of each is not counted.  A system that
+fails has its reason in the table.
 
 OUTPUT receives benchmark.json and benchmark.md after every case and, where the plots
 have more than one point, benchmark.svg and .png.  Interrupted, the same command goes on
