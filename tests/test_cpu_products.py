@@ -322,7 +322,7 @@ def test_weights_keep_their_names():
     assert list(to_bfloat16(model).state_dict()) == names
 
 
-BOTH = r"--sb-bf16, --sb-int8 and --fp16 .* only one of them can be given"
+BOTH = r"sb.bf16, (--)?sb.int8 and (--)?fp16 .* only one of them can be given"
 PAIRS = [["--sb-bf16", "--fp16"], ["--sb-int8", "--fp16"], ["--sb-bf16", "--sb-int8"]]
 
 
