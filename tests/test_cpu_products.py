@@ -316,7 +316,7 @@ def test_the_python_interface_packs_once(copies, data, trained):
     assert len(copies) == count
 
 
-BOTH = r"--sb-bf16, --sb-int8 and --fp16 .* only one of them can be given"
+BOTH = r"sb.bf16, (--)?sb.int8 and (--)?fp16 .* only one of them can be given"
 PAIRS = [["--sb-bf16", "--fp16"], ["--sb-int8", "--fp16"], ["--sb-bf16", "--sb-int8"]]
 
 

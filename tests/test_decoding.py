@@ -12,6 +12,7 @@ from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
 from reference import a_place_later, attention_row, fused, projected
 from searching import assert_same_answers, generate, make_generator, texts
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.layout import L2R, R2L, RANK, Layout
 from sbnmt_plugin.network import attention, fairseq_decoder, kv_cache
@@ -84,13 +85,13 @@ class Replay:
                 x + self.self_attention(layer.self_attn, number, x)
             )
             read, _ = layer.encoder_attn(
-                x[None],
+                x,
                 out["encoder_out"][0],
                 key_padding_mask=out["encoder_padding_mask"][0],
                 incremental_state=kv_cache.KVCache(self.layout),
                 need_weights=False,
             )
-            x = layer.encoder_attn_layer_norm(x + read[0])
+            x = layer.encoder_attn_layer_norm(x + read)
             x = layer.final_layer_norm(x + layer.fc2(layer.fc1(x).relu()))
         return decoder.output_layer(x).log_softmax(-1)
 
@@ -205,7 +206,7 @@ def test_the_replay_sees_values_that_stay_with_their_slots(monkeypatch):
     def stuck(self, rows):
         last = self._last
         right(self, rows)
-        if rows.numel() == len(next(iter(last.values()))[0]):
+        if rows.numel() == len(next(iter(last.values()))):
             self._last = last
 
     monkeypatch.setattr(kv_cache.KVCache, "select", stuck)
@@ -646,3 +647,36 @@ def test_the_check_of_temperature_can_fail(fairseqs):
 
     with pytest.raises(AssertionError):
         test_temperature_divides_in_float32_at_least(fairseqs, narrow)
+
+
+class Dispatched(TorchDispatchMode):
+    """Counts all operators that torch dispatches, views too."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += 1
+        return function(*args, **(kwargs or {}))
+
+
+def operators_a_step(model):
+    """Return how many operators a step of the search takes, beside start and end."""
+    counts = []
+    for size in (12, 24):
+        with Dispatched() as mode:
+            lengths = {"min_len": size, "max_len_b": size, "no_repeat_ngram_size": 0}
+            generate([model], beam=4, nbest=1, **lengths)
+        counts.append(mode.count)
+    return (counts[1] - counts[0]) / 12
+
+
+def test_a_step_of_a_small_model_has_few_operators():
+    """Small models are bound by operators: what a layer costs, and what is around."""
+    few, many = (
+        operators_a_step(sb_model(sb_lambda=0.0, decoder_layers=layers).float())
+        for layers in (1, 3)
+    )
+    layer = (many - few) / 2
+    assert layer <= 88 and many <= 370
+    read = operators_a_step(sb_model(sb_lambda=0.5, decoder_layers=3).float())
+    assert read >= many + 3 * 8  # reading the other stream is not free: the twin

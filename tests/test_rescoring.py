@@ -223,10 +223,10 @@ def test_validation_and_python_know_the_option(data, tmp_path):
         (found,) = hub.generate([hub.encode("w1 w2")], **options)
         assert len(found) == count
     refused = {
-        "--sb-rescore must be a number": {"sb_rescore": "much"},
-        "--sb-rescore-best must be a whole": {"sb_rescore_best": 1.5},
-        "--sb-rescore-best must be 0 without": {"sb_rescore_best": 2},
-        "--sb-rescore-best must be ≥ 0": {"sb_rescore": 1, "sb_rescore_best": -1},
+        "sb_rescore must be a number": {"sb_rescore": "much"},
+        "sb_rescore_best must be a whole": {"sb_rescore_best": 1.5},
+        "sb_rescore_best must be 0 without": {"sb_rescore_best": 2},
+        "sb_rescore_best must be ≥ 0": {"sb_rescore": 1, "sb_rescore_best": -1},
     }
     for message, options in refused.items():
         with pytest.raises(ValueError, match=message):

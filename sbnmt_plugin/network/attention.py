@@ -52,7 +52,7 @@ class Reader(nn.Module):
     def forward(
         self, rows: Tensor, grid: AttentionGrid, shift: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Compute queries, keys and values of rows (1, n, C).
+        """Compute queries, keys and values of rows (n, C).
 
         Args:
             grid: places of the rows.
@@ -119,13 +119,13 @@ class SBSelfAttention(MultiheadAttention):
         """Attend to the own stream's past and the opposite stream's past.
 
         Args:
-            query: rows (1, n, C).
+            query: rows (n, C).
             key, value: the query (fairseq's call passes them).
             key_padding_mask, attn_mask: None; the grid knows them.
             incremental_state: the grid on which the rows are put.
 
         Returns:
-            rows (1, n, C), and None where fairseq returns weights.
+            rows (n, C), and None where fairseq returns weights.
         """
         assert incremental_state is not None, "rows without a grid"
         grid = incremental_state
@@ -168,7 +168,7 @@ class SBSelfAttention(MultiheadAttention):
         return own
 
     def _joined(self, x: Tensor, grid: AttentionGrid, dtype: torch.dtype) -> Tensor:
-        """Turn heads (BD, H, Q, C/H) into rows (1, n, C)."""
+        """Turn heads (BD, H, Q, C/H) into rows (n, C)."""
         return grid.joined(x.unflatten(0, (-1, grid.layout.directions))).to(dtype)
 
     def _heads(self, dtype: torch.dtype, *grids: Tensor) -> Heads:
@@ -203,13 +203,13 @@ class GroupedCrossAttention(MultiheadAttention):
         """Attend to the source.
 
         Args:
-            query: rows (1, n, C).
+            query: rows (n, C).
             key: encoder output (S, B, C').
             key_padding_mask: (B, S) True at padding.
             incremental_state: the grid on which the rows are put.
 
         Returns:
-            rows (1, n, C); and the weights where asked for: (H, N, T, S), in search
+            rows (n, C); and the weights where asked for: (H, N, T, S), in search
             (H, N, 1, S), with ``need_head_weights``, else their mean over the heads.
         """
         assert incremental_state is not None, "rows without a grid"

@@ -61,7 +61,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         """Score the next tokens: see :meth:`protocol.Decoder.step`."""
         last = self.num_layers - 1 if state.wants_weights else None
         rows, extra = self.live_rows(tokens, state.encoder_out, state, last)
-        logits = self.output_layer(rows[0])  # (N, V)
+        logits = self.output_layer(rows)  # (N, V)
         (weights,) = extra["attn"]  # (N, 1, S)
         return (
             NextTokens.of_logits(logits, temperature),
@@ -86,7 +86,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         chosen = labels.t().flatten().index_select(0, live)
         size = max(1, LOGITS_AT_A_TIME // self.output_projection.out_features)
         found = []
-        for part, label in zip(rows[0].split(size), chosen.split(size)):
+        for part, label in zip(rows.split(size), chosen.split(size)):
             own = torch.arange(len(label), device=label.device)
             following = NextTokens.of_logits(self.output_layer(part), temperature)
             found.append(following.lprob(own, label))
@@ -126,7 +126,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         if grid is None:
             grid = self.packed(prev_output_tokens, layout, live)
         rows, extra = self.live_rows(prev_output_tokens, encoder_out, grid)
-        x = rows[0] if live is not None else grid.give(rows)
+        x = rows if live is not None else grid.give(rows)
         return x if features_only else self.output_layer(x), extra
 
     def extract_features(
@@ -159,7 +159,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
                 returned; None: no attention is.
 
         Returns:
-            rows (1, n, C), and fairseq's dictionary: ``attn`` holds None or the mean
+            rows (n, C), and fairseq's dictionary: ``attn`` holds None or the mean
             (N, T, S) over heads of the attention to the source, in search (N, 1, S).
         """
         self.check(tokens, encoder_out, grid)

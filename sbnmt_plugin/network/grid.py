@@ -1,6 +1,6 @@
 """The grid on which rows are put for attention, and the packed batch of training.
 
-Every layer but attention works on rows alone, (1, n, C).  A row is a position of a
+Every layer but attention works on rows alone, (n, C).  A row is a position of a
 stream that is no padding in training, the last step of a hypothesis in search.  For
 attention rows are put on a grid with one column a stream, which has the mask:
 
@@ -166,13 +166,13 @@ class PackedBatch(AttentionGrid):
     def queries(self, x: Tensor) -> Tensor:
         """Put queries on the grid, zero at padding."""
         if self.live is None:
-            return x[0].reshape(*self.shape, -1)
+            return x.reshape(*self.shape, -1)
         grid = x.new_zeros(self.shape[0] * self.shape[1], x.size(-1))
-        return grid.index_copy(0, self.live, x[0]).view(*self.shape, -1)
+        return grid.index_copy(0, self.live, x).view(*self.shape, -1)
 
     def rows(self, grid: Tensor) -> Tensor:
         flat = grid.flatten(0, 1)
-        return (flat if self.live is None else flat.index_select(0, self.live))[None]
+        return flat if self.live is None else flat.index_select(0, self.live)
 
     def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
         """Put keys or values where the queries of the same steps are."""

@@ -31,7 +31,7 @@ class KVCache(AttentionGrid):
     Tensors are kept by attention module: buffers (capacity · K, BD, C) for
     self-attention, which grow by doubling, and the encoder's keys and values
     (B, H, S, C/H), one copy a sentence, for cross-attention.  A shifted future also
-    keeps the last step's values, (1, N, C), which move with the hypotheses, and a
+    keeps the last step's values, (N, C), which move with the hypotheses, and a
     buffer of the values of each slot's step before.
 
     Args:
@@ -80,30 +80,29 @@ class KVCache(AttentionGrid):
         return self._positions[:, self.length - 1 : self.length]
 
     def take(self, x: Tensor) -> Tensor:
-        return x.transpose(0, 1)
+        return x[:, 0]
 
     def give(self, x: Tensor) -> Tensor:
-        return x.transpose(0, 1)
+        return x[:, None]
 
     def queries(self, x: Tensor) -> Tensor:
         """Put the K hypotheses of each direction in its column."""
-        columns = x.view(-1, self.layout.beam, x.size(2))  # (BD, K, C)
+        columns = x.view(-1, self.layout.beam, x.size(1))  # (BD, K, C)
         return columns.transpose(0, 1)
 
     def rows(self, grid: Tensor) -> Tensor:
-        return grid.transpose(0, 1).flatten(0, 1)[None]
+        return grid.transpose(0, 1).flatten(0, 1)
 
     def weights(self, weights: Tensor) -> Tensor:
         return weights.flatten(1, 2).unsqueeze(2)
 
     def joined(self, heads: Tensor) -> Tensor:
-        joined: Tensor = heads.transpose(2, 3).flatten(3).flatten(0, 2)  # (N, C)
-        return joined[None]
+        channels = heads.size(2) * heads.size(4)
+        return heads.transpose(2, 3).reshape(-1, channels)  # (N, C)
 
     def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
         """Write this step's rows; return the slots of all steps, (tK, BD, C)."""
         beam = self.layout.beam
-        new = tuple(x[0] for x in new)
         buffers = self._steps.get(owner)
         if buffers is None:
             streams = new[0].size(0) // beam
@@ -169,7 +168,7 @@ class KVCache(AttentionGrid):
         """
         if self.hides is not None:
             self.hides = self.hides[rows]
-        self._last = {owner: x[:, rows] for owner, x in self._last.items()}
+        self._last = {owner: x[rows] for owner, x in self._last.items()}
         if rows.numel() == self._rows:
             return
         self._memories.clear()

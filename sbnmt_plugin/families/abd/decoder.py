@@ -67,7 +67,7 @@ class TwoMemoryAttention(GroupedCrossAttention):
         """Attend to both memories.
 
         Args:
-            query: rows (1, n, C).
+            query: rows (n, C).
             key: (S, B, C'), of the source, and (T, B, C), R.
             value: left out.
             key_padding_mask: (B, S) and (B, T), True at padding.
@@ -75,7 +75,7 @@ class TwoMemoryAttention(GroupedCrossAttention):
             others: as for :class:`GroupedCrossAttention`.
 
         Returns:
-            rows (1, n, C); and the weights of the source attention where asked for.
+            rows (n, C); and the weights of the source attention where asked for.
         """
         source, reverse = key
         padding, reverse_padding = key_padding_mask

@@ -93,8 +93,8 @@ class ABDTransformerModel(BidirectionalTransformer):
         rows, _ = self.decoder.live_rows(tokens, memories, packed)
         _, reverse = memories["encoder_out"]
         both = torch.stack([packed.queries(rows), reverse], dim=2)  # (T, B, 2, C)
-        logits = self.decoder.output_layer(streams.rows(both.flatten(1, 2))[0])
-        return logits if live is not None else streams.give(logits[None]), {}
+        logits = self.decoder.output_layer(streams.rows(both.flatten(1, 2)))
+        return logits if live is not None else streams.give(logits), {}
 
     def forced_inputs(
         self, encoder_out: Any, tokens: Tensor, directions: int
