@@ -204,7 +204,7 @@ def test_a_checkpoint_does_not_choose_files(gold_data, model, given, tmp_path):
         checkpoint["cfg"]["task"][name] = str(tmp_path / "none")
     torch.save(checkpoint, tmp_path / "model.pt")
     words = str(tmp_path), "model.pt", str(gold_data)
-    refused = pytest.raises(ValueError, match="add --enat-table")
+    refused = pytest.raises(ValueError, match="add enat_table")
     with refused if given == "phrase" else nullcontext():
         hub = ENATModel.from_pretrained(*words, num_workers=0)
         assert len(hub.translate([sorted(WORDS)[0]], beam=2)) == 1

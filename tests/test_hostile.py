@@ -336,5 +336,5 @@ def test_a_checkpoint_chooses_no_file_of_subwords(data, state, tmp_path, group):
 def test_a_checkpoint_of_another_task_is_refused_in_python(data, state, tmp_path):
     state["cfg"]["task"] = {"_name": "speech_to_text", "data": "/etc"}
     torch.save(state, tmp_path / "model.pt")
-    with pytest.raises(ValueError, match="must have been trained by --task sb_trans"):
+    with pytest.raises(ValueError, match="must have been trained by task sb_trans"):
         DOORS["python"](data, tmp_path / "model.pt")

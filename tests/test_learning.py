@@ -45,16 +45,26 @@ def test_curves_are_those_of_the_logs(tmp_path):
     assert found[BLEU] == ([250, 500], [20.5, 30.0])
 
 
-def test_stages_follow_each_other(tmp_path):
-    """Each counts its updates from nothing; not all of them are validated by BLEU."""
-    last = {"-stage-1": (80, 10.0), "-stage-2": (60, None), "": (50, 11.0)}
-    for name, (updates, bleu) in last.items():
-        lines = [inner(updates - 10, 0.2, 0.4), inner(updates, "None", "None")]
-        lines += [valid(updates, bleu)] if bleu else []
-        put(tmp_path / f"train-sb-staged{name}.log", *lines)
-    found = row_curves(tmp_path, toy(**{"sb-staged": [{}] * 3}), Row("sb-staged"))
-    assert found[BITS] == ([70, 130, 180], [pytest.approx(0.3)] * 3)
-    assert found[BLEU] == ([80, 190], [10.0, 11.0])
+@pytest.mark.parametrize("continues", [False, True])
+def test_stages_follow_each_other(tmp_path, continues):
+    stages = [{"data": "gold"}, {"data": "two", "continue": continues}]
+    put(tmp_path / "train-sb-staged-stage-1.log", inner(60, 0.2, 0.2), valid(80, 10.0))
+    after = 80 if continues else 0  # a training begun anew counts from nothing
+    put(
+        tmp_path / "train-sb-staged.log",
+        *(inner(after + 40, 0.3, 0.3), valid(after + 50, 11.0)),
+    )
+    found = row_curves(tmp_path, toy(**{"sb-staged": stages}), Row("sb-staged"))
+    assert found[BITS] == ([60, 120], [0.2, 0.3])
+    assert found[BLEU] == ([80, 130], [10.0, 11.0])
+
+
+def test_stages_follow_each_other_without_bleu_and_more_than_two(tmp_path):
+    stages = [{}, {}, {"continue": True}]
+    recipe = toy(**{"sb-staged": stages})
+    for name, last in ("-stage-1", 100), ("-stage-2", 150), ("", 200):
+        put(tmp_path / f"train-sb-staged{name}.log", inner(last, 0.2, 0.2))
+    assert row_curves(tmp_path, recipe, Row("sb-staged"))[BITS][0] == [100, 250, 300]
 
 
 def test_a_row_trained_as_its_twin_has_its_curve(tmp_path):

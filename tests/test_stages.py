@@ -24,7 +24,7 @@ ROWS = ["sb-staged", "sb-staged+rescored", "sb-noise-lambda0"]
 STAGES = [
     {"data": "gold", "--max-epoch": 2},
     {"data": "two", "--max-epoch": 1, "--lr": 0.001},
-    {"data": "six", "--max-epoch": 2, "--lr": 0.001},
+    {"data": "six", "--max-epoch": 3, "--lr": 0.001, "continue": True},
 ]
 
 
@@ -58,12 +58,14 @@ def test_all_stages_are_trained_and_counted(made):
 
 
 def test_a_stage_begins_with_the_weights_of_the_one_before(made):
-    folder = made / "sb-staged"
-    states = [load(x / "checkpoint_last.pt") for x in (folder / "stage-1", folder)]
-    updates = [state["optimizer_history"][-1]["num_updates"] for state in states]
+    first = load(made / "sb-staged" / "stage-1" / "checkpoint_last.pt")
+    third = load(made / "sb-staged" / "checkpoint_last.pt")
+    updates = [
+        state["optimizer_history"][-1]["num_updates"] for state in (first, third)
+    ]
     rows = {r["name"]: r for r in json.loads((made / "table.json").read_text())["rows"]}
     counts = [stage["updates"] for stage in rows["sb-staged"]["stages"]]
-    assert updates == [counts[0], counts[2]]  # each schedule began anew
+    assert updates == [counts[0], counts[1] + counts[2]]  # the second began anew
     log = (made / "logs" / "train-sb-staged-stage-2.log").read_text()
     assert "loading pretrained model from" in log
     assert "sb-staged/stage-1/checkpoint_last.pt" in log
@@ -98,6 +100,51 @@ def test_every_row_may_have_stages(tmp_path):
     first, last = training_stages(recipe, Row("sb", 2, rescored=True))
     assert (first.name, last.name) == ("sb@2/stage-1", "sb@2")
     assert (first.data, first.options["--max-epoch"]) == ("gold", 2)
+
+
+@pytest.mark.parametrize(
+    ("train", "first", "fine"),
+    [
+        ({}, {"--max-epoch": 1}, True),
+        ({}, {"--max-update": 1}, False),
+        ({}, {"--max-epoch": 1, "--max-update": 1}, False),
+        ({}, {"--max-epoch": 1, "--stop-time-hours": 1}, False),
+        ({}, {}, False),
+        ({}, {"--max-epoch": 0}, False),
+        ({"--max-epoch": 2}, {}, True),
+        ({"--max-update": 9}, {"--max-epoch": 1}, False),
+        ({"--max-update": 9}, {"--max-epoch": 1, "--max-update": False}, True),
+    ],
+    ids=str,
+)
+def test_what_continues_begins_its_data_at_their_start(tmp_path, train, first, fine):
+    """Amid an epoch fairseq's checkpoint says where, and means the data before."""
+    recipe = load_recipe(write(tmp_path / "toy"), False)
+    kept = {k: v for k, v in recipe["train"].items() if not k.startswith("--max-")}
+    recipe |= {"train": {**kept, "--max-tokens": 600, **train}, "sb_train": {}}
+    for going_on in False, True:
+        second = {"data": "two", "--max-epoch": 3, "continue": going_on}
+        recipe["stages"] = {"sb": [first, second]}
+        if fine or not going_on:
+            assert len(training_stages(recipe, Row("sb"))) == 2
+        else:
+            with pytest.raises(
+                ValueError, match=r"stages\.sb: .* by --max-epoch alone"
+            ):
+                training_stages(recipe, Row("sb"))
+
+
+def test_updates_are_counted_once_through_several_stages(tmp_path):
+    recipe = {"stages": {"sb-staged": [{}, {}, {"continue": True}, {"continue": True}]}}
+    recipe = {**load_recipe(write(tmp_path / "toy"), False), **recipe}
+    found = training_stages(recipe, Row("sb-staged"))
+    for stage, updates in zip(found, (100, 250, 300, 340)):  # as each log counts
+        line = f"x | train | epoch 001 | loss 6 | wpb 10 | num_updates {updates}\n"
+        text = costs.launch_line("x") + line
+        (tmp_path / f"{stage.log}.log").write_text(text)
+    cost = results.training_cost(tmp_path, found)
+    assert [stage["updates"] for stage in cost["stages"]] == [100, 250, 50, 40]
+    assert cost["tokens"] == 10 * cost["updates"] == 4400
 
 
 def test_a_missing_log_leaves_the_cost_out(tmp_path):
@@ -143,12 +190,14 @@ def updates(work):
     return saved(work)["optimizer_history"][-1]["num_updates"]
 
 
-@pytest.fixture(scope="module")
-def killed(made, tmp_path_factory):
+@pytest.fixture(scope="module", params=[False, True], ids=["anew", "continued"])
+def killed(request, made, tmp_path_factory):
     """A recipe, its work folder after a kill in the second stage, and after none."""
     base = tmp_path_factory.mktemp("killed")
-    pairs = ("gold", 1), ("two", 2)
-    stages = [{**SHORT, "data": kind, "--max-epoch": n} for kind, n in pairs]
+    stages = [{"data": "gold", "--max-epoch": 1}, {"data": "two", "--max-epoch": 2}]
+    if request.param:
+        stages[1] |= {"--max-epoch": 3, "continue": True}
+    stages = [{**SHORT, **stage} for stage in stages]
     folder = write(base / "toy", stages={"sb-staged": stages})
     for name in "killed", "whole":
         for data in "data", "data-two":

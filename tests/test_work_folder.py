@@ -71,8 +71,6 @@ READER, BOTH = {"--sb-reader": None}, {"--sb-reader": None, "--sb-freeze-writer"
         (GPU, CPU, True, ""),
         (GPU, CPU | {"--lr": 0.3}, True, "--lr"),
         ({"stages before": [GPU]}, {"stages before": [CPU]}, False, ""),
-        # a stage of 0.2.0 went on with the optimiser of the one before, if it was asked
-        (PLAIN | {"continues": True}, PLAIN | {"continues": False}, False, "continues"),
         # a reader of 0.2.0 had a second option, which is now a part of the first
         (BOTH, READER, False, ""),
         (BOTH, {}, False, "--sb-reader"),
@@ -101,15 +99,16 @@ def test_pseudo_targets_may_be_written_elsewhere(tmp_path):
         TeacherRecord(texts, CPU | {"--lr": 0.3}).check()
 
 
-def stage(name, data, **options):
+def stage(name, data, continues=False, **options):
     flags = {f"--{key.replace('_', '-')}": value for key, value in options.items()}
-    return Stage(name, data, {"--max-epoch": 3, **flags})
+    return Stage(name, data, {"--max-epoch": 3, **flags}, continues)
 
 
 STAGES = [stage("row/stage-1", "gold"), stage("row", "two")]
 OTHERS = {
     "the first one's data": [stage("row/stage-1", "pl"), STAGES[1]],
     "the last one's data": [STAGES[0], stage("row", "six")],
+    "going on": [STAGES[0], stage("row", "two", continues=True)],
     "one between": [STAGES[0], stage("row/stage-2", "six"), STAGES[1]],
     "one alone": STAGES[1:],
 }

@@ -164,22 +164,25 @@ def number(line: str, name: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def progress(lines: list[str]) -> tuple[int, int]:
+def progress(lines: list[str], start: int = 0) -> tuple[int, int]:
     """Return updates done, and labels seen, of both directions for SB-NMT.
 
     An epoch that was interrupted and done again counts once.
+
+    Args:
+        start: updates of the training that this one continues.
     """
     epochs = {
         int(found[1]): (number(line, "wpb"), number(line, "num_updates"))
         for line in lines
         if (found := EPOCH.search(line))
     }
-    tokens = before = 0.0
+    tokens, before = 0.0, float(start)
     for _, (words, updates) in sorted(epochs.items()):
         if words is not None and updates is not None:
             tokens += words * (updates - before)
             before = updates
-    return round(before), round(tokens)
+    return round(before) - start, round(tokens)
 
 
 def gpu_memory(lines: list[str]) -> dict[str, Any]:
@@ -193,18 +196,21 @@ def gpu_memory(lines: list[str]) -> dict[str, Any]:
     return {"gpu": cards[-1][2], **memory}
 
 
-def step_cost(log: Path) -> dict[str, Any]:
+def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
     """Return the cost of a step.
 
     It is seconds, by the clock and of processors, peak memory and commits; for a
     training also updates, tokens, and the number of batches left out, if any.
+
+    Args:
+        start: as for :func:`progress`.
     """
     lines = read_log(log)
     cost: dict[str, Any] = {WALL: seconds(lines), PROCESSOR: processor_seconds(lines)}
     cost["commits"] = list(dict.fromkeys(told(COMMIT, lines))) or None
     cost[PEAK_MEMORY] = max(map(float, told(PEAK, lines)), default=None)
     cost[LEFT_OUT] = len(told(SKIPPED, lines)) or None
-    updates, tokens = progress(lines)
+    updates, tokens = progress(lines, start)
     if updates:
         cost |= {"updates": updates, "tokens": tokens}
     known = {key: value for key, value in cost.items() if value is not None}

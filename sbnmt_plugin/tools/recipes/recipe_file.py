@@ -31,7 +31,7 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "teacher_train": (dict, {}),  # over `train`, for models of one direction
     "sb_train": (dict, {}),  # over `train`, for models of both
     "systems": (dict, {}),  # over all that, row by row
-    # row -> options over all that, a stage each, with `data`
+    # row -> options over all that, a stage each, with `data` and `continue`
     "stages": (dict, {}),
     "rescore": ((int, float), 1),  # W of --sb-rescore, for rows as sb+rescored
     "teachers": (str, "two"),
@@ -155,25 +155,29 @@ def check_options(options: Any, where: str, others: tuple[str, ...] = ()) -> Non
             check_type(value, WORD, f"{where}: {flag}")
 
 
-def check_stages(stages: Any, where: str) -> None:
+def check_stages(recipe: dict[str, Any], row: str, where: str) -> None:
     """Refuse stages of a row that cannot be trained one after the other."""
+    stages = recipe["stages"][row]
     whole = isinstance(stages, list) and all(isinstance(s, dict) for s in stages)
     if not stages or not whole:
         raise ValueError(
             f"{where} must be a list of options, one for each stage, but is {stages!r}"
         )
     for stage in stages:
-        if "continue" in stage:
-            raise ValueError(
-                f"{where}: continue is no key any more: leave it out, or train by hand "
-                "with fairseq-train's --continue-once"
-            )
-        check_options(stage, where, others=("data",))
+        check_options(stage, where, ("data", "continue"))
+        check_type(stage.get("continue", False), bool, f"{where}: continue")
         if (kind := stage.get("data", "gold")) not in TRAINING_SETS:
             raise ValueError(
                 f"{where}: data must be one of {', '.join(TRAINING_SETS)}, but is "
                 f"{kind!r}"
             )
+    if stages[0].get("continue"):
+        raise ValueError(f"{where}: the first stage has nothing to continue")
+    if any(stage.get("continue") for stage in stages) and not recipe["average"]:
+        raise ValueError(
+            f"{where}: a stage that continues needs average ≥ 1, since the best "
+            "checkpoint may be one of the stage before"
+        )
 
 
 def rules(recipe: dict[str, Any]) -> list[tuple[str, Any, bool]]:
@@ -211,8 +215,8 @@ def check(recipe: dict[str, Any], path: Path) -> None:
     options |= {f"systems.{row}": own for row, own in recipe["systems"].items()}
     for key, value in options.items():
         check_options(value, f"{path}: {key}")
-    for row, stages in recipe["stages"].items():
-        check_stages(stages, f"{path}: stages.{row}")
+    for row in recipe["stages"]:
+        check_stages(recipe, row, f"{path}: stages.{row}")
     for key, (kind, _) in KEYS.items():
         for value in recipe[key] if kind is list else ():
             wanted = str if key == "rows" else WORD

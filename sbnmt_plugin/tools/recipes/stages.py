@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.rows import Row
@@ -10,6 +11,8 @@ from sbnmt_plugin.tools.recipes.systems import PAPER
 from sbnmt_plugin.tools.recipes.systems.system import BOTH, DIRECTIONS, TEACHER, Options
 
 Settings = dict[str, Any]  # a recipe.yaml's
+# of a training; one that has the first alone ends with an epoch
+LIMITS = ("--max-epoch", "--max-update", "--stop-time-hours")
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,14 @@ class Stage:
         name: of its step and, below the work folder, of its folder.
         data: training set.
         options: of fairseq-train, paths left out.
+        continues: whether optimiser and schedule go on from the stage before, or start
+            anew from its weights.
     """
 
     name: str
     data: str
     options: Options
+    continues: bool = False
 
     @property
     def log(self) -> str:
@@ -67,7 +73,8 @@ def laid_over(*options: Options) -> Options:
 def training_stages(recipe: Settings, row: Row) -> list[Stage]:
     """Return the trainings of a row in order; the last bears the row's name.
 
-    Each starts from the weights of the one before, with optimiser and schedule anew.
+    Raises:
+        ValueError: a stage cannot continue the one before.
     """
     row = row.plain
     system, options = row.system, training_options(recipe, row)
@@ -76,9 +83,17 @@ def training_stages(recipe: Settings, row: Row) -> list[Stage]:
     found = []
     for number, changes in enumerate(asked, start=1):
         own = laid_over(options, {"data": system.data}, changes)
-        data = own.pop("data")
+        data, continues = own.pop("data"), own.pop("continue", False)
         place = row.name if number == len(asked) else f"{row.name}/stage-{number}"
-        found.append(Stage(place, data, own))
+        found.append(Stage(place, data, own, continues))
+    for before, stage in pairwise(found):
+        epochs, *others = map(before.options.get, LIMITS)
+        if stage.continues and (not epochs or any(others)):
+            raise ValueError(
+                f"recipe.yaml: stages.{row.base}: a stage that another continues must "
+                "end with an epoch, or the next data would begin in the middle: limit "
+                "it by --max-epoch alone (--max-update: false)"
+            )
     return found
 
 
@@ -99,7 +114,8 @@ def same_training(recipe: Settings, row: Row) -> Row:
         return row
 
     def essence(row: Row) -> list[Any]:
-        return [(s.data, s.options) for s in training_stages(recipe, row)]
+        stages = training_stages(recipe, row)
+        return [(s.data, s.options, s.continues) for s in stages]
 
     for base, other in PAPER.items():
         same_start = other.starts_from == row.system.starts_from
@@ -133,16 +149,15 @@ def trainings(recipe: Settings, row: Row) -> list[Row]:
 def records(stages: list[Stage], before: Options | None = None) -> list[Options]:
     """Return the record of each stage, which tells another training from the same.
 
-    It is the stage's options and, by names that are no flags, its data, the records of
-    the stages before it, and that it does not go on with their optimiser, which
-    version 0.2.0 could.
+    It is the stage's options and, by names that are no flags, its data, whether it
+    continues, and the records of the stages before it.
 
     Args:
         before: last record of the row from whose weights the first stage starts.
     """
     found: list[Options] = []
     for stage in stages:
-        own = {**stage.options, "data": stage.data, "continues": False}
+        own = {**stage.options, "data": stage.data, "continues": stage.continues}
         if before:
             own["starts from"] = before
         found.append({**own, "stages before": found.copy()} if found else own)

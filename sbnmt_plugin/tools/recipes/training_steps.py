@@ -146,7 +146,8 @@ class TrainingSteps(DataSteps):
         words = [self.data(stage.data), "--user-dir", row.system.user_dir]
         words += ["--save-dir", own]
         if before:
-            words += ["--finetune-from-model", before]
+            flag = "--continue-once" if stage.continues else "--finetune-from-model"
+            words += [flag, before]
         given = flags(stage.options)
         words += [*self.reads(row), *given]
         if (count := self.run.processes) > 1:

@@ -27,7 +27,7 @@ def row_curves(logs: Path, settings: dict[str, Any], row: Row) -> dict[str, Curv
     (``--sb-probe``).
     """
     found: dict[str, Curve] = {BITS: ([], []), BLEU: ([], [])}
-    start = 0.0
+    start = before = 0.0
     for stage in training_stages(settings, same_training(settings, row)):
         path = logs / f"{stage.log}.log"
         log = read_train_log(read_lines(path) if path.exists() else [])
@@ -35,6 +35,7 @@ def row_curves(logs: Path, settings: dict[str, Any], row: Row) -> dict[str, Curv
             dict(zip(*log.series("train_inner", f"read_bits_{direction}")))
             for direction in ("l2r", "r2l")
         )
+        start = start if stage.continues else before
         both = sorted(left.keys() & right.keys())
         found[BITS][0].extend(start + update for update in both)
         found[BITS][1].extend((left[update] + right[update]) / 2 for update in both)
@@ -42,7 +43,7 @@ def row_curves(logs: Path, settings: dict[str, Any], row: Row) -> dict[str, Curv
         found[BLEU][0].extend(start + update for update in updates)
         found[BLEU][1].extend(scores)
         lines = [line for kind in log.points.values() for line in kind]
-        start += max((line["num_updates"] for line in lines), default=0)
+        before = start + max((line["num_updates"] for line in lines), default=0)
     return {quantity: curve for quantity, curve in found.items() if curve[0]}
 
 

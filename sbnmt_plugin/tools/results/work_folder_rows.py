@@ -57,11 +57,14 @@ def training_cost(logs: Path, stages: list[Stage]) -> TableRow:
     It is empty where a log is missing.
     """
     costs: list[TableRow] = []
+    updates = 0  # as the last log has counted them
     for stage in stages:
         log = logs / f"{stage.log}.log"
         if not log.exists():
             return {}
-        costs.append({"data": stage.data, **step_cost(log)})
+        start = updates if stage.continues else 0
+        costs.append({"data": stage.data, **step_cost(log, start)})
+        updates = start + costs[-1].get("updates", 0)
 
     total: TableRow = {**costs[-1]}
     del total["data"]
