@@ -55,7 +55,7 @@ def assert_comes_back(lines, folder, limited=False):
         call(bpe, "vocabulary", split, vocabulary)
         words += ["--vocabulary", vocabulary, "--threshold", 3]
     call(bpe, *words, source, split)
-    wanted = [" ".join(line.split()) for line in lines]
+    wanted = [" ".join(line.replace("\ufeff", "").split()) for line in lines]
     found = texts.read_lines(split)
     assert [texts.remove_bpe(line) for line in found] == wanted
     # fairseq splits at white space of any kind, and joins by --remove-bpe in its way

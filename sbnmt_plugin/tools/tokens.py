@@ -14,6 +14,7 @@ import regex
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 from sacremoses.corpus import NonbreakingPrefixes
 
+from sbnmt_plugin.lines import BYTE_ORDER_MARK
 from sbnmt_plugin.tools.progress import progress
 
 CHINESE, NONE = "zh", "none"
@@ -76,9 +77,14 @@ def tokeniser(language: str, lowercase: bool = False) -> Callable[[str], str]:
     split = own.get(code) or moses_tokens(code)
 
     def whole(line: str) -> str:
-        return split(unicodedata.normalize("NFC", line.lower() if lowercase else line))
+        return split(composed(line.lower() if lowercase else line))
 
     return whole
+
+
+def composed(line: str) -> str:
+    """Compose letters (NFC), and leave out byte order marks within a text."""
+    return unicodedata.normalize("NFC", line).replace(BYTE_ORDER_MARK, "")
 
 
 def single_blanks(line: str) -> str:
@@ -145,10 +151,10 @@ def detokenise(lines: list[str], language: str) -> list[str]:
 def normal_form(line: str, language: str) -> str:
     """Return a line as it comes back from its tokens where nothing is lost.
 
-    It has composed letters (NFC), single blanks and, in Chinese, none beside
+    It has composed letters (NFC), no byte order marks, single blanks and, in Chinese, none beside
     ideographs.
     """
-    line = single_blanks(unicodedata.normalize("NFC", line))
+    line = single_blanks(composed(line))
     chinese = language_code(language) == CHINESE
     return BESIDE_IDEOGRAPHS.sub("", line) if chinese else line
 

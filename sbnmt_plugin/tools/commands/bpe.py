@@ -25,7 +25,7 @@ from subword_nmt.apply_bpe import BPE
 from subword_nmt.get_vocab import get_vocab
 from subword_nmt.learn_bpe import learn_bpe
 
-from sbnmt_plugin.lines import each_entry, each_line
+from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry, each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
@@ -50,10 +50,12 @@ def each_text(path: str) -> Iterator[str]:
 def single_blanks(path: str, number: int, line: str) -> str:
     """Write single blanks between the words of a line, and none at its ends.
 
+    Byte order marks within a text are left out: a file may not begin with one.
+
     Raises:
         ValueError: a word ends in the mark of subwords; with file and line.
     """
-    words = line.split()
+    words = line.replace(BYTE_ORDER_MARK, "").split()
     if MARK in line and any(word.endswith(MARK) for word in words):
         raise ValueError(
             f"{path}, line {number}, must have no word that ends in {MARK}, which "
