@@ -38,6 +38,12 @@ def fails(*words):
     return done.stderr
 
 
+def test_standard_input_is_one_input():
+    for first, second in ("-", "-"), ("-", "/dev/stdin"):
+        words = ["score", "--hypothesis", first, f"--reference={second}"]
+        assert "error: standard input must be one input" in fails(*words)
+
+
 def test_what_the_system_refuses_is_one_line(tmp_path):
     source = put(tmp_path / "in", "a b")
     words = ["bpe", "vocabulary", source]

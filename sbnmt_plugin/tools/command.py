@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sbnmt_plugin.lines import STANDARD_INPUT
 from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 
 
@@ -52,6 +53,20 @@ def at_least(least: int) -> type[argparse.Action]:
             setattr(namespace, self.dest, value)
 
     return AtLeast
+
+
+def refuse_one_for_two(words: list[str]) -> None:
+    """Refuse a command line that names standard input twice: it is one text.
+
+    Raises:
+        ValueError: it does.
+    """
+    names = [word.rpartition("=")[2] for word in words]
+    if sum(name in (STANDARD_INPUT, "/dev/stdin") for name in names) > 1:
+        raise ValueError(
+            "standard input must be one input, but is given for two: write the other "
+            "text to a file"
+        )
 
 
 def step_command(step: str, *words: Any) -> list[str]:
@@ -122,6 +137,7 @@ def run(action: Callable[[], None]) -> None:
         out.reconfigure(errors="backslashreplace")  # nothing is lost for its letters
     logging.raiseExceptions = False  # a full disk is told of once, not for every line
     try:
+        refuse_one_for_two(sys.argv[1:])
         action()
         sys.stdout.flush()
     except Exception as error:
