@@ -53,7 +53,12 @@ def spread(cluster: Cluster, args: argparse.Namespace, others: list[str]) -> Non
     """
     if args.worker:
         raise ValueError("--executor starts all workers: leave --worker out")
-    output = Path(args.output).resolve()
+    source, output = Path(args.input), Path(args.output).resolve()
+    if not source.is_file() or source.is_relative_to("/dev"):
+        raise ValueError(
+            f"--input must be a file with --executor, whose jobs all read it, but is "
+            f"{source} instead: write the text to a file first"
+        )
     if output.exists():
         return
     folder = Path(f"{output}.shards")

@@ -269,7 +269,15 @@ def chosen(executor: str | None, words: list[str] | None) -> Cluster | None:
         if words:
             raise ValueError("--cluster is for --executor: give both, or none")
         return None
-    pairs = {key: value for key, _, value in (w.partition("=") for w in words or [])}
-    if wrong := [word for word in words or [] if word.find("=") < 1]:
-        raise ValueError(f"--cluster must be KEY=VALUE …, but has {wrong[0]}")
-    return Cluster(executor, **{k: yaml.safe_load(v) for k, v in pairs.items()})
+    parameters = {}
+    for word in words or []:
+        key, _, value = word.partition("=")
+        try:
+            parameters[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            key = ""
+        if not key or "=" not in word:
+            raise ValueError(
+                f"--cluster must be KEY=VALUE …, each value YAML, but has {word}"
+            )
+    return Cluster(executor, **parameters)
