@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 from functools import partial
 from typing import Any, NoReturn
 
@@ -134,6 +135,26 @@ def refuse_set(root: DictConfig | None) -> None:
                 refuse(name, HYDRA, f"{group}.{name}")
 
 
+def overrides_of(root: DictConfig | None) -> dict[str, Any]:
+    """Return what ``--model-overrides`` sets: options of a checkpoint's model.
+
+    Args:
+        root: all groups of settings; None where there are none.
+
+    Raises:
+        ValueError: it is no dictionary of options.
+    """
+    text = "{}" if root is None else root.common_eval.model_overrides
+    with contextlib.suppress(ValueError, SyntaxError, TypeError):
+        found = ast.literal_eval(text)
+        if isinstance(found, dict) and all(isinstance(name, str) for name in found):
+            return found
+    raise ValueError(
+        f"{OVERRIDES} must be a dictionary of options, such as "
+        f"\"{{'sb_lambda': 0.1}}\", but is {text}: write one, or leave it out"
+    )
+
+
 def refuse_model_settings(model: Any, groups: Any, trained: bool) -> None:
     """Refuse settings of a model that it does not have, or that do nothing any more.
 
@@ -147,7 +168,7 @@ def refuse_model_settings(model: Any, groups: Any, trained: bool) -> None:
     """
     arch = str(getattr(model, "arch", None) or getattr(model, "_name", None))
     if groups is not None and trained:
-        given = ast.literal_eval(groups.common_eval.model_overrides)
+        given = set(overrides_of(groups))
     elif HydraConfig.initialized() and not trained:
         given = set(model) - {"_name", "arch"}
     else:

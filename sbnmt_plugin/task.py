@@ -23,6 +23,7 @@ from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.given_options import (
     add_retired,
     command_of,
+    overrides_of,
     refuse_model_settings,
     refuse_set,
     refuse_typed,
@@ -88,6 +89,7 @@ class SBTranslationTask(StreamData):
         else:
             refuse_out_of_scope(cfg, "" if cfg.sb_path is None else DECODING)
             refuse_set(groups_of(cfg))
+            overrides_of(groups_of(cfg))  # fairseq reads them after this
         check_values(cfg)
         leave_cudnn_out()
         given = [] if trained else check_checkpoints(checkpoint_files(cfg))
