@@ -23,7 +23,6 @@ from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.given_options import (
     add_retired,
     command_of,
-    overrides_of,
     refuse_model_settings,
     refuse_set,
     refuse_typed,
@@ -53,6 +52,7 @@ from sbnmt_plugin.training.start_checks import (
     check_architecture,
     check_metric,
     check_options,
+    forget_best,
     forget_trainings,
     groups_of,
 )
@@ -89,7 +89,6 @@ class SBTranslationTask(StreamData):
         else:
             refuse_out_of_scope(cfg, "" if cfg.sb_path is None else DECODING)
             refuse_set(groups_of(cfg))
-            overrides_of(groups_of(cfg))  # fairseq reads them after this
         check_values(cfg)
         leave_cudnn_out()
         given = [] if trained else check_checkpoints(checkpoint_files(cfg))
@@ -209,6 +208,13 @@ class SBTranslationTask(StreamData):
         """The file of ``--sb-trace``, one for all searches."""
         path, words = self.cfg.sb_trace, (self.src_dict, self.tgt_dict)
         return None if path is None else TraceWriter(path, *words)
+
+    def begin_epoch(self, epoch: int, model: Any) -> None:
+        """Forget, at first, a best score that is another training's."""
+        if self._starts:
+            forget_best(self.cfg)
+            self._starts = []
+        super().begin_epoch(epoch, model)
 
     @nan_is_named()
     def train_step(
