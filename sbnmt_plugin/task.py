@@ -3,6 +3,7 @@
 import functools
 import itertools
 import logging
+import os
 from argparse import Namespace
 from typing import Any
 
@@ -52,7 +53,6 @@ from sbnmt_plugin.training.start_checks import (
     check_architecture,
     check_metric,
     check_options,
-    forget_best,
     forget_trainings,
     groups_of,
 )
@@ -210,10 +210,11 @@ class SBTranslationTask(StreamData):
         return None if path is None else TraceWriter(path, *words)
 
     def begin_epoch(self, epoch: int, model: Any) -> None:
-        """Forget, at first, a best score that is another training's."""
-        if self._starts:
-            forget_best(self.cfg)
-            self._starts = []
+        """Forget, at first, a best score of which this folder has no checkpoint."""
+        best = os.path.join(self.cfg.sb_save_dir, "checkpoint_best.pt")
+        if self._starts and not os.path.isfile(best):
+            forget_trainings()
+        self._starts = []
         super().begin_epoch(epoch, model)
 
     @nan_is_named()

@@ -249,6 +249,14 @@ def test_an_option_of_decoding_changes_what_is_printed(data, trained, words):
         ("{1: 0.6}", "--model-overrides must be a dictionary of options"),
         ("sb_lambda=0", "--model-overrides must be a dictionary of options"),
         ("[]", "--model-overrides must be a dictionary of options"),
+        (
+            "{'sb_lambda': 'a'}",
+            "sb_lambda of --model-overrides must be a .*float.*, but",
+        ),
+        (
+            "{'max_source_positions': 3.5}",
+            "max_source_positions of .*int.*, but is 3.5",
+        ),
     ],
 )
 def test_overrides_that_do_nothing_are_refused(data, trained, given, message):

@@ -55,20 +55,6 @@ def at_least(least: int) -> type[argparse.Action]:
     return AtLeast
 
 
-def refuse_one_for_two(words: list[str]) -> None:
-    """Refuse a command line that names standard input twice: it is one text.
-
-    Raises:
-        ValueError: it does.
-    """
-    names = [word.rpartition("=")[2] for word in words]
-    if sum(name in (STANDARD_INPUT, "/dev/stdin") for name in names) > 1:
-        raise ValueError(
-            "standard input must be one input, but is given for two: write the other "
-            "text to a file"
-        )
-
-
 def step_command(step: str, *words: Any) -> list[str]:
     """Return the words by which another process runs a step."""
     return [sys.executable, "-m", "sbnmt_plugin", step, *map(str, words)]
@@ -137,7 +123,11 @@ def run(action: Callable[[], None]) -> None:
         out.reconfigure(errors="backslashreplace")  # nothing is lost for its letters
     logging.raiseExceptions = False  # a full disk is told of once, not for every line
     try:
-        refuse_one_for_two(sys.argv[1:])
+        names = [word.rpartition("=")[2] for word in sys.argv[1:]]
+        if names.count(STANDARD_INPUT) + names.count("/dev/stdin") > 1:
+            raise ValueError(
+                "standard input must be one input, but is given for two: write a file"
+            )
         action()
         sys.stdout.flush()
     except Exception as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Collection
 from typing import Any
 
@@ -35,16 +34,6 @@ def forget_trainings() -> None:
     """Forget what fairseq keeps of the trainings of this process."""
     for kept in checkpoint_utils.save_checkpoint, should_stop_early:
         vars(kept).pop("best", None)
-
-
-def forget_best(cfg: Any) -> None:
-    """Forget a best score of which the training's folder has no checkpoint.
-
-    The checkpoint that the training starts from has brought it, and fairseq would save
-    no best one until it is beaten.
-    """
-    if not os.path.isfile(os.path.join(cfg.sb_save_dir, "checkpoint_best.pt")):
-        forget_trainings()
 
 
 def check_options(cfg: Any) -> None:

@@ -269,15 +269,10 @@ def chosen(executor: str | None, words: list[str] | None) -> Cluster | None:
         if words:
             raise ValueError("--cluster is for --executor: give both, or none")
         return None
-    parameters = {}
-    for word in words or []:
-        key, _, value = word.partition("=")
-        try:
-            parameters[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            key = ""
-        if not key or "=" not in word:
-            raise ValueError(
-                f"--cluster must be KEY=VALUE …, each value YAML, but has {word}"
-            )
-    return Cluster(executor, **parameters)
+    try:
+        pairs = dict(word.split("=", 1) for word in words or [])
+        return Cluster(executor, **{k: yaml.safe_load(v) for k, v in pairs.items()})
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueError(
+            f"--cluster must be KEY=VALUE …, each value YAML, but is {words}"
+        ) from error
