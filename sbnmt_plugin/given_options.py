@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 from functools import partial
 from typing import Any, NoReturn
 
@@ -134,6 +135,23 @@ def refuse_set(root: DictConfig | None) -> None:
                 refuse(name, HYDRA, f"{group}.{name}")
 
 
+def overrides_of(root: DictConfig | None) -> dict[str, Any]:
+    """Return what ``--model-overrides`` sets; nothing where there are no settings.
+
+    Raises:
+        ValueError: it is no dictionary of options.
+    """
+    text = "{}" if root is None else root.common_eval.model_overrides
+    with contextlib.suppress(ValueError, SyntaxError, TypeError):
+        found = ast.literal_eval(text)
+        if isinstance(found, dict) and all(isinstance(name, str) for name in found):
+            return found
+    raise ValueError(
+        f"{OVERRIDES} must be a dictionary of options, such as "
+        f"\"{{'sb_lambda': 0.1}}\", but is {text}: write one, or leave it out"
+    )
+
+
 def refuse_model_settings(model: Any, groups: Any, trained: bool) -> None:
     """Refuse settings of a model that it does not have, or that do nothing any more.
 
@@ -143,25 +161,29 @@ def refuse_model_settings(model: Any, groups: Any, trained: bool) -> None:
         trained: whether they are a checkpoint's, which ``--model-overrides`` changes.
 
     Raises:
-        ValueError: with their names.
+        ValueError: with their names; a text in place of a number.
     """
     arch = str(getattr(model, "arch", None) or getattr(model, "_name", None))
     if groups is not None and trained:
-        given = ast.literal_eval(groups.common_eval.model_overrides)
+        given = overrides_of(groups)
     elif HydraConfig.initialized() and not trained:
-        given = set(model) - {"_name", "arch"}
+        given = dict.fromkeys(set(model) - {"_name", "arch"})
     else:
         return  # the parser has asked
     where = OVERRIDES if trained else HYDRA
-    refuse_names(given, options_of(arch), where, f"use names of the options of {arch}")
-    for name in given:
+    known = options_of(arch)
+    refuse_names(given, known, where, f"use names of the options of {arch}")
+    for name, value in given.items():
         if not acts(name, where):
             refuse(name, where, name)
+        kind = known[name]
+        if kind in (int, float) and not isinstance(value, (kind, int, type(None))):
+            raise ValueError(f"{name} of {where} must be a {kind}, but is {value!r}")
 
 
-def options_of(arch: str) -> set[str]:
-    """Return the names of an architecture's options; none of one that is not known."""
+def options_of(arch: str) -> dict[str, Any]:
+    """Return types of an architecture's options; none of one that is not known."""
     parser = argparse.ArgumentParser(add_help=False)
     if arch in ARCH_MODEL_REGISTRY:
         ARCH_MODEL_REGISTRY[arch].add_args(parser)
-    return {action.dest for action in parser._actions}
+    return {action.dest: action.type for action in parser._actions}

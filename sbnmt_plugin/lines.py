@@ -67,9 +67,8 @@ def checked_lines(path: str | os.PathLike[str], found: Path) -> Iterator[str]:
     """Yield lines as :func:`each_line` does, which looks for the file at once."""
     with open(found, "rb") as file:
         for number, line in decoded(path, file):
-            if number == 1 and line.startswith(
-                BYTE_ORDER_MARK
-            ):  # fairseq would keep it
+            marked = line.startswith(BYTE_ORDER_MARK)
+            if number == 1 and marked:  # fairseq would keep it
                 raise ValueError(
                     f"{path}, line 1, must not begin with a byte order mark, which "
                     "would become part of the first word: remove it "

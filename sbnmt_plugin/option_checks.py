@@ -22,10 +22,11 @@ from sbnmt_plugin.fairseq_options import (
     refuse,
     refuse_names,
 )
-from sbnmt_plugin.given_options import options_of
+from sbnmt_plugin.given_options import options_of, overrides_of
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.search.arguments import chosen
 from sbnmt_plugin.task_options import KEY, TRAINING, Scope, flag_of
+from sbnmt_plugin.training.start_checks import groups_of
 
 
 def refuse_out_of_scope(
@@ -78,6 +79,7 @@ def check_values(cfg: SBTranslationConfig) -> None:
         given = getattr(cfg, option.name) != option.default
         if given and PLACES.get(option.name) == ():
             refuse(option.name, "sb_translation")
+    overrides_of(groups_of(cfg))  # fairseq reads them when a model is there
     rate = cfg.sb_partner_noise
     if rate is not None and not 0 <= rate <= 1:
         raise ValueError(f"--sb-partner-noise must be in [0, 1], but is {rate} instead")

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import logging
+import os
 from argparse import Namespace
 from typing import Any
 
@@ -207,6 +208,14 @@ class SBTranslationTask(StreamData):
         """The file of ``--sb-trace``, one for all searches."""
         path, words = self.cfg.sb_trace, (self.src_dict, self.tgt_dict)
         return None if path is None else TraceWriter(path, *words)
+
+    def begin_epoch(self, epoch: int, model: Any) -> None:
+        """Forget, at first, a best score of which this folder has no checkpoint."""
+        best = os.path.join(self.cfg.sb_save_dir, "checkpoint_best.pt")
+        if self._starts and not os.path.isfile(best):
+            forget_trainings()
+        self._starts = []
+        super().begin_epoch(epoch, model)
 
     @nan_is_named()
     def train_step(

@@ -36,6 +36,12 @@ def test_a_users_mistake_is_one_line():
     assert fails(*words) == "sbnmt bpe: error: in does not exist\n"
 
 
+def test_standard_input_is_one_input():
+    for first, second in ("-", "-"), ("-", "/dev/stdin"):
+        words = ["score", "--hypothesis", first, f"--reference={second}"]
+        assert "error: standard input must be one input" in fails(*words)
+
+
 def test_what_the_system_refuses_is_one_line(tmp_path):
     source = put(tmp_path / "in", "a b")
     words = ["bpe", "vocabulary", source]

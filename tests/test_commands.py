@@ -161,12 +161,13 @@ def test_sharding_splits_the_test_set(data, trained):
 
 
 def test_interactive_reads_lines_and_empty_lines(data, model):
-    output = run_interactive(data, model, "w1 w2 w3\n\nw4 w5\n", "--buffer-size", 3)
-    assert sorted(lines(output, "H")) == [0, 1, 2]
-    again = run_interactive(data, model, "w1 w2 w3\n\nw4 w5\n")
-    assert [best(again)[i][1] for i in range(3)] == [
-        best(output)[i][1] for i in range(3)
-    ]
+    typed = "w1 w2 w3\n\nw4 w5\n \n"
+    output = run_interactive(data, model, typed, "--buffer-size", 4)
+    assert sorted(lines(output, "H")) == [0, 1, 2, 3]
+    again = run_interactive(data, model, typed)
+    texts = [best(again)[i][1] for i in range(4)]
+    assert texts == [best(output)[i][1] for i in range(4)]
+    assert [not text for text in texts] == [False, True, False, True]
 
 
 @pytest.mark.parametrize("symbol", RESERVED)

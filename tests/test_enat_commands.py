@@ -184,7 +184,7 @@ def test_what_training_cannot_do_is_refused(gold_data, data, table, tmp_path):
         "--sb-direction r2l is not": [*phrase, "--sb-direction", "r2l"],
         "--sb-direction both needs": [*phrase, "--sb-direction", "both"],
         "without --eval-bleu": [*phrase, "--nat-teacher", tmp_path / "none"],
-        "there is no such file": [*ENAT, "--enat-table", tmp_path / "none"],
+        "none does not exist": [*ENAT, "--enat-table", tmp_path / "none"],
     }
     for message, words in refused.items():
         with pytest.raises((ValueError, FileNotFoundError), match=message):

@@ -245,6 +245,18 @@ def test_an_option_of_decoding_changes_what_is_printed(data, trained, words):
         ),
         ("{'lenpen': 0.6}", "--model-overrides has unknown options lenpen"),
         ("{'dropout': 0.6}", "dropout is not supported by --model-overrides: nothing"),
+        ("{'dropout':", "--model-overrides must be a dictionary of options"),
+        ("{1: 0.6}", "--model-overrides must be a dictionary of options"),
+        ("sb_lambda=0", "--model-overrides must be a dictionary of options"),
+        ("[]", "--model-overrides must be a dictionary of options"),
+        (
+            "{'sb_lambda': 'a'}",
+            "sb_lambda of --model-overrides must be a .*float.*, but",
+        ),
+        (
+            "{'max_source_positions': 3.5}",
+            "max_source_positions of .*int.*, but is 3.5",
+        ),
     ],
 )
 def test_overrides_that_do_nothing_are_refused(data, trained, given, message):

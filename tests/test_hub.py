@@ -32,8 +32,8 @@ def test_translate_gives_what_generate_gives(hub, data, trained):
 def test_empty_lists_and_strings_are_fine(hub):
     assert hub.translate([]) == []
     found = hub.translate(["w1 w2", "", "w3"])
-    assert len(found) == 3
-    assert found[0] == hub.translate("w1 w2")
+    assert found == [hub.translate("w1 w2"), "", hub.translate("w3")]
+    assert hub.translate([" ", ""], sb_rescore=1.0) == ["", ""]
 
 
 def test_search_options_are_honoured_and_checked(hub):

@@ -222,12 +222,14 @@ def test_what_is_asked_of_a_cluster_is_checked(tmp_path, monkeypatch):
     assert cluster.chosen(None, None) is None
     with refused("--cluster is for --executor"):
         cluster.chosen(None, ["a=1"])
-    with refused("KEY=VALUE …, but has partition"):
+    with refused("KEY=VALUE …, each value YAML, but is .*partition"):
         cluster.chosen("slurm", ["partition"])
+    with refused(r"KEY=VALUE …, each value YAML, but is .*b=\["):
+        cluster.chosen("slurm", ["a=1", "b=["])
     found = cluster.chosen("local", ["timeout_min=5", "slurm_partition=gpu"])
     assert found.parameters == {"timeout_min": 5, "slurm_partition": "gpu"}
     found.made(tmp_path / "jobs", 1)
-    for wrong in "teaspoons=3", "timeout_min=long", "slurm_teaspoons=3":
+    for wrong in "teaspoons=3", "timeout_min=long", "slurm_teaspoons=3", "=3":
         with refused("--cluster must be parameters of submitit's AutoExecutor"):
             cluster.chosen("local", [wrong]).made(tmp_path / "jobs", None)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -269,6 +271,9 @@ def test_an_array_of_jobs_translates_as_one_command_does(data, teacher, tmp_path
         call(translate, *words, "--output", two, *asked, "--worker", 1)
     with refused("--of must be ≥ 1, but is 0"):
         call(translate, *words, "--output", two, *asked, "--of", 0)
+    for name in "-", "/dev/stdin", "/dev/null", tmp_path / "no":
+        with refused("--input must be a file with --executor"):
+            call(translate, *words, "--input", name, "--output", one, *asked)
     with refused(r"sbnmt translate .* failed, .*0.log ends with"):
         words[2] = tmp_path / "no.pt"
         asked[-1] = 1

@@ -45,6 +45,18 @@ def test_a_training_that_goes_on_needs_its_start_no_more(data, tmp_path):
     assert trained_epochs(run_train(data, tmp_path, *words)) == 2
 
 
+@pytest.mark.parametrize("option", ["--continue-once", "--restore-file"])
+def test_each_folder_has_a_best_checkpoint_of_its_own(data, tmp_path, option):
+    """Also where the first score, of other text or of another stage, was better."""
+    first = run_train(data, tmp_path / "first", *SB, "--max-epoch", 2)
+    words = [*SB, "--no-epoch-checkpoints", "--lr", "0.9", "--max-epoch"]
+    run_train(data, tmp_path / "second", *words, 3, option, first)
+    best = tmp_path / "second" / "checkpoint_best.pt"
+    scored = load(best)["extra_state"]["best"]
+    run_train(data, tmp_path / "second", *words, 4, option, first)
+    assert load(best)["extra_state"]["best"] == scored  # which a worse one leaves
+
+
 def test_a_teacher_does_not_turn_round(data, tmp_path):
     first = run_train(data, tmp_path / "l2r", *TEACHER, "l2r", *ONE)
     with pytest.raises(ValueError, match="trained with --sb-direction l2r, but"):

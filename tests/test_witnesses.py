@@ -45,6 +45,9 @@ def assert_decodes_as_before(name, path=None):
     found = make.decode(DATA, path, TEXT, options)
     assert found.keys() == case["hypotheses"].keys()
     for index, before in case["hypotheses"].items():
+        if not TEXT.splitlines()[int(index)].strip():  # which had words made up
+            assert {text for _, text in found[index]} == {""}
+            continue
         assert [text for _, text in found[index]] == [text for _, text in before]
         scores, known = ([float(s) for s, _ in rows] for rows in (found[index], before))
         assert scores == pytest.approx(known, abs=2e-4)

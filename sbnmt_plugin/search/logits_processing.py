@@ -21,6 +21,7 @@ def longest_outputs(
     """Return the most words of each answer, (B,): int(a · source length + b).
 
     The length counts ``</s>``.  fairseq takes that of the longest source of a batch.
+    A source without words has an empty answer, where fairseq makes one up.
 
     Args:
         source: (B, S).
@@ -39,7 +40,8 @@ def longest_outputs(
             f"{options.min_len} where --max-len-a, --max-len-b and the decoder's "
             f"positions allow {least}: lower it or raise those"
         )
-    return found
+    words = source.ne(symbols.pad) & source.ne(symbols.eos)
+    return found.masked_fill(~words.any(1), 0)
 
 
 def ban_repeated_ngrams(logits: Tensor, tokens: Tensor, size: int, banned: int) -> None:
@@ -84,7 +86,8 @@ def restrict(
         token = batch.prefix[:, step].repeat_interleave(layout.group)[:, None]
         forced = logits.gather(1, token)
     if step < options.min_len:
-        logits[:, symbols.eos].fill_(DEAD)
+        early = (batch.max_len > 0).repeat_interleave(layout.group)
+        logits[:, symbols.eos].masked_fill_(early, DEAD)
     if options.no_repeat_ngram_size > 0:
         size = options.no_repeat_ngram_size
         ban_repeated_ngrams(logits, batch.tokens[:, 1:], size, symbols.pad)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sbnmt_plugin.lines import STANDARD_INPUT
 from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 
 
@@ -122,6 +123,11 @@ def run(action: Callable[[], None]) -> None:
         out.reconfigure(errors="backslashreplace")  # nothing is lost for its letters
     logging.raiseExceptions = False  # a full disk is told of once, not for every line
     try:
+        names = [word.rpartition("=")[2] for word in sys.argv[1:]]
+        if names.count(STANDARD_INPUT) + names.count("/dev/stdin") > 1:
+            raise ValueError(
+                "standard input must be one input, but is given for two: write a file"
+            )
         action()
         sys.stdout.flush()
     except Exception as error:

@@ -43,7 +43,7 @@ class ErrorRate(Metric):
 
     def _compute_score_from_stats(self, stats: Sequence[float]) -> Score:
         errors, units = stats
-        return Score(self.NAME, 100 * float(errors / units))
+        return Score(self.NAME, 100 * float(errors / max(units, 1)))
 
 
 class WordErrorRate(ErrorRate):

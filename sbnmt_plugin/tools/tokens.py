@@ -151,8 +151,8 @@ def detokenise(lines: list[str], language: str) -> list[str]:
 def normal_form(line: str, language: str) -> str:
     """Return a line as it comes back from its tokens where nothing is lost.
 
-    It has composed letters (NFC), no byte order marks, single blanks and, in Chinese, none beside
-    ideographs.
+    It has composed letters (NFC), no byte order marks, single blanks and, in Chinese,
+    none beside ideographs.
     """
     line = single_blanks(composed(line))
     chinese = language_code(language) == CHINESE

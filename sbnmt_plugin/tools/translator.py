@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sbnmt_plugin.given_options import refuse_typed
 from sbnmt_plugin.hub import MAX_TOKENS
 from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.register import register
+from sbnmt_plugin.task_options import flag_of
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.launch import gives
 
@@ -34,13 +36,9 @@ class Translator:
             if not gives(arguments, flag):
                 arguments = [*arguments, flag, value]
         parser = options.get_generation_parser()
-        cfg = convert_namespace_to_omegaconf(
-            options.parse_args_and_arch(
-                parser,
-                arguments,
-                modify_parser=lambda parser: refuse_typed(parser, LINES),
-            )
-        )
+        refusing = partial(refuse_typed, command=LINES)
+        args = options.parse_args_and_arch(parser, arguments, modify_parser=refusing)
+        cfg = convert_namespace_to_omegaconf(args)
         refuse_ignored(cfg)
         if whole_beam:
             cfg.generation.nbest = cfg.generation.beam
@@ -168,12 +166,8 @@ def refuse_ignored(cfg: Any) -> None:
     for path in utils.split_paths(cfg.common_eval.path):
         if not Path(path).is_file():
             raise FileNotFoundError(f"--path {path} does not exist")
-    given = {
-        "--sb-records": getattr(cfg.task, "sb_records", None) is not None,
-        "--sb-trace": getattr(cfg.task, "sb_trace", None) is not None,
-    }
-    for flag, set_by_user in given.items():
-        if set_by_user:
+    for name in "sb_records", "sb_trace":
+        if getattr(cfg.task, name) is not None:
             raise ValueError(
-                f"{flag} is not supported by {LINES}: use fairseq-generate for it"
+                f"{flag_of(name)} is not supported by {LINES}: use fairseq-generate"
             )

@@ -53,7 +53,9 @@ def spread(cluster: Cluster, args: argparse.Namespace, others: list[str]) -> Non
     """
     if args.worker:
         raise ValueError("--executor starts all workers: leave --worker out")
-    output = Path(args.output).resolve()
+    source, output = Path(args.input), Path(args.output).resolve()
+    if not source.is_file() or source.is_relative_to("/dev"):
+        raise ValueError(f"--input must be a file with --executor, but is {source}")
     if output.exists():
         return
     folder = Path(f"{output}.shards")
@@ -66,9 +68,8 @@ def spread(cluster: Cluster, args: argparse.Namespace, others: list[str]) -> Non
         commands += [Logged(step_command(*step), shlex.join(["sbnmt", *step]), log)]
     try:
         statuses = cluster.run(folder / "jobs", commands, None, tell)
-    except BaseException as error:
-        if not isinstance(error, Exception):
-            cluster.cancel()
+    except (KeyboardInterrupt, SystemExit):
+        cluster.cancel()
         raise
     for command, status in zip(commands, statuses):
         if status:

@@ -269,7 +269,10 @@ def chosen(executor: str | None, words: list[str] | None) -> Cluster | None:
         if words:
             raise ValueError("--cluster is for --executor: give both, or none")
         return None
-    pairs = {key: value for key, _, value in (w.partition("=") for w in words or [])}
-    if wrong := [word for word in words or [] if word.find("=") < 1]:
-        raise ValueError(f"--cluster must be KEY=VALUE …, but has {wrong[0]}")
-    return Cluster(executor, **{k: yaml.safe_load(v) for k, v in pairs.items()})
+    try:
+        pairs = dict(word.split("=", 1) for word in words or [])
+        return Cluster(executor, **{k: yaml.safe_load(v) for k, v in pairs.items()})
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueError(
+            f"--cluster must be KEY=VALUE …, each value YAML, but is {words}"
+        ) from error
