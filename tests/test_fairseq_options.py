@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import pytest
 import torch
-from commands import SB, load, run_generate, run_train
+from commands import PLUGIN, SB, load, run_generate, run_train
 from fairseq import options
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import ARCH_MODEL_REGISTRY
@@ -125,6 +125,14 @@ def test_defaults_are_no_choice_of_the_user():
     parser = parser_of(LINES)
     args, _ = parser.parse_known_args(["data", "--distributed-world-size", "1"])
     assert args.distributed_world_size == 1
+
+
+def test_efficient_half_precision_is_half_precision_in_decoding():
+    for command in (GENERATE, INTERACTIVE):
+        words = ["data", *PLUGIN, "--path", "model.pt"]
+        assert not options.parse_args_and_arch(PARSERS[command](), words).fp16  # twin
+        words.append("--memory-efficient-fp16")  # fairseq takes it for --fp16
+        assert options.parse_args_and_arch(PARSERS[command](), words).fp16
 
 
 def test_commands_are_told_apart():
