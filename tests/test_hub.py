@@ -203,6 +203,12 @@ def test_a_setting_that_does_nothing_is_refused_at_the_load(
         load_hub(SBTransformerModel, trained, data, **{name: value})
 
 
+@pytest.mark.parametrize("kind", ["characters", "bytes"])
+def test_subwords_without_settings_are_a_choice(data, trained, kind):
+    loaded = load_hub(SBTransformerModel, trained, data, bpe=kind)
+    assert loaded.apply_bpe("ab c") == "a b \N{LOWER ONE EIGHTH BLOCK} c"
+
+
 def test_a_setting_of_the_load_counts(data, trained, tmp_path):
     plain = load_hub(SBTransformerModel, trained, data)
     records = tmp_path / "records.jsonl"
