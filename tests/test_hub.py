@@ -7,7 +7,7 @@ from argparse import Namespace
 
 import pytest
 import torch
-from commands import lines, load_hub, run_generate
+from commands import lines, load, load_hub, run_generate
 from fairseq.dataclass.configs import GenerationConfig
 from helpers import sb_model, source, streams
 
@@ -220,6 +220,16 @@ def test_a_setting_of_the_load_counts(data, trained, tmp_path):
     assert len(short.translate("w1 w2 w3").split()) == 1
     assert len(records.read_text().splitlines()) == 1
     assert short.models[0].cfg.sb_lambda == 0
+
+
+def test_a_setting_of_a_model_that_hydra_trained_counts(data, trained, tmp_path):
+    state = load(trained)
+    settings = dict(vars(state["cfg"]["model"]))
+    del settings["arch"]
+    state["cfg"]["model"] = {**settings, "_name": "sb_transformer"}
+    torch.save(state, tmp_path / "model.pt")
+    loaded = load_hub(SBTransformerModel, tmp_path / "model.pt", data, sb_lambda=0.0)
+    assert loaded.models[0].cfg.sb_lambda == 0
 
 
 def test_several_checkpoints_make_an_ensemble(data, trained):
