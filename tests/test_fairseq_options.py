@@ -223,7 +223,7 @@ DECODING = [
     ["--lenpen", 3],
     ["--unnormalized"],
     ["--max-len-b", 2],
-    ["--max-len-a", 1, "--max-len-b", 0],
+    ["--max-len-a", 0.5, "--max-len-b", 0],
     ["--min-len", 6],
     ["--unkpen", 3, "--temperature", 5],
     ["--no-repeat-ngram-size", 1],
