@@ -33,12 +33,12 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         "help user_dir task seed log_format log_interval no_progress_bar num_workers",
     ),
     # common
-    ((*LEARNING, *SEARCHING), "cpu fp16"),
+    ((*LEARNING, *SEARCHING), "cpu fp16 memory_efficient_fp16"),
     (
         LEARNING,
         "log_file aim_repo aim_run_hash tensorboard_logdir wandb_project "
-        "azureml_logging bf16 memory_efficient_bf16 memory_efficient_fp16 "
-        "fp16_no_flatten_grads fp16_init_scale fp16_scale_window fp16_scale_tolerance "
+        "azureml_logging bf16 memory_efficient_bf16 fp16_no_flatten_grads "
+        "fp16_init_scale fp16_scale_window fp16_scale_tolerance "
         "on_cpu_convert_precision min_loss_scale threshold_loss_scale amp "
         "amp_batch_retries amp_init_scale amp_scale_window empty_cache_freq "
         "all_gather_list_size quantization_config_path profile",

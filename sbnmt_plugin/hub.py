@@ -169,7 +169,8 @@ class Pretrained:
             files = checkpoint_file.split(os.pathsep)
             paths = [os.path.join(model_name_or_path, x) for x in files]
             checkpoints = check_checkpoints(paths)
-            archs = {str(each.settings.get("arch")) for each in checkpoints}
+            settings = [each.settings for each in checkpoints]
+            archs = {str(x.get("arch") or x.get("_name")) for x in settings}  # Hydra's
             get_task("sb_translation").check_settings(given, archs, kwargs)
             for checkpoint in checkpoints:
                 check_interface(checkpoint, kwargs)

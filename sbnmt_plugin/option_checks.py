@@ -168,9 +168,9 @@ def check_settings(
         known |= {name for name in options_of(arch) if acts(name, OVERRIDES)}
     for group in ("tokenizer", "bpe"):
         if (kind := values.get(group)) is not None:
-            kinds = REGISTRIES[group]["dataclass_registry"]
-            chosen(group, kind, kinds)
-            known |= set(kinds[kind].__dataclass_fields__)
+            chosen(group, kind, REGISTRIES[group]["registry"])
+            own = REGISTRIES[group]["dataclass_registry"].get(kind)
+            known |= set(getattr(own, "__dataclass_fields__", ()))  # some have none
     for name in (given - known) & set(PLACES):
         refuse(name, PYTHON, name)
     remedy = "use those of the model, the task, the search and the chosen bpe"

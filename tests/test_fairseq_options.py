@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import pytest
 import torch
-from commands import SB, load, run_generate, run_train
+from commands import PLUGIN, SB, load, run_generate, run_train
 from fairseq import options
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import ARCH_MODEL_REGISTRY
@@ -127,6 +127,14 @@ def test_defaults_are_no_choice_of_the_user():
     assert args.distributed_world_size == 1
 
 
+def test_efficient_half_precision_is_half_precision_in_decoding():
+    for command in (GENERATE, INTERACTIVE):
+        words = ["data", *PLUGIN, "--path", "model.pt"]
+        assert not options.parse_args_and_arch(PARSERS[command](), words).fp16  # twin
+        words.append("--memory-efficient-fp16")  # fairseq takes it for --fp16
+        assert options.parse_args_and_arch(PARSERS[command](), words).fp16
+
+
 def test_commands_are_told_apart():
     for command in (TRAIN, GENERATE, INTERACTIVE):
         assert command_of(PARSERS[command]()) == command
@@ -215,7 +223,7 @@ DECODING = [
     ["--lenpen", 3],
     ["--unnormalized"],
     ["--max-len-b", 2],
-    ["--max-len-a", 1, "--max-len-b", 0],
+    ["--max-len-a", 0.5, "--max-len-b", 0],
     ["--min-len", 6],
     ["--unkpen", 3, "--temperature", 5],
     ["--no-repeat-ngram-size", 1],

@@ -7,7 +7,7 @@ from argparse import Namespace
 
 import pytest
 import torch
-from commands import lines, load_hub, run_generate
+from commands import lines, load, load_hub, run_generate
 from fairseq.dataclass.configs import GenerationConfig
 from helpers import sb_model, source, streams
 
@@ -203,6 +203,12 @@ def test_a_setting_that_does_nothing_is_refused_at_the_load(
         load_hub(SBTransformerModel, trained, data, **{name: value})
 
 
+@pytest.mark.parametrize("kind", ["characters", "bytes"])
+def test_subwords_without_settings_are_a_choice(data, trained, kind):
+    loaded = load_hub(SBTransformerModel, trained, data, bpe=kind)
+    assert loaded.apply_bpe("ab c") == "a b \N{LOWER ONE EIGHTH BLOCK} c"
+
+
 def test_a_setting_of_the_load_counts(data, trained, tmp_path):
     plain = load_hub(SBTransformerModel, trained, data)
     records = tmp_path / "records.jsonl"
@@ -214,6 +220,16 @@ def test_a_setting_of_the_load_counts(data, trained, tmp_path):
     assert len(short.translate("w1 w2 w3").split()) == 1
     assert len(records.read_text().splitlines()) == 1
     assert short.models[0].cfg.sb_lambda == 0
+
+
+def test_a_setting_of_a_model_that_hydra_trained_counts(data, trained, tmp_path):
+    state = load(trained)
+    settings = dict(vars(state["cfg"]["model"]))
+    del settings["arch"]
+    state["cfg"]["model"] = {**settings, "_name": "sb_transformer"}
+    torch.save(state, tmp_path / "model.pt")
+    loaded = load_hub(SBTransformerModel, tmp_path / "model.pt", data, sb_lambda=0.0)
+    assert loaded.models[0].cfg.sb_lambda == 0
 
 
 def test_several_checkpoints_make_an_ensemble(data, trained):
