@@ -73,6 +73,7 @@ def test_the_end_by_sigterm_leaves_nothing(tmp_path):
 FALL = """
 import os, signal, sys
 from sbnmt_plugin.tools.command import run
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 def fall():
     {}
 run(fall)

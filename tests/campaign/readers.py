@@ -177,7 +177,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         **{"id": 0, "source": "w1", "beam": 2, "pairing": "rank"},
         **{"steps": [step], "pool": [{"text": "W1", "score": -1.0}]},
     }
-    runs = [{"system": "SB-NMT", "beam": 4, "BLEU": 20.0}]
+    runs = [{"system": "SB-NMT", "beam": 4, "BLEU": 20.0, "signature": "nrefs:1"}]
     log = costs.launch_line("fairseq-train x") + (
         "2026-11-21 10:00:00 | INFO | train | epoch 001 | loss 3 | wpb 9 | "
         "num_updates 5\n"
