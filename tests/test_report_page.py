@@ -367,6 +367,7 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path):
         ('{"id": 1}', "line 1, must be a JSON object with id, source"),
         (json.dumps(trace(steps=[])), "must hold the steps"),
         (json.dumps(trace(pairing="new")), "with a pairing of rank, best"),
+        (json.dumps(trace(pairing=["rank"])), "with a pairing of rank, best"),
     ):
         path.write_text(line and line + "\n")
         with pytest.raises(ValueError, match=message):

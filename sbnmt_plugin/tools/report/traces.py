@@ -29,7 +29,7 @@ def read_traces(path: Path) -> list[dict[str, Any]]:
     """
     found = read_jsonl("--trace", path, KEYS)
     if not found or not all(
-        trace["steps"] and trace["pool"] and trace["pairing"] in PAIRINGS
+        trace["steps"] and trace["pool"] and str(trace["pairing"]) in PAIRINGS
         for trace in found
     ):
         raise ValueError(
