@@ -73,15 +73,15 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         LEARNING,
         "distributed_num_procs distributed_backend distributed_init_method "
         "distributed_port device_id distributed_no_spawn ddp_backend ddp_comm_hook "
-        "bucket_cap_mb fix_batches_to_gpus find_unused_parameters "
-        "gradient_as_bucket_view heartbeat_timeout broadcast_buffers slowmo_momentum "
+        "bucket_cap_mb find_unused_parameters gradient_as_bucket_view heartbeat_timeout broadcast_buffers slowmo_momentum "
         "slowmo_base_algorithm localsgd_frequency nprocs_per_node zero_sharding "
         "no_reshard_after_forward fp32_reduce_scatter cpu_offload use_sharded_state "
         "not_fsdp_flatten_parameters",
     ),
     (
         (),
-        "fast_stat_sync pipeline_model_parallel pipeline_balance pipeline_devices "
+        "fix_batches_to_gpus fast_stat_sync pipeline_model_parallel pipeline_balance "
+        "pipeline_devices "
         "pipeline_chunks pipeline_encoder_balance pipeline_encoder_devices "
         "pipeline_decoder_balance pipeline_decoder_devices pipeline_checkpoint",
     ),
@@ -102,8 +102,9 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         "keep_interval_updates_pattern keep_last_epochs keep_best_checkpoints no_save "
         "no_epoch_checkpoints no_last_checkpoints no_save_optimizer_state "
         "best_checkpoint_metric maximize_best_checkpoint_metric patience "
-        "load_checkpoint_on_all_dp_ranks write_checkpoints_asynchronously",
+        "load_checkpoint_on_all_dp_ranks",
     ),
+    ((), "write_checkpoints_asynchronously"),
     ((*LEARNING, *COMMANDS), "checkpoint_suffix checkpoint_shard_count"),
     # search
     (SEARCHING, "path model_overrides"),
@@ -194,6 +195,8 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "bf16": "decode with --sb-bf16",
     "only_source": "a data folder here has targets; use fairseq-preprocess",
     "dict_only": "a data folder here has texts; use fairseq-preprocess",
+    "write_checkpoints_asynchronously": "fairseq then saves one file of each "
+    "checkpoint, or none without iopath",
     "sacrebleu": "use --scoring sacrebleu",
     "beam": "give it to translate(), sample() or generate()",
     "nbest": "give it to generate(), or use fairseq-generate",

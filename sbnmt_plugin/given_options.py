@@ -178,7 +178,8 @@ def refuse_model_settings(model: Any, groups: Any, trained: bool) -> None:
             refuse(name, where, name)
         kind = known[name]
         if kind in (int, float) and not isinstance(value, (kind, int, type(None))):
-            raise ValueError(f"{name} of {where} must be a {kind}, but is {value!r}")
+            words = "a whole number" if kind is int else "a number"
+            raise ValueError(f"{name} of {where} must be {words}, but is {value!r}")
 
 
 def options_of(arch: str) -> dict[str, Any]:

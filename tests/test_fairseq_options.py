@@ -259,11 +259,11 @@ def test_an_option_of_decoding_changes_what_is_printed(data, trained, words):
         ("[]", "--model-overrides must be a dictionary of options"),
         (
             "{'sb_lambda': 'a'}",
-            "sb_lambda of --model-overrides must be a .*float.*, but",
+            "sb_lambda of --model-overrides must be a number, but",
         ),
         (
             "{'max_source_positions': 3.5}",
-            "max_source_positions of .*int.*, but is 3.5",
+            "max_source_positions of .* must be a whole number, but is 3.5",
         ),
     ],
 )

@@ -12,16 +12,14 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq_cli.train import should_stop_early
 from omegaconf import DictConfig
 
+from sbnmt_plugin.fairseq_options import HYDRA, refuse
+
 logger = logging.getLogger(__name__)
 
 # fairseq's models that are trained, resumed and decoded as teachers
 TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
 # whether more is better
 HIGHER = {"bleu": True, "accuracy": True, "loss": False, "nll_loss": False}
-ASYNCHRONOUS = (
-    "--write-checkpoints-asynchronously is not supported, with which fairseq saves one "
-    "file of each checkpoint, or none without iopath: leave it out"
-)
 AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
 
 
@@ -52,7 +50,6 @@ def check_options(cfg: Any) -> None:
     for wrong, message in (
         (common.fp16 and not gpu, f"--fp16 needs a GPU: {AUTOCAST}"),
         (common.bf16 and not tpu, f"--bf16 needs a TPU and torch_xla: {AUTOCAST}"),
-        (saving.write_checkpoints_asynchronously, ASYNCHRONOUS),
         (
             never and not saving.save_interval_updates and not stops,
             f"--save-interval must be ≤ --max-epoch {limits.max_epoch}, or nothing is "
@@ -117,5 +114,5 @@ def refuse_asynchronous(record: logging.LogRecord) -> bool:
     A filter of the root logger: there is no task yet.
     """
     if str(record.msg).startswith("Asynchronous checkpoint writing is specified"):
-        raise ValueError(ASYNCHRONOUS)
+        refuse("write_checkpoints_asynchronously", HYDRA)
     return True
