@@ -73,8 +73,9 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         LEARNING,
         "distributed_num_procs distributed_backend distributed_init_method "
         "distributed_port device_id distributed_no_spawn ddp_backend ddp_comm_hook "
-        "bucket_cap_mb find_unused_parameters gradient_as_bucket_view heartbeat_timeout broadcast_buffers slowmo_momentum "
-        "slowmo_base_algorithm localsgd_frequency nprocs_per_node zero_sharding "
+        "bucket_cap_mb find_unused_parameters gradient_as_bucket_view "
+        "heartbeat_timeout broadcast_buffers slowmo_momentum slowmo_base_algorithm "
+        "localsgd_frequency nprocs_per_node zero_sharding "
         "no_reshard_after_forward fp32_reduce_scatter cpu_offload use_sharded_state "
         "not_fsdp_flatten_parameters",
     ),
