@@ -149,9 +149,8 @@ class Pretrained:
         given = set(kwargs)
         written = {name: kwargs.pop(name, None) for name in WRITTEN}
         kwargs.setdefault("max_tokens", MAX_TOKENS)
-        kwargs.setdefault(
-            "sb_stop", DEFAULT_STOP
-        )  # a training says nothing of searches
+        # a training says nothing of searches
+        kwargs.setdefault("sb_stop", DEFAULT_STOP)
         for name in caller_files():
             kwargs.setdefault(name, None)
         if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:

@@ -292,3 +292,15 @@ def test_architectures_have_fairseqs_defaults(name, family):
     for key, value in vars(theirs).items():
         assert getattr(ours, key) == value
     assert getattr(ours, "sb_fusion", None) == ("tanh" if family == "sb" else None)
+
+
+def test_a_training_does_not_choose_the_end_of_searches(data, trained, tmp_path):
+    """A checkpoint has the rule of its time, by which --eval-bleu searched."""
+    checkpoint = load(trained)
+    checkpoint["cfg"]["task"]["sb_stop"] = "bound"
+    torch.save(checkpoint, tmp_path / "model.pt")
+    stops = {}
+    for given in ({}, {"sb_stop": "bound"}, {"sb_stop": "first"}):
+        hub = load_hub(SBTransformerModel, tmp_path / "model.pt", data, **given)
+        stops[str(hub.task.cfg.sb_stop)] = given.get("sb_stop")
+    assert stops == {"horizon": None, "bound": "bound", "first": "first"}
