@@ -35,7 +35,7 @@ def test_a_full_disk_names_the_file(tmp_path):
 def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for path in pipe, Path("/dev/stdout"), Path("/dev/fd/1"):
+    for path in pipe, Path("/dev/stdout"), Path("/dev/fd/1"), Path("-"):
         with (
             pytest.raises(OSError, match="no regular file"),
             unfinished.new_file(path) as file,

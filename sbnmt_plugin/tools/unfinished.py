@@ -45,7 +45,7 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        special = path.exists() and not path.is_file()
+        special = str(path) == "-" or (path.exists() and not path.is_file())
         if special or str(path.absolute().parent) in DEVICES:
             raise OSError(errno.EINVAL, "no regular file, and would be replaced by one")
         path.parent.mkdir(parents=True, exist_ok=True)
