@@ -581,7 +581,7 @@ def half_attention(query, keys):
     cache = kv_cache.KVCache(Layout(2, 1))
     cache.begin(torch.zeros(query.size(1), 1))
     with torch.no_grad():
-        _, weights = module.to(query.dtype)(query, keys, incremental_state=cache)
+        _, weights = module.to(query.dtype)(query[0], keys, incremental_state=cache)
     return weights[:, 0]
 
 
