@@ -76,7 +76,7 @@ class AttentionGrid(dict[str, Any]):
         Returns:
             (B, H, DQ, C/H), those of a stream next to each other.
         """
-        queries = self.queries(x, heads).unflatten(0, (sentences, -1))
+        queries: Tensor = self.queries(x, heads).unflatten(0, (sentences, -1))
         return queries.transpose(1, 2).flatten(2, 3)
 
     def grouped_joined(self, heads: Tensor) -> Tensor:
@@ -189,7 +189,8 @@ class PackedBatch(AttentionGrid):
         return flat if self.live is None else flat.index_select(0, self.live)
 
     def queries(self, x: Tensor, heads: int) -> Tensor:
-        return self.on_grid(x).unflatten(2, (heads, -1)).permute(1, 2, 0, 3)
+        queries: Tensor = self.on_grid(x).unflatten(2, (heads, -1))
+        return queries.permute(1, 2, 0, 3)
 
     def joined(self, heads: Tensor) -> Tensor:
         return self.rows(heads.permute(2, 0, 1, 3).flatten(2))
@@ -206,7 +207,8 @@ class PackedBatch(AttentionGrid):
         return F.pad(self.on_grid(new)[:-1], (0, 0, 0, 0, 1, 0))
 
     def weights(self, weights: Tensor) -> Tensor:
-        return weights.unflatten(2, (-1, self.shape[0])).flatten(1, 2)
+        streams: Tensor = weights.unflatten(2, (-1, self.shape[0]))
+        return streams.flatten(1, 2)
 
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor:
         if self._mask is None or self._mask.dtype != dtype:

@@ -29,9 +29,9 @@ class KVCache(AttentionGrid):
     partner of their time, also after re-pairing (algorithm, section 6).
 
     Tensors are kept by attention module: a buffer (2, capacity · K, BD, C) of keys and
-    values for self-attention, which grows by doubling, and the encoder's keys and values
-    (B, H, S, C/H), one copy a sentence, for cross-attention.  A shifted future also
-    keeps the last step's values, (N, C), which move with the hypotheses, and a
+    values for self-attention, which grows by doubling, and the encoder's keys and
+    values (B, H, S, C/H), one copy a sentence, for cross-attention.  A shifted future
+    also keeps the last step's values, (N, C), which move with the hypotheses, and a
     buffer of the values of each slot's step before.
 
     Args:
@@ -189,7 +189,7 @@ class KVCache(AttentionGrid):
 
 
 def split_rows(x: Tensor, count: int, heads: int) -> Tensor:
-    """Split rows (n, C) into groups of ``count`` neighbours: (n/count, H, count, C/H)."""
+    """Split rows (n, C) into groups of neighbours: (n/count, H, count, C/H)."""
     return x.view(-1, count, heads, x.size(1) // heads).transpose(1, 2)
 
 
