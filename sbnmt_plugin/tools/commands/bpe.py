@@ -1,95 +1,89 @@
-"""Learn and apply byte-pair encoding.
+"""Learn, apply and undo subwords: byte-pair encoding, or sentencepiece's pieces.
 
     sbnmt bpe learn --merges 8000 --codes codes TEXT [TEXT ...]
     sbnmt bpe apply --codes codes [--vocabulary vocab --threshold 1] INPUT OUTPUT
+    sbnmt bpe undo --codes codes INPUT OUTPUT
+
+    sbnmt bpe learn --kind sentencepiece --merges 8000 --codes codes TEXT [TEXT ...]
+    sbnmt bpe dictionary --codes codes dict.txt    # for sbnmt binarise --srcdict
 
 Several texts give joint codes.  Words are what stands between white space of any kind,
 as for fairseq; one that ends in @@ is refused, for joined subwords would lose it.  -
 is standard input.  fastBPE applies codes if it is installed (pip install
 --no-build-isolation fastBPE, with cython), subword-nmt otherwise, with the same result.
+
+Pieces of kind sentencepiece are those of a unigram model, --merges of them.  They split
+raw text, not tokens, and letters that the model has not learned into bytes, so that a
+text comes back as it was.  Their dictionary holds all of them, as a counted one would
+not.  They need the extra sentencepiece.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import re
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from subword_nmt.apply_bpe import BPE
 from subword_nmt.get_vocab import get_vocab
 from subword_nmt.learn_bpe import learn_bpe
 
-from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry, each_line
+from sbnmt_plugin.lines import each_entry, each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.progress import progress
+from sbnmt_plugin.tools.subwords import (
+    KINDS,
+    NOT_LEARNED,
+    Pieces,
+    kind_of,
+    single_blanks,
+    subwords,
+)
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
-MARK = "@@"
-VERSION = re.compile(r"#version: 0\.[12]")
-PAIR = re.compile(r"([^ ]+) ([^ ]+)")
 COUNTED = re.compile(r"([^ ]+) ([0-9]+)")
+# options of sentencepiece, by which a text comes back as it was
+UNIGRAM: dict[str, Any] = {
+    "model_type": "unigram",
+    "byte_fallback": True,
+    "normalization_rule_name": "identity",
+    "remove_extra_whitespaces": False,
+    "hard_vocab_limit": False,  # a small text gives fewer pieces
+    "input_sentence_size": 4_000_000,  # of more lines, so many are drawn
+    "max_sentence_length": 2**20,  # bytes; longer ones are left out
+    **{f"{symbol}_id": -1 for symbol in ("bos", "eos", "pad")},  # fairseq has its own
+    "minloglevel": 2,
+}
 
 
 def each_text(path: str) -> Iterator[str]:
     """Yield the lines of a text, with single blanks between words.
 
     Raises:
-        FileNotFoundError, ValueError: see :func:`each_line` and :func:`single_blanks`.
+        FileNotFoundError, ValueError: see :func:`each_line` and :func:`each_of`.
     """
-    lines = enumerate(each_line(path), start=1)
-    return (single_blanks(path, number, line) for number, line in lines)
+    return each_of(single_blanks, path, each_line(path))
 
 
-def single_blanks(path: str, number: int, line: str) -> str:
-    """Write single blanks between the words of a line, and none at its ends.
-
-    Byte order marks within a text are left out: a file may not begin with one.
+def each_of(
+    change: Callable[[str], str], path: str, lines: Iterable[str]
+) -> Iterator[str]:
+    """Yield the lines of a text, each changed.
 
     Raises:
-        ValueError: a word ends in the mark of subwords; with file and line.
+        ValueError: one cannot be changed; with file and line.
     """
-    words = line.replace(BYTE_ORDER_MARK, "").split()
-    if MARK in line and any(word.endswith(MARK) for word in words):
-        raise ValueError(
-            f"{path}, line {number}, must have no word that ends in {MARK}, which "
-            "marks subwords: write it in another way (sbnmt tokenise cuts it in two), "
-            "or give the text before sbnmt bpe apply"
-        )
-    return " ".join(words)
-
-
-def read_codes(path: str) -> list[str]:
-    """Return the lines of codes.
-
-    Raises:
-        ValueError: a line is no pair of subwords that are letters or that earlier lines
-            have made, as in every other kind of file; or there is none.
-    """
-    remedy = "give the file that sbnmt bpe learn wrote"
-    lines, made = [], set()
-    for number, pair in enumerate(
-        each_entry(path, PAIR, "two subwords, as in codes", remedy), start=1
-    ):
-        lines.append(pair[0])
-        if number == 1 and VERSION.fullmatch(pair[0]):
-            continue
-        for subword in pair.groups():
-            if len(subword.removesuffix("</w>")) > 1 and subword not in made:
-                raise ValueError(
-                    f"{path}, line {number}, must join letters or what earlier lines "
-                    f"have joined, as codes do, but has {subword!r}: {remedy}"
-                )
-        made.add(pair[1] + pair[2])
-    if not made:
-        raise ValueError(f"{path} must join subwords, but has none: {remedy}")
-    return lines
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield change(line)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}, {error}") from error
 
 
 def read_vocabulary(path: str, least: int) -> set[str]:
@@ -130,63 +124,117 @@ def learn(texts: list[str], codes: str, merges: int) -> None:
         )
 
 
+def learn_pieces(texts: list[str], codes: str, count: int) -> None:
+    """Learn joint pieces from all texts; say where they are fewer than was asked for.
+
+    Raises:
+        ValueError: there is no text, or its letters alone are more pieces; or
+            sentencepiece is missing.
+    """
+    with command.extra("sentencepiece"):
+        from sentencepiece import SentencePieceTrainer
+    failed: list[Exception] = []  # sentencepiece makes others of them
+
+    def lines() -> Iterator[str]:
+        try:
+            for line in chain.from_iterable(map(each_line, texts)):
+                if words := NOT_LEARNED.sub(" ", line).strip():
+                    yield words
+        except Exception as error:
+            failed.append(error)
+            raise
+
+    learned = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=lines(), model_writer=learned, vocab_size=count, **UNIGRAM
+        )
+    except RuntimeError as error:
+        least = re.search(r"required_chars. \d+ vs (\d+)", str(error))
+        rule = f"{', '.join(texts)} must have words, but have none: take more text"
+        if least:
+            rule = f"--merges must be ≥ {least[1]}, for all bytes and the letters of "
+            rule += f"{', '.join(texts)}, but is {count} instead"
+        raise (failed or [ValueError(rule)])[0] from error
+    with new_file(codes, "wb") as output:
+        output.write(learned.getvalue())
+    found = len(Pieces(Path(codes)).pieces) + 1
+    if found < count:
+        print(
+            f"{codes} has {found} pieces instead of {count}: the text gives no more",
+            file=sys.stderr,
+        )
+
+
 def apply(
     codes: str, source: str, target: str, vocabulary: str | None, least: int
 ) -> None:
     """Split a text into subwords.
 
     Raises:
-        ValueError: codes or vocabulary are files of another kind.
+        ValueError: codes or vocabulary are files of another kind, or a line cannot be
+            split without loss.
     """
-    lines = each_text(source)
     known = None if vocabulary is None else read_vocabulary(vocabulary, least)
-    pairs = read_codes(codes)
-    fast = None if known is not None else fast_bpe(pairs)
-    if fast is not None:
-        write_lines(target, fast.apply(list(lines)))
-        return
-    bpe = BPE(io.StringIO("\n".join(pairs)), vocab=known)
-    write_lines(target, map(bpe.process_line, progress(lines, leave=False)))
+    split = subwords(kind_of(codes), Path(codes), known).apply
+    lines = progress(each_line(source), leave=False)
+    write_lines(target, each_of(split, source, lines))
 
 
-def fast_bpe(codes: list[str]) -> Any:
-    """Return fastBPE's encoder, or None where it is missing.
+def write_dictionary(codes: str, output: str) -> None:
+    """Write the pieces of a model as a dictionary of fairseq's.
 
-    Its codes have no header line, and a third column of counts that it ignores.
+    Raises:
+        ValueError: codes are of another kind.
     """
-    try:
-        import fastBPE
-    except ImportError:
-        return None
-    pairs = codes[1:] if VERSION.fullmatch(codes[0]) else codes
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder, "codes")
-        write_lines(plain, (f"{pair} 1" for pair in pairs))
-        return fastBPE.fastBPE(str(plain), "")
+    if kind_of(codes) != "sentencepiece":
+        raise ValueError(
+            f"{codes} must be of kind sentencepiece, but is not: leave the dictionary "
+            "to sbnmt binarise, which counts subwords"
+        )
+    write_lines(output, (f"{piece} 1" for piece in Pieces(Path(codes)).pieces))
 
 
 def main() -> None:
     parser = command.parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     learner = commands.add_parser("learn", help="learn codes")
+    learner.add_argument("--kind", choices=KINDS[:2], default="bpe", help="default bpe")
     learner.add_argument("--merges", action=command.at_least(1), required=True)
     learner.add_argument("--codes", required=True, help="file to write")
     learner.add_argument("texts", nargs="+")
-    applier = commands.add_parser("apply", help="apply codes")
-    applier.add_argument("--codes", required=True, help="file that learn wrote")
-    applier.add_argument("--vocabulary", help="vocabulary that subwords are limited to")
-    applier.add_argument("--threshold", type=int, help="least count in it (1)")
-    applier.add_argument("input")
-    applier.add_argument("output")
-    counter = commands.add_parser("vocabulary", help="count the subwords of a text")
-    counter.add_argument("input")
-    counter.add_argument("output")
-    args = parser.parse_args()
+    changers = {
+        "apply": "split a text into subwords",
+        "undo": "join the subwords of a text",
+        "vocabulary": "count the subwords of a text",
+        "dictionary": "write all pieces of kind sentencepiece, for binarise",
+    }
+    for name, does in changers.items():
+        changer = commands.add_parser(name, help=does)
+        if name != "vocabulary":
+            changer.add_argument("--codes", required=True, help="file that learn wrote")
+        if name == "apply":
+            changer.add_argument("--vocabulary", help="that subwords are limited to")
+            changer.add_argument("--threshold", type=int, help="least count in it (1)")
+        if name != "dictionary":
+            changer.add_argument("input")
+        changer.add_argument("output")
+    run(parser.parse_args())
+
+
+def run(args: argparse.Namespace) -> None:
+    """Do what the command line asks for.
+
+    Raises:
+        ValueError: it would write over what it reads, or a file is of another kind.
+    """
     if args.command == "learn":
         refuse_overwriting(args.codes, *args.texts)
-        learn(args.texts, args.codes, args.merges)
-    elif args.command == "apply":
-        refuse_overwriting(args.output, args.input, args.codes, args.vocabulary)
+        learner = learn if args.kind == "bpe" else learn_pieces
+        return learner(args.texts, args.codes, args.merges)
+    given = (getattr(args, name, None) for name in ("input", "codes", "vocabulary"))
+    refuse_overwriting(args.output, *given)
+    if args.command == "apply":
         if args.threshold is not None and args.vocabulary is None:
             raise ValueError(
                 f"--threshold {args.threshold} counts in a vocabulary: give "
@@ -194,7 +242,11 @@ def main() -> None:
             )
         least = 1 if args.threshold is None else args.threshold
         apply(args.codes, args.input, args.output, args.vocabulary, least)
+    elif args.command == "undo":
+        undo = subwords(kind_of(args.codes), Path(args.codes)).undo
+        write_lines(args.output, map(undo, each_line(args.input)))
+    elif args.command == "dictionary":
+        write_dictionary(args.codes, args.output)
     else:
-        refuse_overwriting(args.output, args.input)
         with new_file(args.output) as output:
             get_vocab((" ".join(x.split()) for x in each_line(args.input)), output)
