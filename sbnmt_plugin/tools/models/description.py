@@ -212,7 +212,7 @@ def check_values(made: Description) -> None:
     for key, types in SEARCH.items():
         value = made.search[key]
         fine = isinstance(value, types) and not isinstance(value, bool)
-        if not fine or not isinstance(value, str) and not 0 <= value < LARGEST:
+        if not fine or (not isinstance(value, str) and not 0 <= value < LARGEST):
             raise ValueError(f"search.{key} is {value!r:.80}, which is no value of it")
 
 
