@@ -2,7 +2,7 @@
 """Hold out, clean and tokenise anybody's bitext.
 
     prepare.py --data RAW --output TEXT --source en --target de [--lowercase]
-        [--no-tokenise] [--characters zh]
+        [--no-tokenise | --raw] [--characters zh]
 
 RAW holds train.en and train.de, a sentence a line, line by line translations of each
 other, plain or as .gz.  It may also hold valid and test.  Where it does not, lines of

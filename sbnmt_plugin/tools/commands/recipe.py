@@ -28,11 +28,11 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.corpora.bitext import count_lines
 from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes import bitext
 from sbnmt_plugin.tools.recipes.data_steps import Run
@@ -44,6 +44,7 @@ from sbnmt_plugin.tools.recipes.recipe_file import (
     find_recipe,
     load_recipe,
     own_recipes,
+    sizes_of,
 )
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps, check_row
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
@@ -56,7 +57,6 @@ from sbnmt_plugin.tools.recipes.systems import GROUPS, trained_systems
 from sbnmt_plugin.tools.recipes.work_folder import (
     check_recipe,
     decoded_rows,
-    read_recipe,
     same_recipe,
 )
 from sbnmt_plugin.tools.results.run_model import made_model
@@ -138,23 +138,21 @@ def main() -> None:
         raise ValueError("give a recipe: `sbnmt recipe --list` names them")
     check(args)
     folder = find_recipe(args.recipe)
-    asked = bitext.taken(args, others)
-    for_any = bitext.is_for_any(folder)
-    if not for_any:
-        bitext.refuse_others(folder, asked)
+    bitext.take(args, others)
+    if not bitext.is_for_any(folder, args):
         settings = load_recipe(folder, args.small)
     elif args.print:
-        settings = bitext.settings(folder, asked)
+        settings = bitext.settings(folder, args)
     else:
-        settings = settings_for(folder, asked, args)
+        settings = settings_for(folder, args)
     where = "--rows" if args.rows else f"{folder / 'recipe.yaml'}: rows"
     rows = asked_rows(args.rows or settings["rows"], where=where)
-    if asked.model:
-        rows = list(dict.fromkeys([*rows, bitext.model_row(asked.model)]))
+    if args.model:
+        rows = list(dict.fromkeys([*rows, bitext.model_row(args.model)]))
     if args.print:
-        print(script(folder, settings, rows, args, asked), end="")
+        print(script(folder, settings, rows, args), end="")
     else:
-        run(folder, settings, rows, args, asked)
+        run(folder, settings, rows, args)
 
 
 def listed() -> str:
@@ -169,20 +167,13 @@ def listed() -> str:
     return "\n".join(lines) + "\n"
 
 
-def settings_for(
-    folder: Path, asked: bitext.Asked, args: argparse.Namespace
-) -> dict[str, Any]:
-    """Return the settings of a run on anybody's text, and say which they are.
-
-    Without ``--data`` they are those with which the work folder was begun.
-    """
+def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of a run on anybody's text, and say which they are."""
     if args.data is None:
-        bitext.refuse_others(folder, replace(asked, model=None))
-        remedy = "give --data, --source and --target"
-        return read_recipe(Path(args.work) / "recipe.json", remedy)
-    lines = bitext.count_of(args.data, asked)
-    settings = bitext.settings(folder, asked, lines, on_cpu=not has_gpu())
-    for line in bitext.explanation(asked, settings, lines):
+        raise ValueError(f"--data must name a folder of {about(folder)}")
+    lines = count_lines(Path(args.data), *bitext.languages(args))
+    settings = bitext.settings(folder, args, lines, on_cpu=not has_gpu())
+    for line in bitext.explanation(args, settings, lines):
         print(line, flush=True)
     return settings
 
@@ -194,35 +185,30 @@ def has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
+def steps_of(run: Run) -> RowSteps:
+    """Return the steps of a run; on anybody's text they end with a model folder."""
+    return ModelSteps(run) if sizes_of(run.folder) else RowSteps(run)
+
+
 def script(
-    folder: Path,
-    settings: dict[str, Any],
-    rows: list[Row],
-    args: argparse.Namespace,
-    asked: bitext.Asked,
+    folder: Path, settings: dict[str, Any], rows: list[Row], args: argparse.Namespace
 ) -> str:
     """Return the steps that one process takes in an empty folder, as a shell script."""
     run = Run(settings, WORK, folder, DATA if settings["data"] else None)
-    steps = ModelSteps(run) if bitext.is_for_any(folder) else RowSteps(run)
-    how = ["--small"] * args.small + asked.words
+    steps = steps_of(run)
+    how = ["--small"] * args.small + bitext.given(args)
     options = how + (["--rows", *args.rows] if args.rows else [])
     targets = [*steps.printed(rows), steps.table(how)]
     return render(in_order(targets), run, rows, options, "-small" * args.small)
 
 
 def run(
-    folder: Path,
-    settings: dict[str, Any],
-    rows: list[Row],
-    args: argparse.Namespace,
-    asked: bitext.Asked,
+    folder: Path, settings: dict[str, Any], rows: list[Row], args: argparse.Namespace
 ) -> None:
     """Make the missing steps of the rows, and print the table of all rows there are."""
     work = Path(args.work).resolve()
     data = Path(args.data) if args.data else None
-    for_any = bitext.is_for_any(folder)
-    kind = ModelSteps if for_any else RowSteps
-    steps = kind(Run(settings, work, folder, data, args.processes or 1))
+    steps = steps_of(Run(settings, work, folder, data, args.processes or 1))
     targets = [steps.gold()] if args.prepare else steps.targets(rows)
     with hold(work) as lock:
         check_recipe(work, settings)
@@ -240,17 +226,16 @@ def run(
                 "for other raw files choose another --work",
                 flush=True,
             )
-        if for_any and device(settings):
-            trainings = [step for step in pending if step.name.startswith("train/")]
-            watch(runner.log, trainings, bitext.offer(settings))
+        trainings = [step for step in pending if step.name.startswith("train/")]
+        if isinstance(steps, ModelSteps) and device(settings) and trainings:
+            watch(runner.log(trainings[0]), trainings, bitext.advised(settings))
         runner.make_all(targets, args.jobs or settings["jobs"])
         if args.prepare:
             print(f"{targets[0].makes} is there; without --prepare: the rows")
             return
-        called = shlex.join(
-            ["sbnmt", "recipe", args.recipe, *["--small"] * args.small, *asked.words]
-        )
+        how = ["--small"] * args.small + bitext.given(args)
+        called = shlex.join(["sbnmt", "recipe", args.recipe, *how])
         table = write_table(work, settings, called)
         print("\n" + render_table(table), end="", flush=True)
         if isinstance(steps, ModelSteps):
-            print(made_model(steps, runner, rows, asked.model), end="", flush=True)
+            print(made_model(steps, runner, rows, args.model), end="", flush=True)

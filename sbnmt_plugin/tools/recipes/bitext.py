@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +12,7 @@ from sbnmt_plugin.tools.command import at_least
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe, sizes_of
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
-from sbnmt_plugin.tools.recipes.systems.system import Options
 
-SMALLEST = "transformer"  # architecture of the size small, which says its own sizes
 BPE, SENTENCEPIECE = "bpe", "sentencepiece"
 MODEL = "sb-lambda0+rescored"  # unless another row is significantly better
 FEWEST, POOR = 50, 10_000  # lines: of which something can be made; something good
@@ -25,64 +22,29 @@ TOKENS_A_LINE, BATCHES, LEAST_TOKENS = 15, 10, 2000
 VALIDATIONS = 10  # of a training whose number of updates is the user's
 # of languages whose text has no blanks between words, Moses's rules separate none
 UNSEGMENTED = ("ja",)
+# options of the command line that are for such a recipe alone
+NAMES = (
+    *("source", "target", "size", "updates", "lowercase", "no_tokenise", "characters"),
+    *("subwords", "model"),
+)
 
 
 class Size(NamedTuple):
-    """A size of models.
-
-    Attributes:
-        lines: least number of lines for which it is chosen.
-        reason: origin of its options, in words.
-    """
+    """A size of models: the lines from which on it is taken, and its origin."""
 
     lines: int
-    reason: str
+    origin: str
 
 
 SIZES = {
-    "small": Size(0, "its options were measured on Multi30k (29,000 lines)"),
-    "base": Size(
-        100_000, "its options are those of techdocs_zh_en, which was not measured whole"
-    ),
-    "big": Size(1_000_000, "its options are the paper's, which were not measured here"),
+    "small": Size(0, "measured on Multi30k, 29,000 lines"),
+    "base": Size(100_000, "as for techdocs_zh_en, 173,000 lines; not measured"),
+    "big": Size(1_000_000, "the paper's; not measured here"),
 }
 
 
-@dataclass
-class Asked:
-    """Options of the command line, as argparse fills them in.
-
-    Attributes:
-        options: of fairseq-train, over the recipe's.
-    """
-
-    source: str | None = None
-    target: str | None = None
-    size: str | None = None
-    updates: int | None = None
-    lowercase: bool = False
-    no_tokenise: bool = False
-    characters: list[str] = field(default_factory=list)
-    subwords: str | None = None
-    model: str | None = None
-    options: Options = field(default_factory=dict)
-
-    @property
-    def words(self) -> list[str]:
-        """The command line."""
-        found = []
-        for name, value in vars(self).items():
-            if name != "options" and value:
-                values = value if isinstance(value, list) else [value]
-                flag = f"--{name.replace('_', '-')}"
-                found += [flag, *([] if value is True else map(str, values))]
-        for flag, value in self.options.items():
-            found += [flag, *([] if value is None else [str(value)])]
-        return found
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a recipe for anybody's bitext, which fill an Asked in."""
+    """Add the options of a recipe for anybody's bitext."""
     group = parser.add_argument_group(
         "recipe bitext, beside single options of fairseq-train, which win"
     )
@@ -93,182 +55,68 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--updates", action=at_least(1), help="of each training")
     add("--lowercase", action="store_true", help="make models of lower-cased text")
     add("--no-tokenise", action="store_true", help="tokens stand between blanks")
-    add(
-        "--characters",
-        nargs="+",
-        default=[],
-        metavar="LANGUAGE",
-        help="languages of which every ideograph is a token, such as zh and ja",
-    )
-    add(
-        "--subwords",
-        choices=[BPE, SENTENCEPIECE],
-        help="default: bpe, if there are rules to tokenise both languages",
-    )
+    characters = "languages of which every ideograph is a token, such as zh and ja"
+    add("--characters", nargs="+", default=[], metavar="LANGUAGE", help=characters)
+    rule = "default: bpe, if there are rules to tokenise both languages"
+    add("--subwords", choices=[BPE, SENTENCEPIECE], help=rule)
     add("--model", metavar="ROW", help="row that becomes WORK/model (default: chosen)")
 
 
-def taken(args: argparse.Namespace, others: Sequence[str]) -> Asked:
-    """Return the options that were given for a recipe for anybody's bitext.
-
-    Args:
-        others: words of the command line that are no options of ours.
+def take(args: argparse.Namespace, others: Sequence[str]) -> None:
+    """Take words that are no options of ours as ``args.options`` of fairseq-train.
 
     Raises:
         ValueError: a word that belongs to no flag.
     """
-    names = [name for name in vars(Asked()) if name != "options"]
-    asked = Asked(**{name: getattr(args, name) for name in names})
-    flag = ""
+    flag, args.options = "", {}
     for word in others:
         if word.startswith("--"):
             flag, equals, value = word.partition("=")
-            asked.options[flag] = value if equals else None
-        elif flag and asked.options[flag] is None:
-            asked.options[flag] = word
+            args.options[flag] = value if equals else None
+        elif flag and args.options[flag] is None:
+            args.options[flag] = word
         else:
-            raise ValueError(
-                f"{word} must follow an option of one value, but does not: see sbnmt "
-                "recipe --help"
-            )
-    return asked
+            raise ValueError(f"{word} must follow an option of one value: leave it out")
 
 
-def refuse_others(folder: Path, asked: Asked) -> None:
-    """Refuse these options for a recipe that has a corpus of its own.
+def given(args: argparse.Namespace) -> list[str]:
+    """Return the options for such a recipe as words of a command line."""
+    own = {f"--{name.replace('_', '-')}": getattr(args, name) for name in NAMES}
+    pairs = [*((k, v) for k, v in own.items() if v), *args.options.items()]
+    found = []
+    for flag, value in pairs:
+        values = value if isinstance(value, list) else [value]
+        found += [flag, *(str(x) for x in values if x is not None and x is not True)]
+    return found
+
+
+def is_for_any(folder: Path, args: argparse.Namespace) -> bool:
+    """Check whether a recipe is for anybody's text: it has sizes.
 
     Raises:
-        ValueError: with the first of them.
+        ValueError: it is not, but an option for such recipes is given.
     """
-    if asked.words:
+    any_text, words = bool(sizes_of(folder)), given(args)
+    if words and not any_text:
         raise ValueError(
-            f"{asked.words[0]} is for a recipe that takes any text, such as bitext, "
-            f"but {folder.name} has its own: leave it out, or change a copy of the "
-            "recipe"
+            f"{words[0]} is for a recipe of any text, such as bitext, but "
+            f"{folder.name} has a text of its own: leave it out"
         )
+    return any_text
 
 
-def is_for_any(folder: Path) -> bool:
-    """Check whether a recipe is for anybody's text: it has sizes."""
-    return bool(sizes_of(folder))
-
-
-def subwords_of(asked: Asked) -> tuple[str, str]:
-    """Return the kind of subwords, and the reason why it was chosen."""
-    from sbnmt_plugin.tools.tokens import LANGUAGES  # which takes a moment
-
-    if asked.subwords:
-        return asked.subwords, "as asked for"
-    for language in (asked.source, asked.target):
-        code = str(language).replace("_", "-").partition("-")[0].lower()
-        known = code in LANGUAGES and code not in UNSEGMENTED
-        if not (known or asked.no_tokenise or language in asked.characters):
-            return SENTENCEPIECE, f"there are no rules that tokenise {language}"
-    return BPE, "the text is tokenised first"
-
-
-def size_of(asked: Asked, lines: int) -> str:
-    """Return the size that is asked for, or the largest that so many lines suffice."""
-    fitting = [name for name, size in SIZES.items() if lines >= size.lines]
-    return asked.size or fitting[-1]
-
-
-def settings(
-    folder: Path, asked: Asked, lines: int | None = None, on_cpu: bool | None = None
-) -> dict[str, Any]:
-    """Return the settings of a run.
-
-    Args:
-        folder: of the recipe.
-        lines: of the training text; None: unknown, so nothing is bounded by it.
-        on_cpu: whether there is no GPU; None: the trainings find out.
-
-    Raises:
-        ValueError: a language is missing or has no rules, the text is too small, or an
-            option has a wrong value.
-    """
-    languages_of(asked)
-    if lines is not None and lines < FEWEST:
-        raise ValueError(f"--data must have {FEWEST} lines or more, but has {lines}")
-    size = size_of(asked, POOR if lines is None else lines)
-    recipe = load_recipe(folder, False, size, texts(asked))
-    train = recipe["train"]
-    if lines is not None:
-        merges = max(LEAST_MERGES, lines // LINES_A_MERGE)
-        recipe["bpe"]["merges"] = min(recipe["bpe"]["merges"], merges)
-        batch = max(LEAST_TOKENS, lines * TOKENS_A_LINE // BATCHES)
-        train["--max-tokens"] = min(train["--max-tokens"], batch)
-    if on_cpu is not None:
-        train["--cpu" if on_cpu else "--fp16"] = None
-    if asked.updates:
-        set_updates(train, asked.updates)
-    for flag, value in asked.options.items():
-        for key in ("train", "model", "teacher_train", "sb_train"):
-            if key == "train" or flag in recipe[key]:
-                recipe[key][flag] = value
-    try:
-        sentences = int(train["--max-tokens"])
-    except (TypeError, ValueError) as error:
-        raise ValueError("--max-tokens must be a whole number") from error
-    recipe["sb_train"]["--max-tokens"] = 2 * sentences  # of two streams
-    return recipe
-
-
-def texts(asked: Asked) -> dict[str, Any]:
-    """Return the keys of recipe.yaml that say what the text is."""
-    kind, _ = subwords_of(asked)
-    pieces = kind == SENTENCEPIECE
-    raw = asked.no_tokenise or pieces
-    detokenise = "none" if raw else asked.target
-    if asked.target in asked.characters:
-        detokenise = "characters"
-    words = ["--source", asked.source, "--target", asked.target]
-    words += ["--lowercase"] * asked.lowercase + ["--no-tokenise"] * raw
-    words += ["--characters", *asked.characters] if asked.characters else []
-    changes = {
-        "source": asked.source,
-        "target": asked.target,
-        "detokenise": detokenise,
-        "prepare": words,
-        "score": {"lowercase": asked.lowercase},
-    }
-    return changes | ({"bpe": {"kind": SENTENCEPIECE}} if pieces else {})
-
-
-def set_updates(train: Options, updates: int) -> None:
-    """Set the number of updates, and what depends on it."""
-    train["--max-update"] = updates
-    if train.get("--total-num-update"):
-        train["--total-num-update"] = updates
-    train["--warmup-updates"] = min(train["--warmup-updates"], max(1, updates // 5))
-    for flag in ("--validate-interval-updates", "--save-interval-updates"):
-        train[flag] = min(train[flag], max(1, updates // VALIDATIONS))
-
-
-def count_of(data: str, asked: Asked) -> int:
-    """Return the number of lines of the training text.
-
-    Raises:
-        FileNotFoundError, ValueError: a language is not given, or a file is missing.
-    """
-    from sbnmt_plugin.tools.corpora.bitext import count_lines  # which takes a moment
-
-    return count_lines(Path(data), languages_of(asked))
-
-
-def languages_of(asked: Asked) -> tuple[str, str]:
+def languages(args: argparse.Namespace) -> tuple[str, str]:
     """Return source and target.
 
     Raises:
         ValueError: one is not given, or they are the same.
     """
-    if not (asked.source and asked.target):
-        raise ValueError("--source and --target must name the two languages")
-    if asked.source == asked.target:
+    if not (args.source and args.target) or args.source == args.target:
         raise ValueError(
-            f"--target must be another language than --source, but is {asked.target}"
+            "--source and --target must name two languages, but are "
+            f"{args.source} and {args.target}"
         )
-    return asked.source, asked.target
+    return args.source, args.target
 
 
 def model_row(name: str) -> Row:
@@ -277,7 +125,7 @@ def model_row(name: str) -> Row:
     Raises:
         ValueError: there is none of that name, or it cannot be a model folder.
     """
-    row = asked_rows([name], where="--model")[0]
+    (row,) = asked_rows([name], where="--model")
     if not can_be_model(row):
         raise ValueError(
             f"--model {name} must be a row with a model of its own that is searched in "
@@ -293,44 +141,113 @@ def can_be_model(row: Row) -> bool:
     return bool(system.data) and not own and system.user_dir == PLUGIN
 
 
-def offer(recipe: dict[str, Any]) -> Callable[[str], None]:
+def subwords_of(args: argparse.Namespace) -> tuple[str, str]:
+    """Return the kind of subwords, and the reason why it was chosen."""
+    from sbnmt_plugin.tools.tokens import LANGUAGES  # which takes a moment
+
+    if args.subwords:
+        return args.subwords, "as asked for"
+    for language in languages(args):
+        code = language.replace("_", "-").partition("-")[0].lower()
+        known = code in LANGUAGES and code not in UNSEGMENTED
+        if not (known or args.no_tokenise or language in args.characters):
+            return SENTENCEPIECE, f"there are no rules that tokenise {language}"
+    return BPE, "of tokens"
+
+
+def size_of(args: argparse.Namespace, lines: int) -> str:
+    """Return the size that is asked for, or the largest that so many lines suffice."""
+    return (
+        args.size or [name for name, size in SIZES.items() if lines >= size.lines][-1]
+    )
+
+
+def settings(
+    folder: Path,
+    args: argparse.Namespace,
+    lines: int | None = None,
+    on_cpu: bool | None = None,
+) -> dict[str, Any]:
+    """Return the settings of a run.
+
+    Args:
+        folder: of the recipe.
+        lines: of the training text; None: unknown, so nothing is bounded by it.
+        on_cpu: whether there is no GPU; None: the trainings find out.
+
+    Raises:
+        ValueError: a language is missing or has no rules, the text is too small, or an
+            option has a wrong value.
+    """
+    if lines is not None and lines < FEWEST:
+        raise ValueError(f"--data must have {FEWEST} lines or more, but has {lines}")
+    recipe = load_recipe(folder, False, size_of(args, lines or 0), texts(args))
+    train = recipe["train"]
+    if lines is not None:
+        merges = max(LEAST_MERGES, lines // LINES_A_MERGE)
+        recipe["bpe"]["merges"] = min(recipe["bpe"]["merges"], merges)
+        batch = max(LEAST_TOKENS, lines * TOKENS_A_LINE // BATCHES)
+        train["--max-tokens"] = min(train["--max-tokens"], batch)
+    if on_cpu is not None:
+        train["--cpu" if on_cpu else "--fp16"] = None
+    if updates := args.updates:
+        changes = {"--max-update": updates, "--total-num-update": updates}
+        bounds = {"--warmup-updates": updates // 5}
+        for kind in "validate", "save":
+            bounds[f"--{kind}-interval-updates"] = updates // VALIDATIONS
+        changes |= {k: min(train[k], max(1, most)) for k, most in bounds.items()}
+        train |= {flag: n for flag, n in changes.items() if train.get(flag)}
+    for flag, value in args.options.items():
+        for key in ("train", "model", "sb_train"):
+            if key == "train" or flag in recipe[key]:
+                recipe[key][flag] = value
+    if not str(train["--max-tokens"]).isdigit():
+        raise ValueError(f"--max-tokens must be a number ≥ 1: {train['--max-tokens']}")
+    recipe["sb_train"]["--max-tokens"] = 2 * int(train["--max-tokens"])  # two streams
+    return recipe
+
+
+def advised(recipe: dict[str, Any]) -> Callable[[str], None]:
     """Return what tells a forecast, with advice where there is a smaller size."""
-    smaller = recipe["teacher_arch"] != SMALLEST
-
-    def tell(line: str) -> None:
-        advice = " With --size small, in a new --work, it is much less." * smaller
-        sys.stderr.write(f"\n{line}{advice}\n\n")
-
-    return tell
+    advice = " A new --work with --size small takes much less."
+    smallest = bool(recipe["model"].get("--encoder-layers"))  # others have a name
+    known = f"\n{{}}{advice * (not smallest)}\n\n"
+    return lambda line: print(known.format(line), file=sys.stderr, flush=True)
 
 
-def explanation(asked: Asked, recipe: dict[str, Any], lines: int) -> list[str]:
+def texts(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the keys of recipe.yaml that say what the text is."""
+    source, target = languages(args)
+    pieces = subwords_of(args)[0] == SENTENCEPIECE
+    plain = args.no_tokenise or pieces
+    words = ["--source", source, "--target", target]
+    words += ["--lowercase"] * args.lowercase + ["--no-tokenise"] * args.no_tokenise
+    words += ["--raw"] * pieces
+    words += ["--characters", *args.characters] if args.characters else []
+    by_characters = target in args.characters
+    rules = "characters" if by_characters else "none" if plain else target
+    return {
+        **{"source": source, "target": target, "detokenise": rules, "prepare": words},
+        "score": {"lowercase": args.lowercase},
+        **({"bpe": {"kind": SENTENCEPIECE}} if pieces else {}),
+    }
+
+
+def explanation(
+    args: argparse.Namespace, recipe: dict[str, Any], lines: int
+) -> list[str]:
     """Say which settings were chosen, and why, a line each."""
-    size, train = size_of(asked, lines), recipe["train"]
-    by = "as asked for" if asked.size else f"as {lines:,} lines are"
-    kind, reason = subwords_of(asked)
-    found = [
-        f"{lines:,} lines of training text.",
-        f"Size: {size}, {by} {'' if asked.size else size_range(size)}; "
-        f"{SIZES[size].reason}.",
-        f"Each training: {int(train['--max-update']):,} updates of up to "
-        f"{int(train['--max-tokens']):,} tokens.",
-        f"Subwords: {kind} ({reason}), at most {recipe['bpe']['merges']:,}.",
+    size, train, (kind, why) = size_of(args, lines), recipe["train"], subwords_of(args)
+    by = "as asked for" if args.size else "by the number of lines"
+    updates, tokens = int(train["--max-update"]), int(train["--max-tokens"])
+    poor = (
+        f"Nothing good can come of fewer than {POOR:,} lines: this run tries the "
+        "commands, its translations will be bad."
+    )
+    return [
+        f"{lines:,} lines to train on.",
+        f"Size: {size}, {by} ({SIZES[size].origin}).",
+        f"Each training: {updates:,} updates of up to {tokens:,} tokens.",
+        f"Subwords: {kind}, {why}; at most {recipe['bpe']['merges']:,}.",
+        *[poor] * (lines < POOR),
     ]
-    if lines < POOR:
-        found.append(
-            f"Nothing good can come of fewer than {POOR:,} lines: this run tries the "
-            "commands, its translations will be bad."
-        )
-    return found
-
-
-def size_range(size: str) -> str:
-    """Say for which numbers of lines a size is chosen."""
-    names = list(SIZES)
-    place = names.index(size)
-    least = SIZES[size].lines
-    if place + 1 == len(names):
-        return f"{least:,} or more"
-    most = SIZES[names[place + 1]].lines
-    return f"{least:,} to {most:,}" if least else f"fewer than {most:,}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,35 +21,16 @@ BOTH = 1.5
 LOOK = 2.0  # seconds between looks at the log
 
 
-def speed(lines: list[str]) -> tuple[float, float] | None:
-    """Return tokens and updates a second of a training's log, once it is warm."""
-    for line in lines:
-        found = SPEED.search(line)
-        if found and int(found[3]) >= WARM and float(found[2]) > 0:
-            return float(found[1]), float(found[2])
-    return None
+def in_words(seconds: float) -> str:
+    """Write a duration as a person says it."""
+    units = ("minutes", 60.0, 120), ("hours", 3600.0, 48), ("days", 86400.0, 1e9)
+    unit, length, _ = next(x for x in units if seconds / x[1] < x[2])
+    return f"{max(2, seconds / length):.0f} {unit}"
 
 
 def factor(training: Step) -> float:
     """Return the duration of a training's update, in updates of a Transformer."""
     return BOTH if "--sb-fusion" in training.words else 1
-
-
-def updates_of(training: Step) -> int:
-    """Return the number of updates of a training."""
-    return int(str(training.words[list(training.words).index("--max-update") + 1]))
-
-
-def in_words(seconds: float) -> str:
-    """Write a duration as a person says it."""
-    minutes = seconds / 60
-    if minutes < 2:
-        return "a minute or two"
-    if minutes < 120:
-        return f"{minutes:.0f} minutes"
-    return (
-        f"{minutes / 60:.0f} hours" if minutes < 2880 else f"{minutes / 1440:.0f} days"
-    )
 
 
 def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
@@ -58,36 +40,33 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
         trainings: that are not done, the first of them the log's.
         lines: of the log.
     """
-    found = speed(lines)
-    if not found:
+    told = (found for line in lines if (found := SPEED.search(line)))
+    warm = next((x for x in told if int(x[3]) >= WARM and float(x[2])), None)
+    if not warm:
         return ""
-    tokens, updates = found
-    whole = sum(updates_of(each) * factor(each) for each in trainings)
-    seconds = whole / (updates * factor(trainings[0]))
+    whole = 0.0
+    for each in trainings:
+        words = [*map(str, each.words)]
+        whole += factor(each) * int(words[words.index("--max-update") + 1])
+    seconds = whole / factor(trainings[0]) / float(warm[2])
     return (
-        f"There is no GPU. At {tokens:,.0f} tokens a second, as in the first updates, "
-        f"the trainings take about {in_words(seconds)}; translating comes on top."
+        f"There is no GPU. At {float(warm[1]):,.0f} tokens a second, as in the first "
+        f"updates, the trainings take about {in_words(seconds)}; translating comes on "
+        "top."
     )
 
 
-def watch(
-    log_of: Callable[[Step], Path],
-    trainings: Sequence[Step],
-    tell: Callable[[str], None],
-) -> None:
+def watch(log: Path, trainings: Sequence[Step], tell: Callable[[str], None]) -> None:
     """Tell a forecast, once, as soon as the log of the first training has a speed.
 
     It is looked for beside the run, and no longer than this process lives.
     """
 
     def look() -> None:
-        pause, log = threading.Event(), log_of(trainings[0])
         while True:
-            told = forecast(trainings, read_log(log)) if log.exists() else ""
-            if told:
+            if told := forecast(trainings, read_log(log)) if log.exists() else "":
                 tell(told)
                 return
-            pause.wait(LOOK)
+            time.sleep(LOOK)
 
-    if trainings:
-        threading.Thread(target=look, daemon=True).start()
+    threading.Thread(target=look, daemon=True).start()
