@@ -3,8 +3,9 @@
 import argparse
 import gzip
 import json
+import sys
+from unittest import mock
 
-import in_process
 import pytest
 from commands import ROOT
 from steps import call, put
@@ -15,7 +16,7 @@ from sbnmt_plugin.tools.recipes import bitext, duration, model_steps
 from sbnmt_plugin.tools.recipes.step import Step
 
 FOLDER = ROOT / "examples" / "bitext"
-WORDS = "a little dog runs over the green hill and sees one red house there".split()
+WORDS = ["a", "little", "dog", "runs", "over", "the", "green", "hill", "sees", "one"]
 
 
 def sentences(count, start=0):
@@ -37,8 +38,9 @@ def raw(folder, source, target, split="train"):
 def prepared(data, output, *words):
     """Run prepare.py; return the lines of each file."""
     options = ["--source", "en", "--target", "de", "--workers", 1, *words]
-    script = FOLDER / "prepare.py"
-    in_process.run_script(script, "--data", data, "--output", output, *options)
+    words = ["--data", data, "--output", output, *options]
+    with mock.patch.object(sys, "argv", ["prepare.py", *map(str, words)]):
+        corpus.prepare("")
     return {p.name: p.read_text().splitlines() for p in output.iterdir()}
 
 
@@ -129,7 +131,7 @@ def test_bytes_that_are_no_text_are_an_error_with_file_and_line(tmp_path, ending
 def test_files_of_other_lengths_and_missing_ones_are_refused(tmp_path):
     data = raw(tmp_path / "raw", *sentences(60))
     put(data / "valid.en", "alone .")
-    with pytest.raises(FileNotFoundError, match="valid.de does not exist: put one"):
+    with pytest.raises(FileNotFoundError, match=r"valid\.de does not exist: put one"):
         prepared(data, tmp_path / "text")
     put(data / "valid.de", "a .", "b .")
     with pytest.raises(ValueError, match="must have the same number of lines"):
