@@ -82,6 +82,11 @@ def tokenised_bleu(
     return score(token_bleu(*options), hypothesis, references)
 
 
+def bleu_named(signature: str) -> str:
+    """Return the name of BLEU, by its signature: of raw text, or tokenised."""
+    return "BLEU" if re.search(r"tok:(?!none\b)", signature) else "tokenised BLEU"
+
+
 def length_ratio(
     hypothesis: list[str], references: list[list[str]], *options: Any
 ) -> float:

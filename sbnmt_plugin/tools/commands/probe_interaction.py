@@ -23,7 +23,7 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.evaluation import add_raw
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.probes import SETTINGS, Prober
-from sbnmt_plugin.tools.scoring import tokenised_bleu
+from sbnmt_plugin.tools.scoring import bleu_named, tokenised_bleu
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import read_parallel, refuse_reserved
 from sbnmt_plugin.tools.unfinished import write_json
@@ -71,7 +71,7 @@ def main() -> None:
         results[name] |= {key: rate["score"] for key, rate in rates.items()}
         shown = [f"   {key} {rate['score']:6.2f}" for key, rate in rates.items()]
         told.append(
-            f"interaction {name:<18} tokenised BLEU {results[name]['score']:6.2f}   "
+            f"interaction {name:<18} {bleu_named(results[name]['signature'])} {results[name]['score']:6.2f}   "
             f"L2R wins {share:5.1f} %{''.join(shown)}"
         )
     if args.json:
