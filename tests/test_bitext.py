@@ -8,6 +8,8 @@ from unittest import mock
 
 import pytest
 from commands import ROOT
+from corpora import raw_sentences as raw
+from corpora import sentences
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
@@ -16,23 +18,6 @@ from sbnmt_plugin.tools.recipes import bitext, duration, model_steps
 from sbnmt_plugin.tools.recipes.step import Step
 
 FOLDER = ROOT / "examples" / "bitext"
-WORDS = ["a", "little", "dog", "runs", "over", "the", "green", "hill", "sees", "one"]
-
-
-def sentences(count, start=0):
-    """Lines of a pretended language, no two alike, and their translations."""
-    source, target = [], []
-    for number in range(start, start + count):
-        found = [WORDS[(number * 7 + i * i) % len(WORDS)] for i in range(4)]
-        source.append(" ".join([*found, f"n{number}", "."]))
-        target.append(" ".join([*(x[::-1] for x in found), f"m{number}", "."]))
-    return source, target
-
-
-def raw(folder, source, target, split="train"):
-    put(folder / f"{split}.en", *source)
-    put(folder / f"{split}.de", *target)
-    return folder
 
 
 def prepared(data, output, *words):
@@ -208,7 +193,7 @@ def test_the_reason_of_every_setting_is_said():
     for lines, poor in (60, True), (10_000, False):
         found = bitext.settings(FOLDER, args, lines, on_cpu=True)
         said = "\n".join(bitext.explanation(args, found, lines))
-        assert "small, by the number of lines (measured on Multi30k" in said
+        assert "small, by the number of lines (options measured on Multi30k" in said
         assert ("Nothing good can come of fewer than 10,000 lines" in said) == poor
 
 

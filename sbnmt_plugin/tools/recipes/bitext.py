@@ -37,9 +37,9 @@ class Size(NamedTuple):
 
 
 SIZES = {
-    "small": Size(0, "measured on Multi30k, 29,000 lines"),
-    "base": Size(100_000, "as for techdocs_zh_en, 173,000 lines; not measured"),
-    "big": Size(1_000_000, "the paper's; not measured here"),
+    "small": Size(0, "options measured on Multi30k, 29,000 lines"),
+    "base": Size(100_000, "options for techdocs_zh_en, 173,000 lines; not measured"),
+    "big": Size(1_000_000, "options of the paper; not measured here"),
 }
 
 

@@ -109,8 +109,12 @@ def reason(row: str, default: str, outcomes: dict[str, Outcome], asked: bool) ->
             f"{scores}, significantly more than {default} with "
             f"{outcomes[default].score:.1f} ({test} {own.p:.3f})."
         )
-    others = "No other row is" if len(outcomes) > 1 else "No other row was compared, or"
-    return f"{scores}. {others} significantly better there ({test} {SIGNIFICANT:g})."
+    if len(outcomes) == 1:
+        return f"{scores}. No other row was compared with it."
+    return (
+        f"{scores}. No other row is significantly better there ({test} "
+        f"{SIGNIFICANT:g})."
+    )
 
 
 def scores_of(steps: ModelSteps, row: str) -> dict[str, Any]:
@@ -158,7 +162,7 @@ def made_model(
     runner.make(steps.tested(row))
     scores = scores_of(steps, name)
     write_json(steps.scores, scores)
-    keep(steps.work, {"row": name, "lenpen": lenpen})
+    keep(steps.work, {"row": name, "lenpen": lenpen, "scores": scores})
     bundled = steps.bundled(row, lenpen)
     runner.make(bundled)
     title, folder = row.title(training_options(settings, row.plain)), bundled.makes
