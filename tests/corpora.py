@@ -176,6 +176,6 @@ def sentences(count, start=0):
 
 def raw_sentences(folder, source, target, split="train"):
     """Write a set of a raw bitext; return the folder."""
-    put(folder / f"{split}.en", *source)
-    put(folder / f"{split}.de", *target)
+    put(folder / f"{split}.en", plain(source))
+    put(folder / f"{split}.de", plain(target))
     return folder

@@ -80,14 +80,17 @@ def test_a_model_folder_of_another_choice_is_removed(tmp_path):
 TINY = [
     *("--encoder-layers", 1, "--decoder-layers", 1, "--encoder-embed-dim", 16),
     *("--decoder-embed-dim", 16, "--encoder-ffn-embed-dim", 16),
+    *("--num-workers", 0),  # one would outlive its training, in this process
     *("--decoder-ffn-embed-dim", 16, "--eval-bleu-args", '{"beam": 2, "max_len_b": 9}'),
 ]
 
 
-def test_raw_lines_become_a_model_that_translates_raw_lines(tmp_path, capsys):
+@pytest.mark.parametrize("kind", ["bpe", "sentencepiece"])
+def test_raw_lines_become_a_model_that_translates_raw_lines(kind, tmp_path, capsys):
     data, work = raw(tmp_path / "raw", *sentences(60)), tmp_path / "work"
     words = ["--source", "en", "--target", "de", "--data", data, "--work", work]
     words += ["--updates", 4, "--rows", "teacher-l2r", "sb-lambda0+rescored", *TINY]
+    words += ["--subwords", kind]
     in_process.make(FOLDER, *words)
     said = capsys.readouterr().out
     assert f"sbnmt translate {work / 'model'} < in.en > out.de" in said
@@ -100,6 +103,7 @@ def test_raw_lines_become_a_model_that_translates_raw_lines(tmp_path, capsys):
 
     model = load(work / "model")
     assert model.description.search["rescore"] == 1
+    assert model.description.source.subwords == kind
     assert model.description.scores == kept
     assert len(model.translate(["a little dog .", "", "Hill"])) == 3
     # the same command again has nothing to do

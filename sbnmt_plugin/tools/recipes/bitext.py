@@ -184,8 +184,9 @@ def settings(
     recipe = load_recipe(folder, False, size_of(args, lines or 0), texts(args))
     train = recipe["train"]
     if lines is not None:
-        merges = max(LEAST_MERGES, lines // LINES_A_MERGE)
-        recipe["bpe"]["merges"] = min(recipe["bpe"]["merges"], merges)
+        if recipe["bpe"]["kind"] != SENTENCEPIECE:  # which bounds itself
+            merges = max(LEAST_MERGES, lines // LINES_A_MERGE)
+            recipe["bpe"]["merges"] = min(recipe["bpe"]["merges"], merges)
         batch = max(LEAST_TOKENS, lines * TOKENS_A_LINE // BATCHES)
         train["--max-tokens"] = min(train["--max-tokens"], batch)
     if on_cpu is not None:
