@@ -170,7 +170,8 @@ def listed() -> str:
 def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of a run on anybody's text, and say which they are."""
     if args.data is None:
-        raise ValueError(f"--data must name a folder of {about(folder)}")
+        wanted = load_recipe(folder, False)["data"]
+        raise ValueError(f"--data must name a folder with {wanted}, but is not given")
     lines = count_lines(Path(args.data), *bitext.languages(args))
     settings = bitext.settings(folder, args, lines, on_cpu=not has_gpu())
     for line in bitext.explanation(args, settings, lines):
