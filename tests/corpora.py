@@ -159,3 +159,23 @@ LAY_OUT = {
     "wmt18_ru_en": lay_out_wmt18,
     "nist_zh_en": lay_out_nist,
 }
+
+
+WORDS = ["a", "little", "dog", "runs", "over", "the", "green", "hill", "sees", "one"]
+
+
+def sentences(count, start=0):
+    """Lines of a pretended language, no two alike, and their translations."""
+    source, target = [], []
+    for number in range(start, start + count):
+        found = [WORDS[(number * 7 + i * i) % len(WORDS)] for i in range(4)]
+        source.append(" ".join([*found, f"n{number}", "."]))
+        target.append(" ".join([*(x[::-1] for x in found), f"m{number}", "."]))
+    return source, target
+
+
+def raw_sentences(folder, source, target, split="train"):
+    """Write a set of a raw bitext; return the folder."""
+    put(folder / f"{split}.en", plain(source))
+    put(folder / f"{split}.de", plain(target))
+    return folder

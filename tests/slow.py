@@ -56,6 +56,7 @@ TESTS = {
     "test_options_of_training_work_and_are_saved",
     "test_progress_bars_are_not_interrupted",
     "test_python_interactive_and_generate_translate_alike",
+    "test_raw_lines_become_a_model_that_translates_raw_lines",
     "test_records_say_who_won",
     "test_recurrent_teachers_rerank_each_other",
     "test_reranking_does_not_wait_for_a_sentence",

@@ -20,8 +20,11 @@ from sbnmt_plugin.tools.recipes.step import Step, words_of
 
 COMMITTED = ("toy", "wmt14_en_de", "wmt18_ru_en", "nist_zh_en")
 RECIPES = sorted(path.parent.name for path in ROOT.glob("examples/*/recipe.yaml"))
-SETTINGS = [[name] for name in RECIPES] + [
-    [name, "--small"] for name in ("multi30k", "techdocs_zh_en")
+ANY = ["bitext", "--source", "en", "--target", "de"]
+SETTINGS = [
+    *([name] for name in RECIPES if name != "bitext"),
+    *([name, "--small"] for name in ("multi30k", "techdocs_zh_en")),
+    ANY,
 ]
 SHELLCHECK = os.path.join(os.path.dirname(sys.executable), "shellcheck")
 

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.recipes import bitext
 from sbnmt_plugin.tools.recipes.recipe_file import find_recipe, load_recipe
-from sbnmt_plugin.tools.recipes.work_folder import check_recipe
+from sbnmt_plugin.tools.recipes.work_folder import check_recipe, read_recipe
 from sbnmt_plugin.tools.results.sweep import render_sweep
 from sbnmt_plugin.tools.results.table import render
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
@@ -62,8 +63,13 @@ def of_run(args: argparse.Namespace) -> None:
         raise ValueError("--recipe and --work go together, and --small with them")
     if args.tables:
         raise ValueError("--recipe builds a table: give no TABLE")
-    settings = load_recipe(find_recipe(args.recipe), args.small)
-    work = Path(args.work)
+    folder, work = find_recipe(args.recipe), Path(args.work)
+    if not bitext.is_for_any(folder, args):
+        settings = load_recipe(folder, args.small)
+    elif (work / "recipe.json").exists():
+        settings = read_recipe(work / "recipe.json", "repeat sbnmt recipe")
+    else:
+        settings = bitext.settings(folder, args)
     check_recipe(work, settings)
     called = f"sbnmt table --recipe {args.recipe}" + " --small" * args.small
     table = write_table(work, settings, called)
@@ -115,7 +121,11 @@ def main() -> None:
     add("--recipe", help="its name, or its folder")
     add("--small", action="store_true", help="its small setting")
     add("--work", help="folder that the recipe's steps have filled")
-    args = parser.parse_args()
+    bitext.add_options(parser)
+    args, others = parser.parse_known_args()
+    bitext.take(args, others)
+    if not args.recipe and (words := bitext.given(args)):
+        raise ValueError(f"{words[0]} is for --recipe: give that, or leave it out")
     if args.recipe or args.work or args.small:
         of_run(args)
     elif args.curves:

@@ -1,0 +1,129 @@
+"""The model of a run: which row it is, and why; a whole run of the recipe bitext."""
+
+import json
+from types import SimpleNamespace
+
+import in_process
+import pytest
+from commands import ROOT
+from corpora import raw_sentences as raw
+from corpora import sentences
+from steps import call
+
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
+from sbnmt_plugin.tools.results import run_model
+from sbnmt_plugin.tools.results.bootstrap import Outcome
+
+DEFAULT = "sb-lambda0+rescored"
+FOLDER = ROOT / "examples" / "bitext"
+
+
+def outcomes(**rows):
+    """Pretended outcomes, (score, p) of each row; the default has 30 BLEU."""
+    found = {DEFAULT: Outcome(30.0, 30.0, 1.0, None)}
+    return found | {k: Outcome(s, s, 1.0, p) for k, (s, p) in rows.items()}
+
+
+CASES = [
+    ({}, DEFAULT),
+    ({"sb": (31.0, 0.06)}, DEFAULT),  # better by chance
+    ({"sb": (29.0, 0.001)}, DEFAULT),  # significantly worse
+    ({"sb": (31.0, 0.04)}, "sb"),
+    ({"sb": (31.0, 0.01), "pl": (31.5, 0.04)}, "pl"),
+    ({"sb": (31.0, 0.04), "pl": (32.0, 0.3)}, "sb"),
+]
+
+
+def assert_chosen_by_significance(choose):
+    for rows, expected in CASES:
+        found = choose(outcomes(**rows), DEFAULT)
+        assert found == expected, f"{found} instead of {expected} of {rows}"
+
+
+def test_another_row_is_taken_if_it_is_significantly_better():
+    assert_chosen_by_significance(run_model.better_row)
+
+
+def test_a_choice_by_score_alone_fails():
+    def best(found, _):
+        return max(found, key=lambda name: found[name].score)
+
+    with pytest.raises(AssertionError, match="sb instead of sb-lambda0"):
+        assert_chosen_by_significance(best)
+
+
+def test_the_reason_is_said():
+    found = outcomes(sb=(31.04, 0.04))
+    said = run_model.reason("sb", DEFAULT, found, asked=False)
+    assert said.startswith("It scores 31.0 BLEU on the validation set, significantly ")
+    assert "30.0 (paired bootstrap, p = 0.040)" in said
+    said = run_model.reason(DEFAULT, DEFAULT, found, asked=False)
+    assert "No other row is significantly better there" in said
+    said = run_model.reason(DEFAULT, DEFAULT, outcomes(), asked=False)
+    assert said.endswith("No other row was compared with it.")
+    assert run_model.reason("sb", DEFAULT, found, asked=True).startswith("--model asks")
+
+
+def test_a_model_folder_of_another_choice_is_removed(tmp_path):
+    first, other = {"row": "sb", "lenpen": 1.0}, {"row": "sb", "lenpen": 0.6}
+    run_model.keep(tmp_path, first)
+    (tmp_path / "model").mkdir()
+    run_model.keep(tmp_path, first)
+    assert (tmp_path / "model").exists()
+    run_model.keep(tmp_path, other)
+    assert not (tmp_path / "model").exists()
+    assert json.loads((tmp_path / "model.json").read_text()) == other
+
+
+TINY = [
+    *("--encoder-layers", 1, "--decoder-layers", 1, "--encoder-embed-dim", 16),
+    *("--decoder-embed-dim", 16, "--encoder-ffn-embed-dim", 16),
+    *("--num-workers", 0),  # one would outlive its training, in this process
+    *("--decoder-ffn-embed-dim", 16, "--eval-bleu-args", '{"beam": 2, "max_len_b": 9}'),
+]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "sentencepiece"])
+def test_raw_lines_become_a_model_that_translates_raw_lines(kind, tmp_path, capsys):
+    data, work = raw(tmp_path / "raw", *sentences(60)), tmp_path / "work"
+    words = ["--source", "en", "--target", "de", "--data", data, "--work", work]
+    words += ["--updates", 4, "--rows", "teacher-l2r", "sb-lambda0+rescored", *TINY]
+    words += ["--subwords", kind]
+    in_process.make(FOLDER, *words)
+    said = capsys.readouterr().out
+    assert f"sbnmt translate {work / 'model'} < in.en > out.de" in said
+    assert "Nothing good can come of" in said
+    kept = json.loads((work / "model-scores.json").read_text())
+    assert set(kept) == {"valid", "test"}
+    assert "tok:13a" in kept["test"]["signature"]
+
+    from sbnmt_plugin.tools.models.folder import load
+
+    model = load(work / "model")
+    assert model.description.search["rescore"] == 1
+    assert model.description.source.subwords == kind
+    assert model.description.scores == kept
+    assert len(model.translate(["a little dog .", "", "Hill"])) == 3
+    # the same command again has nothing to do
+    in_process.make(FOLDER, *words)
+    again = capsys.readouterr().out
+    assert "\n== " not in again
+    assert again.endswith(said[said.index("\nThe model in") :])
+
+
+def test_a_script_shows_the_commands_of_a_run(capsys):
+    call(run_recipe, FOLDER, "--source", "fr", "--target", "en", "--print")
+    script = capsys.readouterr().out
+    assert "sbnmt prepare examples/bitext" in script
+    assert "--source fr --target en" in script
+    assert script.index("sbnmt bundle") > script.index("fairseq-train")
+    assert "sweep-beam" not in script  # its length penalty is the recipe's
+
+
+def test_rows_without_a_model_end_without_a_folder(tmp_path):
+    steps = SimpleNamespace(settings={})
+    assert "no model folder" in run_model.made_model(steps, None, [], None)
+    assert ModelSteps(Run({"source": "a", "target": "b", "bpe": {"kind": "none"}},
+                          tmp_path)).scores.parent == tmp_path  # fmt: skip
