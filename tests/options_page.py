@@ -38,8 +38,8 @@ INTRODUCTION = """\
 # Options
 
 The plugin adds these options to `fairseq-train`, `fairseq-generate` and
-`fairseq-interactive`. For a step of `sbnmt`, see `sbnmt STEP --help`. Options of a
-model are saved in its checkpoint. `python tests/options_page.py` writes this page.
+`fairseq-interactive`, defaults in brackets. `python tests/options_page.py` writes this
+page. Options of a model are saved in its checkpoint.
 """
 OF_FAIRSEQ = """\
 ## How do fairseq's options behave here?
@@ -81,10 +81,10 @@ def value_of(option):
 
 
 def default_of(option):
-    """Return an option's default as the page shows it."""
+    """Return an option's default as the page shows it; nothing where it has none."""
     if option.default is None:
-        return "–"
-    return "off" if option.default is False else str(option.default)
+        return ""
+    return f" ({'off' if option.default is False else option.default})"
 
 
 def meaning_of(option):
@@ -93,13 +93,10 @@ def meaning_of(option):
     return re.sub(r"(--[a-z][\w-]*\w(?: (?:gate|phrase|l2r|1)\b)?)", r"`\1`", text)
 
 
-def table(options):
-    """Return the lines of a table of options."""
-    rows = [
-        f"| `{flag_of(x)}{value_of(x)}` | {default_of(x)} | {meaning_of(x)} |"
-        for x in options
-    ]
-    return ["| option | default | meaning |", "| --- | --- | --- |", *rows]
+def lines_of(options):
+    """Return a line for each option."""
+    for x in options:
+        yield f"* `{flag_of(x)}{value_of(x)}`{default_of(x)}: {meaning_of(x)}"
 
 
 def architectures(models):
@@ -115,12 +112,12 @@ def page():
         shown = ", ".join(f"`{arch}`" for arch in architectures(models))
         parts.append(f"## {name}\n\n`--arch`: {shown}.\n")
         if config:
-            parts.append("\n".join([*table(options_of(config)), ""]))
+            parts.append("\n".join([*lines_of(options_of(config)), ""]))
     for heading, phase in PHASES.items():
         options = [
             x for x in options_of(task_config()) if x.metadata[KEY].phase == phase
         ]
-        parts.append("\n".join([f"## {heading}", "", *table(options), ""]))
+        parts.append("\n".join([f"## {heading}", "", *lines_of(options), ""]))
     return "\n".join([*parts, OF_FAIRSEQ])
 
 
