@@ -5,12 +5,18 @@ Zhou, Zhang, Zong: Synchronous Bidirectional Neural Machine Translation, TACL 7 
 
 Importing it, which is what ``--user-dir`` does, registers task, model and criterion
 with fairseq, tells torch what a checkpoint may contain and makes an error of a message
-of fairseq's; nothing else happens.  A step of the command ``sbnmt`` imports by itself
-what it needs: many need no torch.
+of fairseq's; nothing else happens.  Where fairseq is not installed, nothing happens at
+all.  A step of the command ``sbnmt`` imports by itself what it needs: many need no
+torch.
 """
 
+from __future__ import annotations
+
+import importlib
+import importlib.util
 import os
 import sys
+from typing import Any
 
 __version__ = "0.2.0"
 
@@ -29,7 +35,13 @@ def _is_command() -> bool:
     return os.path.basename(called) == "sbnmt"
 
 
-if not _is_command():
+def load(path: str | os.PathLike[str], **options: Any) -> Any:
+    """Load a model folder: see :func:`tools.models.folder.load`."""
+    folder = importlib.import_module("sbnmt_plugin.tools.models.folder")
+    return folder.load(path, **options)
+
+
+if not _is_command() and importlib.util.find_spec("fairseq"):
     from sbnmt_plugin import quiet
 
     with quiet.while_importing():

@@ -25,8 +25,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sbnmt_plugin.symbols import NAMES as NAMES
+
 L2R, R2L = 0, 1
-NAMES = ("l2r", "r2l")
 DEFAULT_BEAM = 4  # k, over both directions; fairseq's 5 is odd
 DEFAULT_STOP = "horizon"  # end of the search, see :mod:`pool`
 

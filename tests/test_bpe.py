@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from odd_text import LINE
 from steps import call, put
 
+from sbnmt_plugin.tools import subwords
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import bpe
 
@@ -22,7 +23,7 @@ def test_bpe_is_undone(tmp_path):
     split = texts.read_lines(tmp_path / "split")
     assert "@@" in split[0]
     assert [texts.remove_bpe(line) for line in split] == texts.read_lines(source)
-    with mock.patch.object(bpe, "fast_bpe", lambda codes: None):
+    with mock.patch.object(subwords, "fast_bpe", lambda codes: None):
         call(bpe, *words[:-1], tmp_path / "slow")
     assert texts.read_lines(tmp_path / "slow") == split
     call(bpe, "vocabulary", tmp_path / "split", tmp_path / "vocabulary")
@@ -66,7 +67,8 @@ def assert_comes_back(lines, folder, limited=False):
 @pytest.mark.parametrize("line", ["a\u00a0b", "x\u2028y z", "git diff @@ -1 +1 @@ a"])
 def test_words_would_be_joined_or_lost_by_subword_nmt_alone(line, tmp_path):
     with (
-        mock.patch.object(bpe, "each_text", texts.read_lines),
+        mock.patch.object(bpe, "single_blanks", str),
+        mock.patch.object(subwords, "single_blanks", str),
         pytest.raises((AssertionError, pytest.fail.Exception)),
     ):
         assert_comes_back([line], tmp_path)

@@ -17,9 +17,12 @@ from sacremoses.corpus import NonbreakingPrefixes
 from sbnmt_plugin.lines import BYTE_ORDER_MARK
 from sbnmt_plugin.tools.progress import progress
 
-CHINESE, NONE = "zh", "none"
+CHINESE, NONE, CHARACTERS = "zh", "none", "characters"
 LANGUAGES = sorted(
-    {*NonbreakingPrefixes().available_langs.values(), "ja", "ko", CHINESE, NONE}
+    {
+        *NonbreakingPrefixes().available_langs.values(),
+        *("ja", "ko", CHINESE, NONE, CHARACTERS),
+    }
 )
 SAMPLE = 1000  # lines that are tried for whether they come back
 
@@ -35,6 +38,7 @@ IDEOGRAPH = (
 BESIDE_IDEOGRAPHS = regex.compile(
     rf"(?<={IDEOGRAPH}[\p{{M}}\p{{Cf}}]*) | (?={IDEOGRAPH})"
 )
+ONE_IDEOGRAPH = regex.compile(rf"({IDEOGRAPH}[\p{{M}}\p{{Cf}}]*)")
 # two characters between which a word is torn: a mark, a joiner, letters of any script
 TORN = regex.compile(
     rf".[\p{{M}}\p{{Cf}}\U0001f3fb-\U0001f3ff]|\u200d.|"
@@ -67,13 +71,16 @@ def tokeniser(language: str, lowercase: bool = False) -> Callable[[str], str]:
     """Return a function that separates the tokens of a line by blanks.
 
     Chinese is segmented into words by jieba's dictionary and model (rjieba), ``none``
-    at white space.  Elsewhere punctuation is normalised; nothing is escaped for XML.
+    at white space, ``characters`` there and around every ideograph.  Elsewhere
+    punctuation is normalised; nothing is escaped for XML.
 
     Raises:
         ValueError: see :func:`language_code`.
     """
     code = language_code(language)
-    own: dict[str, Callable[[str], str]] = {NONE: single_blanks, CHINESE: chinese_words}
+    own: dict[str, Callable[[str], str]] = {
+        **{NONE: single_blanks, CHINESE: chinese_words, CHARACTERS: characters}
+    }
     split = own.get(code) or moses_tokens(code)
 
     def whole(line: str) -> str:
@@ -90,6 +97,11 @@ def composed(line: str) -> str:
 def single_blanks(line: str) -> str:
     """Write one blank for white space of any kind, and none at the ends."""
     return " ".join(line.split())
+
+
+def characters(line: str) -> str:
+    """Separate ideographs, each with its marks; other words stay whole."""
+    return single_blanks(ONE_IDEOGRAPH.sub(r" \1 ", line))
 
 
 def chinese_words(line: str) -> str:
@@ -139,11 +151,10 @@ def detokenise(lines: list[str], language: str) -> list[str]:
     code = language_code(language)
     if code == NONE:
         return [single_blanks(line) for line in lines]
-    if code == CHINESE:
-        return [
-            BESIDE_SIGNS.sub("", BESIDE_IDEOGRAPHS.sub("", single_blanks(line)))
-            for line in lines
-        ]
+    if code in (CHINESE, CHARACTERS):
+        joined = [BESIDE_IDEOGRAPHS.sub("", single_blanks(line)) for line in lines]
+        signs = code == CHINESE  # the tokens of characters keep their signs
+        return [BESIDE_SIGNS.sub("", line) for line in joined] if signs else joined
     detokeniser = MosesDetokenizer(lang=code)
     return [detokeniser.detokenize(line.split(), unescape=False) for line in lines]
 
@@ -151,12 +162,12 @@ def detokenise(lines: list[str], language: str) -> list[str]:
 def normal_form(line: str, language: str) -> str:
     """Return a line as it comes back from its tokens where nothing is lost.
 
-    It has composed letters (NFC), no byte order marks, single blanks and, in Chinese,
-    none beside ideographs.
+    It has composed letters (NFC), no byte order marks, single blanks and, in Chinese
+    and in text of characters, none beside ideographs.
     """
     line = single_blanks(composed(line))
-    chinese = language_code(language) == CHINESE
-    return BESIDE_IDEOGRAPHS.sub("", line) if chinese else line
+    joined = language_code(language) in (CHINESE, CHARACTERS)
+    return BESIDE_IDEOGRAPHS.sub("", line) if joined else line
 
 
 def changed_lines(lines: list[str], language: str) -> tuple[list[int], int]:

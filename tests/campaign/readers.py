@@ -29,7 +29,7 @@ from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.commands.aer import read_gold
-from sbnmt_plugin.tools.commands.bpe import read_codes, read_vocabulary
+from sbnmt_plugin.tools.commands.bpe import read_vocabulary
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.phrase_extraction import linked_sentences
 from sbnmt_plugin.tools.recipes import costs
@@ -37,6 +37,7 @@ from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord, check_recipe
 from sbnmt_plugin.tools.report import inputs, traces
 from sbnmt_plugin.tools.report.records import read_races
+from sbnmt_plugin.tools.subwords import read_codes
 from sbnmt_plugin.tools.text import read_lines, write_lines
 from sbnmt_plugin.training.checksums import NAME
 from sbnmt_plugin.training.phrase_table import PhraseTable

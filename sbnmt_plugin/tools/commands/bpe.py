@@ -15,25 +15,20 @@ import contextlib
 import io
 import re
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from subword_nmt.apply_bpe import BPE
 from subword_nmt.get_vocab import get_vocab
 from subword_nmt.learn_bpe import learn_bpe
 
-from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry, each_line
+from sbnmt_plugin.lines import each_entry, each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.progress import progress
+from sbnmt_plugin.tools.subwords import single_blanks, subwords
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
-MARK = "@@"
-VERSION = re.compile(r"#version: 0\.[12]")
-PAIR = re.compile(r"([^ ]+) ([^ ]+)")
 COUNTED = re.compile(r"([^ ]+) ([0-9]+)")
 
 
@@ -41,55 +36,24 @@ def each_text(path: str) -> Iterator[str]:
     """Yield the lines of a text, with single blanks between words.
 
     Raises:
-        FileNotFoundError, ValueError: see :func:`each_line` and :func:`single_blanks`.
+        FileNotFoundError, ValueError: see :func:`each_line` and :func:`each_of`.
     """
-    lines = enumerate(each_line(path), start=1)
-    return (single_blanks(path, number, line) for number, line in lines)
+    return each_of(single_blanks, path, each_line(path))
 
 
-def single_blanks(path: str, number: int, line: str) -> str:
-    """Write single blanks between the words of a line, and none at its ends.
-
-    Byte order marks within a text are left out: a file may not begin with one.
+def each_of(
+    change: Callable[[str], str], path: str, lines: Iterable[str]
+) -> Iterator[str]:
+    """Yield the lines of a text, each changed.
 
     Raises:
-        ValueError: a word ends in the mark of subwords; with file and line.
+        ValueError: one cannot be changed; with file and line.
     """
-    words = line.replace(BYTE_ORDER_MARK, "").split()
-    if MARK in line and any(word.endswith(MARK) for word in words):
-        raise ValueError(
-            f"{path}, line {number}, must have no word that ends in {MARK}, which "
-            "marks subwords: write it in another way (sbnmt tokenise cuts it in two), "
-            "or give the text before sbnmt bpe apply"
-        )
-    return " ".join(words)
-
-
-def read_codes(path: str) -> list[str]:
-    """Return the lines of codes.
-
-    Raises:
-        ValueError: a line is no pair of subwords that are letters or that earlier lines
-            have made, as in every other kind of file; or there is none.
-    """
-    remedy = "give the file that sbnmt bpe learn wrote"
-    lines, made = [], set()
-    for number, pair in enumerate(
-        each_entry(path, PAIR, "two subwords, as in codes", remedy), start=1
-    ):
-        lines.append(pair[0])
-        if number == 1 and VERSION.fullmatch(pair[0]):
-            continue
-        for subword in pair.groups():
-            if len(subword.removesuffix("</w>")) > 1 and subword not in made:
-                raise ValueError(
-                    f"{path}, line {number}, must join letters or what earlier lines "
-                    f"have joined, as codes do, but has {subword!r}: {remedy}"
-                )
-        made.add(pair[1] + pair[2])
-    if not made:
-        raise ValueError(f"{path} must join subwords, but has none: {remedy}")
-    return lines
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield change(line)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}, {error}") from error
 
 
 def read_vocabulary(path: str, least: int) -> set[str]:
@@ -136,33 +100,13 @@ def apply(
     """Split a text into subwords.
 
     Raises:
-        ValueError: codes or vocabulary are files of another kind.
+        ValueError: codes or vocabulary are files of another kind, or a line cannot be
+            split without loss.
     """
-    lines = each_text(source)
     known = None if vocabulary is None else read_vocabulary(vocabulary, least)
-    pairs = read_codes(codes)
-    fast = None if known is not None else fast_bpe(pairs)
-    if fast is not None:
-        write_lines(target, fast.apply(list(lines)))
-        return
-    bpe = BPE(io.StringIO("\n".join(pairs)), vocab=known)
-    write_lines(target, map(bpe.process_line, progress(lines, leave=False)))
-
-
-def fast_bpe(codes: list[str]) -> Any:
-    """Return fastBPE's encoder, or None where it is missing.
-
-    Its codes have no header line, and a third column of counts that it ignores.
-    """
-    try:
-        import fastBPE
-    except ImportError:
-        return None
-    pairs = codes[1:] if VERSION.fullmatch(codes[0]) else codes
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder, "codes")
-        write_lines(plain, (f"{pair} 1" for pair in pairs))
-        return fastBPE.fastBPE(str(plain), "")
+    split = subwords("bpe", Path(codes), known).apply
+    lines = progress(each_line(source), leave=False)
+    write_lines(target, each_of(split, source, lines))
 
 
 def main() -> None:

@@ -4,7 +4,8 @@
     sbnmt tokenise --language de --undo INPUT OUTPUT
 
 Chinese (--language zh) is segmented into words by jieba's dictionary and model
-(rjieba); its punctuation is left as it is.  --language none splits at white space.
+(rjieba); its punctuation is left as it is.  --language none splits at white space,
+--language characters also around every ideograph.
 Letters are written in Unicode's composed form (NFC).  The step says what share of the
 lines --undo does not give back, tried with a sample.  - is standard input.
 """

@@ -1,81 +1,126 @@
-r"""Translate a text with the teachers, shard by shard, so that a killed run continues.
+r"""Translate raw text by a model folder.
 
-    sbnmt translate data --path teacher/checkpoint_best.pt --sb-direction l2r \
-        --input text/train.en --output pseudo/l2r.tsv --beam 4 --lenpen 0.6
+    sbnmt translate MODEL < raw.en > raw.de
+    sbnmt translate MODEL --input raw.en --output raw.de
 
-INPUT holds one sentence a line, as binarised (BPE applied).  The result has a line
-"id<TAB>score<TAB>translation" per sentence, id counting input lines from 0, ids in
-order; the score is in natural logarithms.  A source that is over-long or that fails
-has no line, and is listed with its reason in OUTPUT.skipped.
+MODEL is a folder that a recipe, sbnmt bundle or sbnmt export has made.  Every input
+line gives a line, in order; an empty line stays empty.  A line that cannot be
+translated, because it is too long or no UTF-8, gives an empty line, and standard error
+says why.  With --scores a line is "score<TAB>text", where the score is in natural
+logarithms.  With --nbest N each input line gives N lines, the last of them empty where
+fewer hypotheses have finished.
 
-The work is cut into shards of --shard-size lines, kept in OUTPUT.shards.  Several
-processes, on several machines if the folder is shared, divide them by --of N
---worker I (0 … N - 1).  The one that finds all shards done writes OUTPUT.
-OUTPUT.shards also notes input, options and models: the same command then has nothing to
-do, another is refused.  With --executor slurm this command submits N workers as an
-array of jobs, follows them, and joins their shards; killed and repeated, it follows
-them again.
+An --output that exists is continued: its lines are counted, and as many input lines are
+left out.  What is there is kept, whatever model and options made it: remove the file to
+translate anew.
 
-Any other option is one of fairseq-generate or of the task.
+The exit status is 0, or 1 if a line could not be translated, or 2 if the command is
+wrong.
 """
 
 from __future__ import annotations
 
 import argparse
-import shlex
+import contextlib
+import os
 import sys
 from pathlib import Path
 
-from sbnmt_plugin.tools.command import step_command
-from sbnmt_plugin.tools.jobs import job_parser, run_job
-from sbnmt_plugin.tools.recipes.costs import read_log
-from sbnmt_plugin.tools.recipes.process import Logged
-from sbnmt_plugin.tools.recipes.slurm import Cluster, add_options, chosen
-from sbnmt_plugin.tools.translator import Translator
+from sbnmt_plugin import quiet
+from sbnmt_plugin.lines import STANDARD_INPUT
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.launch import gives
+from sbnmt_plugin.tools.models.folder import DEVICES, DTYPES, load
+from sbnmt_plugin.tools.models.raw_lines import Written, translate_stream
+from sbnmt_plugin.tools.progress import progress, write
+from sbnmt_plugin.tools.text import refuse_overwriting
+
+
+def parsed() -> argparse.Namespace:
+    """Return the options of the command line.
+
+    Raises:
+        ValueError: it is that of the step whose name is now ``pseudo``.
+    """
+    if gives(sys.argv[1:], "--path"):
+        raise ValueError(
+            "sbnmt translate takes a model folder; the step that makes pseudo targets "
+            "by --path is now sbnmt pseudo, with the same options"
+        )
+    parser = command.parser(__doc__, allow_abbrev=False)
+    add = parser.add_argument
+    add("model", type=Path, help="model folder")
+    add("--input", default=STANDARD_INPUT, help="raw text (standard input)")
+    add("--output", type=Path, help="file to write, or to continue (standard output)")
+    add("--nbest", action=command.at_least(1), default=1, help="hypotheses (1)")
+    add("--scores", action="store_true", help="write the score before each text")
+    add("--records", type=Path, help="file of each direction's best, as JSON lines")
+    add("--device", choices=DEVICES, help="(cuda if there is a GPU)")
+    add("--dtype", choices=DTYPES, default=DTYPES[0], help=f"({DTYPES[0]})")
+    add("--beam", action=command.at_least(1), help="hypotheses of the search (MODEL's)")
+    add("--lenpen", type=float, help="length penalty (MODEL's)")
+    add("--rescore", type=float, metavar="W", help="weight of rescoring (MODEL's)")
+    args = parser.parse_args()
+    for path in args.output, args.records:
+        refuse_overwriting(path and str(path), args.input)
+    return args
+
+
+def continued(args: argparse.Namespace) -> tuple[list[Written], int]:
+    """Return the files that are written, and how many input lines they have already.
+
+    Raises:
+        ValueError: one of two has been begun without the other.
+    """
+    wanted = ("--output", args.output, args.nbest), ("--records", args.records, 1)
+    files = [Written(*each) for each in wanted if each[1] is not None]
+    counts = [file.done for file in files]
+    if args.records and any(counts) and (0 in counts or not args.output):
+        raise ValueError(
+            f"--records {args.records} must be continued together with --output, but "
+            f"they have {counts[0]} and {counts[-1]} lines: remove both"
+        )
+    return files, min(counts, default=0)
 
 
 def main() -> None:
-    parser = job_parser(__doc__)
-    add_options(parser)
-    args, others = parser.parse_known_args()
-    cluster = chosen(args.executor, args.cluster)
-    if cluster:
-        spread(cluster, args, others)
-        args.of, args.worker = 1, 0  # this process joins the shards
-    run_job(args, others, lambda: Translator(others))
+    args = parsed()
+    source, total = sys.stdin.fileno(), None
+    if args.input != STANDARD_INPUT:
+        source = os.open(args.input, os.O_RDONLY)
+        total = lines_of(Path(args.input))
+    quiet.only_warnings("fairseq", "hydra")
+    model = load(
+        args.model,
+        args.device,
+        args.dtype,
+        args.beam,
+        args.lenpen,
+        args.rescore,
+        None if args.records else args.nbest,
+    )
+    files, done = continued(args)
+    if done:
+        print(f"{done} lines are translated already", file=sys.stderr)
+    failed = 0
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(file.go_on(done)) for file in files]
+        output = opened.pop(0) if args.output else sys.stdout.buffer
+        bar = stack.enter_context(progress(total=total, initial=done, unit="line"))
+        records = opened[0] if opened else None
+        how = args.nbest, args.scores, records, done
+        for count, problems in translate_stream(model, source, output, *how):
+            bar.update(count)
+            failed += len(problems)
+            for problem in problems:
+                write(f"sbnmt translate: {problem}: it stays empty", file=sys.stderr)
+    if failed:
+        sys.exit(1)
 
 
-def spread(cluster: Cluster, args: argparse.Namespace, others: list[str]) -> None:
-    """Have an array of --of jobs translate what is missing.
-
-    Raises:
-        ValueError: one of them fails, or --of and --worker do not fit.
-    """
-    if args.worker:
-        raise ValueError("--executor starts all workers: leave --worker out")
-    source, output = Path(args.input), Path(args.output).resolve()
-    if not source.is_file() or source.is_relative_to("/dev"):
-        raise ValueError(f"--input must be a file with --executor, but is {source}")
-    if output.exists():
-        return
-    folder = Path(f"{output}.shards")
-    words = [*others, "--input", args.input, "--output", args.output]
-    words += ["--shard-size", args.shard_size, "--of", args.of]
-    commands = []
-    for worker in range(args.of):
-        step = ["translate", *map(str, [*words, "--worker", worker])]
-        log = folder / f"{worker}.log"
-        commands += [Logged(step_command(*step), shlex.join(["sbnmt", *step]), log)]
-    try:
-        statuses = cluster.run(folder / "jobs", commands, None, tell)
-    except (KeyboardInterrupt, SystemExit):
-        cluster.cancel()
-        raise
-    for command, status in zip(commands, statuses):
-        if status:
-            tail = "\n".join(read_log(command.log)[-8:])
-            raise ValueError(f"{command.typed} failed, {command.log} ends with\n{tail}")
-
-
-def tell(place: int, line: str) -> None:
-    print(f"worker {place}: {line}", file=sys.stderr)
+def lines_of(path: Path) -> int | None:
+    """Return how many lines a file has; None for a stream, which is read once."""
+    if not path.is_file():
+        return None
+    with open(path, "rb") as file:
+        return sum(1 for _ in file)

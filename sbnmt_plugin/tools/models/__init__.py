@@ -1,0 +1,1 @@
+"""Trained models as folders, which translate raw text."""

@@ -1,0 +1,36 @@
+"""The interface of an engine: what translates the subwords of a model folder."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class Hypothesis(NamedTuple):
+    """A translation.
+
+    Attributes:
+        tokens: subwords joined by blanks, in natural order; or the raw text of them.
+        score: value by which hypotheses are ranked, in natural logarithms: after the
+            length penalty, and with both directions' scores where it is rescored.
+        direction: that has written it, ``l2r`` or ``r2l``.
+    """
+
+    tokens: str
+    score: float
+    direction: str
+
+
+class Engine(Protocol):
+    """A loaded model and its search."""
+
+    def hypotheses(self, sentences: list[str]) -> list[list[Hypothesis] | str]:
+        """Translate sentences.
+
+        Args:
+            sentences: subwords joined by blanks; none is empty.
+
+        Returns:
+            For each sentence its hypotheses, best first, or the reason for which there
+            are none.
+        """
+        ...

@@ -1,0 +1,146 @@
+"""A model folder, loaded to translate raw text."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.symbols import RESERVED
+from sbnmt_plugin.tools.models.description import Description, read_description
+from sbnmt_plugin.tools.models.engine import Engine, Hypothesis
+
+DTYPES = "float32", "bf16", "fp16", "int8"
+DEVICES = "cpu", "cuda"
+
+
+class Model:
+    """A model that translates raw text: see :func:`load`.
+
+    Args:
+        folder: model folder.
+        description: that of the folder, with the caller's options of the search.
+        engine: translates subwords.
+    """
+
+    def __init__(self, folder: Path, description: Description, engine: Engine) -> None:
+        self.description = description
+        self.engine = engine
+        self.encode = description.source.encoder(folder)
+        self.decode = description.target.decoder(folder)
+
+    def translate(self, lines: Sequence[str]) -> list[str]:
+        """Translate lines of raw text; an empty line gives an empty line.
+
+        Raises:
+            ValueError: something else than a list of lines; a line cannot be
+                translated, with its number from 1.
+        """
+        found = []
+        for number, hypotheses in enumerate(self.hypotheses(lines), start=1):
+            if isinstance(hypotheses, str):
+                raise ValueError(f"line {number} cannot be translated: {hypotheses}")
+            found.append(hypotheses[0].tokens if hypotheses else "")
+        return found
+
+    def hypotheses(self, lines: Sequence[str]) -> list[list[Hypothesis] | str]:
+        """Translate lines of raw text.
+
+        Returns:
+            For each line its hypotheses as raw text, best first, none for an empty
+            line; or the reason for which it has none.
+
+        Raises:
+            ValueError: something else than a list of lines.
+        """
+        if isinstance(lines, str) or not all(isinstance(x, str) for x in lines):
+            raise ValueError(
+                f"lines must be a list of texts, but is {lines!r:.80}: give [text]"
+            )
+        found: list[list[Hypothesis] | str] = [[] for _ in lines]
+        sources: dict[int, str] = {}
+        for place, line in enumerate(lines):
+            try:
+                source = self.encode(line)
+            except ValueError as error:
+                found[place] = str(error)
+                continue
+            if problem := self.problem(source.split()):
+                found[place] = problem
+            elif source.strip():
+                sources[place] = source
+        answers = self.engine.hypotheses(list(sources.values())) if sources else []
+        for place, answer in zip(sources, answers):
+            found[place] = answer if isinstance(answer, str) else self.raw(answer)
+        return found
+
+    def problem(self, tokens: list[str]) -> str:
+        """Return why tokens of a source cannot be translated, "" if they can."""
+        most = self.description.search["max_positions"]
+        if len(tokens) >= most:  # </s> is one more
+            return f"{len(tokens) + 1} tokens, at most {most} are allowed"
+        reserved = sorted(set(RESERVED).intersection(tokens))
+        return f"{reserved[0]} is a reserved symbol" if reserved else ""
+
+    def raw(self, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+        """Return hypotheses with raw text, in one line each."""
+        return [
+            h._replace(tokens=self.decode(h.tokens).replace("\n", " "))
+            for h in hypotheses
+        ]
+
+
+def load(
+    path: str | os.PathLike[str],
+    device: str | None = None,
+    dtype: str = "float32",
+    beam: int | None = None,
+    lenpen: float | None = None,
+    rescore: float | None = None,
+    nbest: int | None = 1,
+) -> Model:
+    """Load a model folder.
+
+    Args:
+        path: folder that ``sbnmt bundle``, ``sbnmt export`` or a recipe has made.
+        device: one of :data:`DEVICES`; None: the GPU if there is one.
+        dtype: one of :data:`DTYPES`, the numbers in which the model computes.
+        beam, lenpen, rescore: options of the search in place of the folder's.
+        nbest: number of hypotheses of a line; None: all of the beam.
+
+    Raises:
+        FileNotFoundError: the folder or one of its files is missing.
+        ValueError: an option has a wrong value; a file of the folder was changed.
+    """
+    for name, value, values in (
+        ("device", device, (*DEVICES, None)),
+        (*("dtype", dtype, DTYPES),),
+    ):
+        if value not in values:
+            listed = ", ".join(filter(None, values))
+            raise ValueError(f"{name} must be one of {listed}, but is {value!r}")
+    folder = Path(path)
+    description = read_description(folder)
+    given: dict[str, Any] = {"beam": beam, "lenpen": lenpen, "rescore": rescore}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    search = {**description.search, **chosen}
+    description = dataclasses.replace(description, search=search)
+    directions = len(description.directions)
+    if nbest is None:
+        nbest = search["beam"] // directions * directions
+    if not 1 <= nbest <= search["beam"]:
+        raise ValueError(
+            f"nbest must be in 1 … {search['beam']}, the beam, but is {nbest}"
+        )
+    if not importlib.util.find_spec("fairseq"):
+        raise ValueError(
+            f"{folder} needs fairseq, which is not installed: pip install "
+            "sbnmt-plugin, or make a folder without it by sbnmt export"
+        )
+    from sbnmt_plugin.tools.models import fairseq_engine
+
+    engine = fairseq_engine.open_engine(folder, description, device, dtype, nbest)
+    return Model(folder, description, engine)

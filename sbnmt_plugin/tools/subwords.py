@@ -1,0 +1,166 @@
+"""Subwords: one object per kind applies them to a line and undoes them.
+
+Kinds: ``bpe`` (byte-pair encoding of tokens, ``a@@ b``) and ``none`` (tokens are left
+whole).  Words are what stands between white space of any kind, as for fairseq.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, Protocol
+
+from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry
+from sbnmt_plugin.tools.text import remove_bpe, write_lines
+
+KINDS = ("bpe", "none")
+MARK = "@@"
+VERSION = re.compile(r"#version: 0\.[12]")
+PAIR = re.compile(r"([^ ]+) ([^ ]+)")
+
+
+class Subwords(Protocol):
+    """Subwords of a line of text."""
+
+    def apply(self, line: str) -> str:
+        """Split a line into subwords, joined by single blanks.
+
+        Raises:
+            ValueError: the line cannot be split without loss; the message is a rule
+                ("must have …"), to stand behind the place of the line.
+        """
+        ...
+
+    def undo(self, line: str) -> str:
+        """Join subwords that stand between blanks."""
+        ...
+
+
+def subwords(
+    kind: str, codes: Path | None, vocabulary: set[str] | None = None
+) -> Subwords:
+    """Return the subwords of a kind.
+
+    Args:
+        kind: one of ``KINDS``.
+        codes: the file that ``sbnmt bpe learn`` wrote; None for kind ``none``.
+        vocabulary: subwords that those of kind ``bpe`` are limited to.
+
+    Raises:
+        ValueError: the kind is unknown, or codes are missing or of another kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(
+            f"the kind of subwords must be one of {', '.join(KINDS)}, but is {kind!r}"
+        )
+    if kind == "none":
+        return Words()
+    if codes is None:
+        raise ValueError(f"subwords of kind {kind} must have a file of codes: give it")
+    return BytePairs(codes, vocabulary)
+
+
+class Words:
+    """Whole tokens, with single blanks between them."""
+
+    def apply(self, line: str) -> str:
+        """Write single blanks between the tokens of a line, and none at its ends."""
+        return " ".join(line.replace(BYTE_ORDER_MARK, "").split())
+
+    def undo(self, line: str) -> str:
+        """Return the tokens as they are."""
+        return line
+
+
+class BytePairs:
+    """Byte-pair encoding of tokens.
+
+    fastBPE applies codes if it is installed, subword-nmt otherwise, with the same
+    result.
+
+    Args:
+        codes: file that ``sbnmt bpe learn`` wrote.
+        vocabulary: subwords that the result is limited to.
+    """
+
+    def __init__(self, codes: Path, vocabulary: set[str] | None = None) -> None:
+        pairs = read_codes(codes)
+        fast = None if vocabulary is not None else fast_bpe(pairs)
+        if fast is not None:
+            self.split = lambda line: fast.apply([line])[0]
+        else:
+            from subword_nmt.apply_bpe import BPE
+
+            merges = io.StringIO("\n".join(pairs))
+            self.split = BPE(merges, vocab=vocabulary).process_line
+
+    def apply(self, line: str) -> str:
+        """Split the tokens of a line: see :class:`Subwords`."""
+        return self.split(single_blanks(line))
+
+    def undo(self, line: str) -> str:
+        """Join subwords to tokens."""
+        return remove_bpe(line)
+
+
+def single_blanks(line: str) -> str:
+    """Write single blanks between the words of a line, and none at its ends.
+
+    Byte order marks within a text are left out: a file may not begin with one.
+
+    Raises:
+        ValueError: a word ends in the mark of subwords.
+    """
+    words = line.replace(BYTE_ORDER_MARK, "").split()
+    if MARK in line and any(word.endswith(MARK) for word in words):
+        raise ValueError(
+            f"must have no word that ends in {MARK}, which marks subwords: write it in "
+            "another way (sbnmt tokenise cuts it in two), or give the text before "
+            "sbnmt bpe apply"
+        )
+    return " ".join(words)
+
+
+def read_codes(path: str | Path) -> list[str]:
+    """Return the lines of codes.
+
+    Raises:
+        ValueError: a line is no pair of subwords that are letters or that earlier lines
+            have made, as in every other kind of file; or there is none.
+    """
+    remedy = "give the file that sbnmt bpe learn wrote"
+    lines, made = [], set()
+    for number, pair in enumerate(
+        each_entry(path, PAIR, "two subwords, as in codes", remedy), start=1
+    ):
+        lines.append(pair[0])
+        if number == 1 and VERSION.fullmatch(pair[0]):
+            continue
+        for subword in pair.groups():
+            if len(subword.removesuffix("</w>")) > 1 and subword not in made:
+                raise ValueError(
+                    f"{path}, line {number}, must join letters or what earlier lines "
+                    f"have joined, as codes do, but has {subword!r}: {remedy}"
+                )
+        made.add(pair[1] + pair[2])
+    if not made:
+        raise ValueError(f"{path} must join subwords, but has none: {remedy}")
+    return lines
+
+
+def fast_bpe(codes: list[str]) -> Any:
+    """Return fastBPE's encoder, or None where it is missing.
+
+    Its codes have no header line, and a third column of counts that it ignores.
+    """
+    try:
+        import fastBPE
+    except ImportError:
+        return None
+    pairs = codes[1:] if VERSION.fullmatch(codes[0]) else codes
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder, "codes")
+        write_lines(plain, (f"{pair} 1" for pair in pairs))
+        return fastBPE.fastBPE(str(plain), "")
