@@ -34,19 +34,3 @@ def committed():
         (path, path.parent / "README.md")
         for path in sorted((ROOT / "examples").glob("*/results*.json"))
     ]
-
-
-def prose_of(text):
-    """Return the lines of a text without code and tables."""
-    for block in code_of(text):
-        text = text.replace(block, "")
-    lines = text.splitlines()
-    return [line for line in lines if not line.startswith(("|", "```", "<!--"))]
-
-
-def words_of(text):
-    """Return how many words a text has outside of code, those of tables included."""
-    for block in code_of(text):
-        text = text.replace(block, "")
-    text = re.sub(r"^```.*|`[^`\n]* [^`\n]*`|\]\([^)]*\)", " ", text, flags=re.M)
-    return len([word for word in text.split() if re.search(r"\w", word)])
