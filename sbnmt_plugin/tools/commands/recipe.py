@@ -27,17 +27,29 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.corpora.bitext import count_lines
 from sbnmt_plugin.tools.in_use import hold
+from sbnmt_plugin.tools.recipes import bitext
 from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes.duration import watch
+from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
 from sbnmt_plugin.tools.recipes.parsed import check_options
-from sbnmt_plugin.tools.recipes.recipe_file import find_recipe, load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import (
+    about,
+    find_recipe,
+    load_recipe,
+    own_recipes,
+    sizes_of,
+)
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps, check_row
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.runner import Runner
+from sbnmt_plugin.tools.recipes.settings import device
 from sbnmt_plugin.tools.recipes.shell_script import DATA, WORK, render
 from sbnmt_plugin.tools.recipes.slurm import add_options, chosen
 from sbnmt_plugin.tools.recipes.step import in_order
@@ -47,6 +59,7 @@ from sbnmt_plugin.tools.recipes.work_folder import (
     decoded_rows,
     same_recipe,
 )
+from sbnmt_plugin.tools.results.run_model import made_model
 from sbnmt_plugin.tools.results.table import render as render_table
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
 
@@ -58,7 +71,8 @@ ONLY_RUN = ("work", "data", "prepare", *FOR_ROWS[1:])
 def parser() -> argparse.ArgumentParser:
     made = command.parser(__doc__)
     add = made.add_argument
-    add("recipe", help="its name, or its folder")
+    add("recipe", nargs="?", help="its name, or its folder")
+    add("--list", action="store_true", help="list recipes and rows; run nothing")
     add("--work", help="folder to write to")
     add("--data", help="folder of raw files, where the recipe asks")
     add("--small", action="store_true", help="its small setting")
@@ -66,15 +80,15 @@ def parser() -> argparse.ArgumentParser:
         "--rows",
         nargs="+",
         metavar="ROW",
-        help=f"systems ({', '.join(trained_systems())}), each also with a seed as in "
-        "sb@2 (teachers and pseudo targets stay; rerank@2 reranks with teachers of "
-        "seed 2), "
-        f"or groups ({', '.join(GROUPS)}); default: the recipe's",
+        help="systems or groups of them, see --list (default: the recipe's); each also "
+        "with a seed as in sb@2 (teachers and pseudo targets stay; rerank@2 reranks "
+        "with teachers of seed 2), or rescored as in sb+rescored",
     )
     number = command.at_least(1)
     add("--jobs", action=number, help="rows side by side on one device")
     add("--processes", action=number, help="GPUs, or CPU processes, of a training")
     add_options(made)
+    bitext.add_options(made)
     add(
         "--prepare",
         action="store_true",
@@ -115,16 +129,65 @@ def check(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    args = parser().parse_args()
+    made = parser()
+    args, others = made.parse_known_args()
+    if args.list:
+        print(listed(), end="")
+        return
+    if args.recipe is None:
+        raise ValueError("give a recipe: `sbnmt recipe --list` names them")
     check(args)
     folder = find_recipe(args.recipe)
-    settings = load_recipe(folder, args.small)
+    bitext.take(args, others)
+    if not bitext.is_for_any(folder, args):
+        settings = load_recipe(folder, args.small)
+    elif args.print:
+        settings = bitext.settings(folder, args)
+    else:
+        settings = settings_for(folder, args)
     where = "--rows" if args.rows else f"{folder / 'recipe.yaml'}: rows"
     rows = asked_rows(args.rows or settings["rows"], where=where)
+    if args.model:
+        rows = list(dict.fromkeys([*rows, bitext.model_row(args.model)]))
     if args.print:
         print(script(folder, settings, rows, args), end="")
     else:
         run(folder, settings, rows, args)
+
+
+def listed() -> str:
+    """Return the names of recipes, rows and groups, with what they are."""
+    recipes = {folder.name: about(folder) for folder in own_recipes()}
+    rows = {name: Row(name).title({}) for name in trained_systems()}
+    groups = {name: ", ".join(members) for name, members in GROUPS.items()}
+    lines = []
+    for title, found in ("Recipes", recipes), ("Rows", rows), ("Groups", groups):
+        width = max(map(len, found))
+        lines += [f"{title}:", *(f"  {k:{width}}  {text}" for k, text in found.items())]
+    return "\n".join(lines) + "\n"
+
+
+def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of a run on anybody's text, and say which they are."""
+    if args.data is None:
+        raise ValueError(f"--data must name a folder of {about(folder)}")
+    lines = count_lines(Path(args.data), *bitext.languages(args))
+    settings = bitext.settings(folder, args, lines, on_cpu=not has_gpu())
+    for line in bitext.explanation(args, settings, lines):
+        print(line, flush=True)
+    return settings
+
+
+def has_gpu() -> bool:
+    """Check whether torch finds a GPU."""
+    import torch  # which takes a moment
+
+    return torch.cuda.is_available()
+
+
+def steps_of(run: Run) -> RowSteps:
+    """Return the steps of a run; on anybody's text they end with a model folder."""
+    return ModelSteps(run) if sizes_of(run.folder) else RowSteps(run)
 
 
 def script(
@@ -132,10 +195,10 @@ def script(
 ) -> str:
     """Return the steps that one process takes in an empty folder, as a shell script."""
     run = Run(settings, WORK, folder, DATA if settings["data"] else None)
-    steps = RowSteps(run)
-    small = ["--small"] * args.small
-    options = small + (["--rows", *args.rows] if args.rows else [])
-    targets = [*steps.targets(rows), steps.table(small)]
+    steps = steps_of(run)
+    how = ["--small"] * args.small + bitext.given(args)
+    options = how + (["--rows", *args.rows] if args.rows else [])
+    targets = [*steps.printed(rows), steps.table(how)]
     return render(in_order(targets), run, rows, options, "-small" * args.small)
 
 
@@ -145,7 +208,7 @@ def run(
     """Make the missing steps of the rows, and print the table of all rows there are."""
     work = Path(args.work).resolve()
     data = Path(args.data) if args.data else None
-    steps = RowSteps(Run(settings, work, folder, data, args.processes or 1))
+    steps = steps_of(Run(settings, work, folder, data, args.processes or 1))
     targets = [steps.gold()] if args.prepare else steps.targets(rows)
     with hold(work) as lock:
         check_recipe(work, settings)
@@ -154,7 +217,8 @@ def run(
         for row in [] if args.prepare else [*rows, *decoded_rows(work)]:
             check_row(work, settings, row)
         runner.check(targets)
-        check_options(in_order(targets, is_done=runner.has))
+        pending = in_order(targets, is_done=runner.has)
+        check_options(pending)
         same_recipe(work, settings)
         if args.data and runner.has(steps.text()):
             print(
@@ -162,10 +226,16 @@ def run(
                 "for other raw files choose another --work",
                 flush=True,
             )
+        trainings = [step for step in pending if step.name.startswith("train/")]
+        if isinstance(steps, ModelSteps) and device(settings) and trainings:
+            watch(runner.log(trainings[0]), trainings, bitext.advised(settings))
         runner.make_all(targets, args.jobs or settings["jobs"])
         if args.prepare:
             print(f"{targets[0].makes} is there; without --prepare: the rows")
             return
-    called = f"sbnmt recipe {args.recipe}" + " --small" * args.small
-    table = write_table(work, settings, called)
-    print("\n" + render_table(table), end="", flush=True)
+        how = ["--small"] * args.small + bitext.given(args)
+        called = shlex.join(["sbnmt", "recipe", args.recipe, *how])
+        table = write_table(work, settings, called)
+        print("\n" + render_table(table), end="", flush=True)
+        if isinstance(steps, ModelSteps):
+            print(made_model(steps, runner, rows, args.model), end="", flush=True)

@@ -9,8 +9,9 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -38,27 +39,36 @@ class Limits:
         longest: most tokens of either side; an empty side is never kept.
         ratio: most tokens of the longer side for one of the shorter.
         word: most characters of a token.
+        raw: sentences are raw text, whose characters count as tokens.
     """
 
     longest: int = 80
     ratio: float = 9.0
     word: int = 1000
+    raw: bool = False
 
-    def keep(self, pair: Row) -> bool:
-        """Return whether a tokenised pair stays."""
-        words = [side.split() for side in pair]
+    def problem(self, pair: Row) -> str:
+        """Return the reason for which a tokenised pair is left out, "" if it stays."""
+        words = [[*side] if self.raw else side.split() for side in pair]
         least, most = sorted(map(len, words))
-        return (
-            least > 0
-            and most <= self.longest
-            and most <= self.ratio * least
-            and all(len(word) <= self.word for side in words for word in side)
-        )
+        if not least:
+            return "empty"
+        if most > self.longest:
+            return f"longer than {self.longest} {'characters' if self.raw else 'words'}"
+        if most > self.ratio * least:
+            return f"more than {self.ratio:g} times as long as the translation"
+        if any(len(word) > self.word for side in words for word in side):
+            return f"with a word longer than {self.word} characters"
+        return ""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The parts of a recipe's text."""
+    """The parts of a recipe's text.
+
+    Attributes:
+        rules: see :attr:`languages`, where the endings of the files are others.
+    """
 
     source: str
     target: str
@@ -66,6 +76,12 @@ class Corpus:
     valid: Part
     test: tuple[Part, ...]
     limits: Limits = Limits()
+    rules: Row = ()
+
+    @property
+    def languages(self) -> Row:
+        """The names by which :mod:`tokens` knows the rules of source and target."""
+        return self.rules or (self.source, self.target)
 
 
 @dataclass
@@ -76,19 +92,40 @@ class Preparation:
     raw: Raw
     args: argparse.Namespace
 
-    def wanted(self, row: Row) -> bool:
-        """Return whether a tokenised row's first target is as long as is asked for."""
+    left_out: Counter[str] = field(default_factory=Counter)  # reasons, of one set
+
+    def rows(self, split: str, part: Part) -> Iterator[Row]:
+        """Yield the raw lines of a part of a set."""
+        return rows_of(self.raw.find(part), self.args.first)
+
+    def problem(self, split: str, row: Row) -> str:
+        """Return the reason for which a tokenised row is left out, "" if it stays."""
         least, most = self.args.words or (0, math.inf)
-        return least <= len(row[1].split()) <= most
+        if not least <= len(row[1].split()) <= most:
+            return "not as long as --words asks for"
+        return self.corpus.limits.problem(row) if split == "train" else ""
+
+    def keeps(self, split: str, row: Row) -> bool:
+        """Return whether a tokenised row stays; the others are counted by reason."""
+        reason = self.problem(split, row)
+        self.left_out.update([reason] if reason else [])
+        return not reason
+
+    def tell(self, split: str, text: str) -> None:
+        """Tell the size of a set, and what was left out of it."""
+        print(f"{split}: {text}", file=sys.stderr)
+        for reason, count in self.left_out.most_common():
+            print(f"{split}: {count:,} left out, {reason}", file=sys.stderr)
+        self.left_out.clear()
 
     def tokenised(self, rows: Iterable[Row], references: int = 1) -> Iterator[Row]:
-        languages = (self.corpus.source, *[self.corpus.target] * references)
+        source, target = self.corpus.languages
+        languages = (source, *[target] * references)
         return tokenised(rows, languages, self.args.lowercase, self.args.workers)
 
     def train(self) -> None:
         """Write the training set: the clean pairs of all parts."""
-        found = [self.raw.find(part) for part in self.corpus.train]
-        rows = chain.from_iterable(rows_of(paths, self.args.first) for paths in found)
+        rows = chain.from_iterable(self.rows("train", x) for x in self.corpus.train)
         read = kept = 0
         prefix = self.args.output / "train"
         with (
@@ -97,28 +134,31 @@ class Preparation:
         ):
             for pair in progress(self.tokenised(rows), unit="pair", leave=False):
                 read += 1
-                if self.wanted(pair) and self.corpus.limits.keep(pair):
+                if self.keeps("train", pair):
                     kept += 1
                     source.write(pair[0] + "\n")
                     target.write(pair[1] + "\n")
-        print(f"train: {kept} of {read} sentence pairs kept", file=sys.stderr)
+        self.tell("train", f"{kept} of {read} sentence pairs kept")
 
     def held_out(self, split: str, parts: tuple[Part, ...]) -> None:
         """Write a validation or test set; the file that marks it as done comes last."""
         pairs: list[tuple[Row, Row]] = []  # as published, tokenised
         sizes = []
         for part in parts:
-            rows = [*rows_of(self.raw.find(part), self.args.first)]
+            rows = [*self.rows(split, part)]
             both = zip(rows, self.tokenised(rows, len(rows[0]) - 1))
-            kept = [pair for pair in both if self.wanted(pair[1])]
+            kept = [pair for pair in both if self.keeps(split, pair[1])]
             pairs += kept
             sizes.append(f"{part.name or split}\t{len(kept)}")
+        self.tell(split, f"{len(pairs)} sentences")
         if not pairs:
+            words = " ".join(map(str, self.args.words or ()))
             raise ValueError(
-                "--words {} {} must leave sentences, but {} has none of such a "
-                "length".format(*self.args.words, split)
+                f"--words {words} must leave sentences, but {split} has none of such a "
+                "length"
+                if words
+                else f"{split} must have a sentence, but all were left out"
             )
-        print(f"{split}: {len(pairs)} sentences", file=sys.stderr)
         if split == "test":
             write_lines(self.args.output / "test.sets", sizes)
         raw, tokens = zip(*pairs)
@@ -130,9 +170,23 @@ class Preparation:
             path = self.args.output / f"{split}.{end}"
             write_lines(path, (row[place] for row in column))
 
+    def run(self) -> None:
+        """Write all sets, the test set last."""
+        self.train()
+        self.held_out("valid", (self.corpus.valid,))
+        self.held_out("test", self.corpus.test)
 
-def parse(description: str, public: bool) -> argparse.Namespace:
-    """Read the command line of a prepare.py."""
+
+def parse(
+    description: str,
+    public: bool,
+    more: Callable[[argparse.ArgumentParser], None] = lambda parser: None,
+) -> argparse.Namespace:
+    """Read the command line of a prepare.py.
+
+    Args:
+        more: adds options of its own.
+    """
     parser = command.parser(description)
     add, number = parser.add_argument, command.at_least(1)
     add("--data", type=Path, required=True, help="folder of the raw files")
@@ -149,6 +203,7 @@ def parse(description: str, public: bool) -> argparse.Namespace:
     add("--workers", action=number, default=os.cpu_count())
     if public:
         add("--download", action="store_true", help="fetch archives that are missing")
+    more(parser)
     args = parser.parse_args()
     least, most = args.words or (1, 1)
     if not 1 <= least <= most:
@@ -172,7 +227,4 @@ def prepare(description: str, _script: str, corpus: Corpus) -> None:
     raw = Raw(args.data, public and args.download)
     for part in parts:  # a missing file is told before hours of work
         raw.find(part)
-    preparation = Preparation(corpus, raw, args)
-    preparation.train()
-    preparation.held_out("valid", (corpus.valid,))
-    preparation.held_out("test", corpus.test)
+    Preparation(corpus, raw, args).run()

@@ -16,7 +16,7 @@ from sbnmt_plugin.tools.recipes import costs
 # lines of a step's output that tell how it goes
 SHOWN = re.compile(
     r"\| valid \||\d sentences, |written; |\d translated, |\d of \d+ shards|"
-    r"^  source |^     [lr]2[lr] "
+    r"^  source |^     [lr]2[lr] |^(train|valid|test): "
 )
 KIBI = 1024
 Tell = Callable[[str], None]  # takes a line of output that tells how it goes

@@ -13,6 +13,8 @@ from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import TRAINING_SETS
 from sbnmt_plugin.tools.text import as_written, read_lines
 
+OWN = (HOME / "examples", PLUGIN / "examples")  # of a clone; as installed
+SIZES = "sizes"  # a section: its own sections are taken by the amount of text
 TEACHERS = ("two", "one")  # a model each, or one of both directions
 # key: type, default (... if the key must be there)
 KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
@@ -62,19 +64,36 @@ def find_recipe(name: str) -> Path:
     Raises:
         FileNotFoundError: there is no such recipe.
     """
-    own = (HOME / "examples", PLUGIN / "examples")  # of a clone; as installed
-    for folder in (Path(name), *(place / name for place in own)):
+    for folder in (Path(name), *(place / name for place in OWN)):
         if (folder / "recipe.yaml").is_file():
             return folder.resolve()
-    known = {p.parent.name for place in own for p in place.glob("*/recipe.yaml")}
+    known = [folder.name for folder in own_recipes()]
     raise FileNotFoundError(
         f"{name} is no recipe: give a folder with recipe.yaml and prepare.py, or "
-        f"one of {', '.join(sorted(known))}"
+        f"one of {', '.join(known)}"
     )
 
 
-def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
-    """Read recipe.yaml, with its ``small`` section laid over it if asked for.
+def own_recipes() -> list[Path]:
+    """Return the folders of the plugin's own recipes, by their names."""
+    found = {p.parent.name: p.parent for o in OWN for p in o.glob("*/recipe.yaml")}
+    return [found[name] for name in sorted(found)]
+
+
+def about(folder: Path) -> str:
+    """Return the first line of a recipe's file, which says what it is for."""
+    return read_lines(folder / "recipe.yaml")[0].removeprefix("# ")
+
+
+def load_recipe(
+    folder: Path, small: bool, size: str = "", changes: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Read recipe.yaml, with the sections laid over it that are asked for.
+
+    Args:
+        small: whether its ``small`` section is.
+        size: name of one of its ``sizes``; "" for none.
+        changes: further keys, which are laid over all that.
 
     Raises:
         FileNotFoundError, ValueError: it is missing or wrong; with the key.
@@ -83,7 +102,8 @@ def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: give a recipe's folder")
     with as_written(path, "see the recipes in examples"):
-        recipe = with_small(path, small)
+        recipe = with_sections(path, small, size)
+        lay_over(recipe, changes or {})
         for key in recipe:
             if key not in KEYS:
                 raise ValueError(
@@ -97,11 +117,11 @@ def load_recipe(folder: Path, small: bool) -> dict[str, Any]:
     return recipe
 
 
-def with_small(path: Path, small: bool) -> dict[str, Any]:
-    """Read the keys of recipe.yaml.
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read the keys of recipe.yaml, and its sections.
 
     Raises:
-        ValueError: it is no YAML of keys and values, or has no small setting.
+        ValueError: it is no YAML of keys and values.
     """
     try:
         recipe = yaml.safe_load("\n".join(read_lines(path)))
@@ -110,15 +130,39 @@ def with_small(path: Path, small: bool) -> dict[str, Any]:
         raise ValueError(f"{path} must be YAML, but is not: {reason}") from error
     if not isinstance(recipe, dict):
         raise ValueError(f"{path} must hold keys and values, but does not")
-    overlay = recipe.pop("small", None)
-    if small:
-        if overlay is None:
-            raise ValueError(f"--small: {path} has no small setting")
-        check_type(overlay, dict, f"{path}: small")
-        for key, value in overlay.items():
-            merge = isinstance(value, dict) and isinstance(recipe.get(key), dict)
-            recipe[key] = {**recipe[key], **value} if merge else value
     return recipe
+
+
+def sizes_of(folder: Path) -> list[str]:
+    """Return the names of a recipe's sizes, none where it has one corpus of its own."""
+    return list(read_yaml(folder / "recipe.yaml").get(SIZES, {}))
+
+
+def with_sections(path: Path, small: bool, size: str) -> dict[str, Any]:
+    """Read the keys of recipe.yaml, sections that are asked for laid over them.
+
+    Raises:
+        ValueError: see :func:`read_yaml`; or it has no such section.
+    """
+    recipe = read_yaml(path)
+    overlay, sizes = recipe.pop("small", None), recipe.pop(SIZES, {})
+    if small and overlay is None:
+        raise ValueError(f"--small: {path} has no small setting")
+    check_type(sizes, dict, f"{path}: {SIZES}")
+    if size and size not in sizes:
+        raise ValueError(f"--size {size} must be one of {', '.join(sizes)} ({path})")
+    for name, section in ("small", overlay if small else {}), (size, sizes.get(size)):
+        if section is not None:
+            check_type(section, dict, f"{path}: {name}")
+            lay_over(recipe, section)
+    return recipe
+
+
+def lay_over(recipe: dict[str, Any], section: dict[str, Any]) -> None:
+    """Lay a section over a recipe's keys; options are laid over one by one."""
+    for key, value in section.items():
+        merge = isinstance(value, dict) and isinstance(recipe.get(key), dict)
+        recipe[key] = {**recipe[key], **value} if merge else value
 
 
 def check_type(value: Any, kind: Any, where: str) -> None:

@@ -47,6 +47,10 @@ class RowSteps(TrainingSteps):
             found += [self.alignment(row) for row in rows if row.has_links]
         return found
 
+    def printed(self, rows: list[Row]) -> list[Step]:
+        """Return the last steps that a script shows for some rows."""
+        return self.targets(rows)
+
     @once
     def result(self, row: Row) -> Step:
         """A row's scores on the test set.

@@ -1,0 +1,167 @@
+"""Anybody's bitext made into the text of a recipe: held out, cleaned and tokenised."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from sbnmt_plugin.symbols import RESERVED
+from sbnmt_plugin.tools.corpora.published import Corpus, Limits, Preparation, parse
+from sbnmt_plugin.tools.corpora.raw_data import Part, Raw, Row, lines_of, rows_of
+from sbnmt_plugin.tools.tokens import language_code
+
+LEAST, MOST = 1000, 2000  # lines that are held out of a large bitext
+SHARE = 10  # at most one line in so many is held out for validation, and one for test
+SEED = 1
+LIMITS = Limits(longest=250)
+RAW_LIMITS = Limits(longest=1500, word=1, raw=True)  # six characters a word
+MARK = "@@"  # at the end of a word that BPE cuts
+
+
+def part_of(split: str, source: str, target: str) -> Part:
+    """Return the files of a set."""
+    remedy = (
+        "put one sentence a line there, plain or as .gz, line by line the translations "
+        f"of {split} in the other language"
+    )
+    return Part(f"{split}.{source}", (f"{split}.{target}",), remedy=remedy)
+
+
+def count_lines(data: Path, source: str, target: str) -> int:
+    """Return the number of lines of the training text.
+
+    Raises:
+        FileNotFoundError, ValueError: a side is missing, or is no whole UTF-8 text.
+    """
+    first, _ = Raw(data).find(part_of("train", source, target))
+    return sum(1 for _ in lines_of(first))
+
+
+def alone(rows: Iterator[Row]) -> list[int]:
+    """Return the places of pairs, neither side of which any other pair has.
+
+    Memory holds 16 bytes a pair.
+    """
+    sides = (hashlib.blake2b(x.encode(), digest_size=8) for row in rows for x in row)
+    numbers = (int.from_bytes(side.digest(), "big") for side in sides)
+    hashes = np.fromiter(numbers, np.uint64).reshape(-1, 2)
+    once = np.ones(len(hashes), bool)
+    for column in hashes.T:
+        _, of, counts = np.unique(column, return_inverse=True, return_counts=True)
+        once &= counts[of] == 1
+    return [int(place) for place in np.flatnonzero(once)]
+
+
+def choose(rows: Iterator[Row], splits: list[str]) -> dict[int, str]:
+    """Choose the pairs of a training text that are held out.
+
+    Args:
+        splits: the sets that are made of them.
+
+    Returns:
+        Place of a pair -> its set.
+
+    Raises:
+        ValueError: the text has too few.
+    """
+    count = 0
+
+    def counted() -> Iterator[Row]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            yield row
+
+    places = alone(counted())
+    wanted = len(splits) * min(MOST, max(LEAST, count // 100), count // SHARE)
+    if len(places) < max(wanted, 1):
+        raise ValueError(
+            f"--data must have {max(wanted, 1)} pairs of lines that stand in train "
+            f"once, to hold them out for {' and '.join(splits)}, but has "
+            f"{len(places)}: give files of {' and '.join(splits)}"
+        )
+    found = random.Random(SEED).sample(places, wanted)
+    return {place: splits[i % len(splits)] for i, place in enumerate(found)}
+
+
+@dataclass
+class BitextPreparation(Preparation):
+    """Writes the text that ``sbnmt recipe`` expects, of anybody's bitext.
+
+    Attributes:
+        held: place of a training pair -> the set that it is held out for.
+    """
+
+    held: dict[int, str] = field(default_factory=dict)
+
+    def rows(self, split: str, part: Part) -> Iterator[Row]:
+        """Yield the raw lines of a set, held out of train where it has no files."""
+        numbered = enumerate(super().rows(split, part))
+        own = split if split in self.held.values() else None
+        if split != "train" and own is None:
+            return (row for _, row in numbered)
+        return (row for place, row in numbered if self.held.get(place) == own)
+
+    def problem(self, split: str, row: Row) -> str:
+        """Return the reason for which a row is left out, of any set."""
+        words = {word for side in row for word in side.split()}
+        if words.intersection(RESERVED) or any(x.endswith(MARK) for x in words):
+            return f"with a reserved word, such as </s>, or one that ends in {MARK}"
+        return super().problem(split, row) or self.corpus.limits.problem(row)
+
+    def tell(self, split: str, text: str) -> None:
+        """Tell the size of a set, and where it is from."""
+        made = ", held out of train, where each stands once; not trained on"
+        super().tell(split, text + made * (split in self.held.values()))
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of any language."""
+    add = parser.add_argument
+    add("--source", required=True, help="language, and ending of its files")
+    add("--target", required=True, help="language, and ending of its files")
+    add("--no-tokenise", action="store_true", help="tokens stand between blanks")
+    add("--raw", action="store_true", help="leave text as it is, for sentencepiece")
+    characters = "languages of which every ideograph is a token"
+    add("--characters", nargs="+", default=[], metavar="LANGUAGE", help=characters)
+
+
+def prepare(description: str) -> None:
+    """Do the work of the recipe's prepare.py.
+
+    Args:
+        description: its text for --help.
+
+    Raises:
+        FileNotFoundError, ValueError: files are missing, or are no text; the bitext is
+            too small; with the file.
+    """
+    args = parse(description, False, add_options)
+    languages, raw = (args.source, args.target), Raw(args.data)
+    plain = args.no_tokenise or args.raw
+    rules = {name: "none" if plain else name for name in languages}
+    rules |= dict.fromkeys(args.characters, "characters")
+    for language in rules.values():
+        language_code(language)
+    parts = {x: part_of(x, *languages) for x in ("train", "valid", "test")}
+    train = raw.find(parts["train"])
+    lacking = [x for x, y in parts.items() if not any(map(raw.existing, y.paths))]
+    held = choose(rows_of(train, args.first), lacking) if lacking else {}
+    parts |= dict.fromkeys(lacking, parts["train"])
+    for part in parts.values():  # a missing file is told before hours of work
+        raw.find(part)
+    corpus = Corpus(
+        *languages,
+        train=(parts["train"],),
+        valid=parts["valid"],
+        test=(parts["test"],),
+        limits=RAW_LIMITS if args.raw else LIMITS,
+        rules=(rules[args.source], rules[args.target]),
+    )
+    BitextPreparation(corpus, raw, args, held=held).run()

@@ -1,0 +1,253 @@
+"""Settings of a recipe for anybody's bitext: from arguments and the number of lines."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sbnmt_plugin.tools.command import at_least
+from sbnmt_plugin.tools.command_names import PLUGIN
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe, sizes_of
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
+
+BPE, SENTENCEPIECE = "bpe", "sentencepiece"
+MODEL = "sb-lambda0+rescored"  # unless another row is significantly better
+FEWEST, POOR = 50, 10_000  # lines: of which something can be made; something good
+# bounds of a small corpus: a merge for two lines, a batch of a tenth of an epoch
+LINES_A_MERGE, LEAST_MERGES = 2, 200
+TOKENS_A_LINE, BATCHES, LEAST_TOKENS = 15, 10, 2000
+VALIDATIONS = 10  # of a training whose number of updates is the user's
+# of languages whose text has no blanks between words, Moses's rules separate none
+UNSEGMENTED = ("ja",)
+# options of the command line that are for such a recipe alone
+NAMES = (
+    *("source", "target", "size", "updates", "lowercase", "no_tokenise", "characters"),
+    *("subwords", "model"),
+)
+
+
+class Size(NamedTuple):
+    """A size of models: the lines from which on it is taken, and its origin."""
+
+    lines: int
+    origin: str
+
+
+SIZES = {
+    "small": Size(0, "measured on Multi30k, 29,000 lines"),
+    "base": Size(100_000, "as for techdocs_zh_en, 173,000 lines; not measured"),
+    "big": Size(1_000_000, "the paper's; not measured here"),
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a recipe for anybody's bitext."""
+    group = parser.add_argument_group(
+        "recipe bitext, beside single options of fairseq-train, which win"
+    )
+    add = group.add_argument
+    add("--source", metavar="LANGUAGE", help="language, and ending of its files")
+    add("--target", metavar="LANGUAGE", help="language, and ending of its files")
+    add("--size", choices=list(SIZES), help="default: by the number of lines")
+    add("--updates", action=at_least(1), help="of each training")
+    add("--lowercase", action="store_true", help="make models of lower-cased text")
+    add("--no-tokenise", action="store_true", help="tokens stand between blanks")
+    characters = "languages of which every ideograph is a token, such as zh and ja"
+    add("--characters", nargs="+", default=[], metavar="LANGUAGE", help=characters)
+    rule = "default: bpe, if there are rules to tokenise both languages"
+    add("--subwords", choices=[BPE, SENTENCEPIECE], help=rule)
+    add("--model", metavar="ROW", help="row that becomes WORK/model (default: chosen)")
+
+
+def take(args: argparse.Namespace, others: Sequence[str]) -> None:
+    """Take words that are no options of ours as ``args.options`` of fairseq-train.
+
+    Raises:
+        ValueError: a word that belongs to no flag.
+    """
+    flag, args.options = "", {}
+    for word in others:
+        if word.startswith("--"):
+            flag, equals, value = word.partition("=")
+            args.options[flag] = value if equals else None
+        elif flag and args.options[flag] is None:
+            args.options[flag] = word
+        else:
+            raise ValueError(f"{word} must follow an option of one value: leave it out")
+
+
+def given(args: argparse.Namespace) -> list[str]:
+    """Return the options for such a recipe as words of a command line."""
+    own = {f"--{name.replace('_', '-')}": getattr(args, name) for name in NAMES}
+    pairs = [*((k, v) for k, v in own.items() if v), *args.options.items()]
+    found = []
+    for flag, value in pairs:
+        values = value if isinstance(value, list) else [value]
+        found += [flag, *(str(x) for x in values if x is not None and x is not True)]
+    return found
+
+
+def is_for_any(folder: Path, args: argparse.Namespace) -> bool:
+    """Check whether a recipe is for anybody's text: it has sizes.
+
+    Raises:
+        ValueError: it is not, but an option for such recipes is given.
+    """
+    any_text, words = bool(sizes_of(folder)), given(args)
+    if words and not any_text:
+        raise ValueError(
+            f"{words[0]} is for a recipe of any text, such as bitext, but "
+            f"{folder.name} has a text of its own: leave it out"
+        )
+    return any_text
+
+
+def languages(args: argparse.Namespace) -> tuple[str, str]:
+    """Return source and target.
+
+    Raises:
+        ValueError: one is not given, or they are the same.
+    """
+    if not (args.source and args.target) or args.source == args.target:
+        raise ValueError(
+            "--source and --target must name two languages, but are "
+            f"{args.source} and {args.target}"
+        )
+    return args.source, args.target
+
+
+def model_row(name: str) -> Row:
+    """Return the row of ``--model``.
+
+    Raises:
+        ValueError: there is none of that name, or it cannot be a model folder.
+    """
+    (row,) = asked_rows([name], where="--model")
+    if not can_be_model(row):
+        raise ValueError(
+            f"--model {name} must be a row with a model of its own that is searched in "
+            "the usual way: choose another"
+        )
+    return row
+
+
+def can_be_model(row: Row) -> bool:
+    """Check whether a row's model is one that a folder can hold."""
+    system = row.system
+    own = system.back or system.decode or system.table
+    return bool(system.data) and not own and system.user_dir == PLUGIN
+
+
+def subwords_of(args: argparse.Namespace) -> tuple[str, str]:
+    """Return the kind of subwords, and the reason why it was chosen."""
+    from sbnmt_plugin.tools.tokens import LANGUAGES  # which takes a moment
+
+    if args.subwords:
+        return args.subwords, "as asked for"
+    for language in languages(args):
+        code = language.replace("_", "-").partition("-")[0].lower()
+        known = code in LANGUAGES and code not in UNSEGMENTED
+        if not (known or args.no_tokenise or language in args.characters):
+            return SENTENCEPIECE, f"there are no rules that tokenise {language}"
+    return BPE, "of tokens"
+
+
+def size_of(args: argparse.Namespace, lines: int) -> str:
+    """Return the size that is asked for, or the largest that so many lines suffice."""
+    return (
+        args.size or [name for name, size in SIZES.items() if lines >= size.lines][-1]
+    )
+
+
+def settings(
+    folder: Path,
+    args: argparse.Namespace,
+    lines: int | None = None,
+    on_cpu: bool | None = None,
+) -> dict[str, Any]:
+    """Return the settings of a run.
+
+    Args:
+        folder: of the recipe.
+        lines: of the training text; None: unknown, so nothing is bounded by it.
+        on_cpu: whether there is no GPU; None: the trainings find out.
+
+    Raises:
+        ValueError: a language is missing or has no rules, the text is too small, or an
+            option has a wrong value.
+    """
+    if lines is not None and lines < FEWEST:
+        raise ValueError(f"--data must have {FEWEST} lines or more, but has {lines}")
+    recipe = load_recipe(folder, False, size_of(args, lines or 0), texts(args))
+    train = recipe["train"]
+    if lines is not None:
+        merges = max(LEAST_MERGES, lines // LINES_A_MERGE)
+        recipe["bpe"]["merges"] = min(recipe["bpe"]["merges"], merges)
+        batch = max(LEAST_TOKENS, lines * TOKENS_A_LINE // BATCHES)
+        train["--max-tokens"] = min(train["--max-tokens"], batch)
+    if on_cpu is not None:
+        train["--cpu" if on_cpu else "--fp16"] = None
+    if updates := args.updates:
+        changes = {"--max-update": updates, "--total-num-update": updates}
+        bounds = {"--warmup-updates": updates // 5}
+        for kind in "validate", "save":
+            bounds[f"--{kind}-interval-updates"] = updates // VALIDATIONS
+        changes |= {k: min(train[k], max(1, most)) for k, most in bounds.items()}
+        train |= {flag: n for flag, n in changes.items() if train.get(flag)}
+    for flag, value in args.options.items():
+        for key in ("train", "model", "sb_train"):
+            if key == "train" or flag in recipe[key]:
+                recipe[key][flag] = value
+    if not str(train["--max-tokens"]).isdigit():
+        raise ValueError(f"--max-tokens must be a number ≥ 1: {train['--max-tokens']}")
+    recipe["sb_train"]["--max-tokens"] = 2 * int(train["--max-tokens"])  # two streams
+    return recipe
+
+
+def advised(recipe: dict[str, Any]) -> Callable[[str], None]:
+    """Return what tells a forecast, with advice where there is a smaller size."""
+    advice = " A new --work with --size small takes much less."
+    smallest = bool(recipe["model"].get("--encoder-layers"))  # others have a name
+    known = f"\n{{}}{advice * (not smallest)}\n\n"
+    return lambda line: print(known.format(line), file=sys.stderr, flush=True)
+
+
+def texts(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the keys of recipe.yaml that say what the text is."""
+    source, target = languages(args)
+    pieces = subwords_of(args)[0] == SENTENCEPIECE
+    plain = args.no_tokenise or pieces
+    words = ["--source", source, "--target", target]
+    words += ["--lowercase"] * args.lowercase + ["--no-tokenise"] * args.no_tokenise
+    words += ["--raw"] * pieces
+    words += ["--characters", *args.characters] if args.characters else []
+    by_characters = target in args.characters
+    rules = "characters" if by_characters else "none" if plain else target
+    return {
+        **{"source": source, "target": target, "detokenise": rules, "prepare": words},
+        "score": {"lowercase": args.lowercase},
+        **({"bpe": {"kind": SENTENCEPIECE}} if pieces else {}),
+    }
+
+
+def explanation(
+    args: argparse.Namespace, recipe: dict[str, Any], lines: int
+) -> list[str]:
+    """Say which settings were chosen, and why, a line each."""
+    size, train, (kind, why) = size_of(args, lines), recipe["train"], subwords_of(args)
+    by = "as asked for" if args.size else "by the number of lines"
+    updates, tokens = int(train["--max-update"]), int(train["--max-tokens"])
+    poor = (
+        f"Nothing good can come of fewer than {POOR:,} lines: this run tries the "
+        "commands, its translations will be bad."
+    )
+    return [
+        f"{lines:,} lines to train on.",
+        f"Size: {size}, {by} ({SIZES[size].origin}).",
+        f"Each training: {updates:,} updates of up to {tokens:,} tokens.",
+        f"Subwords: {kind}, {why}; at most {recipe['bpe']['merges']:,}.",
+        *[poor] * (lines < POOR),
+    ]

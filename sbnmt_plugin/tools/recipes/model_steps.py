@@ -1,0 +1,105 @@
+"""Steps from trained rows to a model folder: length penalties, a test, the folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.step import Step, once
+
+MEASURES = "interaction/", "reading/"  # names of steps that explain a row
+
+
+class ModelSteps(RowSteps):
+    """Steps of a run that ends with a model folder.
+
+    Attributes:
+        lenpens: length penalties that are tried on the validation set.
+    """
+
+    lenpens = "0.6,1,1.5"
+
+    @property
+    def scores(self) -> Any:
+        """JSON of the scores that the model folder keeps."""
+        return self.work / "model-scores.json"
+
+    def of_search(self, flag: str) -> Any:
+        """Return the value of an option by which the recipe decodes."""
+        words = self.settings["decode"]
+        return words[words.index(flag) + 1]
+
+    def targets(self, rows: list[Row]) -> list[Step]:
+        """Return the last steps of rows, each with its length penalty chosen."""
+        return [*self.scored(rows), *map(self.swept, filter(can_be_model, rows))]
+
+    def scored(self, rows: list[Row]) -> list[Step]:
+        """Return the last steps of rows, without those that explain interaction."""
+        found = super().targets(rows)
+        return [step for step in found if not step.name.startswith(MEASURES)]
+
+    def printed(self, rows: list[Row]) -> list[Step]:
+        """Return the last steps that a script shows, the model folder's among them.
+
+        The length penalty is the recipe's: a script chooses nothing.
+        """
+        found = self.scored(rows)
+        own = [row for row in rows if can_be_model(row)]
+        row = next((row for row in own if row.name == MODEL), own[-1] if own else None)
+        lenpen = self.of_search("--lenpen")
+        return [*found, self.bundled(row, lenpen, kept=())] if row else found
+
+    @once
+    def swept(self, row: Row) -> Step:
+        """The validation set, decoded by a row with every length penalty."""
+        words = ["--gen-subset", "valid", "--beams", self.of_search("--beam")]
+        words += ["--lenpens", self.lenpens]
+        purpose = f"Choose the length penalty of {row.name} on the validation set"
+        return self.sweep("valid", row, purpose, words, self.result(row))
+
+    def tested(self, row: Row) -> Step:
+        """The test set, decoded by a row with the length penalty that was chosen."""
+        purpose = f"Translate the test set with {row.name} and its length penalty"
+        return self.sweep("test", row, purpose, ["--chosen-by", self.swept(row)])
+
+    def sweep(
+        self, split: str, row: Row, purpose: str, words: list[Any], *before: Step
+    ) -> Step:
+        """Return the step that decodes a set by a row with some settings."""
+        output = self.work / split / f"{row.name}.json"
+        command = ["sbnmt", "sweep-beam", "--work", self.work, "--rows", row.name]
+        command += [*words, "--output", output]
+        more: dict[str, Any] = {"gpus": self.run.gpus(), "marks": True}
+        more["done"] = output.with_suffix(".done")
+        name = f"{split}/{row.name}"
+        return Step.of(name, purpose, command, output, *before, **more)
+
+    def bundled(
+        self, row: Row, lenpen: float, kept: tuple[str, ...] = ("--scores",)
+    ) -> Step:
+        """The model folder of a row.
+
+        Args:
+            lenpen: length penalty that its searches have by default.
+            kept: the option of its scores, where there are any.
+        """
+        settings, folder = self.settings, self.work / "model"
+        words: list[Any] = ["sbnmt", "bundle", self.gold(), "--path", self.model(row)]
+        codes = [x for x in dict.fromkeys(self.bpe()) if x.name.startswith("bpe/codes")]
+        sides = [f"--{side}-codes" for side in ("source", "target")]
+        for flag, code in zip(sides if len(codes) > 1 else ["--codes"], codes):
+            words += [flag, code]
+        kind, rules = settings["bpe"]["kind"], settings["detokenise"]
+        words += ["--subwords", kind if kind in ("none", "sentencepiece") else "bpe"]
+        words += ["--tokeniser", rules if rules in ("none", "characters") else "moses"]
+        words += ["--lowercase"] * settings["score"]["lowercase"]
+        words += ["--beam", self.of_search("--beam"), "--lenpen", lenpen]
+        for flag in ("--max-len-a", "--max-len-b"):
+            words += [flag, self.of_search(flag)]
+        words += ["--sb-rescore", settings["rescore"]] if row.rescored else []
+        words += [word for flag in kept for word in (flag, self.scores)]
+        words += ["--output", folder]
+        purpose = f"The model folder of {row.name}, which translates raw text"
+        return Step.of("model", purpose, words, folder)
