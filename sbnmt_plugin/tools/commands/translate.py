@@ -85,8 +85,9 @@ def continued(args: argparse.Namespace) -> tuple[list[Written], int]:
 
 def main() -> None:
     args = parsed()
-    source, total = sys.stdin.fileno(), None
-    if args.input != STANDARD_INPUT:
+    if args.input == STANDARD_INPUT:
+        source, total = sys.stdin.fileno(), None
+    else:
         source = os.open(args.input, os.O_RDONLY)
         total = lines_of(Path(args.input))
     quiet.only_warnings("fairseq", "hydra")
