@@ -233,7 +233,7 @@ def unknown_flags(text):
     Code between backquotes counts where it begins with `sbnmt`.
     """
     found = []
-    for block in [*code_of(text), *re.findall(r"`(sbnmt [^`\n]+)`", text)]:
+    for block in [*code_of(text), *re.findall(r"`(sbnmt [a-z][^`\n]+)`", text)]:
         block = f"{block} "  # a command may have no words
         # a quoted word is no option, and a line that ends so goes on
         block = re.sub(r"'[^']*'|\"[^\"]*\"|\\\n", " ", block)

@@ -1,5 +1,6 @@
 """The terms of the glossary, and where the README introduces those that it uses."""
 
+import json
 import re
 
 import pytest
@@ -7,6 +8,7 @@ from commands import ROOT
 from pages import code_of, rows_of, section_of, text_of
 
 CONCEPTS = ROOT / "docs" / "concepts.md"
+QUICKSTART = ROOT / "examples" / "toy" / "quickstart.json"
 
 
 def prose_of(text):
@@ -23,7 +25,7 @@ def not_introduced(readme, glossary):
     A term is introduced in italics, in brackets, or by a formula.
     """
     beginning, _, rest = readme.partition("\n## Install\n")
-    given = re.findall(r"\*([^*\n]+)\*|\((\w+)\)|^    .*(λ)", beginning, re.M)
+    given = re.findall(r"\*(\w[^*\n]*)\*|\((\w+)\)|^    .*(λ)", beginning, re.M)
     known = {stem(word) for words in given for word in words if word}
     terms = re.findall(r"^\* \*\*(.+?)\*\*:", glossary, re.M)
     names = {stem(name) for term in terms for name in term.split(", ")}
@@ -62,6 +64,13 @@ def test_the_readmes_prose_says_how_far_ahead_sb_nmt_is():
     told = re.findall(r"by (\d\.\d)\b", prose_of(text))
     assert told == ahead(text, "SB-NMT as in the paper", "Transformer, L2R")
     assert len(told) == 2
+
+
+@pytest.mark.skipif(not QUICKSTART.exists(), reason="its results are not merged yet")
+def test_the_readmes_number_to_expect_is_that_of_the_quickstart():
+    (told,) = re.findall(r"\d+\.\d", prose_of(section_of("Try it")))
+    *_, last = json.loads(QUICKSTART.read_text(encoding="utf-8"))["rows"]
+    assert told == f"{last['tokenised BLEU']:.1f}"
 
 
 def test_every_recipe_has_a_row_in_the_readme():
