@@ -85,7 +85,7 @@ def kind_of(codes: str | Path) -> str:
         return "sentencepiece" if file.read(len(HEAD)) == HEAD else "bpe"
 
 
-def undoing(raw: str) -> Callable[[str], str]:
+def undoing(raw: str | bool) -> Callable[[str], str]:
     """Return what undoes the subwords of pieces of raw text, or of tokens."""
     return join_pieces if raw else remove_bpe
 

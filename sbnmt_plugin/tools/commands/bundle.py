@@ -43,7 +43,8 @@ def main() -> None:
     add("--source-codes", help="codes of the source")
     add("--target-codes", help="codes of the target")
     add("--subwords", choices=KINDS, help="(bpe if there are codes, else none)")
-    add("--tokeniser", choices=TOKENISERS, default=TOKENISERS[0], help="(moses)")
+    rules = "(moses) of both languages, or one of source and one of target"
+    add("--tokeniser", choices=TOKENISERS, nargs="+", default=["moses"], help=rules)
     add("--lowercase", action="store_true", help="the model knows lower case alone")
     add("--scores", type=Path, help="JSON file of scores to note, by the name of a set")
     search = parser.add_argument_group("search")
@@ -72,16 +73,19 @@ def main() -> None:
     languages = languages_of(args.data, args.source_lang, args.target_lang)
     codes = args.source_codes or args.codes, args.target_codes or args.codes
     kinds = [args.subwords or ("bpe" if each else "none") for each in codes]
+    tokenisers = (args.tokeniser * 2)[:2]
+    if len(args.tokeniser) > 2:
+        raise ValueError(f"--tokeniser must be one or two, but is {args.tokeniser}")
     source, target = (
         Side(
             language=language,
-            tokeniser=args.tokeniser,
+            tokeniser=rules,
             lowercase=args.lowercase,
             subwords=kind,
             codes=each or "",
             dictionary=str(args.data / f"dict.{language}.txt"),
         )
-        for language, kind, each in zip(languages, kinds, codes)
+        for language, kind, each, rules in zip(languages, kinds, codes, tokenisers)
     )
     scores = {}
     if args.scores:

@@ -224,8 +224,11 @@ def texts(args: argparse.Namespace) -> dict[str, Any]:
     words += ["--lowercase"] * args.lowercase + ["--no-tokenise"] * args.no_tokenise
     words += ["--raw"] * pieces
     words += ["--characters", *args.characters] if args.characters else []
+    if pieces and args.characters:
+        raise ValueError("--characters cuts words for --subwords bpe: give one of both")
     by_characters = target in args.characters
     rules = "characters" if by_characters else "none" if plain else target
+    rules *= not pieces  # which give text without detokenising
     return {
         **{"source": source, "target": target, "detokenise": rules, "prepare": words},
         "score": {"lowercase": args.lowercase},

@@ -9,7 +9,20 @@ from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.step import Step, once
 
+CHARACTERS = "--characters"  # the last option of prepare.py, with its languages
 MEASURES = "interaction/", "reading/"  # names of steps that explain a row
+
+
+def tokenisers(words: list[str]) -> list[str]:
+    """Return the tokenisers of source and target, as a model folder names them.
+
+    Args:
+        words: of the recipe's prepare.py.
+    """
+    plain = "none" if {"--raw", "--no-tokenise"}.intersection(words) else "moses"
+    split = words[words.index(CHARACTERS) + 1 :] if CHARACTERS in words else []
+    sides = (words[words.index(flag) + 1] for flag in ("--source", "--target"))
+    return ["characters" if side in split else plain for side in sides]
 
 
 class ModelSteps(RowSteps):
@@ -91,9 +104,9 @@ class ModelSteps(RowSteps):
         sides = [f"--{side}-codes" for side in ("source", "target")]
         for flag, code in zip(sides if len(codes) > 1 else ["--codes"], codes):
             words += [flag, code]
-        kind, rules = settings["bpe"]["kind"], settings["detokenise"]
+        kind = settings["bpe"]["kind"]
         words += ["--subwords", kind if kind in ("none", "sentencepiece") else "bpe"]
-        words += ["--tokeniser", rules if rules in ("none", "characters") else "moses"]
+        words += ["--tokeniser", *dict.fromkeys(tokenisers(settings["prepare"]))]
         words += ["--lowercase"] * settings["score"]["lowercase"]
         words += ["--beam", self.of_search("--beam"), "--lenpen", lenpen]
         for flag in ("--max-len-a", "--max-len-b"):

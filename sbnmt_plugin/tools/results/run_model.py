@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
-
-from sacrebleu.metrics import BLEU
+from typing import Any, NamedTuple
 
 from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
 from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
@@ -17,14 +15,23 @@ from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.stages import training_options
 from sbnmt_plugin.tools.results.bootstrap import Outcome, bootstrap
 from sbnmt_plugin.tools.results.sweep import Sweep
-from sbnmt_plugin.tools.scoring import score
-from sbnmt_plugin.tools.text import as_written, remove_bpe
+from sbnmt_plugin.tools.scoring import bleu, score, tokeniser_of
+from sbnmt_plugin.tools.subwords import undoing
+from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.tokens import detokenise
 from sbnmt_plugin.tools.translations import read_generated
 from sbnmt_plugin.tools.unfinished import write_json
 
 SIGNIFICANT = 0.05  # p below it
 SCORE = "BLEU"
+
+
+class Given(NamedTuple):
+    """Reference texts of a set, their metric, and whether tokens are raw text."""
+
+    lines: list[list[str]]
+    metric: Any
+    raw: str
 
 
 class Decoded:
@@ -47,17 +54,26 @@ class Decoded:
         output = Path(f"{path}.runs") / best.folder(0) / f"generate-{split}.txt"
         with as_written(output, f"remove {path}* to decode anew"):
             found = read_generated(output)
-            tokens = [remove_bpe(text) for _, text in sorted(found.items())]
-        self.texts = detokenise(tokens, steps.settings["detokenise"])
+            undo = undoing(given_of(steps, split).raw)
+            texts = [undo(text) for _, text in sorted(found.items())]
+        rules = steps.settings["detokenise"]
+        self.texts = detokenise(texts, rules) if rules else texts
+
+
+def given_of(steps: ModelSteps, split: str) -> Given:
+    """Return the references of a set as text, and the metric for them."""
+    settings = steps.settings
+    found = references(steps.work / "text", settings)
+    lowercase, rules = settings["score"]["lowercase"], tokeniser_of(settings["target"])
+    lines = found.read(f"{split}.ref" if settings["detokenise"] else split)
+    return Given(lines, bleu(rules, lowercase=lowercase), found.raw)
 
 
 def compared(
     steps: ModelSteps, decoded: dict[str, Decoded], baseline: str
 ) -> dict[str, Outcome]:
     """Return the outcome of each row on the validation set, against one of them."""
-    settings = steps.settings
-    given = references(steps.work / "text", settings).read("valid.ref")
-    metric = BLEU(lowercase=settings["score"]["lowercase"])
+    given, metric, _ = given_of(steps, "valid")
     texts = {name: each.texts for name, each in decoded.items()}
     if len(texts) == 1:  # which the bootstrap does not take
         value = score(metric, texts[baseline], given)["score"]
@@ -100,9 +116,8 @@ def reason(row: str, default: str, outcomes: dict[str, Outcome], asked: bool) ->
 def scores_of(steps: ModelSteps, row: str) -> dict[str, Any]:
     """Return BLEU of a row on both sets, by its best length penalty, with signature."""
     found = {}
-    metric = BLEU(lowercase=steps.settings["score"]["lowercase"])
     for split in ("valid", "test"):
-        given = references(steps.work / "text", steps.settings).read(f"{split}.ref")
+        given, metric, _ = given_of(steps, split)
         known = score(metric, Decoded(steps, split, row).texts, given)
         found[split] = {"bleu": known["score"], "signature": known["signature"]}
     return found

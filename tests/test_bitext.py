@@ -1,0 +1,292 @@
+"""The recipe bitext: preparation of raw text, and settings by its size."""
+
+import argparse
+import gzip
+import json
+import sys
+from unittest import mock
+
+import pytest
+from commands import ROOT
+from steps import call, put
+
+from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.corpora import bitext as corpus
+from sbnmt_plugin.tools.recipes import bitext, duration, model_steps
+from sbnmt_plugin.tools.recipes.step import Step
+
+FOLDER = ROOT / "examples" / "bitext"
+WORDS = ["a", "little", "dog", "runs", "over", "the", "green", "hill", "sees", "one"]
+
+
+def sentences(count, start=0):
+    """Lines of a pretended language, no two alike, and their translations."""
+    source, target = [], []
+    for number in range(start, start + count):
+        found = [WORDS[(number * 7 + i * i) % len(WORDS)] for i in range(4)]
+        source.append(" ".join([*found, f"n{number}", "."]))
+        target.append(" ".join([*(x[::-1] for x in found), f"m{number}", "."]))
+    return source, target
+
+
+def raw(folder, source, target, split="train"):
+    put(folder / f"{split}.en", *source)
+    put(folder / f"{split}.de", *target)
+    return folder
+
+
+def prepared(data, output, *words):
+    """Run prepare.py; return the lines of each file."""
+    options = ["--source", "en", "--target", "de", "--workers", 1, *words]
+    words = ["--data", data, "--output", output, *options]
+    with mock.patch.object(sys, "argv", ["prepare.py", *map(str, words)]):
+        corpus.prepare("")
+    return {p.name: p.read_text().splitlines() for p in output.iterdir()}
+
+
+def assert_held_out(found, given):
+    """No side of a held-out pair is trained on, and no line of the raw text is lost."""
+    for side in "en", "de":
+        held = [x for split in ("valid", "test") for x in found[f"{split}.{side}"]]
+        assert held
+        assert len(set(held)) == len(held)
+        assert not set(held) & set(found[f"train.{side}"]), f"{side} is trained on"
+    pairs = [p for s in ("train", "valid", "test") for p in pairs_of(found, s)]
+    assert sorted(pairs) == sorted(zip(*given))
+
+
+def pairs_of(found, split):
+    return list(zip(found[f"{split}.en"], found[f"{split}.de"]))
+
+
+@pytest.fixture
+def given():
+    """Sixty lines, a few of which stand there twice, or have a side of another."""
+    source, target = sentences(60)
+    source += [source[3], source[4], "some thing else ."]
+    target += [target[3], "etwas anderes .", target[5]]
+    return source, target
+
+
+def test_lines_are_held_out_that_are_not_trained_on(tmp_path, given):
+    found = prepared(raw(tmp_path / "raw", *given), tmp_path / "text")
+    assert_held_out(found, given)
+    assert len(found["valid.en"]) == len(found["test.en"]) == 6  # a tenth
+    again = prepared(tmp_path / "raw", tmp_path / "again")
+    assert again == found
+
+
+def test_the_check_of_held_out_lines_can_fail(tmp_path, given):
+    found = prepared(raw(tmp_path / "raw", *given), tmp_path / "text")
+    found["train.de"][0] = found["test.de"][0]
+    with pytest.raises(AssertionError, match="de is trained on"):
+        assert_held_out(found, given)
+
+
+def test_packed_files_and_sets_that_are_given_are_taken_whole(tmp_path, given):
+    data, held = raw(tmp_path / "raw", *given), sentences(5, start=70)
+    raw(data, *held, split="valid")
+    for path in list(data.iterdir()):
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    found = prepared(data, tmp_path / "text")
+    assert pairs_of(found, "valid") == list(zip(*held))
+    assert len(found["train.en"]) == len(given[0]) - len(found["test.en"])
+    assert corpus.count_lines(data, "en", "de") == len(given[0])
+
+
+def test_pairs_are_left_out_and_counted_by_reason(tmp_path, capsys):
+    source, target = sentences(60)
+    for split in "valid", "test":
+        raw(tmp_path / "raw", *sentences(3, start=80), split=split)
+    bad = [("", "x"), ("x", ""), ("a " * 251, "b " * 251), ("a", "b " * 10)]
+    bad += [("a </s>", "b"), ("a", "b@@")]
+    source += [x for x, _ in bad]
+    target += [y for _, y in bad]
+    words = ["--no-tokenise"]
+    found = prepared(raw(tmp_path / "raw", source, target), tmp_path / "text", *words)
+    assert pairs_of(found, "train") == list(zip(source, target))[:60]
+    said = capsys.readouterr().err
+    for count, reason in (
+        (2, "empty"),
+        (1, "longer than 250 words"),
+        (1, "more than 9 times as long as the translation"),
+        (2, "with a reserved word"),
+    ):
+        assert f"train: {count} left out, {reason}" in said
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_bytes_that_are_no_text_are_an_error_with_file_and_line(tmp_path, ending):
+    data = raw(tmp_path / "raw", *sentences(60))
+    path = data / "train.de"
+    text = path.read_bytes().replace(b"m7 ", b"m\xff ")
+    path.unlink()
+    packed = gzip.compress(text) if ending else text
+    path.with_name(f"train.de{ending}").write_bytes(packed)
+    with pytest.raises(ValueError, match=rf"train\.de{ending}, line 8, must be UTF-8"):
+        prepared(data, tmp_path / "text")
+
+
+def test_files_of_other_lengths_and_missing_ones_are_refused(tmp_path):
+    data = raw(tmp_path / "raw", *sentences(60))
+    put(data / "valid.en", "alone .")
+    with pytest.raises(FileNotFoundError, match=r"valid\.de does not exist: put one"):
+        prepared(data, tmp_path / "text")
+    put(data / "valid.de", "a .", "b .")
+    with pytest.raises(ValueError, match="must have the same number of lines"):
+        prepared(data, tmp_path / "text")
+
+
+def test_too_few_lines_to_hold_out_are_refused(tmp_path):
+    data = raw(tmp_path / "raw", ["the same ."] * 60, ["dasselbe ."] * 60)
+    with pytest.raises(ValueError, match="12 pairs of lines that stand in train once"):
+        prepared(data, tmp_path / "text")
+
+
+def test_case_and_characters(tmp_path):
+    source, target = sentences(60)
+    target = [f"{x}你好" for x in target]
+    data = raw(tmp_path / "raw", [x.upper() for x in source], target)
+    words = ["--lowercase", "--characters", "de"]
+    found = prepared(data, tmp_path / "text", *words)
+    assert all(x == x.lower() for x in found["train.en"])
+    assert all(x.endswith(" 你 好") for x in found["train.de"])
+    assert all(x.endswith("你好") for x in found["test.ref.de"])
+
+
+# settings
+
+
+def args_of(*words):
+    parser = run_recipe.parser()
+    given = ["bitext", "--source", "en", "--target", "de", *map(str, words)]
+    args, others = parser.parse_known_args(given)
+    bitext.take(args, others)
+    return args
+
+
+def settings_of(lines, *words):
+    return bitext.settings(FOLDER, args_of(*words), lines, on_cpu=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "arch", "merges", "tokens"),
+    [
+        (60, "transformer", 200, 2000),
+        (2000, "transformer", 1000, 3000),
+        (29_000, "transformer", 10_000, 8000),
+        (99_999, "transformer", 10_000, 8000),
+        (100_000, "transformer_iwslt_de_en", 16_000, 16_384),
+        (4_500_000, "transformer_wmt_en_de_big", 37_000, 768),
+    ],
+)
+def test_sizes_follow_the_number_of_lines(lines, arch, merges, tokens):
+    found = settings_of(lines)
+    assert found["teacher_arch"] == arch
+    assert found["bpe"]["merges"] == merges
+    assert found["train"]["--max-tokens"] == tokens
+    assert found["sb_train"]["--max-tokens"] == 2 * tokens
+    assert found["train"]["--cpu"] is None
+
+
+def test_single_options_win_over_sizes_and_updates():
+    words = ["--size", "base", "--updates", 60, "--dropout", "0.4", "--max-tokens=999"]
+    train = settings_of(29_000, *words, "--max-update", 61)["train"]
+    assert train["--dropout"] == "0.4"
+    assert train["--max-update"] == "61"
+    assert train["--warmup-updates"] == 12
+    assert train["--save-interval-updates"] == 6
+    assert not train["--total-num-update"]  # its schedule has none
+    found = settings_of(29_000, "--encoder-layers", 1, "--updates", 60)
+    assert found["model"]["--encoder-layers"] == "1"
+    assert found["train"]["--total-num-update"] == 60
+
+
+def test_the_reason_of_every_setting_is_said():
+    args = args_of()
+    for lines, poor in (60, True), (10_000, False):
+        found = bitext.settings(FOLDER, args, lines, on_cpu=True)
+        said = "\n".join(bitext.explanation(args, found, lines))
+        assert "small, by the number of lines (measured on Multi30k" in said
+        assert ("Nothing good can come of fewer than 10,000 lines" in said) == poor
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--target", "en"], "--source and --target must name two languages"),
+        (["--model", "rerank"], "--model rerank must be a row with a model"),
+        (["--max-tokens", "many"], "--max-tokens must be a number ≥ 1: many"),
+        (["--lr", "1", "2"], "2 must follow an option of one value"),
+    ],
+)
+def test_wrong_options_are_refused(words, message):
+    with pytest.raises(ValueError, match=message):
+        args = args_of(*words)
+        if args.model:
+            bitext.model_row(args.model)
+        bitext.settings(FOLDER, args, 60, on_cpu=True)
+
+
+def test_too_little_text_is_refused():
+    with pytest.raises(ValueError, match="--data must have 50 lines or more, but"):
+        settings_of(49)
+
+
+def test_other_recipes_take_none_of_these_options(tmp_path):
+    words = ["--work", tmp_path / "work", "--dropout", "0.1"]
+    with pytest.raises(ValueError, match="--dropout is for a recipe of any text"):
+        call(run_recipe, ROOT / "examples" / "toy", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ([], "bpe"),
+        (["--target", "sw"], "sentencepiece"),
+        (["--target", "ja"], "sentencepiece"),
+        (["--target", "ja", "--characters", "ja"], "bpe"),
+        (["--target", "sw", "--no-tokenise"], "bpe"),
+        (["--subwords", "sentencepiece"], "sentencepiece"),
+    ],
+)
+def test_subwords_follow_the_language(words, kind):
+    assert bitext.subwords_of(args_of(*words))[0] == kind
+
+
+def test_the_folder_knows_how_each_language_is_tokenised():
+    for words, expected in (
+        ([], ["moses", "moses"]),
+        (["--no-tokenise"], ["none", "none"]),
+        (["--characters", "de"], ["moses", "characters"]),
+    ):
+        found = bitext.texts(args_of(*words))["prepare"]
+        assert model_steps.tokenisers(found) == expected
+
+
+def test_the_duration_follows_from_the_first_updates():
+    line = "| train_inner | epoch 001: {0} / 9 loss=1, wps=1000.0, ups=0.5, wpb=8, "
+    line += "bsz=1, num_updates={0}, lr=1"
+    options = ["--max-update", "1800"]
+    plain = Step.of("train/a", "", options, FOLDER)
+    both = Step.of("train/b", "", [*options, "--sb-fusion", "tanh"], FOLDER)
+    assert not duration.forecast([plain], [line.format(10)])
+    said = duration.forecast([plain, both], [line.format(10), line.format(20)])
+    assert "1,000 tokens a second" in said
+    assert "about 2 hours" in said or "about 150 minutes" in said  # 1800 · 2.5 / 0.5
+    assert duration.in_words(30) == "2 minutes"
+    assert duration.in_words(100 * 3600) == "4 days"
+
+
+def test_recipes_and_rows_are_listed(capsys):
+    call(run_recipe, "--list")
+    said = capsys.readouterr().out
+    assert "  bitext" in said
+    assert "  sb-lambda0 " in said
+    assert "  paper" in said
+
+
+def test_the_settings_that_are_kept_are_json():
+    assert json.loads(json.dumps(settings_of(60))) == settings_of(60)
+    assert isinstance(args_of(), argparse.Namespace)
