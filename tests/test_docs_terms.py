@@ -70,7 +70,7 @@ def test_the_readmes_prose_says_how_far_ahead_sb_nmt_is():
 def test_the_readmes_number_to_expect_is_that_of_the_quickstart():
     (told,) = re.findall(r"\d+\.\d", prose_of(section_of("Try it")))
     *_, last = json.loads(QUICKSTART.read_text(encoding="utf-8"))["rows"]
-    assert told == f"{last['tokenised BLEU']:.1f}"
+    assert abs(float(told) - last["tokenised BLEU"]) <= 0.0501  # 96.85 may be 96.9
 
 
 def test_every_recipe_has_a_row_in_the_readme():
