@@ -12,10 +12,11 @@ QUICKSTART = ROOT / "examples" / "toy" / "quickstart.json"
 
 
 def prose_of(text):
-    """Return a text without code and tables, in one line."""
+    """Return a text without code, tables and what is generated, in one line."""
+    text = re.sub(r"<!-- (\w+) -->.*?<!-- end \1 -->", "", text, flags=re.S)
     for block in code_of(text):
         text = text.replace(block, "")
-    lines = [x for x in text.splitlines() if not x.startswith(("|", "```", "<!--"))]
+    lines = [x for x in text.splitlines() if not x.startswith(("|", "```"))]
     return " ".join(lines)
 
 
