@@ -27,57 +27,56 @@ class SBTranslationConfig(TranslationConfig):
 
     sb_direction: ChoiceEnum(tuple(DIRECTIONS)) = option(  # type: ignore[valid-type]
         "both",
-        "both streams (SB-NMT), or the one that a teacher of --arch transformer writes",
+        "train and decode both streams (SB-NMT), or the one that a teacher writes",
     )
     sb_pairing: ChoiceEnum(tuple(PAIRINGS)) = option(  # type: ignore[valid-type]
         "rank",
-        "partner that a hypothesis attends to: the other side's of the "
-        "same rank, or its best",
+        "which hypothesis of the other direction a hypothesis attends to: the one of "
+        "the same rank, or the best",
         Scope(both_directions=NO_PARTNER),
     )
     sb_length_penalty: ChoiceEnum(tuple(LENGTH_PENALTIES)) = option(  # type: ignore[valid-type]
         "gnmt",
-        "scores of n tokens are divided by ((5 + n) / 6) ** lenpen (gnmt, "
-        "the paper's) or n ** lenpen (power, fairseq's)",
+        "divide the score of n tokens by ((5 + n) / 6) ** lenpen (gnmt, the paper's) "
+        "or by n ** lenpen (power, fairseq's)",
     )
     sb_stop: ChoiceEnum(STOPS) = option(  # type: ignore[valid-type]
         "horizon",
-        "a sentence is done when nothing can change its --nbest answers, or those that "
-        "--sb-rescore scores, any more (bound; its whole pool, where --sb-records or "
-        "--sb-trace see it); the same, but once the pool is full, by a hypothesis of n "
-        "tokens, nothing longer than 1.25 n + 2 is sought (horizon); or as soon as the "
-        "pool is full (first; only the best of a direction's candidates, as many as it "
-        "has hypotheses, may finish then, as in fairseq, so that a teacher's --beam 1 "
-        "is greedy search)",
+        "when a sentence is done. bound: nothing can change the --nbest answers, what "
+        "--sb-rescore scores, or what --sb-records and --sb-trace show. horizon: the "
+        "same, but once --beam hypotheses have finished, the last of them with n "
+        "tokens, nothing longer than 1.25 n + 2 is sought. first: --beam hypotheses "
+        "have finished, as in fairseq, and only a direction's best candidates may "
+        "finish (a teacher's --beam 1 is greedy search)",
     )
     sb_answer: ChoiceEnum(ANSWERS) = option(  # type: ignore[valid-type]
         "best",
-        "direction that may answer; the other decodes along",
+        "which direction may answer. The other decodes along",
         Scope(both_directions=NO_PARTNER),
     )
     sb_rescore: float = option(
         0.0,
-        "W: score finished hypotheses once more in both directions without "
-        "interaction, and rank by score + W * (sum of both) / length penalty; 0: "
-        "the search's score alone",
+        "W: score finished hypotheses again in both directions without interaction, "
+        "and rank by score + W * (sum of both) / length penalty. 0: no rescoring",
         Scope(both_directions="a model of one direction has no score in the other"),
     )
     sb_rescore_best: int = option(
         0,
-        "N: --sb-rescore scores the N best of the pool once more, one of which is the "
-        "answer; 0: the whole pool",
+        "N: rescore only the N best hypotheses, one of which is the answer. N is at "
+        "least --nbest. 0: all",
         Scope(both_directions="a model of one direction has no score in the other"),
     )
     sb_partner_noise: Optional[float] = option(
         None,
-        "R: where both streams hold the same text, corrupt the inputs of "
-        "each in training at a rate from U(0, R); default: 0",
+        "R: corrupt the inputs of both streams in training, at a rate drawn from "
+        "U(0, R), where they hold the same text. Without it there is no noise",
         Scope(TRAINING, both_directions=NO_PARTNER),
     )
     sb_probe: int = option(
         0,
-        "N: log every N updates how many bits a token each direction reads "
-        "of the other (read_bits_*), on some validation text; 0: never",
+        "N: log every N updates how many bits a token each direction reads of the "
+        "other (read_bits_*), on some validation text. Take a multiple of "
+        "--log-interval. 0: never",
         Scope(
             TRAINING,
             both_directions=NO_PARTNER,
@@ -87,38 +86,36 @@ class SBTranslationConfig(TranslationConfig):
     )
     sb_autocast: bool = option(
         False,
-        "train with products in bfloat16 and weights in float32 "
-        "(torch.autocast), faster on CPUs that have bfloat16 instructions, from "
-        "some 500 channels on. Not beside --fp16, --bf16 and --amp",
+        "train with products in bfloat16 and weights in float32 (torch.autocast). "
+        "It is faster on CPUs with bfloat16 instructions, from some 500 channels on. "
+        "Not with --fp16, --bf16 or --amp",
         Scope(TRAINING, instead="--sb-bf16 decodes in bfloat16"),
     )
     sb_bf16: bool = option(
         False,
-        "decode with bfloat16 weights, several times as fast on CPUs that "
-        "have bfloat16 instructions; softmax and scores stay float32. A "
-        "translation may then depend on its batch: of a Multi30k teacher's, 3 of "
-        "1,000 differed between batches of 1 and of 32 (float32: none), and 65 "
-        "from float32's. Not beside --fp16",
+        "decode with bfloat16 weights. Softmax and scores stay float32. It is faster "
+        "on CPUs with bfloat16 instructions. Some translations change, and a "
+        "translation may depend on its batch. Not with --fp16",
         Scope(DECODING, instead=NARROW_TRAINING),
     )
     sb_int8: bool = option(
         False,
-        "decode on a CPU with 8-bit weights of the decoder's linear "
-        "layers; the rest stays float32. Faster where weights are large, with "
-        "bfloat16 instructions or not. Not beside --sb-bf16 or --fp16",
+        "decode on a CPU with 8-bit weights of the decoder's linear layers. The rest "
+        "stays float32. It is faster where weights are large. Some translations "
+        "change, and a translation may depend on its batch. Not with --sb-bf16 or "
+        "--fp16",
         Scope(DECODING, instead=NARROW_TRAINING),
     )
     sb_records: Optional[str] = option(
         None,
-        "write a JSON line per sentence to this new file: the direction "
-        "that won, and both directions' best hypotheses and scores",
+        "write a JSON line per sentence to this new file: the direction that won, and "
+        "both directions' best hypotheses and scores",
         Scope(DECODING),
     )
     sb_trace: Optional[str] = option(
         None,
-        "write a JSON line per sentence to this new file: all that both "
-        "beams did, step by step, for sbnmt trace-page. Slow; for a "
-        "few sentences",
+        "write a JSON line per sentence to this new file: every step of both beams, "
+        "for sbnmt trace-page. It is slow, so use it for a few sentences",
         Scope(DECODING, both_directions="it shows how two directions meet"),
     )
     # what other groups say, so that it can be checked; no flags of their own

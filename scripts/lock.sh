@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Write requirements.lock, every package that setup.sh installs with the hash of its file,
-# and docs/licences.md, under what terms each comes.
+# and requirements.licences.md, under what terms each comes.
 #
 # For Linux on x86-64, the Python of the environment, and torch for a CPU.
 #
@@ -56,11 +56,11 @@ def licence(name):
 
 
 rows = [f"| {name} | {metadata.version(name)} | {licence(name)} |\n" for name in names]
-Path("docs/licences.md").write_text(
-    "# Licences\n\n"
-    "What `scripts/setup.sh` installs (report, benchmark and tests included), and the licence\n"
-    "that each package states of itself. Made by `scripts/lock.sh`. Nothing of it is part of\n"
-    "this repository, which is MIT.\n\n"
+Path("requirements.licences.md").write_text(
+    "# Licences of the dependencies\n\n"
+    "These are the packages that `scripts/setup.sh` installs, with the licence that each one\n"
+    "states. None of them is part of this repository, which is MIT. `scripts/lock.sh` writes\n"
+    "this page beside `requirements.lock`.\n\n"
     "| package | version | licence |\n| --- | --- | --- |\n" + "".join(rows)
 )
 PY

@@ -10,6 +10,8 @@ FIXTURES = {
 # Tests that take more than 1.5 seconds of a processor, or wait for 12; with parameters
 # more than 4 seconds together.
 TESTS = {
+    "test_the_guides_blocks_run_from_raw_text_to_bleu_and_on",
+    "test_the_readmes_commands_train_on_raw_text_and_translate_it",
     "test_a_checkpoint_translates_as_it_did",
     "test_a_folder_of_any_family_translates_as_its_checkpoint",
     "test_a_folder_that_fairseq_would_split_is_refused",
@@ -74,7 +76,6 @@ TESTS = {
     "test_the_end_by_sigterm_leaves_nothing",
     "test_the_examples_give_options_that_all_parsers_take",
     "test_the_policy_runs_our_scripts_alone",
-    "test_the_readmes_blocks_run_from_raw_text_to_bleu_and_on",
     "test_the_recipe_runs_without_bpe_and_reports_error_rates",
     "test_the_rows_are_trained_scored_and_counted",
     "test_the_step_has_a_file_and_a_table_of_what_it_found",

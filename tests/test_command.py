@@ -237,7 +237,7 @@ def test_a_missing_extra_is_named(tmp_path, words):
     assert done.returncode == 2
     assert done.stderr == (
         f"sbnmt {words[0]}: error: the module jinja2 must be installed for this step, "
-        "but is not: pip install 'sbnmt-plugin[report]', or in a clone -e '.[report]'\n"
+        "but is not: run pip install -c constraints.txt '.[report]' in the clone\n"
     )
 
 

@@ -66,7 +66,7 @@ def test_a_line_without_a_hash_would_be_seen(line):
 
 
 def test_every_locked_package_has_its_licence_listed():
-    page = (ROOT / "docs" / "licences.md").read_text()
+    page = (ROOT / "requirements.licences.md").read_text()
     rows = re.findall(r"^\| ([\w.-]+) \| (\S+) \| (.+) \|$", page, re.M)
     listed = {name_of(name): version for name, version, licence in rows[2:]}
     assert listed == versions((ROOT / "requirements.lock").read_text())

@@ -88,7 +88,7 @@ def extra(name: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise ValueError(
             f"the module {error.name} must be installed for this step, but is not: "
-            f"pip install 'sbnmt-plugin[{name}]', or in a clone -e '.[{name}]'"
+            f"run pip install -c constraints.txt '.[{name}]' in the clone"
         ) from error
 
 

@@ -59,10 +59,12 @@ class RNNSearchConfig(FairseqDataclass):
     )
     share_all_embeddings: bool = option(False, "share all embeddings (one dictionary)")
     ba_history: ChoiceEnum(list(HISTORIES)) = option(  # type: ignore[valid-type]
-        "none", "histories of every source word that attention has"
+        "none",
+        "what attention remembers of each source word: nothing (none), what it has "
+        "given (source), for which target words (target), or both",
     )
     ba_history_size: Optional[int] = option(
-        None, "size of a history; default: --decoder-hidden-size"
+        None, "size of a history. Default: --decoder-hidden-size"
     )
 
 

@@ -44,14 +44,14 @@ class ENATConfig(TransformerConfig):
 
     enat_input: ChoiceEnum(INPUTS) = option(  # type: ignore[valid-type]
         PHRASE,
-        "the decoder's input: the source's embeddings (copy), those "
-        "mapped among the target's (map), or what a phrase table gives (phrase)",
+        "what the decoder reads: the source's embeddings (copy), these mapped to the "
+        "target's (map), or the translation by a phrase table (phrase)",
     )
     enat_align_weight: float = option(
-        0.1, "mu, of the sentence-level alignment (eq. 7), for map"
+        0.1, "mu, the weight of the sentence-level alignment (eq. 7), for map"
     )
     enat_adversary_weight: float = option(
-        1.0, "lambda, of the word-level adversary (eq. 8, 9), for map"
+        1.0, "lambda, the weight of the word-level adversary (eq. 8, 9), for map"
     )
     enat_raw_weights: bool = option(
         False, "stretch the input with the paper's weights, which do not sum to 1"

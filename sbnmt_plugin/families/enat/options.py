@@ -42,8 +42,8 @@ class ENATTaskOptions(TaskOptions):
 
     enat_table: Optional[str] = option(
         None,
-        "phrase table of sbnmt phrase-table, by which the "
-        "sources are looked up for an enat_transformer of --enat-input phrase",
+        "phrase table of sbnmt phrase-table, which translates the sources for "
+        "--enat-input phrase",
         Scope(
             model="reads_lookup",
             described="an enat_transformer of --enat-input phrase, and nothing "
@@ -53,8 +53,8 @@ class ENATTaskOptions(TaskOptions):
     )
     nat_teacher: Optional[str] = option(
         None,
-        "checkpoint of a Transformer of --sb-direction l2r that chooses "
-        "among the lengths which an enat_transformer has written",
+        "checkpoint of a Transformer of --sb-direction l2r, which chooses among "
+        "translations of several lengths",
         Scope(
             model="writes_at_once",
             described="an enat_transformer, whose words are written at once",

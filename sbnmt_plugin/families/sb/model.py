@@ -33,27 +33,31 @@ class SBTransformerConfig(TransformerConfig):
     """fairseq's Transformer options and ours."""
 
     sb_fusion: ChoiceEnum(FUSIONS) = option(  # type: ignore[valid-type]
-        "tanh", "how history and future attention are fused (eq. 4-6)"
+        "tanh", "how history and future are joined (eq. 4-6)"
     )
     sb_lambda: Optional[float] = option(
         None,
-        f"lambda, weight of the future: {DEFAULT_LAMBDA}; not for --sb-fusion gate",
+        f"lambda, the weight of the future. Default: {DEFAULT_LAMBDA}. Not with "
+        "--sb-fusion gate",
     )
-    sb_learn_lambda: bool = option(False, "learn lambda, per channel and layer")
+    sb_learn_lambda: bool = option(
+        False, "learn lambda, one value per channel and layer"
+    )
     sb_future_dropout: float = option(
         0.3,
-        "dropout on the future attention, before its non-linearity",
+        "dropout on the future in training, before its non-linearity. The authors' "
+        "code has it, the paper does not mention it",
     )
     sb_future_shift: bool = option(
         False,
-        "the future attention returns, for a word of the other stream, the "
-        "word before it: one layer is enough to read on from a common word",
+        "where attention finds a word of the other stream, read the word written "
+        "before it. One layer is then enough to read on from a common word",
     )
     sb_reader: bool = option(
         False,
-        "add projections with which streams read each other to the model "
-        "of --finetune-from-model, and train them and nothing else: with "
-        "lambda = 0 the model stays what it was",
+        "add projections for reading the other stream to the model of "
+        "--finetune-from-model, and train only them. With lambda = 0 the model stays "
+        "what it was",
     )
 
 

@@ -32,7 +32,7 @@ class TwoWayConfig(FairseqDataclass):
     dropout: float = option(0.3, "dropout in the stacks")
     attention_dropout: float = option(0.0, "dropout on attention weights")
     activation_dropout: float = option(0.0, "dropout after the activation")
-    two_way_units: int = option(750, "units of the grid")
+    two_way_units: int = option(750, "units of the two-way model's grid")
 
 
 def axis(cfg: Any, dictionary: Any) -> TransformerDecoderBase:
