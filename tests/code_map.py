@@ -1,20 +1,35 @@
-"""The code map of docs/code-map.md, from the first line of every module's docstring.
+"""The page docs/code-map.md: every module, and every equation of the papers.
 
 python tests/code_map.py        writes it anew
 """
 
 import ast
+import functools
+import importlib
 import re
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "sbnmt_plugin"
 PAGE = ROOT / "docs" / "code-map.md"
+EQUATIONS = ROOT / "tests" / "equations.yaml"
 INTRODUCTION = """\
 # Code map
 
-The first line of every module. Imports go one way (`tests/test_house.py`): no module
-imports one of a later room, and no library imports a command. `python
-tests/code_map.py` writes this page.
+`python tests/code_map.py` writes this page.
+[Internals](internals.md) explains how the folders depend on each other.
+
+## Modules
+
+The list has every module of `sbnmt_plugin/` with the first sentence of its docstring.
+"""
+TABLES = """\
+## Equations, functions, tests
+
+The tables say which function computes a formula of a paper, and which test holds it.
+`tests/equations.yaml` is their source.
 """
 
 
@@ -37,10 +52,74 @@ def lines_of(folder, depth):
             yield from lines_of(inner, depth + 1)
 
 
-def page(package):
-    """The whole page."""
+def modules(package):
+    """The part of the page that lists the modules."""
     return "\n".join([INTRODUCTION, *lines_of(package, 0)]) + "\n"
 
 
+def function_link(name):
+    """Link a dotted name below the package to the file of its module.
+
+    Raises:
+        AttributeError, ModuleNotFoundError: nothing has this name.
+    """
+    parts = name.split(".")
+    path = PACKAGE
+    while parts and (
+        (path / parts[0]).is_dir() or (path / parts[0]).with_suffix(".py").is_file()
+    ):
+        path /= parts.pop(0)
+    module = ".".join([PACKAGE.name, *path.relative_to(PACKAGE).parts])
+    found = importlib.import_module(module)
+    for part in parts:
+        found = getattr(found, part)
+    file = path.with_suffix(".py").relative_to(ROOT)
+    return f"[`{'.'.join(parts) or path.name}`](../{file})"
+
+
+@functools.cache
+def names_of_tests(file):
+    """Names of the tests of a file in tests/."""
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def link_to_test(node):
+    """Link a test, as in ``test_x.py::test_y``, to its file.
+
+    Raises:
+        LookupError: the file has no such test.
+    """
+    file, _, name = node.partition("::")
+    if name not in names_of_tests(file):
+        raise LookupError(f"tests/{file} has no test {name}")
+    return f"[`{name}`](../tests/{file})"
+
+
+def equations(systems):
+    """The part of the page that has a table for each system.
+
+    Args:
+        systems: its rows, by the system's name: see equations.yaml.
+    """
+    lines = [TABLES]
+    for system, rows in systems.items():
+        lines += [f"### {system}", "", "| formula | function | test |"]
+        lines += ["| --- | --- | --- |"]
+        for row in rows:
+            what = row["what"].replace("|", "\\|")
+            functions = ", ".join(map(function_link, row["functions"]))
+            tests = ", ".join(map(link_to_test, row["tests"]))
+            lines.append(f"| {what} | {functions} | {tests} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def page():
+    """The whole page."""
+    systems = yaml.safe_load(EQUATIONS.read_text(encoding="utf-8"))
+    return f"{modules(PACKAGE)}\n{equations(systems)}"
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(ROOT / "sbnmt_plugin"), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")

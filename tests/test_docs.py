@@ -50,47 +50,6 @@ PAGES = [
 LONGEST_README = 250
 
 
-# equations
-
-
-def resolved(name):
-    """What a dotted name below the package stands for.
-
-    Raises:
-        AttributeError, ModuleNotFoundError: nothing.
-    """
-    parts = name.split(".")
-    path = PACKAGE
-    while parts and (
-        (path / parts[0]).is_dir() or (path / parts[0]).with_suffix(".py").is_file()
-    ):
-        path /= parts.pop(0)
-    module = ".".join(["sbnmt_plugin", *path.relative_to(PACKAGE).parts])
-    found = importlib.import_module(module)
-    for part in parts:
-        found = getattr(found, part)
-    return found
-
-
-@pytest.mark.parametrize("page", ["equations", "abd-nmt", "ba-nmt", "two-way-2d"])
-def test_every_equation_has_a_function_and_a_test(page):
-    (_, table) = text_of(f"docs/{page}.md").split("# Equation → function → test\n")
-    rows = rows_of(table)
-    assert len(rows) >= 8
-    tests = "".join(p.read_text(encoding="utf-8") for p in ROOT.glob("tests/test_*.py"))
-    for _, functions, names in rows:
-        for name in re.findall(r"`([\w.]+)`", functions):
-            assert resolved(name), name
-        for name in re.findall(r"`(\w+)`", names):
-            assert f"def {name}(" in tests, name
-
-
-@pytest.mark.parametrize("name", ["network.attention.nothing", "network.nothing.x"])
-def test_the_check_of_equations_can_fail(name):
-    with pytest.raises(AttributeError):
-        resolved(name)
-
-
 # options
 
 
@@ -293,7 +252,7 @@ def test_the_page_of_commands_lists_all_steps_in_order_of_use(group):
 
 
 def test_the_code_map_is_that_of_the_package():
-    assert code_map.PAGE.read_text(encoding="utf-8") == code_map.page(PACKAGE), (
+    assert code_map.PAGE.read_text(encoding="utf-8") == code_map.page(), (
         "write it anew: python tests/code_map.py"
     )
 
@@ -304,7 +263,37 @@ def test_the_code_map_shows_every_module_and_every_folder(tmp_path):
     (tmp_path / "room" / "__init__.py").write_text('"""A room."""\n')
     (tmp_path / "room" / "y.py").write_text('"""See :mod:`x`."""\n')
     wanted = ["* `x.py` Say `one` thing", "* **room/** A room", "  * `y.py` See `x`"]
-    assert code_map.page(tmp_path).splitlines()[-3:] == wanted
+    assert code_map.modules(tmp_path).splitlines()[-3:] == wanted
+
+
+EQUATION = {
+    "what": "p(y|x)",
+    "functions": ["network.grid.causal"],
+    "tests": ["test_docs.py::test_the_code_map_is_that_of_the_package"],
+}
+
+
+def test_every_system_has_equations_with_a_function_and_a_test():
+    systems = yaml.safe_load(code_map.EQUATIONS.read_text(encoding="utf-8"))
+    assert len(systems) == 5
+    for rows in systems.values():
+        assert len(rows) >= 8
+        assert all(row["functions"] and row["tests"] for row in rows)
+    row = code_map.equations({"X": [EQUATION]}).splitlines()[-1]
+    assert row.startswith(r"| p(y\|x) | [`causal`](../sbnmt_plugin/network/grid.py) |")
+
+
+@pytest.mark.parametrize(
+    "wrong, error",
+    [
+        ({"functions": ["network.attention.nothing"]}, AttributeError),
+        ({"functions": ["network.nothing.x"]}, AttributeError),
+        ({"tests": ["test_docs.py::test_nothing"]}, LookupError),
+    ],
+)
+def test_the_check_of_equations_can_fail(wrong, error):
+    with pytest.raises(error):
+        code_map.equations({"X": [EQUATION | wrong]})
 
 
 # rows that are gone

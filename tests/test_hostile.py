@@ -248,7 +248,7 @@ DOORS = {
 
 
 # all doors look by the same function; the whole product was run once, see
-# docs/reliability.md
+# docs/operations.md
 PAIRS = [(case, "report") for case in REFUSED]
 PAIRS += [(case, door) for case in (with_code, looked_up, cut) for door in DOORS]
 

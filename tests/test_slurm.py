@@ -1,6 +1,6 @@
 """Jobs by submitit, on this machine: followed, preempted, found again, refused.
 
-What differs on Slurm is how jobs are asked for and looked up: docs/cluster.md shows it.
+What differs on Slurm is how jobs are asked for and looked up: see docs/operations.md.
 """
 
 import json

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,24 @@ from campaign.processes import variables
 from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.text import write_lines
+
+# runs a command, and writes what it has used; a process of its own, because a child
+# begins with the peak memory of the process that started it, here torch's
+MEASURE = """
+import json, resource, subprocess, sys, time
+output, *words = sys.argv[1:]
+begun = time.monotonic()
+status = subprocess.run(words).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+found = {
+    "seconds": round(time.monotonic() - begun, 1),
+    "CPU seconds": round(used.ru_utime + used.ru_stime, 1),
+    "peak MiB": round(used.ru_maxrss / 2**10),
+}
+with open(output, "w") as file:
+    json.dump(found, file)
+sys.exit(status)
+"""
 
 WORDS, LENGTH, SHARD, MERGES = 20_000, 12, 2000, 2000
 MERGE = """
@@ -96,21 +112,16 @@ def measured(words: list[str], log: Path) -> dict[str, Any]:
     Raises:
         ValueError: it fails; with what it says.
     """
-    begun = time.monotonic()
+    used = log.with_suffix(".json")
     with open(log, "wb") as file:
-        process = subprocess.Popen(
-            words, stdout=file, stderr=file, env=variables(str(log))
+        measure = [sys.executable, "-c", MEASURE, str(used), *words]
+        done = subprocess.run(
+            measure, stdout=file, stderr=file, env=variables(str(log))
         )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if status:
+    if done.returncode:
         said = log.read_text(encoding="utf-8", errors="replace")[-2000:]
         raise ValueError(f"{' '.join(words)} fails:\n{said}")
-    return {
-        "seconds": round(time.monotonic() - begun, 1),
-        "CPU seconds": round(used.ru_utime + used.ru_stime, 1),
-        "peak MiB": round(used.ru_maxrss / 2**10),
-    }
+    return json.loads(used.read_text(encoding="utf-8"))
 
 
 def rows(folder: Path, seed: int, largest: int) -> Iterator[dict[str, Any]]:

@@ -29,3 +29,10 @@ def test_a_step_that_fails_is_no_measurement(tmp_path):
     words = [sys.executable, "-c", "raise SystemExit('no such thing')"]
     with pytest.raises(ValueError, match="no such thing"):
         scale.measured(words, tmp_path / "log")
+
+
+def test_the_memory_of_a_step_is_its_own(tmp_path):
+    """A child begins with its parent's peak, which this one makes large."""
+    held = bytearray(200 * 2**20)
+    found = scale.measured([sys.executable, "-c", "pass"], tmp_path / "log")
+    assert found["peak MiB"] < len(held) / 2**20
