@@ -91,7 +91,7 @@ CROSS_CUTTING = {
     "old": "checkpoints and work folders of earlier versions",
     "one_direction": "families that write one direction, by fairseq's commands",
     "own_files": "no command writes over what it reads",
-    "pays": "the numbers of docs/pays.md",
+    "findings": "the numbers of docs/findings.md",
     "readme": "the commands of README.md",
     "wheel": "what pip installs",
     "witnesses": "what version 0.2.0 has made goes on",
