@@ -17,6 +17,7 @@ SMALL, SETS = "multi30k/converged-small", "multi30k/sets-small"
 LARGER, NOISE = "multi30k/full", "multi30k/again-small"
 CMUDICT, DOCUMENTATION = "g2p_cmudict/updates", "techdocs_zh_en/updates-small"
 RESCORED = "+rescored"
+LEVEL = Decimal("0.05")  # of significance
 
 
 @functools.cache
@@ -99,12 +100,24 @@ INTERACTION = [
 ]
 
 
+def compared(name, system, other):
+    """A difference as the page's table has it, bold where it is significant."""
+    run = name.removeprefix("multi30k/")
+    text = "test2016" if name in (SMALL, NOISE) else "all four sets"
+    told = {"run": run, "row": system, "against": other, "text": text}
+    file = "multi30k/compared-full" if name == LARGER else "multi30k/compared-small"
+    found = [x for x in read(file)["rows"] if told.items() <= x.items()]
+    (p,) = {row["p"] for row in found}
+    difference = signed(apart(name, system, other))
+    return f"**{difference}**" if p < LEVEL else difference
+
+
 def interaction_table():
     for start, table, system, baseline in INTERACTION:
         cells = [
             shown(bits_read(table, system)),
-            signed(apart(table, system, baseline)),
-            signed(apart(table, system + RESCORED, baseline + RESCORED)),
+            compared(table, system, baseline),
+            compared(table, system + RESCORED, baseline + RESCORED),
         ]
         yield f"| {' | '.join([start, *cells])} |"
 
@@ -162,7 +175,7 @@ def sentences():
 
 def missing(text):
     """What the results say and the text does not."""
-    text = text.replace("**", "").replace("\n", " ")
+    text = text.replace("\n", " ")
     told = [*interaction_table(), *gains_table(), *sentences()]
     return [part for part in told if part not in text]
 
@@ -186,6 +199,13 @@ def test_another_digit_of_a_finding_is_noticed():
         if not missing(changed):
             unnoticed.append(text[place - 40 : place + 1])
     assert not unnoticed
+
+
+def test_another_significance_is_noticed():
+    text = text_of(PAGE)
+    bold, plain = "**−1.0** |", "+0.2 | +0.2 |"
+    assert missing(text.replace(bold, "−1.0 |"))
+    assert missing(text.replace(plain, "+0.2 | **+0.2** |"))
 
 
 def test_findings_without_a_result_are_refused():
