@@ -48,6 +48,7 @@ RINGS = (
     ("tools.results",),
     ("tools.report",),
     ("tools.benchmark",),
+    ("tools.results_page",),
     ("tools.commands",),  # what `sbnmt STEP` runs
     ("__main__",),  # finds it by its name
 )
@@ -91,7 +92,6 @@ CROSS_CUTTING = {
     "old": "checkpoints and work folders of earlier versions",
     "one_direction": "families that write one direction, by fairseq's commands",
     "own_files": "no command writes over what it reads",
-    "pays": "the numbers of docs/pays.md",
     "readme": "the commands of README.md",
     "wheel": "what pip installs",
     "witnesses": "what version 0.2.0 has made goes on",
