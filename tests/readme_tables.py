@@ -29,15 +29,14 @@ SYSTEMS = {
 }
 FIRST = "test2016"
 SCORE = "tokenised BLEU"
-P = "p, seed 1"
 # heading -> file of scores, its sets (None: the whole score), text of comparisons
 COLUMNS = {
-    "`--small`, test2016, seed 1 or (±) 1 to 3": ("converged-small", None, FIRST),
+    "`--small`, test2016, seed 1; ±: 1 to 3": ("converged-small", None, FIRST),
     "`--small`, three other sets, seed 1": (
         *("sets-small", ("test2017", "coco2017", "test2018")),
         "three more sets",
     ),
-    "larger model on a GPU, four sets, seed 1": ("full", None, "all four sets"),
+    "larger model, four sets, seed 1": ("full", None, "all four sets"),
 }
 COMPARED = {"full": "compared-full"}  # all others are in compared-small
 SPEED = "benchmark/cpu-base.json"
@@ -70,7 +69,7 @@ def score(stem, name, sets):
 
 
 def p(stem, name, text):
-    """p of a system against the Transformer, of the seed that both have."""
+    """p of a system against the Transformer in brackets, of the seed that both have."""
     compared = read(f"multi30k/{COMPARED.get(stem, 'compared-small')}.json")["rows"]
     asked = {"row": name, "against": BASELINE, "text": text, "seeds": "1"}
     runs = {stem, "sets-small"} if stem == "converged-small" else {stem}
@@ -79,28 +78,31 @@ def p(stem, name, text):
         for row in compared
         if row["run"] in runs and asked == {key: row[key] for key in asked}
     ]
-    return f"{found[0]:.3f}" if found else ""
+    return f" (p {found[0]:.3f})" if found else ""
 
 
 def results():
     """The lines of the table of results."""
-    header = ["Multi30k, tokenised BLEU"]
-    for heading in COLUMNS:
-        header += [heading, P]
-    cells = []
-    for name, title in SYSTEMS.items():
-        cells.append([title])
-        for stem, sets, text in COLUMNS.values():
-            cells[-1] += [score(stem, name, sets), p(stem, name, text)]
+    cells = [
+        [
+            title,
+            *(
+                score(stem, name, sets) + p(stem, name, text)
+                for stem, sets, text in COLUMNS.values()
+            ),
+        ]
+        for name, title in SYSTEMS.items()
+    ]
     signatures = {
         read(f"multi30k/{stem}.json")["signatures"][SCORE].partition(",")[0]
         for stem, _, _ in COLUMNS.values()
     }
     (signature,) = signatures
     return [
-        *aligned(header, cells),
+        *aligned(["Multi30k, tokenised BLEU", *COLUMNS], cells),
         "",
-        f"p: against {SYSTEMS[BASELINE]}, paired bootstrap. `{signature}`",
+        f"p: seed 1 against {SYSTEMS[BASELINE]}, paired bootstrap.",
+        f"Signature: `{signature}`.",
     ]
 
 

@@ -447,7 +447,11 @@ def without_code(text):
 
 
 def prose_of(text):
-    """A Markdown text without code, tables, comments and addresses of links."""
+    """A Markdown text without code, tables, comments and addresses of links.
+
+    What is generated between two marks is left out, too.
+    """
+    text = re.sub(r"<!-- (\w+) -->.*?<!-- end \1 -->", "", text, flags=re.S)
     text = re.sub(r"<!--.*?-->|`[^`]*`|\]\([^)]*\)", "", without_code(text))
     return re.sub(r"^ *\|.*$", "", text, flags=re.M)
 
@@ -513,7 +517,8 @@ def test_prose_leaves_measurements_to_results_pages(page):
 def test_the_checks_of_prose_can_fail():
     table = "| p = 0.1 | seed | 1a2b3c4 |\n"
     code = "\n    seed 1a2b3c4\n\n```\np = 1\n```\n`seed` [x](#seed) <!-- seed -->\n"
-    assert not measured_in(f"{table}{code}defaced, 2019, 12345678\n")
+    generated = "<!-- x -->\nseed 1\n<!-- end x -->\n"
+    assert not measured_in(f"{table}{code}{generated}defaced, 2019, 12345678\n")
     assert measured_in("commit 1a2b3c4, three seeds, p = 0.1\n") == [
         *("1a2b3c4", "p =", "seeds"),
     ]
