@@ -26,11 +26,3 @@ def code_of(text):
     fenced = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
     indented = re.findall(r"(?:(?<=\n\n)|\A)((?:    .*\n)+)", text)
     return [*fenced, *indented]
-
-
-def committed():
-    """Return (table of results, page that shows it) of every one in the repository."""
-    return [
-        (path, path.parent / "README.md")
-        for path in sorted((ROOT / "examples").glob("*/results*.json"))
-    ]

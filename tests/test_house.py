@@ -47,6 +47,7 @@ RINGS = (
     ("tools.results",),
     ("tools.report",),
     ("tools.benchmark",),
+    ("tools.results_page",),
     ("tools.commands",),  # what `sbnmt STEP` runs
     ("__main__",),  # finds it by its name
 )

@@ -7,6 +7,7 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import sweep_beam
 from sbnmt_plugin.tools.commands import table as show_table
+from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.results import sweep_runs
 from sbnmt_plugin.tools.results.sweep import Setting, Sweep, render_sweep
 
@@ -92,6 +93,16 @@ def test_the_sweep_decodes_what_directions_can_do(searches, sweep):
         beams[path].append(f"{beam}/{lenpen}")
     every = [f"{beam}/{lenpen}" for beam in (1, 2, 3, 4) for lenpen in (0.6, 1)]
     assert beams == {"a": every, "b": every, "c": [*every[2:4], *every[6:]]}
+
+
+def test_a_sweep_says_how_it_was_made(tmp_path, searches, sweep):
+    words = "--system", "sb=--path sb.pt", "--beams", "2"
+    sweep(*words)
+    held = json.loads((tmp_path / "s.json").read_text())
+    assert held["command"].startswith("sbnmt sweep-beam --data data ")
+    assert held["command"].endswith("'sb=--path sb.pt' --beams 2")
+    known = [held[key] for key in ("commit", "machine", "versions")]
+    assert known == [commit(), machine(), versions()]
 
 
 @pytest.mark.parametrize(

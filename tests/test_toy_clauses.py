@@ -122,7 +122,7 @@ def test_interaction_that_finds_what_beams_do_not_is_said_so(tmp_path, capsys):
     decoded(tmp_path, {(TWIN, 2): {2, 3}, (TWIN, 4): {3}, (TWIN, 8): {}, ("sb", 2): {}})
     status, output = checked(tmp_path, capsys)
     assert status == 0 and output.count("ok ") == 2
-    rows = json.loads((tmp_path / "found.json").read_text())
+    rows = json.loads((tmp_path / "found.json").read_text())["rows"]
     row = next(r for r in rows if (r["row"], r["beam"]) == (TWIN, 2))
     kinds = {"alone": 100, "1 open": 100, "2 open": 0, "3 open": 0}
     assert {kind: row[kind] for kind in kinds} == kinds
@@ -135,7 +135,7 @@ def test_seeds_of_a_row_are_shown_together(tmp_path, capsys):
     status, output = checked(tmp_path, capsys)
     assert status == 0 and "sb with a beam of 2 50.0 %" in output
     assert re.search(r"\| sb +\| +2 \| .*100.0 ± 0.0 \| +50.0 ± 70.7", output)
-    rows = json.loads((tmp_path / "found.json").read_text())
+    rows = json.loads((tmp_path / "found.json").read_text())["rows"]
     assert [(r["row"], r["3 open"]) for r in rows[-2:]] == [("sb", 0), ("sb@2", 100)]
     decoded(tmp_path, {**twin, ("sb", 2): {2, 3}, last: {3}})
     assert checked(tmp_path, capsys)[0] == 1

@@ -152,7 +152,7 @@ def main() -> None:
     ]
     numbers = [{"row": name, "beam": beam, **n} for (name, beam), n in found.items()]
     if args.json:
-        args.json.write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
+        args.json.write_text(json.dumps({"rows": numbers}, indent=1) + "\n", "utf-8")
     print("", *aligned(["right, %", "beam", *KINDS], cells), "", sep="\n")
     if args.plot:
         plot(shares, args.plot)

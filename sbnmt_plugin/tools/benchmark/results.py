@@ -70,15 +70,20 @@ COLUMNS: dict[str, Cell] = {
 }
 
 
-def table(rows: list[Row]) -> list[str]:
-    """Return a Markdown table of a line a row; columns that are empty are left out."""
-    cells = {name: [cell(row) for row in rows] for name, cell in COLUMNS.items()}
+def table(rows: list[Row], columns: dict[str, Cell] | None = None) -> list[str]:
+    """Return a Markdown table of a line a row; columns that are empty are left out.
+
+    Args:
+        columns: heading -> cell; without it those of decoding.
+    """
+    shown = columns or COLUMNS
+    cells = {name: [cell(row) for row in rows] for name, cell in shown.items()}
     kept = {name: column for name, column in cells.items() if any(column)}
     return aligned(list(kept), [list(line) for line in zip(*kept.values())])
 
 
-def markdown(result: Row) -> list[str]:
-    """Return all tables, and how they were made."""
+def markdown(result: Row, level: str = "##") -> list[str]:
+    """Return all tables, with headings of this level, and how they were made."""
     lines = [
         f"`{result['command']}`",
         "",
@@ -91,7 +96,7 @@ def markdown(result: Row) -> list[str]:
         ("Decoding, other cases", [row for row in cases if not is_headline(row)]),
     ):
         if rows:
-            lines += ["", f"## {title}", "", *table(rows)]
+            lines += ["", f"{level} {title}", "", *table(rows)]
     return lines
 
 

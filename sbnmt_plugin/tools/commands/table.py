@@ -1,9 +1,10 @@
-"""Print a results table in Markdown: from a recipe's run, or from a file.
+"""Print a results table in Markdown: of a recipe's run, of a file, or of a folder.
 
     sbnmt table --recipe multi30k [--small] --work work/multi30k
     sbnmt table work/multi30k/table.json
     sbnmt table work/multi30k/beam-sweep.json
     sbnmt table examples/multi30k/curves-small.json --curves NAME
+    sbnmt table --page examples/multi30k
 
 With --recipe the table is built from WORK/results, and its costs from WORK/logs, where
 sbnmt recipe has run.  It is kept in WORK/table.json.  A file of sweep-beam has a line a
@@ -13,6 +14,8 @@ system and a column a beam; several seeds are a mean and a standard deviation.
 logs, and writes the numbers to NAME.json.  It shows, over updates and with a line a
 seed, validation BLEU and the bits that rows read of the other direction, which
 trainings with --sb-probe log.  Given such a NAME.json as TABLE, it draws that again.
+
+--page writes FOLDER/RESULTS.md from all JSON files of results in that folder.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from sbnmt_plugin.tools.recipes.work_folder import check_recipe, read_recipe
 from sbnmt_plugin.tools.results.sweep import render_sweep
 from sbnmt_plugin.tools.results.table import render
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
+from sbnmt_plugin.tools.results_page import write_page
 from sbnmt_plugin.tools.text import as_written, refuse_overwriting
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -121,16 +125,24 @@ def main() -> None:
     add("--recipe", help="its name, or its folder")
     add("--small", action="store_true", help="its small setting")
     add("--work", help="folder that the recipe's steps have filled")
+    add("--page", metavar="FOLDER", help="write FOLDER/RESULTS.md; no other option")
     bitext.add_options(parser)
     args, others = parser.parse_known_args()
     bitext.take(args, others)
     if not args.recipe and (words := bitext.given(args)):
         raise ValueError(f"{words[0]} is for --recipe: give that, or leave it out")
-    if args.recipe or args.work or args.small:
+    if args.page:
+        if args.tables or args.curves or args.recipe or args.work or args.small:
+            raise ValueError(
+                "--page takes all JSON files of its folder: leave TABLE and all other "
+                "options out"
+            )
+        print(write_page(Path(args.page)))
+    elif args.recipe or args.work or args.small:
         of_run(args)
     elif args.curves:
         draw_curves_again(args)
     elif not args.tables:
-        raise ValueError("give a TABLE, or --recipe and --work")
+        raise ValueError("give a TABLE, or --recipe and --work, or --page")
     else:
         print("".join(map(read_table, args.tables)), end="")

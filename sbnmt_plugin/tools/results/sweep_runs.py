@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command, origin
 from sbnmt_plugin.tools.command_names import PLUGIN
+from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.results.sweep_plan import Plan, Searches, without
@@ -107,7 +110,15 @@ def decoded(plan: Plan, searches: Searches) -> dict[str, Any]:
         place = list(plan.systems).index(name)
         jobs.append((Path(f"{plan.output}.runs") / setting.folder(place), job))
     found = [kept(folder, job) for folder, job in jobs]
-    sweep: dict[str, Any] = {"planned": len(jobs), "options": plan.options, "runs": []}
+    sweep: dict[str, Any] = {
+        "command": f"sbnmt sweep-beam {shlex.join(sys.argv[1:])}",
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
+        "planned": len(jobs),
+        "options": plan.options,
+        "runs": [],
+    }
     for place, (folder, job) in enumerate(progress(jobs, desc="decoding", unit="run")):
         if found[place] is None:
             done = scored(folder, job["options"], plan, given)

@@ -1,0 +1,189 @@
+"""Results page of a folder: every JSON file of results in it, as Markdown.
+
+Each kind of file has one function that renders it.  A page holds what the files hold,
+and nothing else, so it can be written again at any time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from sbnmt_plugin.tools.benchmark import results as benchmark
+from sbnmt_plugin.tools.results.sweep import render_sweep, system_and_seed
+from sbnmt_plugin.tools.results.table import NONE, aligned, number, render
+from sbnmt_plugin.tools.text import as_written, write_lines
+
+Held = dict[str, Any]  # value of a JSON file
+PAGE = "RESULTS.md"
+PLOTS = ".svg", ".png"  # of the same name as a JSON file
+ORIGIN = "commit", "date", "machine", "versions"
+SEEDED = "row"  # key of a name that may end with @SEED
+TRAINING: dict[str, benchmark.Cell] = {
+    "system": benchmark.filled("{}", "system"),
+    "processes": benchmark.filled("{}", "processes"),
+    "sentences/s": benchmark.filled("{:.2f}", "sentences/s"),
+    "labels/s": benchmark.filled("{:,.0f}", "tokens/s"),
+    "speed, × fairseq": benchmark.COLUMNS["speed, × fairseq"],
+    "GiB": benchmark.COLUMNS["GiB"],
+    "memory, × fairseq": benchmark.COLUMNS["memory, × fairseq"],
+}
+
+
+def origin_lines(held: Held) -> list[str]:
+    """Return what a file says of its origin, signature and command first."""
+    signature = [f"`{held['signature']}`", ""] if "signature" in held else []
+    command = [f"`{held['command']}`"] if "command" in held else []
+    known = [f"{held[key]}" for key in ORIGIN if held.get(key)]
+    if known and "commit" in held:
+        known[0] = f"commit {known[0]}"
+    found = ", ".join([*command, *known])
+    return ["", *signature, found] if found else []
+
+
+def recipe_table(held: Held) -> list[str]:
+    """Render the table of a recipe's run."""
+    return render(held).splitlines()
+
+
+def sweep_table(held: Held) -> list[str]:
+    """Render a sweep over beams or length penalties."""
+    return [*render_sweep(held).splitlines(), *origin_lines(held)]
+
+
+def benchmark_tables(held: Held) -> list[str]:
+    """Render a benchmark; trainings were measured by version 0.2.0."""
+    lines = benchmark.markdown(held, level="###")
+    trained = held.get("training", [])
+    if trained:
+        lines += ["", "### Training", "", *benchmark.table(trained, TRAINING)]
+    return lines
+
+
+def curve_table(held: Held) -> list[str]:
+    """Render the last point of every learning curve."""
+    rows = [
+        {"row": title, "seed": int(seed), "updates": updates[-1]}
+        | {"quantity": quantity, "at the end": float(values[-1])}
+        for title, seeds in held.items()
+        for seed, curves in seeds.items()
+        for quantity, (updates, values) in curves.items()
+    ]
+    return plain_table(rows)
+
+
+def rows_table(held: Held) -> list[str]:
+    """Render a file of rows of any columns, as tests of reliability write."""
+    return [*plain_table(seeds_together(held["rows"])), *origin_lines(held)]
+
+
+# key that only files of this kind have -> function that renders them
+KINDS: dict[str, Callable[[Held], list[str]]] = {
+    "runs": sweep_table,
+    "signatures": recipe_table,
+    benchmark.CASES: benchmark_tables,
+    "training": benchmark_tables,
+    "rows": rows_table,
+}
+
+
+def seeds_together(rows: list[Held]) -> list[Held]:
+    """Join rows whose names differ in their @SEED alone.
+
+    Rows without a name stay as they are.  Measured numbers are floats, which become
+    ``mean ± deviation``; all other values must be the same.
+    """
+    groups: dict[Any, list[Held]] = {}
+    for place, row in enumerate(rows):
+        key: Any = place
+        if SEEDED in row:
+            row = {**row, SEEDED: system_and_seed(row[SEEDED])[0]}
+            shared = {k: "" if isinstance(v, float) else v for k, v in row.items()}
+            key = json.dumps(shared, sort_keys=True)
+        groups.setdefault(key, []).append(row)
+    return [joined(found) for found in groups.values()]
+
+
+def joined(rows: list[Held]) -> Held:
+    """Return one row of several, whose floats are ``mean ± deviation``."""
+    if len(rows) == 1:
+        return rows[0]
+
+    def together(key: str, value: Any) -> Any:
+        if not isinstance(value, float):
+            return value
+        values = [row[key] for row in rows]
+        return f"{mean(values):.1f} ± {stdev(values):.1f}"
+
+    return {key: together(key, value) for key, value in rows[0].items()}
+
+
+def plain_column(values: list[Any]) -> list[str]:
+    """Write values of any type; of a list its length, of floats equally many digits."""
+    rounded = [round(value, 3) for value in values if isinstance(value, float)]
+    digits = max((len(f"{x}".partition(".")[2]) for x in rounded), default=0)
+
+    def cell(value: Any) -> str:
+        if isinstance(value, float):
+            return number(value, digits)
+        if isinstance(value, list):
+            return f"{len(value)}"
+        if value is None:
+            return NONE
+        return f"{value:,}" if type(value) is int else f"{value}"
+
+    return [cell(value) for value in values]
+
+
+def plain_table(rows: list[Held]) -> list[str]:
+    """Render rows with the columns that any of them has."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [plain_column([row.get(column) for row in rows]) for column in columns]
+    return aligned(columns, [list(line) for line in zip(*cells)])
+
+
+def section(path: Path) -> list[str]:
+    """Render a JSON file of results: heading, title, plots, tables.
+
+    Raises:
+        ValueError: the file holds no results of ours.
+    """
+    with as_written(path, f"remove it, or write it anew, before {PAGE} is written"):
+        held: Held = json.loads(path.read_text(encoding="utf-8"))
+        title = held.pop("title", None)
+        kind = next((key for key in KINDS if key in held), None)
+        tables = (KINDS[kind] if kind else curve_table)(held)
+    plots = [p for p in map(path.with_suffix, PLOTS) if p.exists()][:1]
+    head = [f"## {path.stem}", *([] if title is None else ["", title])]
+    for plot in plots:
+        head += ["", f"![{title or path.stem}]({plot.name})"]
+    return [*head, "", *tables]
+
+
+def page(folder: Path) -> list[str]:
+    """Return the lines of a folder's results page, a section a JSON file.
+
+    Raises:
+        FileNotFoundError: the folder has no JSON file.
+        ValueError: one of them holds no results of ours.
+    """
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise FileNotFoundError(
+            f"--page {folder} must be a folder with results, but has no JSON file: "
+            "give another, or copy WORK/table.json into it"
+        )
+    lines = [f"# Results: {folder.resolve().name}"]
+    for path in files:
+        lines += ["", *section(path)]
+    return lines
+
+
+def write_page(folder: Path) -> Path:
+    """Write a folder's results page; return its path."""
+    path = folder / PAGE
+    write_lines(path, page(folder))
+    return path

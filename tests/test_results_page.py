@@ -1,0 +1,131 @@
+"""sbnmt table --page: the committed results pages, and every kind of file on one."""
+
+import json
+import re
+
+import pytest
+from commands import ROOT
+from steps import call, put
+
+from sbnmt_plugin.tools import results_page
+from sbnmt_plugin.tools.commands import table as show_table
+
+FOLDERS = sorted({path.parent for path in ROOT.glob("examples/*/*.json")})
+ORIGIN = {"command": "do it", "commit": "1a2b3c4", "machine": "m"}
+CAMPAIGN = {
+    **ORIGIN,
+    "date": "2026-01-02",
+    "seed": 1,
+    "rows": [
+        {"subject": "recipe", "SIGKILL": 1234, "faults": []},
+        {"subject": "training", "SIGKILL": 2, "faults": ["lost"], "GiB": 0.5},
+    ],
+}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_a_committed_page_is_that_of_the_committed_files(folder):
+    """Written anew by ``sbnmt table --page``."""
+    lines = results_page.page(folder)
+    shown = (folder / results_page.PAGE).read_bytes()
+    assert shown == "".join(f"{line}\n" for line in lines).encode()
+
+
+def test_every_results_page_has_files():
+    pages = {path.parent for path in ROOT.glob(f"examples/*/{results_page.PAGE}")}
+    assert pages == set(FOLDERS)
+
+
+def test_another_number_makes_another_page(tmp_path):
+    """Of every file: any of its scores."""
+    for path in ROOT.glob("examples/*/*.json"):
+        text = path.read_text(encoding="utf-8")
+        held = re.search(r'"(?:BLEU|tokenised BLEU|tok\. BLEU|difference)": ', text)
+        if held is None:
+            continue
+        name = re.escape(held[0])
+        other = put(
+            tmp_path / path.name, re.sub(f"{name}-?[0-9.]+", f"{held[0]}1.25", text)
+        )
+        assert results_page.section(other) != results_page.section(path), path
+
+
+def test_rows_of_any_columns_are_shown(tmp_path, capsys):
+    """As the tests of reliability write them; of a list its length."""
+    put(tmp_path / "faults.json", json.dumps(CAMPAIGN))
+    call(show_table, "--page", tmp_path)
+    path = tmp_path / results_page.PAGE
+    assert capsys.readouterr().out == f"{path}\n"
+    assert path.read_text(encoding="utf-8").splitlines() == [
+        f"# Results: {tmp_path.name}",
+        "",
+        "## faults",
+        "",
+        "| subject  | SIGKILL | faults | GiB |",
+        "| -------- | ------: | -----: | --: |",
+        "| recipe   |   1,234 |      0 |     |",
+        "| training |       2 |      1 | 0.5 |",
+        "",
+        "`do it`, commit 1a2b3c4, 2026-01-02, m",
+    ]
+
+
+def test_seeds_of_a_row_are_shown_together(tmp_path):
+    rows = [
+        {"row": name, "beam": beam, "right": right}
+        for name, beam, right in (
+            *(("sb", 2, 80.0), ("sb@2", 2, 90.0), ("sb", 4, 70.0)),
+            ("other", 2, 80.25),
+        )
+    ]
+    put(tmp_path / "open.json", json.dumps({"rows": rows}))
+    assert results_page.page(tmp_path)[4:] == [
+        "| row   | beam |      right |",
+        "| ----- | ---: | ---------: |",
+        "| sb    |    2 | 85.0 ± 7.1 |",
+        "| sb    |    4 |      70.00 |",
+        "| other |    2 |      80.25 |",
+    ]
+
+
+def test_a_title_and_a_plot_are_shown(tmp_path):
+    sweep = {"title": "Beams", "runs": [{"system": "sb", "beam": 4, "BLEU": 30.5}]}
+    sweep["runs"][0]["signature"] = "s"
+    put(tmp_path / "b.json", json.dumps(sweep | ORIGIN))
+    put(tmp_path / "b.svg", "<svg/>")
+    lines = results_page.page(tmp_path)
+    assert lines[2:8] == ["## b", "", "Beams", "", "![Beams](b.svg)", ""]
+    assert "| sb                 | 30.50 |" in lines
+    assert lines[-1] == "`do it`, commit 1a2b3c4, m"
+
+
+def test_curves_are_shown_by_their_last_points(tmp_path):
+    curves = {"SB": {"1": {"validation BLEU": [[50, 90], [11.5, 30.25]]}}}
+    put(tmp_path / "curves.json", json.dumps(curves))
+    assert results_page.page(tmp_path)[-1] == (
+        "| SB  |    1 |      90 | validation BLEU |      30.25 |"
+    )
+
+
+@pytest.mark.parametrize(
+    "held", ["{", "[1]", '{"rows": 1}', '{"runs": []}', '{"x": 1}']
+)
+def test_a_file_of_something_else_is_refused(held, tmp_path):
+    path = put(tmp_path / "x.json", held)
+    with pytest.raises(ValueError, match=f"{path} must be as it was written"):
+        call(show_table, "--page", tmp_path)
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    for folder in tmp_path, tmp_path / "none":
+        with pytest.raises(
+            FileNotFoundError, match=f"--page {folder} must be a folder"
+        ):
+            call(show_table, "--page", folder)
+
+
+@pytest.mark.parametrize("words", [["t.json"], ["--small"], ["--work", "w"]])
+def test_a_page_takes_no_other_option(words, tmp_path):
+    with pytest.raises(ValueError, match="--page takes all JSON files of its folder"):
+        call(show_table, "--page", tmp_path, *words)
