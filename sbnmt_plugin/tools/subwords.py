@@ -150,10 +150,9 @@ class Pieces:
         remedy = "give the file that sbnmt bpe learn --kind sentencepiece wrote"
         with command.extra("sentencepiece"):
             from sentencepiece import SentencePieceProcessor
+        content = readable(model).read_bytes()
         try:
-            self.model = SentencePieceProcessor(
-                model_proto=readable(model).read_bytes()
-            )
+            self.model = SentencePieceProcessor(model_proto=content)
             listed = self.model.id_to_piece(list(range(len(self.model))))
         except (RuntimeError, ValueError) as error:
             raise ValueError(

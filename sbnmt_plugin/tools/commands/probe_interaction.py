@@ -64,6 +64,7 @@ def main() -> None:
         results[name] = tokenised_bleu(
             texts, references, args.lowercase, args.raw or "none"
         )
+        bleu = bleu_named(results[name]["signature"])
         wins = [h["direction"] for h in found.values()].count("l2r")
         share = 100 * wins / max(1, len(found))
         results[name]["L2R wins"] = round(share, 1)
@@ -71,7 +72,7 @@ def main() -> None:
         results[name] |= {key: rate["score"] for key, rate in rates.items()}
         shown = [f"   {key} {rate['score']:6.2f}" for key, rate in rates.items()]
         told.append(
-            f"interaction {name:<18} {bleu_named(results[name]['signature'])} {results[name]['score']:6.2f}   "
+            f"interaction {name:<18} {bleu} {results[name]['score']:6.2f}   "
             f"L2R wins {share:5.1f} %{''.join(shown)}"
         )
     if args.json:
