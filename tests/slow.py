@@ -11,6 +11,7 @@ FIXTURES = {
 # more than 4 seconds together.
 TESTS = {
     "test_a_checkpoint_translates_as_it_did",
+    "test_a_folder_of_any_family_translates_as_its_checkpoint",
     "test_a_folder_that_fairseq_would_split_is_refused",
     "test_a_killed_driver_goes_on_where_it_was",
     "test_a_killed_translation_continues",

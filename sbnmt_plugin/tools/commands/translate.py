@@ -85,10 +85,10 @@ def continued(args: argparse.Namespace) -> tuple[list[Written], int]:
 
 def main() -> None:
     args = parsed()
-    source, total = sys.stdin.fileno(), None
-    if args.input != STANDARD_INPUT:
-        source = os.open(args.input, os.O_RDONLY)
-        total = lines_of(Path(args.input))
+    if args.input == STANDARD_INPUT:
+        source, total = sys.stdin.fileno(), None
+    else:
+        source, total = os.open(args.input, os.O_RDONLY), lines_of(Path(args.input))
     quiet.only_warnings("fairseq", "hydra")
     model = load(
         args.model,
