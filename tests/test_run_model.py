@@ -30,6 +30,7 @@ CASES = [
     ({}, DEFAULT),
     ({"sb": (31.0, 0.06)}, DEFAULT),  # better by chance
     ({"sb": (29.0, 0.001)}, DEFAULT),  # significantly worse
+    ({"sb": (30.05, 0.001)}, DEFAULT),  # surely better, by nothing
     ({"sb": (31.0, 0.04)}, "sb"),
     ({"sb": (31.0, 0.01), "pl": (31.5, 0.04)}, "pl"),
     ({"sb": (31.0, 0.04), "pl": (32.0, 0.3)}, "sb"),

@@ -5,6 +5,15 @@
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER [--small]
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER --prepare
     sbnmt recipe examples/multi30k --print [--small] [--rows …] > run.sh
+    sbnmt recipe --list
+
+    sbnmt recipe bitext --source en --target de --data RAW --work work/en-de
+    sbnmt recipe bitext --source en --target de --print > run.sh
+
+The recipe bitext is for your own text.  RAW holds train.en and train.de, a sentence a
+line, plain or as .gz, and if you have them valid and test.  The size of the models
+suits the number of lines.  One of them becomes WORK/model, a folder for sbnmt
+translate.  It needs --data each time; README.md in examples/bitext says more.
 
 A recipe is a folder with recipe.yaml and prepare.py.  A row of the table is a system.
 It is trained with all that it needs: texts, BPE, teachers, pseudo targets, triples.

@@ -23,6 +23,7 @@ from sbnmt_plugin.tools.translations import read_generated
 from sbnmt_plugin.tools.unfinished import write_json
 
 SIGNIFICANT = 0.05  # p below it
+LEAST = 0.1  # BLEU; models that write one text for everything differ by less, surely
 SCORE = "BLEU"
 
 
@@ -85,14 +86,16 @@ def compared(
 def better_row(outcomes: dict[str, Outcome], default: str) -> str:
     """Return the row that is taken: the default, or the best of those that beat it.
 
+    A row beats it whose score is significantly higher, by :data:`LEAST` or more.
+
     Args:
         outcomes: of each row, compared with the default.
     """
-    least = outcomes[default].score
+    least = outcomes[default].score + LEAST
     better = [
         name
         for name, found in outcomes.items()
-        if found.p is not None and found.p < SIGNIFICANT and found.score > least
+        if found.p is not None and found.p < SIGNIFICANT and found.score >= least
     ]
     return max(better or [default], key=lambda name: outcomes[name].score)
 
