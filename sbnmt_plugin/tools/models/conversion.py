@@ -55,7 +55,6 @@ def refuse_unknown(model: Any) -> None:
     refused = {
         "--sb-fusion gate": any(isinstance(fusion, Gate) for fusion in fusions),
         "--decoder-output-dim": model.decoder.project_out_dim is not None,
-        "--decoder-input-dim": model.decoder.project_in_dim is not None,
         "--quant-noise-pq": any(side.quant_noise is not None for side in sides),
         "--no-token-positional-embeddings": any(
             side.embed_positions is None for side in sides
