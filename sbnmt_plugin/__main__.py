@@ -11,7 +11,7 @@ import sys
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.command_names import PLUGIN, RETIRED, STEPS
+from sbnmt_plugin.tools.command_names import GROUPS, PLUGIN, RETIRED, STEPS
 from sbnmt_plugin.tools.launch import FAIRSEQ, run_fairseq
 
 COMMANDS = "sbnmt_plugin.tools.commands"
@@ -41,17 +41,19 @@ def main() -> None:
 
 
 def overview() -> str:
-    """Return the text of ``sbnmt --help``: all steps, in order of use."""
+    """Return the text of ``sbnmt --help``: all steps by group, in order of use."""
     width = max(map(len, STEPS))
-    lines = [f"  {step:<{width}}  {text}" for step, text in STEPS.items()]
+    lines = []
+    for title, steps in GROUPS.items():
+        named = [f"  {step:<{width}}  {text}" for step, text in steps.items()]
+        lines += [f"{title}:", *named, ""]
     return "\n".join(
         [
             "usage: sbnmt STEP [options]",
             "",
-            "Synchronous Bidirectional NMT with fairseq; the steps in order of use:",
+            "Synchronous Bidirectional NMT with fairseq; the steps in order of use.",
             "",
             *lines,
-            "",
             "sbnmt STEP --help says more.  Training, decoding and interactive use are "
             "fairseq's own",
             f"commands, with --user-dir {PLUGIN}",

@@ -42,8 +42,8 @@ def imported(*words):
     return {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
 
 
-def translate_command(data, teacher, source, output, *words):
-    """Return the words of ``sbnmt translate`` with an R2L teacher and a beam of 2."""
+def pseudo_command(data, teacher, source, output, *words):
+    """Return the words of ``sbnmt pseudo`` with an R2L teacher and a beam of 2."""
     command = [data, "--path", teacher, "--sb-direction", "r2l", "--cpu", "--beam", 2]
     return [*command, "--input", source, "--output", output, *words]
 

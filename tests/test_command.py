@@ -13,7 +13,7 @@ import warnings
 
 import pytest
 from commands import PLUGIN, ROOT
-from steps import environment, imported, put, ran, translate_command
+from steps import environment, imported, pseudo_command, put, ran
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.command import step_command
@@ -342,10 +342,8 @@ def test_a_command_of_fairseqs_that_a_recipe_starts_has_its_own_messages(
 
 def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
     source = data.parent / "texts" / "test.en"
-    words = translate_command(
-        data, teacher, source, tmp_path / "out", "--shard-size", 9
-    )
-    done = ran(step_command("translate", *words))
+    words = pseudo_command(data, teacher, source, tmp_path / "out", "--shard-size", 9)
+    done = ran(step_command("pseudo", *words))
     assert done.returncode == 0, done.stderr
     assert "out: 3 of 3 shards" in done.stderr
     assert not [noise for noise in NOISE if noise in done.stderr]

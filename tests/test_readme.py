@@ -77,7 +77,7 @@ def smaller(name, words):
         return [*words, *sizes, "--cpu", "--max-update", "4", "--warmup-updates", "2"]
     if name in ("fairseq-generate", "fairseq-interactive"):
         return [*words, "--cpu", *NO_WORKERS]
-    if words[0] == "translate":
+    if words[0] == "pseudo":
         return [*words, "--cpu"]
     return words
 

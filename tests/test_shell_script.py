@@ -193,7 +193,7 @@ def test_a_script_runs_what_the_driver_does_command_by_command(both, tmp_path):
     ran, path = both
     assert {" ".join(words[:2]).split(" /")[0] for words in ran} >= {
         *("sbnmt prepare", "sbnmt binarise", "sbnmt average", "sbnmt evaluate"),
-        *("sbnmt translate", "sbnmt triples", "sbnmt rerank", "sbnmt probe-reading"),
+        *("sbnmt pseudo", "sbnmt triples", "sbnmt rerank", "sbnmt probe-reading"),
         *("fairseq-train WORK/data", "fairseq-generate WORK/data"),
     }
     assert_same(ran, path, tmp_path)
@@ -203,11 +203,11 @@ def test_a_script_runs_what_the_driver_does_command_by_command(both, tmp_path):
     ("old", "new", "message"),
     [
         ("--sb-lambda 1.0", "--sb-lambda 0.9", "differs: .'fairseq-train"),
-        ("--lenpen 0.6", "--lenpen 1", "differs: .'sbnmt', 'translate'"),
+        ("--lenpen 0.6", "--lenpen 1", "differs: .'sbnmt', 'pseudo'"),
         ("--beam 10", "--beam 4", "differs: .'sbnmt', 'rerank'"),
         (r"\n#[^\n]*\nsbnmt evaluate [^#]*", "\n", "differs: .'sbnmt', 'evaluate'"),
         ("\n# The table\n", "\nsbnmt probe-reading\n# The table\n", "more commands"),
-        (r' "\$\{search\[@\]\}"', "", "differs: .'sbnmt', 'translate'"),
+        (r' "\$\{search\[@\]\}"', "", "differs: .'sbnmt', 'pseudo'"),
         (
             r'("\$\{search\[@\]\}")([^#]*?)--beam 10',
             r"--beam 10 \1\2",
@@ -253,8 +253,8 @@ def test_shared_options_are_written_once():
 def test_of_an_option_that_comes_twice_the_last_stays_the_last():
     """As --beam of rerank, which overrides that of `decode`."""
     twice = step("sbnmt", "rerank", "--beam", 4, "--x", 1, "--beam", 10)
-    late = step("sbnmt", "translate", "--beam", 10, "--x", 1)
-    first = step("sbnmt", "translate", "--beam", 4, "--x", 1)
+    late = step("sbnmt", "pseudo", "--beam", 10, "--x", 1)
+    first = step("sbnmt", "pseudo", "--beam", 4, "--x", 1)
     array = shell_script.arrays([twice, first])[twice]
     assert array.units == (("--beam", "4"), ("--x", "1"))
     (line,) = shell_script.show_step(twice, array, clone=False)

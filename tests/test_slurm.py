@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from steps import call, environment, put, wait_for
 
-from sbnmt_plugin.tools.commands import translate
+from sbnmt_plugin.tools.commands import pseudo
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.recipes import slurm as cluster
 from sbnmt_plugin.tools.recipes.jobs import alive, jobs_to_follow
@@ -261,20 +261,20 @@ def test_an_array_of_jobs_translates_as_one_command_does(data, teacher, tmp_path
     words = [data, "--path", teacher, "--sb-direction", "r2l", "--cpu", "--beam", 2]
     words += ["--input", source, "--shard-size", 5]
     one, two = tmp_path / "one.tsv", tmp_path / "two.tsv"
-    call(translate, *words, "--output", one)
+    call(pseudo, *words, "--output", one)
     asked = ["--executor", "local", "--of", 2]
-    call(translate, *words, "--output", two, *asked)
+    call(pseudo, *words, "--output", two, *asked)
     assert two.read_bytes() == one.read_bytes()
     logs = [tmp_path / "two.tsv.shards" / f"{worker}.log" for worker in (0, 1)]
     assert all(path.exists() for path in logs)
     with refused("--executor starts all workers: leave --worker out"):
-        call(translate, *words, "--output", two, *asked, "--worker", 1)
+        call(pseudo, *words, "--output", two, *asked, "--worker", 1)
     with refused("--of must be ≥ 1, but is 0"):
-        call(translate, *words, "--output", two, *asked, "--of", 0)
+        call(pseudo, *words, "--output", two, *asked, "--of", 0)
     for name in "-", "/dev/stdin", "/dev/null", tmp_path / "no":
         with refused("--input must be a file with --executor"):
-            call(translate, *words, "--input", name, "--output", one, *asked)
-    with refused(r"sbnmt translate .* failed, .*0.log ends with"):
+            call(pseudo, *words, "--input", name, "--output", one, *asked)
+    with refused(r"sbnmt pseudo .* failed, .*0.log ends with"):
         words[2] = tmp_path / "no.pt"
         asked[-1] = 1
-        call(translate, *words, "--output", tmp_path / "three.tsv", *asked)
+        call(pseudo, *words, "--output", tmp_path / "three.tsv", *asked)

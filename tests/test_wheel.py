@@ -17,7 +17,7 @@ from pathlib import Path
 import in_process
 import pytest
 from commands import ROOT, lines, run_generate
-from steps import put, translate_command
+from steps import pseudo_command, put
 
 import sbnmt_plugin
 from sbnmt_plugin.tools.command_names import STEPS
@@ -110,7 +110,7 @@ def test_the_command_says_what_there_is(environment, tmp_path):
 def test_messages_name_the_command_that_the_user_has(environment, tmp_path):
     sbnmt = environment / "sbnmt"
     said = run(sbnmt, "triples", "--help", folder=tmp_path).stdout
-    assert said.startswith("usage: sbnmt triples") and "sbnmt translate wrote" in said
+    assert said.startswith("usage: sbnmt triples") and "sbnmt pseudo wrote" in said
     assert ".py" not in said
     words = ["sweep-beam", "--work", tmp_path]
     refused = run(sbnmt, *words, folder=tmp_path, status=2).stderr
@@ -138,12 +138,12 @@ def test_a_clone_runs_beside_the_installed_package(
 ):
     """The clone's package is used then, by each process: two are not one --user-dir."""
     source = put(tmp_path / "in.en", *["w1 w2", "w3"])
-    module = [environment / "python", "-m", "sbnmt_plugin", "translate"]
+    module = [environment / "python", "-m", "sbnmt_plugin", "pseudo"]
     for name, command in (
         ("clone", ["env", f"PYTHONPATH={ROOT}", *module]),
-        ("installed", [environment / "sbnmt", "translate"]),
+        ("installed", [environment / "sbnmt", "pseudo"]),
     ):
-        words = translate_command(data, teacher, source, tmp_path / name)
+        words = pseudo_command(data, teacher, source, tmp_path / name)
         run(*command, *words, folder=tmp_path)
     assert len(read_lines(tmp_path / "clone")) == 2
     assert read_lines(tmp_path / "clone") == read_lines(tmp_path / "installed")

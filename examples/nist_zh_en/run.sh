@@ -99,7 +99,7 @@ fairseq-train "$work/data" "${transformer_wmt_en_de_big[@]}" \
 ln -sf checkpoint_best.pt "$work/teacher-l2r/model.pt"
 
 # Pseudo targets: the L2R teacher's translations
-sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
+sbnmt pseudo "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
   --sb-direction l2r --max-tokens 16000 --input "$work/bpe/train.zh" \
   --output "$work/pseudo/l2r.tsv"
 
@@ -111,7 +111,7 @@ fairseq-train "$work/data" "${transformer_wmt_en_de_big[@]}" \
 ln -sf checkpoint_best.pt "$work/teacher-r2l/model.pt"
 
 # Pseudo targets: the R2L teacher's translations
-sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
+sbnmt pseudo "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
   --sb-direction r2l --max-tokens 16000 --input "$work/bpe/train.zh" \
   --output "$work/pseudo/r2l.tsv"
 

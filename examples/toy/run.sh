@@ -77,7 +77,7 @@ sbnmt average --output "$work/teacher-l2r/model.pt" --last 3 \
   --or-fewer "$work/teacher-l2r"
 
 # Pseudo targets: the L2R teacher's translations
-sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
+sbnmt pseudo "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
   --sb-direction l2r --input "$work/bpe/train.src" --output "$work/pseudo/l2r.tsv"
 
 # Train teacher-r2l: Transformer, R2L
@@ -89,7 +89,7 @@ sbnmt average --output "$work/teacher-r2l/model.pt" --last 3 \
   --or-fewer "$work/teacher-r2l"
 
 # Pseudo targets: the R2L teacher's translations
-sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
+sbnmt pseudo "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
   --sb-direction r2l --input "$work/bpe/train.src" --output "$work/pseudo/r2l.tsv"
 
 # Translate the test set with teacher-l2r

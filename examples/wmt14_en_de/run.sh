@@ -94,7 +94,7 @@ sbnmt average --output "$work/teacher-l2r/model.pt" --last 20 \
   --or-fewer "$work/teacher-l2r"
 
 # Pseudo targets: the L2R teacher's translations
-sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
+sbnmt pseudo "$work/data" "${search[@]}" --path "$work/teacher-l2r/model.pt" \
   --sb-direction l2r --max-tokens 16000 --input "$work/bpe/train.en" \
   --output "$work/pseudo/l2r.tsv"
 
@@ -107,7 +107,7 @@ sbnmt average --output "$work/teacher-r2l/model.pt" --last 20 \
   --or-fewer "$work/teacher-r2l"
 
 # Pseudo targets: the R2L teacher's translations
-sbnmt translate "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
+sbnmt pseudo "$work/data" "${search[@]}" --path "$work/teacher-r2l/model.pt" \
   --sb-direction r2l --max-tokens 16000 --input "$work/bpe/train.en" \
   --output "$work/pseudo/r2l.tsv"
 

@@ -1,6 +1,6 @@
 """A text translated shard by shard, so that a killed run continues.
 
-``sbnmt translate`` says how.  OUTPUT.shards/job.json holds input, options and models.
+``sbnmt pseudo`` says how.  OUTPUT.shards/job.json holds input, options and models.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from sbnmt_plugin.tools.text import Lines, refuse_reserved
 logger = logging.getLogger(__name__)
 ENTRY = re.compile(r"([0-9]+)\t[^\t]*\t([^\t]*)")
 ENTRIES = (
-    "id<TAB>score<TAB>text as sbnmt translate writes it",
+    "id<TAB>score<TAB>text as sbnmt pseudo writes it",
     "translate the source again",
 )
 HYPOTHESIS = re.compile(r"H-([0-9]+)\t[^\t]*\t(.*)")
@@ -28,7 +28,7 @@ TRANSLATED = re.compile(
 def each_translation(
     path: str | os.PathLike[str], count: int
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and text of translations by ``sbnmt translate`` or ``sbnmt rerank``.
+    """Yield number and text of translations by ``sbnmt pseudo`` or ``sbnmt rerank``.
 
     Args:
         count: sentences of the source.

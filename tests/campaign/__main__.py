@@ -34,7 +34,7 @@ from sbnmt_plugin.tools import command
 # of all kills
 SHARES = {
     "recipe": 0.35,
-    "translate": 0.2,
+    "pseudo": 0.2,
     "binarise": 0.15,
     "training": 0.2,
     "benchmark": 0.1,

@@ -39,12 +39,12 @@ class Accidents:
         trials = []
         for name, limit in (
             ("binarise", 300),
-            ("translate", 100),
+            ("pseudo", 100),
             ("training", SMALL),
         ):
             before = small_files(limit)
             trials.append(self.failing(f"full disk: {name}", name, before))
-        for name in ("binarise", "translate"):
+        for name in ("binarise", "pseudo"):
             title = f"read-only folder: {name}"
             trials.append(self.failing(title, name, not_almighty, read_only=True))
         return [*trials, self.vanishing(), self.second_driver(), self.clock()]
@@ -102,8 +102,8 @@ class Accidents:
 
     def vanishing(self) -> Trial:
         """Remove a shard while others are translated."""
-        subject = self.subjects["translate"]
-        trial = Trial("vanishing file: translate")
+        subject = self.subjects["pseudo"]
+        trial = Trial("vanishing file: pseudo")
         place = self.faults.folder / "accidents" / trial.subject.replace(":", "")
         mark = self.faults.mark()
         running = [

@@ -150,9 +150,9 @@ class Stage:
         words += ["--arch", "transformer_tiny", "--max-epoch", str(epochs)]
         return executable(words)
 
-    def translate(self, output: Path, worker: int = 0, of: int = 1) -> list[str]:
+    def pseudo(self, output: Path, worker: int = 0, of: int = 1) -> list[str]:
         words: list[str | Path] = [
-            "translate",
+            "pseudo",
             self.data,
             "--path",
             self.teacher / "checkpoint_last.pt",
@@ -192,10 +192,10 @@ class Stage:
                 span=12,
             ),
             Subject(
-                "translate",
-                lambda at: [self.translate(at / "l2r.tsv", i, 2) for i in range(2)],
+                "pseudo",
+                lambda at: [self.pseudo(at / "l2r.tsv", i, 2) for i in range(2)],
                 ("*", "*.shards/*"),
-                alone=lambda at: self.translate(at / "l2r.tsv"),
+                alone=lambda at: self.pseudo(at / "l2r.tsv"),
             ),
             Subject(
                 "binarise",

@@ -30,7 +30,7 @@ def accidents(data, teacher, tmp_path_factory):
     return Accidents(attack)
 
 
-@pytest.mark.parametrize("name, limit", [("binarise", 300), ("translate", 100)])
+@pytest.mark.parametrize("name, limit", [("binarise", 300), ("pseudo", 100)])
 def test_a_full_disk_and_then_a_kill_lose_nothing(accidents, name, limit, monkeypatch):
     """A short round of the campaign: one error, a kill while files are written, and
     then the files of a run that nobody disturbed."""

@@ -1,6 +1,6 @@
 r"""Translate a text with the teachers, shard by shard, so that a killed run continues.
 
-    sbnmt translate data --path teacher/checkpoint_best.pt --sb-direction l2r \
+    sbnmt pseudo data --path teacher/checkpoint_best.pt --sb-direction l2r \
         --input text/train.en --output pseudo/l2r.tsv --beam 4 --lenpen 0.6
 
 INPUT holds one sentence a line, as binarised (BPE applied).  The result has a line
@@ -63,7 +63,7 @@ def spread(cluster: Cluster, args: argparse.Namespace, others: list[str]) -> Non
     words += ["--shard-size", args.shard_size, "--of", args.of]
     commands = []
     for worker in range(args.of):
-        step = ["translate", *map(str, [*words, "--worker", worker])]
+        step = ["pseudo", *map(str, [*words, "--worker", worker])]
         log = folder / f"{worker}.log"
         commands += [Logged(step_command(*step), shlex.join(["sbnmt", *step]), log)]
     try:

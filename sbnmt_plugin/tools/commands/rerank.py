@@ -7,7 +7,7 @@ Each teacher proposes its --beam best translations of a sentence (the paper's k 
 both score the union, each in its own direction, and the translation with the largest
 sum of both log-probabilities wins (Liu et al., NAACL 2016).  The result has a line
 "id<TAB>sum<TAB>translation" per sentence, in natural logarithms.  Files, shards and
-resuming are those of sbnmt translate, and so are all other options.
+resuming are those of sbnmt pseudo, and so are all other options.
 """
 
 from __future__ import annotations

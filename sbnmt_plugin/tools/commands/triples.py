@@ -6,7 +6,7 @@ r"""Build training examples from a bitext and pseudo targets: triples, or pairs.
     (or --triples one, three, six; --pairs pl, pr, pl-pr, kd)
 
 With y_g the target, y_pl and y_pr the L2R and R2L teachers' translations (what
-sbnmt translate wrote), a sentence gives (paper, section 3.4)
+sbnmt pseudo wrote), a sentence gives (paper, section 3.4)
 
     one:    (y_g, y_pr), for ABD-NMT; wants no y_pl
     two:    (y_pl, y_g), (y_g, y_pr)

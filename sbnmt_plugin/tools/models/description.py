@@ -7,7 +7,6 @@ in the folder itself, and are those of which it has the checksums.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import typing
 from collections.abc import Callable
@@ -21,8 +20,9 @@ from sbnmt_plugin.symbols import NAMES as DIRECTIONS
 from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.subwords import KINDS, subwords
 from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.training.checksums import sha256_of
 
-NAME = "model.yaml"
+NAME, MODEL = "model.yaml", "model.pt"
 LARGEST = 2**20  # bytes of a model.yaml that is read
 ENGINES = "fairseq", "ctranslate2"
 SENTENCEPIECE = "sentencepiece"
@@ -177,7 +177,8 @@ def from_values(kind: Any, values: Any, key: str) -> Any:
             problem = "is missing" if wrong[0] in types else "is unknown"
             raise ValueError(f"the key {f'{key}.{wrong[0]}'.lstrip('.')} {problem}")
         parts = {n: from_values(t, given[n], f"{key}.{n}") for n, t in types.items()}
-        return kind(**parts)
+        made: Any = kind
+        return made(**parts)
     plain = {tuple: list}.get(typing.get_origin(kind), typing.get_origin(kind) or kind)
     fine = isinstance(values, plain)
     if fine and plain in (list, dict):
@@ -239,15 +240,6 @@ def check_files(folder: Path, made: Description) -> None:
             raise FileNotFoundError(f"{path} is missing: {REMEDY}")
         if sha256_of(path) != checksum:
             raise ValueError(f"the checksum of {name} is another: it was changed")
-
-
-def sha256_of(path: Path) -> str:
-    """Return the checksum of a file."""
-    found = hashlib.sha256()
-    with open(path, "rb") as file:
-        while piece := file.read(LARGEST):
-            found.update(piece)
-    return found.hexdigest()
 
 
 def write_description(folder: Path, made: Description) -> None:

@@ -2,13 +2,102 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
-from sbnmt_plugin.tools.models.description import Description
-from sbnmt_plugin.tools.models.engine import Engine
+import torch
+
+from sbnmt_plugin.symbols import NAMES
+from sbnmt_plugin.task_options import caller_files, flag_of
+from sbnmt_plugin.tools.models.description import MODEL, Description
+from sbnmt_plugin.tools.models.engine import Hypothesis
+from sbnmt_plugin.tools.translator import Translator
+
+SEARCH = {  # keys of a description's search -> flags
+    "beam": "--beam",
+    "lenpen": "--lenpen",
+    "length_penalty": "--sb-length-penalty",
+    "rescore": "--sb-rescore",
+    "max_len_a": "--max-len-a",
+    "max_len_b": "--max-len-b",
+}
+NUMBERS = {
+    "float32": [],
+    "bf16": ["--sb-bf16"],
+    "fp16": ["--fp16"],
+    "int8": ["--sb-int8"],
+}
+
+
+class FairseqEngine(Translator):
+    """A checkpoint's model and its search: see :class:`engine.Engine`.
+
+    Args:
+        arguments: fairseq-generate's command line.
+        nbest: number of hypotheses of a sentence.
+    """
+
+    def __init__(self, arguments: list[str], nbest: int) -> None:
+        super().__init__([*arguments, "--nbest", str(nbest)])
+        self.nbest = nbest
+
+    def best(self, batch: dict[str, Any]) -> list[Any]:
+        """Return every sentence's hypotheses, as many as are asked for."""
+        return [found[: self.nbest] for found in self.search(batch)]
+
+    def hypotheses(self, sentences: list[str]) -> list[list[Hypothesis] | str]:
+        """Translate sentences: see :meth:`engine.Engine.hypotheses`."""
+        found, skipped = self.translate(sentences)
+        return [
+            [self.made(h) for h in found[i]]
+            if i in found
+            else skipped.get(i, "fairseq left it out")
+            for i in range(len(sentences))
+        ]
+
+    def made(self, hypothesis: dict[str, Any]) -> Hypothesis:
+        """Return a hypothesis of the search as text."""
+        own = NAMES[self.task.directions[0]]  # of a search that writes one direction
+        direction = hypothesis.get("direction", own)
+        return Hypothesis(self.text(hypothesis), float(hypothesis["score"]), direction)
 
 
 def open_engine(
     folder: Path, description: Description, device: str | None, dtype: str, nbest: int
-) -> Engine:
-    raise NotImplementedError
+) -> FairseqEngine:
+    """Load the checkpoint of a model folder: see :func:`folder.load`.
+
+    A file that has the name of a family's option, such as ``enat_table``, is its value.
+
+    Raises:
+        ValueError: an option that the model or the device cannot honour; a damaged
+            checkpoint.
+    """
+    folder = folder.absolute()
+    if os.pathsep in str(folder):
+        raise ValueError(
+            f"{folder} must have no {os.pathsep} in its path, where fairseq would "
+            "split it: move it"
+        )
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device cuda must be there, but torch finds no GPU: use cpu")
+    for side in description.source, description.target:
+        if side.dictionary != f"dict.{side.language}.txt":
+            raise ValueError(
+                f"the dictionary of {side.language} must be dict.{side.language}.txt "
+                f"for fairseq, but is {side.dictionary}"
+            )
+    both = len(description.directions) == 2
+    words = [str(folder), "--path", str(folder / MODEL)]
+    words += ["--sb-direction", "both" if both else description.directions[0]]
+    words += ["--source-lang", description.source.language]
+    words += ["--target-lang", description.target.language]
+    for key, flag in SEARCH.items():
+        words += [flag, str(description.search[key])]
+    words += NUMBERS[dtype]
+    words += ["--cpu"] if device == "cpu" else []
+    for name in caller_files():
+        if name in description.files:
+            words += [flag_of(name), str(folder / name)]
+    return FairseqEngine(words, nbest)

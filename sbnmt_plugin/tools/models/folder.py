@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.models.description import Description, read_description
 from sbnmt_plugin.tools.models.engine import Engine, Hypothesis
 
@@ -66,17 +68,27 @@ class Model:
             except ValueError as error:
                 found[place] = str(error)
                 continue
-            if source.strip():
+            if problem := self.problem(source.split()):
+                found[place] = problem
+            elif source.strip():
                 sources[place] = source
         answers = self.engine.hypotheses(list(sources.values())) if sources else []
         for place, answer in zip(sources, answers):
             found[place] = answer if isinstance(answer, str) else self.raw(answer)
         return found
 
+    def problem(self, tokens: list[str]) -> str:
+        """Return why tokens of a source cannot be translated, "" if they can."""
+        most = self.description.search["max_positions"]
+        if len(tokens) >= most:  # </s> is one more
+            return f"{len(tokens) + 1} tokens, at most {most} are allowed"
+        reserved = sorted(set(RESERVED).intersection(tokens))
+        return f"{reserved[0]} is a reserved symbol" if reserved else ""
+
     def raw(self, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
         """Return hypotheses with raw text, in one line each."""
         return [
-            h._replace(tokens=" ".join(self.decode(h.tokens).split("\n")))
+            h._replace(tokens=self.decode(h.tokens).replace("\n", " "))
             for h in hypotheses
         ]
 
@@ -88,7 +100,7 @@ def load(
     beam: int | None = None,
     lenpen: float | None = None,
     rescore: float | None = None,
-    nbest: int = 1,
+    nbest: int | None = 1,
 ) -> Model:
     """Load a model folder.
 
@@ -97,7 +109,7 @@ def load(
         device: one of :data:`DEVICES`; None: the GPU if there is one.
         dtype: one of :data:`DTYPES`, the numbers in which the model computes.
         beam, lenpen, rescore: options of the search in place of the folder's.
-        nbest: number of hypotheses of a line.
+        nbest: number of hypotheses of a line; None: all of the beam.
 
     Raises:
         FileNotFoundError: the folder or one of its files is missing.
@@ -116,9 +128,17 @@ def load(
     chosen = {name: value for name, value in given.items() if value is not None}
     search = {**description.search, **chosen}
     description = dataclasses.replace(description, search=search)
+    directions = len(description.directions)
+    if nbest is None:
+        nbest = search["beam"] // directions * directions
     if not 1 <= nbest <= search["beam"]:
         raise ValueError(
             f"nbest must be in 1 … {search['beam']}, the beam, but is {nbest}"
+        )
+    if not importlib.util.find_spec("fairseq"):
+        raise ValueError(
+            f"{folder} needs fairseq, which is not installed: pip install "
+            "sbnmt-plugin, or make a folder without it by sbnmt export"
         )
     from sbnmt_plugin.tools.models import fairseq_engine
 

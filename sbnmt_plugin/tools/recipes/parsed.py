@@ -72,7 +72,7 @@ def parse(program: str, words: list[str]) -> None:
         options.parse_args_and_arch(options.get_training_parser(), words)
     elif program == "fairseq-generate":
         options.parse_args_and_arch(options.get_generation_parser(), words)
-    elif program in ("translate", "rerank"):
+    elif program in ("pseudo", "rerank"):
         own = job_parser(None)
         for flag in ("--l2r", "--r2l"):
             own.add_argument(flag)

@@ -31,7 +31,7 @@ KINDS = {
     TRAIN: ("what all trainings share", ("fairseq-train",)),
     "search": (
         "what all searches share",
-        ("fairseq-generate", "sbnmt translate", "sbnmt rerank", "sbnmt probe-i"),
+        ("fairseq-generate", "sbnmt pseudo", "sbnmt rerank", "sbnmt probe-i"),
     ),
     "score": ("how every row is scored", ("sbnmt evaluate",)),
 }

@@ -181,7 +181,7 @@ class TrainingSteps(DataSteps):
         source, _ = self.sides("train")
         teacher = Row(TEACHER + direction)
         model, asks = self.searched(teacher)
-        words = ["sbnmt", "translate", self.gold(), "--path", model, *asks]
+        words = ["sbnmt", "pseudo", self.gold(), "--path", model, *asks]
         words += searching(self.settings)
         words += [*self.settings["decode"], *self.settings["pseudo"]]
         words += ["--input", source, "--output", output]

@@ -1,15 +1,15 @@
-"""sbnmt translate: shards, jobs that are continued, sources that are skipped."""
+"""sbnmt pseudo: shards, jobs that are continued, sources that are skipped."""
 
 import os
 import shutil
 from pathlib import Path
 
 import pytest
-from steps import call, put, translate_command
+from steps import call, pseudo_command, put
 
 from sbnmt_plugin.tools import jobs, origin, translator
 from sbnmt_plugin.tools import text as texts
-from sbnmt_plugin.tools.commands import translate
+from sbnmt_plugin.tools.commands import pseudo
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def translated(data, teacher, source, tmp_path):
 
     def run(*words, output="out.tsv", path=teacher, text=source):
         output = tmp_path / output
-        call(translate, *translate_command(data, path, text, output, *words))
+        call(pseudo, *pseudo_command(data, path, text, output, *words))
         return output
 
     return run
@@ -113,11 +113,11 @@ def test_a_retrained_model_is_seen_however_it_is_given(
         named = [words[0].format(model)]
     command = [data, *named, "--sb-direction", "r2l", "--cpu", "--beam", 2]
     command += ["--input", source, "--output", tmp_path / "out.tsv"]
-    call(translate, *command)
-    call(translate, *command)
+    call(pseudo, *command)
+    call(pseudo, *command)
     os.utime(model, (1, 1))
     with pytest.raises(ValueError, match=f"begun with another {model}: remove"):
-        call(translate, *command)
+        call(pseudo, *command)
 
 
 def test_the_checkpoints_that_a_command_names_are_found():
@@ -225,7 +225,7 @@ def test_overlong_and_failing_sources_are_listed(
 
 
 def test_a_batch_that_fails_is_translated_one_by_one(data, teacher):
-    command = translate_command(data, teacher, "", "")[:-4]
+    command = pseudo_command(data, teacher, "", "")[:-4]
     making = translator.Translator([str(word) for word in command])
     search = making.generator.generate
 

@@ -1,0 +1,124 @@
+r"""Translate raw text by a model folder.
+
+    sbnmt translate MODEL < raw.en > raw.de
+    sbnmt translate MODEL --input raw.en --output raw.de
+
+MODEL is a folder that a recipe, sbnmt bundle or sbnmt export has made.  Every input
+line gives a line, in order; an empty line stays empty.  A line that cannot be
+translated, because it is too long or no UTF-8, gives an empty line, and standard error
+says why.  With --scores a line is "score<TAB>text", where the score is in natural
+logarithms.  With --nbest N each input line gives N lines, the last of them empty where
+fewer hypotheses have finished.
+
+An --output that exists is continued: its lines are counted, and as many input lines are
+left out.  What is there is kept, whatever model and options made it: remove the file to
+translate anew.
+
+The exit status is 0, or 1 if a line could not be translated, or 2 if the command is
+wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+from sbnmt_plugin.lines import STANDARD_INPUT
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.launch import gives
+from sbnmt_plugin.tools.models.folder import DEVICES, DTYPES, load
+from sbnmt_plugin.tools.models.raw_lines import Written, translate_stream
+from sbnmt_plugin.tools.progress import progress, write
+from sbnmt_plugin.tools.text import refuse_overwriting
+
+
+def parsed() -> argparse.Namespace:
+    """Return the options of the command line.
+
+    Raises:
+        ValueError: it is that of the step whose name is now ``pseudo``.
+    """
+    if gives(sys.argv[1:], "--path"):
+        raise ValueError(
+            "sbnmt translate takes a model folder; the step that makes pseudo targets "
+            "by --path is now sbnmt pseudo, with the same options"
+        )
+    parser = command.parser(__doc__, allow_abbrev=False)
+    add = parser.add_argument
+    add("model", type=Path, help="model folder")
+    add("--input", default=STANDARD_INPUT, help="raw text (standard input)")
+    add("--output", type=Path, help="file to write, or to continue (standard output)")
+    add("--nbest", action=command.at_least(1), default=1, help="hypotheses (1)")
+    add("--scores", action="store_true", help="write the score before each text")
+    add("--records", type=Path, help="file of each direction's best, as JSON lines")
+    add("--device", choices=DEVICES, help="(cuda if there is a GPU)")
+    add("--dtype", choices=DTYPES, default=DTYPES[0], help=f"({DTYPES[0]})")
+    add("--beam", action=command.at_least(1), help="hypotheses of the search (MODEL's)")
+    add("--lenpen", type=float, help="length penalty (MODEL's)")
+    add("--rescore", type=float, metavar="W", help="weight of rescoring (MODEL's)")
+    args = parser.parse_args()
+    for path in args.output, args.records:
+        refuse_overwriting(path and str(path), args.input)
+    return args
+
+
+def continued(args: argparse.Namespace) -> tuple[list[Written], int]:
+    """Return the files that are written, and how many input lines they have already.
+
+    Raises:
+        ValueError: one of two has been begun without the other.
+    """
+    wanted = ("--output", args.output, args.nbest), ("--records", args.records, 1)
+    files = [Written(*each) for each in wanted if each[1] is not None]
+    counts = [file.done for file in files]
+    if args.records and any(counts) and (0 in counts or not args.output):
+        raise ValueError(
+            f"--records {args.records} must be continued together with --output, but "
+            f"they have {counts[0]} and {counts[-1]} lines: remove both"
+        )
+    return files, min(counts, default=0)
+
+
+def main() -> None:
+    args = parsed()
+    source, total = sys.stdin.fileno(), None
+    if args.input != STANDARD_INPUT:
+        source = os.open(args.input, os.O_RDONLY)
+        total = lines_of(Path(args.input))
+    model = load(
+        args.model,
+        args.device,
+        args.dtype,
+        args.beam,
+        args.lenpen,
+        args.rescore,
+        None if args.records else args.nbest,
+    )
+    files, done = continued(args)
+    if done:
+        print(f"{done} lines are translated already", file=sys.stderr)
+    failed = 0
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(file.go_on(done)) for file in files]
+        output = opened.pop(0) if args.output else sys.stdout.buffer
+        bar = stack.enter_context(progress(total=total, initial=done, unit="line"))
+        records = opened[0] if opened else None
+        how = args.nbest, args.scores, records, done
+        for count, problems in translate_stream(model, source, output, *how):
+            bar.update(count)
+            failed += len(problems)
+            for problem in problems:
+                write(f"sbnmt translate: {problem}: it stays empty", file=sys.stderr)
+    if failed:
+        sys.exit(1)
+
+
+def lines_of(path: Path) -> int | None:
+    """Return how many lines a file has; None for a stream, which is read once."""
+    if not path.is_file():
+        return None
+    with open(path, "rb") as file:
+        return sum(1 for _ in file)

@@ -1,0 +1,192 @@
+"""Raw text translated line by line: bounded memory, in order, continued if killed."""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import json
+import os
+import select
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from sbnmt_plugin.lines import without_end
+from sbnmt_plugin.symbols import NAMES
+from sbnmt_plugin.tools.models.engine import Hypothesis
+from sbnmt_plugin.tools.models.folder import Model
+
+FIRST, MOST = 8, 1024  # lines of the first chunk, and of the largest
+LONGEST = 2**18  # bytes of a line that is read; of what is longer the rest is dropped
+READ = 2**16  # bytes at a time
+
+
+def each_line(handle: int) -> Iterator[bytes | None]:
+    """Yield the lines of a stream without their ends.
+
+    Args:
+        handle: file descriptor.
+
+    Yields:
+        A line, cut off behind :data:`LONGEST` bytes if it is longer; None where
+        reading on has to wait for whoever writes.
+    """
+    rest = b""
+    while True:
+        if not select.select([handle], [], [], 0)[0]:
+            yield None
+        piece = os.read(handle, READ)
+        if not piece:
+            break
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+        rest = rest[: LONGEST + 1]
+    if rest:
+        yield rest
+
+
+def each_chunk(lines: Iterator[bytes | None]) -> Iterator[list[bytes]]:
+    """Gather lines that are translated together: few at first, and what is there."""
+    chunk: list[bytes] = []
+    most = FIRST
+    for line in lines:
+        if line is not None:
+            chunk.append(line)
+        if chunk and (line is None or len(chunk) == most):
+            yield chunk
+            chunk, most = [], min(2 * most, MOST)
+    if chunk:
+        yield chunk
+
+
+def text_of(line: bytes, first: bool) -> str:
+    """Return the text of a line as it was read.
+
+    Args:
+        first: whether it is the first of its file, which a byte order mark may begin.
+
+    Raises:
+        ValueError: it is too long, or not UTF-8.
+    """
+    if len(line) > LONGEST:
+        raise ValueError(f"it has more than {LONGEST} bytes")
+    if first:
+        line = line.removeprefix(codecs.BOM_UTF8)
+    return without_end(line.decode("utf-8")).replace("\r", " ")
+
+
+def rows(hypotheses: list[Hypothesis], nbest: int, scores: bool) -> list[str]:
+    """Return the lines that are written for an input line, always ``nbest``.
+
+    Args:
+        hypotheses: of it; for one that is missing the line has no text.
+        scores: whether a line begins with its score and a tab.
+    """
+    texts = [f"{h.score:.6f}\t{h.tokens}" if scores else h.tokens for h in hypotheses]
+    missing = "\t" if scores else ""
+    return [*texts, *[missing] * nbest][:nbest]
+
+
+def record(number: int, source: str, hypotheses: list[Hypothesis]) -> str:
+    """Return a line of records, in the form of ``--sb-records`` but with raw text.
+
+    Args:
+        number: of the input line, from 0.
+        hypotheses: all of its beam, best first.
+    """
+    best: dict[str, Any] = dict.fromkeys(NAMES)
+    for h in reversed(hypotheses):
+        best[h.direction] = {"text": h.tokens, "score": h.score}
+    winner = hypotheses[0].direction if hypotheses else None
+    made = {"id": number, "source": source, "winner": winner, **best}
+    return json.dumps(made, ensure_ascii=False)
+
+
+class Written:
+    """A file of which a killed command has written some lines, and which goes on.
+
+    Args:
+        flag: that names it.
+        path: file; it may be missing.
+        rows: lines that it has for each input line.
+
+    Raises:
+        ValueError: it is no regular file.
+    """
+
+    def __init__(self, flag: str, path: Path, rows: int) -> None:
+        self.path = path
+        self.rows = rows
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{flag} {path} must be a regular file, but is none")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        with open(path, "rb") as file:
+            self.done = sum(line.endswith(b"\n") for line in file) // rows
+
+    def go_on(self, done: int) -> IO[bytes]:
+        """Open the file to append, cut off behind the rows of ``done`` input lines."""
+        file = open(self.path, "r+b")  # noqa: SIM115 (the caller closes it)
+        for _ in range(done * self.rows):
+            file.readline()
+        file.truncate()
+        return file
+
+
+def translate_stream(
+    model: Model,
+    source: int,
+    output: IO[bytes],
+    nbest: int = 1,
+    scores: bool = False,
+    records: IO[bytes] | None = None,
+    done: int = 0,
+) -> Iterator[tuple[int, list[str]]]:
+    """Translate a stream of raw text, and write what it gives chunk by chunk.
+
+    Args:
+        source: file descriptor.
+        output: gets ``nbest`` lines for each input line: see :func:`rows`.
+        records: gets one: see :func:`record`.
+        done: input lines that are left out, since they are translated.
+
+    Yields:
+        After each chunk the number of its lines, and why some have no translation,
+        with their numbers from 1.
+    """
+    lines = itertools.filterfalse(skipping(done), each_line(source))
+    number = done
+    for chunk in each_chunk(lines):
+        reasons: dict[int, str] = {}
+        texts = []
+        for place, line in enumerate(chunk):
+            try:
+                texts.append(text_of(line, number + place == 0))
+            except ValueError as error:
+                texts.append("")
+                reasons[place] = str(error)
+        found, kept = [], []
+        for place, answer in enumerate(model.hypotheses(texts)):
+            if isinstance(answer, str):
+                reasons[place], answer = answer, []
+            found += rows(answer, nbest, scores)
+            kept.append(record(number + place, texts[place], answer))
+        for file, written in (output, found), (records, kept):
+            if file is not None:
+                file.write("".join(f"{row}\n" for row in written).encode())
+                file.flush()
+        problems = sorted(reasons.items())
+        yield len(chunk), [f"line {number + i + 1}: {why}" for i, why in problems]
+        number += len(chunk)
+
+
+def skipping(count: int) -> Callable[[bytes | None], bool]:
+    """Return a function that is true for the first lines, as many as ``count``."""
+    left = count
+
+    def skipped(line: bytes | None) -> bool:
+        nonlocal left
+        left -= line is not None
+        return left >= 0
+
+    return skipped
