@@ -24,6 +24,7 @@ from sbnmt_plugin.network.fusion import Gate
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.score_texts import Stream, score_texts
 from sbnmt_plugin.search.scorer import text_scorer
+from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.models.converted import END, Converted
 
@@ -173,11 +174,12 @@ def compare(
     lengths = torch.tensor(list(map(len, sources)))
     net_input = {"src_tokens": torch.tensor(rows), "src_lengths": lengths}
     exported = Converted(folder, directions, compute="float32")
+    starts = TAGS if len(directions) == len(NAMES) else (END, END)
     symbols = Symbols(
         pad=target.pad(),
         eos=target.eos(),
         unk=target.unk(),
-        starts=tuple(target.index(exported.starts.get(x, END)) for x in NAMES),
+        starts=tuple(map(target.index, starts)),
         never=(),
     )
     streams: list[list[Stream]] = [

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.search.lengths import FORMULAS
-from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.models.converted import (
     TOKENS,
     Converted,
@@ -55,14 +54,15 @@ class CTranslate2Engine:
                 "in the other"
             )
         self.beam = search["beam"] // directions
-        self.most = min(search["max_positions"], model.positions[0])
         self.formula = FORMULAS[search["length_penalty"]]
 
     def hypotheses(self, sentences: list[str]) -> list[list[Hypothesis] | str]:
         """Translate sentences: see :meth:`engine.Engine.hypotheses`."""
         sources = [sentence.split() for sentence in sentences]
-        found: list[list[Hypothesis] | str] = list(map(self.refusal, sources))
-        for places in batches(sources, [x for x, why in enumerate(found) if not why]):
+        reason = "max_len_a and max_len_b allow no word"
+        found: list[list[Hypothesis] | str] = [reason] * len(sources)
+        allowed = [place for place, each in enumerate(sources) if self.longest(each)]
+        for places in batches(sources, allowed):
             results = self.search([sources[place] for place in places])
             for place, own in zip(places, results):
                 found[place] = [
@@ -70,14 +70,6 @@ class CTranslate2Engine:
                     for x, score in own[: self.nbest]
                 ] or "the model gives no finite score"
         return found
-
-    def refusal(self, source: list[str]) -> str:
-        """Return the reason for which a source cannot be translated, or nothing."""
-        if reserved := sorted({*RESERVED} & {*source}):
-            return f"it must not contain {reserved[0]}, which is reserved"
-        if len(source) + 1 > self.most:
-            return f"{len(source) + 1} tokens, at most {self.most} are allowed"
-        return "" if self.longest(source) else "max_len_a and max_len_b allow no word"
 
     def longest(self, source: list[str]) -> int:
         """Return the most subwords of a translation: int(a · source length + b)."""
