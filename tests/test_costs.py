@@ -3,6 +3,7 @@
 from commands import ROOT
 from steps import put
 
+from sbnmt_plugin.tools import machine
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
@@ -101,7 +102,7 @@ def test_the_drivers_own_lines_are_read_back(tmp_path):
     path = tmp_path / "log"
     path.write_text(costs.launch_line("train.py") + costs.end_line(2.5, 60))
     cost = costs.step_cost(path)
-    assert cost["commits"] == [costs.commit()]
+    assert cost["commits"] == [machine.commit()]
     assert cost["peak memory (GiB)"] == 2.5
     assert cost["processor seconds"] == 60
 

@@ -20,8 +20,8 @@ from commands import ROOT, lines, run_generate
 from steps import pseudo_command, put
 
 import sbnmt_plugin
+from sbnmt_plugin.tools import machine
 from sbnmt_plugin.tools.command_names import STEPS
-from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.text import read_lines
 
 # what a checkout has; no tests, no git
@@ -164,7 +164,7 @@ def test_recipes_run_in_a_clone_and_outside_any(environment, tmp_path, monkeypat
     assert (tmp_path / plugin / "task.py").is_file()  # what is shown can be typed
     rows = json.loads((tmp_path / "work" / "table.json").read_text())["rows"]
     assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-both"]
-    assert rows[0]["commits"] == [costs.commit()]
+    assert rows[0]["commits"] == [machine.commit()]
     assert rows[1]["commits"] == [f"v{sbnmt_plugin.__version__}"]
     run(sbnmt, "prepare", "toy", "--output", tmp_path / "text", folder=tmp_path)
     assert len(read_lines(tmp_path / "text" / "train.src")) == 6000

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
+from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.unfinished import new_file
 
 Row = dict[str, Any]

@@ -21,8 +21,8 @@ from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
 from sbnmt_plugin.tools.benchmark.results import FAILED, ORIGIN, Record, Row
 from sbnmt_plugin.tools.benchmark.stations import Name, Stations
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
+from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.progress import progress
-from sbnmt_plugin.tools.recipes.costs import commit, machine, versions
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 
 WIDE = "float32"

@@ -26,6 +26,7 @@ import os
 import sys
 from pathlib import Path
 
+from sbnmt_plugin import quiet
 from sbnmt_plugin.lines import STANDARD_INPUT
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.launch import gives
@@ -88,6 +89,7 @@ def main() -> None:
     if args.input != STANDARD_INPUT:
         source = os.open(args.input, os.O_RDONLY)
         total = lines_of(Path(args.input))
+    quiet.only_warnings("fairseq", "hydra")
     model = load(
         args.model,
         args.device,

@@ -10,16 +10,11 @@ from __future__ import annotations
 import contextlib
 import datetime
 import math
-import os
-import platform
 import re
-import subprocess
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin import __version__
-from sbnmt_plugin.tools.command_names import HOME
+from sbnmt_plugin.tools.machine import commit, versions
 
 LAUNCH, AT, END = "== launch ", "== at ", "== end "
 STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")
@@ -36,48 +31,6 @@ WALL, PROCESSOR = "seconds", "processor seconds"
 PEAK_MEMORY, LEFT_OUT = "peak memory (GiB)", "batches left out"
 # fairseq's words for a batch that it leaves out: no memory, or no finite gradient
 SKIPPED = re.compile(r"(attempting to recover from OOM|AMP: skipping this batch)")
-PACKAGES = ("torch", "ve-fairseq", "fairseq-fixed", "sacrebleu")
-
-
-def commit() -> str:
-    """Return the checkout's commit, abbreviated, with "+" where files differ from it.
-
-    For an installed package, which may lie in another checkout, it is the version.
-    """
-
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(HOME), *words]
-        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
-
-    try:
-        checkout = git("rev-parse", "--show-toplevel")
-        if checkout and Path(checkout).samefile(HOME):
-            name = git("rev-parse", "--short", "HEAD")
-            return name + "+" * bool(git("status", "--porcelain", "-uno"))
-    except FileNotFoundError:
-        pass  # no git here
-    return f"v{__version__}"
-
-
-def machine() -> str:
-    """Return processor and cores of this machine; GPUs are named by the logs."""
-    name = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        found = re.search(r"model name\s*: (.+)", info.read_text())
-        name = found.group(1) if found else name
-    return f"{os.cpu_count()} cores, {name}"
-
-
-def versions() -> str:
-    """Return the versions of Python and of the packages that decide numbers."""
-    found = [f"Python {platform.python_version()}"]
-    for package in PACKAGES:
-        try:
-            found.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            continue  # the other of fairseq's two distributions
-    return ", ".join(found)
 
 
 def now() -> str:

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.tools.machine import machine
 from sbnmt_plugin.tools.recipes.costs import (
     LEFT_OUT,
     PEAK_MEMORY,
     PROCESSOR,
     WALL,
-    machine,
     step_cost,
 )
 from sbnmt_plugin.tools.recipes.row_steps import check_row, costed_steps

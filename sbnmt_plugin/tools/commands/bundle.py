@@ -1,0 +1,110 @@
+"""Make a model folder of a trained checkpoint, for sbnmt translate.
+
+    sbnmt bundle DATA --path model/checkpoint_best.pt --codes codes --output MODEL
+
+DATA is the folder of the binarised texts, whose dictionaries are taken.  The codes are
+those that sbnmt bpe has learned; two languages may have one file each.  --tokeniser
+says how the training text was tokenised: moses by the rules of its language (which are
+jieba's for Chinese), none for text that was tokenised already, characters for text
+whose ideographs stand alone.
+
+The options of the search are kept in the folder, and sbnmt translate uses them.  The
+folder appears when it is whole, and may be moved.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fairseq.data.data_utils import infer_language_pair
+
+from sbnmt_plugin.register import register
+from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
+from sbnmt_plugin.task_options import caller_files, flag_of
+from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.models.bundle import DEFAULTS, bundle
+from sbnmt_plugin.tools.models.description import TOKENISERS, Side
+from sbnmt_plugin.tools.subwords import KINDS
+from sbnmt_plugin.tools.text import as_written
+from sbnmt_plugin.tools.unfinished import refuse_existing
+
+
+def main() -> None:
+    register()
+    parser = command.parser(__doc__, allow_abbrev=False)
+    add = parser.add_argument
+    add("data", type=Path, help="folder of the binarised texts")
+    add("--path", type=Path, required=True, help="checkpoint")
+    add("--output", type=Path, required=True, help="folder to make")
+    add("-s", "--source-lang", help="(by the files of DATA)")
+    add("-t", "--target-lang", help="(by the files of DATA)")
+    add("--codes", help="joint codes of the subwords")
+    add("--source-codes", help="codes of the source")
+    add("--target-codes", help="codes of the target")
+    add("--subwords", choices=KINDS, help="(bpe if there are codes, else none)")
+    add("--tokeniser", choices=TOKENISERS, default=TOKENISERS[0], help="(moses)")
+    add("--lowercase", action="store_true", help="the model knows lower case alone")
+    add("--scores", type=Path, help="JSON file of scores to note, by the name of a set")
+    search = parser.add_argument_group("search")
+    for flag, key, kind in (
+        ("--beam", "beam", int),
+        ("--lenpen", "lenpen", float),
+        ("--sb-rescore", "rescore", float),
+        ("--max-len-a", "max_len_a", float),
+        ("--max-len-b", "max_len_b", int),
+    ):
+        default = DEFAULTS[key]
+        search.add_argument(
+            *(flag,), dest=key, type=kind, default=default, help=f"({default})"
+        )
+    search.add_argument(
+        "--sb-length-penalty",
+        dest="length_penalty",
+        choices=tuple(LENGTH_PENALTIES),
+        default=DEFAULTS["length_penalty"],
+    )
+    own = parser.add_argument_group("files of a family")
+    for name in caller_files():
+        own.add_argument(flag_of(name), type=Path)
+    args = parser.parse_args()
+    refuse_existing("--output", args.output)
+    languages = languages_of(args.data, args.source_lang, args.target_lang)
+    codes = args.source_codes or args.codes, args.target_codes or args.codes
+    kinds = [args.subwords or ("bpe" if each else "none") for each in codes]
+    source, target = (
+        Side(
+            language=language,
+            tokeniser=args.tokeniser,
+            lowercase=args.lowercase,
+            subwords=kind,
+            codes=each or "",
+            dictionary=str(args.data / f"dict.{language}.txt"),
+        )
+        for language, kind, each in zip(languages, kinds, codes)
+    )
+    scores = {}
+    if args.scores:
+        with as_written(args.scores, "give a file of JSON"):
+            scores = dict(json.loads(args.scores.read_text(encoding="utf-8")))
+    options = {key: getattr(args, key) for key in DEFAULTS}
+    files = {n: x for n in caller_files() if (x := getattr(args, n)) is not None}
+    bundle(args.path, args.output, source, target, options, files, scores)
+    print(f"{args.output}: sbnmt translate {args.output} < RAW > TRANSLATED")
+
+
+def languages_of(data: Path, source: str | None, target: str | None) -> list[str]:
+    """Return both languages, by the files of a data folder if they are not given.
+
+    Raises:
+        ValueError: the folder does not tell.
+    """
+    found = infer_language_pair(str(data)) if data.is_dir() else (None, None)
+    given = [given or its for given, its in zip((source, target), found)]
+    languages = [language for language in given if language is not None]
+    if len(languages) < 2:
+        raise ValueError(
+            f"{data} must be a folder that sbnmt binarise has written, but no file of "
+            "it names two languages: give such a folder, or -s and -t"
+        )
+    return languages
