@@ -13,6 +13,7 @@ GROUPS = {
     "Use a model": {
         "recipe": "raw text to a table of scores, all steps of a recipe",
         "translate": "translate raw text by a model folder",
+        "export": "a model folder for CTranslate2, which needs no torch",
         "score": "BLEU and chrF with signatures",
         "report": "the paper's analyses of any outputs as one page",
     },

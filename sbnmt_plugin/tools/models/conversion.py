@@ -84,7 +84,7 @@ def specification(model: Any, source: Dictionary, target: Dictionary) -> Any:
         from ctranslate2.specs import transformer_spec as specs
 
     refuse_unknown(model)
-    model = copy.deepcopy(model).cpu().float().eval().requires_grad_(False)
+    model = wide_copy(model)
     names = {utils.get_activation_fn(x): name for x, name in ACTIVATIONS.items()}
     parts = []
     for side, kind in (
@@ -116,6 +116,13 @@ def specification(model: Any, source: Dictionary, target: Dictionary) -> Any:
     spec.config.add_source_eos = True
     spec.validate()
     return spec
+
+
+def wide_copy(model: Any) -> Any:
+    """Return a copy of a model in float32 on the CPU, which is not trained."""
+    made = copy.deepcopy(model).cpu().float().requires_grad_(False)
+    made.eval()  # returns nothing once fairseq has prepared the model for inference
+    return made
 
 
 def convert(
@@ -185,7 +192,7 @@ def compare(
     streams: list[list[Stream]] = [
         [(tuple(text), NAMES.index(name)) for name in directions] for text in texts
     ]
-    model = copy.deepcopy(model).cpu().float().eval()
+    model = wide_copy(model)
     with torch.no_grad():
         scorer = text_scorer(model, net_input)
     ours = score_texts([scorer], streams, symbols, torch.device("cpu")).sum(2)
