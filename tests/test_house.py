@@ -68,7 +68,7 @@ TORCH_ONLY = {
     *(
         f"search.{name}"
         for name in (
-            *("__init__", "beam", "logits_processing", "options"),
+            *("__init__", "beam", "lengths", "logits_processing", "options"),
             *("penalties", "pool", "registry", "top_k"),
         )
     ),

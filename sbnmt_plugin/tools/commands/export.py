@@ -21,9 +21,9 @@ On a CPU, float16 and bfloat16 make the folder smaller, but not the model faster
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def main() -> None:
             models = Model(args.model, description, engine), load(folder, "cpu")
             before, after = (bleu(model, *texts) for model in models)
             cost = {"torch": before, "exported": after}
-            made = dataclasses.replace(made, scores={**made.scores, "export": cost})
+            made = replace(made, scores={**made.scores, "export": cost})
             write_description(folder, made)
     if texts:
         print(f"BLEU {before['score']:.2f}, exported {after['score']:.2f}")
@@ -121,7 +121,7 @@ def exported(
     search = description.search
     search = {**search, "max_positions": min(search["max_positions"], most)}
     how = {"quantization": args.quantization, "version": __version__}
-    return dataclasses.replace(
+    return replace(
         description,
         engine="ctranslate2",
         search=search,

@@ -43,6 +43,7 @@ class Converted:
         directions: names of those that the model writes.
         device: ``cpu`` or ``cuda``; None: the GPU if there is one.
         compute: CTranslate2's name of the type in which it computes.
+        threads: that compute; None: as many as OMP_NUM_THREADS says, or processors.
 
     Raises:
         ValueError: CTranslate2 is not installed, or does not take this type here; the
@@ -58,6 +59,7 @@ class Converted:
         directions: Sequence[str],
         device: str | None = "cpu",
         compute: str = "default",
+        threads: int | None = None,
     ) -> None:
         both = len(directions) == len(NAMES)
         self.starts = dict(zip(NAMES, TAGS)) if both else {directions[0]: END}
@@ -86,9 +88,12 @@ class Converted:
                 "dtype must be float32 or int8 for an exported model on a CPU, which "
                 f"does not compute in {compute}"
             )
-        threads = os.environ.get("OMP_NUM_THREADS", len(os.sched_getaffinity(0)))
+        usual = os.environ.get("OMP_NUM_THREADS", len(os.sched_getaffinity(0)))
         self.translator = ctranslate2.Translator(
-            str(folder), device, compute_type=compute, intra_threads=int(threads)
+            str(folder),
+            device,
+            compute_type=compute,
+            intra_threads=threads or int(usual),
         )
 
     def search(
@@ -194,7 +199,7 @@ def shapes(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def number(file: IO[bytes], kind: str) -> Any:
-    """Read a number, by the letter that :mod:`struct` has for its type."""
+    """Read a number, by the letter that struct has for its type."""
     return struct.unpack(f"<{kind}", file.read(struct.calcsize(f"<{kind}")))[0]
 
 

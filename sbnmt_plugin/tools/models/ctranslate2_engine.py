@@ -77,16 +77,22 @@ class CTranslate2Engine:
         return int(min(wanted + self.options["max_len_b"], self.model.positions[1] - 1))
 
     def search(self, sources: list[list[str]]) -> list[list[Scored]]:
-        """Search a batch, and rank: the best k, which are then rescored.
+        """Search a batch, and rank what is found: see :meth:`ranked`."""
+        limits = list(map(self.longest, sources))
+        alpha = self.options["lenpen"]
+        found = self.model.search(sources, self.beam, alpha, max(limits))
+        return self.ranked(sources, self.ended(sources, found, limits))
+
+    def ranked(
+        self, sources: list[list[str]], found: list[list[Found]]
+    ) -> list[list[Scored]]:
+        """Return the best k hypotheses of each source, rescored if it is asked for.
 
         Ties: the shorter first, then L2R before R2L.
         """
-        limits = list(map(self.longest, sources))
-        alpha, least = self.options["lenpen"], self.options.get("min_len", 1)
-        found = self.model.search(sources, self.beam, alpha, max(limits), least)
         count = self.beam * len(self.model.starts)
         ranked = []
-        for own in self.ended(sources, found, limits):
+        for own in found:
             rows = [(x, self.score(x, x.total)) for x in own if math.isfinite(x.total)]
             rows.sort(key=lambda row: (-row[1], len(row[0].text)))
             ranked.append(rows[:count])
