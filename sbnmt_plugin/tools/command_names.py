@@ -8,6 +8,7 @@ PLUGIN = Path(__file__).resolve().parents[1]  # the argument of --user-dir
 HOME = PLUGIN.parent  # a clone, or a folder of installed packages
 IS_CLONE = (HOME / "scripts" / "setup.sh").is_file()
 
+ENGINES = ("fairseq", "ctranslate2")  # that search for translations
 # name and purpose of every step, in order of use
 GROUPS = {
     "Use a model": {
