@@ -18,7 +18,7 @@ from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
 from sbnmt_plugin.layout import R2L
 from sbnmt_plugin.network.transformer import writable
 from sbnmt_plugin.search.options import Symbols
-from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.symbols import BYTES, TAGS, join_pieces
 from sbnmt_plugin.task_options import TASK_OPTIONS
 from sbnmt_plugin.training.checksums import check_sums
 from sbnmt_plugin.training.data_files import (
@@ -40,11 +40,21 @@ class Words(Dictionary):
     synchronisation: dozens for a sentence in fairseq-generate.
     """
 
-    def string(self, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the text of tokens (T,), or lines of them (B, T): see fairseq's."""
+    def string(
+        self, tensor: Any, bpe_symbol: Any = None, *args: Any, **options: Any
+    ) -> Any:
+        """Return the text of tokens (T,), or lines of them (B, T): see fairseq's.
+
+        Args:
+            bpe_symbol: kind of subwords to join, as in ``--remove-bpe``.  Where the
+                words are sentencepiece's pieces, these are joined for each kind:
+                fairseq's own would leave bytes as they are spelt.
+        """
         if torch.is_tensor(tensor):
             tensor = tensor.cpu() if tensor.dim() > 1 else tensor.tolist()
-        return super().string(tensor, *args, **kwargs)
+        pieces = bpe_symbol not in (None, "none") and BYTES.keys() <= self.indices
+        text = super().string(tensor, None if pieces else bpe_symbol, *args, **options)
+        return "\n".join(map(join_pieces, text.split("\n"))) if pieces else text
 
 
 class StreamData(TranslationTask):

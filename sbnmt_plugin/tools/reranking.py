@@ -28,10 +28,10 @@ class Reranker(Translator):
 
     def __init__(self, arguments: list[str], l2r: str, r2l: str) -> None:
         own = [*arguments, "--path", l2r, "--sb-direction", "l2r"]
-        super().__init__(own, whole_beam=True)
+        super().__init__(own, nbest=None)
         refuse_at_once(self.models[0], f"L2R {l2r}")
         others = [*arguments, "--path", r2l, "--sb-direction", "r2l"]
-        self.r2l = Translator(others, whole_beam=True)
+        self.r2l = Translator(others, nbest=None)
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
         """Return every sentence's best candidate, scored by a sum of log-probabilities.

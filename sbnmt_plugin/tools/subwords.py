@@ -1,7 +1,8 @@
 """Subwords: one object per kind applies them to a line and undoes them.
 
-Kinds: ``bpe`` (byte-pair encoding of tokens, ``a@@ b``) and ``none`` (tokens are left
-whole).  Words are what stands between white space of any kind, as for fairseq.
+Kinds: ``bpe`` (byte-pair encoding of tokens, ``a@@ b``), ``sentencepiece`` (pieces of
+raw text, ``▁a b``) and ``none`` (tokens are left whole).  Words are what stands between
+white space of any kind, as for fairseq.
 """
 
 from __future__ import annotations
@@ -9,16 +10,24 @@ from __future__ import annotations
 import io
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry
+from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry, readable
+from sbnmt_plugin.symbols import BLANK, BYTES, RESERVED, UNKNOWN, join_pieces
+from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import remove_bpe, write_lines
 
-KINDS = ("bpe", "none")
+KINDS = ("bpe", "sentencepiece", "none")
 MARK = "@@"
 VERSION = re.compile(r"#version: 0\.[12]")
 PAIR = re.compile(r"([^ ]+) ([^ ]+)")
+HEAD = b"\n\x0e\n\x05<unk>"  # a model of sentencepiece begins so
+SPELT_BLANK = " ".join(f"<0x{byte:02X}>" for byte in BLANK.encode())
+# of which no piece is learned: white space but blanks, at which fairseq splits, and
+# signs that sentencepiece has a use for
+NOT_LEARNED = re.compile(r"[^\S ]|[\0▁▅\ufeff]")
 
 
 class Subwords(Protocol):
@@ -59,7 +68,26 @@ def subwords(
         return Words()
     if codes is None:
         raise ValueError(f"subwords of kind {kind} must have a file of codes: give it")
-    return BytePairs(codes, vocabulary)
+    if kind == "bpe":
+        return BytePairs(codes, vocabulary)
+    if vocabulary is not None:
+        raise ValueError(f"{codes} must be codes of kind bpe, to limit its subwords")
+    return Pieces(codes)
+
+
+def kind_of(codes: str | Path) -> str:
+    """Tell the kind of a file of codes.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    with open(readable(codes), "rb") as file:
+        return "sentencepiece" if file.read(len(HEAD)) == HEAD else "bpe"
+
+
+def undoing(raw: str) -> Callable[[str], str]:
+    """Return what undoes the subwords of pieces of raw text, or of tokens."""
+    return join_pieces if raw else remove_bpe
 
 
 class Words:
@@ -103,6 +131,64 @@ class BytePairs:
     def undo(self, line: str) -> str:
         """Join subwords to tokens."""
         return remove_bpe(line)
+
+
+class Pieces:
+    """Sentencepiece's pieces of raw text; letters that it has not learned are bytes.
+
+    Text comes back as it was, but for byte order marks, which are left out: a file may
+    not begin with one.  The sign ``▁`` of blanks stands as bytes where a text has it.
+
+    Args:
+        model: file that ``sbnmt bpe learn --kind sentencepiece`` wrote.
+
+    Raises:
+        ValueError: it is damaged or was not made so, or sentencepiece is missing.
+    """
+
+    def __init__(self, model: Path) -> None:
+        remedy = "give the file that sbnmt bpe learn --kind sentencepiece wrote"
+        with command.extra("sentencepiece"):
+            from sentencepiece import SentencePieceProcessor
+        try:
+            self.model = SentencePieceProcessor(
+                model_proto=readable(model).read_bytes()
+            )
+            listed = self.model.id_to_piece(list(range(len(self.model))))
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(
+                f"{model} must be a model of sentencepiece, but is damaged: {remedy}"
+            ) from error
+        self.pieces: list[str] = listed[1:]  # in its order; the first is <unk>
+        whole = all(x.split() == [x] and x not in RESERVED for x in self.pieces)
+        if not whole or listed[0] != UNKNOWN or not BYTES.keys() <= set(listed):
+            raise ValueError(
+                f"{model} must have {UNKNOWN} as its first piece, all bytes, and no "
+                f"piece with white space or reserved symbols, but has not: {remedy}"
+            )
+
+    def apply(self, line: str) -> str:
+        """Split raw text into pieces: see :class:`Subwords`.
+
+        Raises:
+            ValueError: it has a line break, or does not come back from its pieces.
+        """
+        line = line.replace(BYTE_ORDER_MARK, "")
+        if "\n" in line or "\r" in line:
+            raise ValueError("must have no line break: write a blank")
+        # no line has a line feed, so its byte marks the places of the sign of blanks
+        found = self.model.encode(line.replace(BLANK, "\n"), out_type=str)
+        split = " ".join(found).replace("<0x0A>", SPELT_BLANK)
+        if join_pieces(split) != line:
+            raise ValueError(
+                "must come back from its pieces, but becomes "
+                f"{join_pieces(split)!r}: take a model of sbnmt bpe learn"
+            )
+        return split
+
+    def undo(self, line: str) -> str:
+        """Join pieces to raw text."""
+        return join_pieces(line)
 
 
 def single_blanks(line: str) -> str:

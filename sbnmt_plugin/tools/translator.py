@@ -26,11 +26,11 @@ class Translator:
 
     Args:
         arguments: fairseq-generate's command line.
-        whole_beam: whether as many hypotheses are wanted as --beam has; otherwise the
-            search is done as soon as the best one is sure.
+        nbest: hypotheses of a sentence that are wanted, None for as many as --beam has;
+            the search is done as soon as they are sure.
     """
 
-    def __init__(self, arguments: list[str], whole_beam: bool = False) -> None:
+    def __init__(self, arguments: list[str], nbest: int | None = 1) -> None:
         register()
         for flag, value in ("--user-dir", str(PLUGIN)), ("--task", "sb_translation"):
             if not gives(arguments, flag):
@@ -40,8 +40,7 @@ class Translator:
         args = options.parse_args_and_arch(parser, arguments, modify_parser=refusing)
         cfg = convert_namespace_to_omegaconf(args)
         refuse_ignored(cfg)
-        if whole_beam:
-            cfg.generation.nbest = cfg.generation.beam
+        cfg.generation.nbest = nbest or cfg.generation.beam
         utils.import_user_module(cfg.common)
         self.cfg = cfg
         self.max_tokens = cfg.dataset.max_tokens or MAX_TOKENS

@@ -1,16 +1,26 @@
-"""Learn and apply byte-pair encoding.
+"""Learn, apply and undo subwords: byte-pair encoding, or sentencepiece's pieces.
 
     sbnmt bpe learn --merges 8000 --codes codes TEXT [TEXT ...]
     sbnmt bpe apply --codes codes [--vocabulary vocab --threshold 1] INPUT OUTPUT
+    sbnmt bpe undo --codes codes INPUT OUTPUT
+
+    sbnmt bpe learn --kind sentencepiece --merges 8000 --codes codes TEXT [TEXT ...]
+    sbnmt bpe dictionary --codes codes dict.txt    # for sbnmt binarise --srcdict
 
 Several texts give joint codes.  Words are what stands between white space of any kind,
 as for fairseq; one that ends in @@ is refused, for joined subwords would lose it.  -
 is standard input.  fastBPE applies codes if it is installed (pip install
 --no-build-isolation fastBPE, with cython), subword-nmt otherwise, with the same result.
+
+Pieces of kind sentencepiece are those of a unigram model, --merges of them.  They split
+raw text, not tokens, and letters that the model has not learned into bytes, so that a
+text comes back as it was.  Their dictionary holds all of them, as a counted one would
+not.  They need the extra sentencepiece.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import re
@@ -18,6 +28,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from subword_nmt.get_vocab import get_vocab
 from subword_nmt.learn_bpe import learn_bpe
@@ -25,11 +36,31 @@ from subword_nmt.learn_bpe import learn_bpe
 from sbnmt_plugin.lines import each_entry, each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.progress import progress
-from sbnmt_plugin.tools.subwords import single_blanks, subwords
+from sbnmt_plugin.tools.subwords import (
+    KINDS,
+    NOT_LEARNED,
+    Pieces,
+    kind_of,
+    single_blanks,
+    subwords,
+)
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
 COUNTED = re.compile(r"([^ ]+) ([0-9]+)")
+UNIGRAM: dict[
+    str, Any
+] = {  # options of sentencepiece, by which a text comes back as it was
+    "model_type": "unigram",
+    "byte_fallback": True,
+    "normalization_rule_name": "identity",
+    "remove_extra_whitespaces": False,
+    "hard_vocab_limit": False,  # a small text gives fewer pieces
+    "input_sentence_size": 4_000_000,  # of more lines, so many are drawn
+    "max_sentence_length": 2**20,  # bytes; longer ones are left out
+    **{f"{symbol}_id": -1 for symbol in ("bos", "eos", "pad")},  # fairseq has its own
+    "minloglevel": 2,
+}
 
 
 def each_text(path: str) -> Iterator[str]:
@@ -94,6 +125,48 @@ def learn(texts: list[str], codes: str, merges: int) -> None:
         )
 
 
+def learn_pieces(texts: list[str], codes: str, count: int) -> None:
+    """Learn joint pieces from all texts; say where they are fewer than was asked for.
+
+    Raises:
+        ValueError: there is no text, or its letters alone are more pieces; or
+            sentencepiece is missing.
+    """
+    with command.extra("sentencepiece"):
+        from sentencepiece import SentencePieceTrainer
+    failed: list[Exception] = []  # sentencepiece makes others of them
+
+    def lines() -> Iterator[str]:
+        try:
+            for line in chain.from_iterable(map(each_line, texts)):
+                if words := NOT_LEARNED.sub(" ", line).strip():
+                    yield words
+        except Exception as error:
+            failed.append(error)
+            raise
+
+    learned = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=lines(), model_writer=learned, vocab_size=count, **UNIGRAM
+        )
+    except RuntimeError as error:
+        least = re.search(r"required_chars. \d+ vs (\d+)", str(error))
+        rule = f"{', '.join(texts)} must have words, but have none: take more text"
+        if least:
+            rule = f"--merges must be ≥ {least[1]}, for all bytes and the letters of "
+            rule += f"{', '.join(texts)}, but is {count} instead"
+        raise (failed or [ValueError(rule)])[0] from error
+    with new_file(codes, "wb") as output:
+        output.write(learned.getvalue())
+    found = len(Pieces(Path(codes)).pieces) + 1
+    if found < count:
+        print(
+            f"{codes} has {found} pieces instead of {count}: the text gives no more",
+            file=sys.stderr,
+        )
+
+
 def apply(
     codes: str, source: str, target: str, vocabulary: str | None, least: int
 ) -> None:
@@ -104,33 +177,65 @@ def apply(
             split without loss.
     """
     known = None if vocabulary is None else read_vocabulary(vocabulary, least)
-    split = subwords("bpe", Path(codes), known).apply
+    split = subwords(kind_of(codes), Path(codes), known).apply
     lines = progress(each_line(source), leave=False)
     write_lines(target, each_of(split, source, lines))
+
+
+def write_dictionary(codes: str, output: str) -> None:
+    """Write the pieces of a model as a dictionary of fairseq's.
+
+    Raises:
+        ValueError: codes are of another kind.
+    """
+    if kind_of(codes) != "sentencepiece":
+        raise ValueError(
+            f"{codes} must be of kind sentencepiece, but is not: leave the dictionary "
+            "to sbnmt binarise, which counts subwords"
+        )
+    write_lines(output, (f"{piece} 1" for piece in Pieces(Path(codes)).pieces))
 
 
 def main() -> None:
     parser = command.parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     learner = commands.add_parser("learn", help="learn codes")
+    learner.add_argument("--kind", choices=KINDS[:2], default="bpe", help="default bpe")
     learner.add_argument("--merges", action=command.at_least(1), required=True)
     learner.add_argument("--codes", required=True, help="file to write")
     learner.add_argument("texts", nargs="+")
-    applier = commands.add_parser("apply", help="apply codes")
-    applier.add_argument("--codes", required=True, help="file that learn wrote")
-    applier.add_argument("--vocabulary", help="vocabulary that subwords are limited to")
-    applier.add_argument("--threshold", type=int, help="least count in it (1)")
-    applier.add_argument("input")
-    applier.add_argument("output")
-    counter = commands.add_parser("vocabulary", help="count the subwords of a text")
-    counter.add_argument("input")
-    counter.add_argument("output")
-    args = parser.parse_args()
+    changers = {
+        "apply": "split a text into subwords",
+        "undo": "join the subwords of a text",
+        "vocabulary": "count the subwords of a text",
+        "dictionary": "write all pieces of kind sentencepiece, for binarise",
+    }
+    for name, does in changers.items():
+        changer = commands.add_parser(name, help=does)
+        if name != "vocabulary":
+            changer.add_argument("--codes", required=True, help="file that learn wrote")
+        if name == "apply":
+            changer.add_argument("--vocabulary", help="that subwords are limited to")
+            changer.add_argument("--threshold", type=int, help="least count in it (1)")
+        if name != "dictionary":
+            changer.add_argument("input")
+        changer.add_argument("output")
+    run(parser.parse_args())
+
+
+def run(args: argparse.Namespace) -> None:
+    """Do what the command line asks for.
+
+    Raises:
+        ValueError: it would write over what it reads, or a file is of another kind.
+    """
     if args.command == "learn":
         refuse_overwriting(args.codes, *args.texts)
-        learn(args.texts, args.codes, args.merges)
-    elif args.command == "apply":
-        refuse_overwriting(args.output, args.input, args.codes, args.vocabulary)
+        learner = learn if args.kind == "bpe" else learn_pieces
+        return learner(args.texts, args.codes, args.merges)
+    given = (getattr(args, name, None) for name in ("input", "codes", "vocabulary"))
+    refuse_overwriting(args.output, *given)
+    if args.command == "apply":
         if args.threshold is not None and args.vocabulary is None:
             raise ValueError(
                 f"--threshold {args.threshold} counts in a vocabulary: give "
@@ -138,7 +243,11 @@ def main() -> None:
             )
         least = 1 if args.threshold is None else args.threshold
         apply(args.codes, args.input, args.output, args.vocabulary, least)
+    elif args.command == "undo":
+        undo = subwords(kind_of(args.codes), Path(args.codes)).undo
+        write_lines(args.output, map(undo, each_line(args.input)))
+    elif args.command == "dictionary":
+        write_dictionary(args.codes, args.output)
     else:
-        refuse_overwriting(args.output, args.input)
         with new_file(args.output) as output:
             get_vocab((" ".join(x.split()) for x in each_line(args.input)), output)

@@ -6,7 +6,8 @@ DATA is the folder of the binarised texts, whose dictionaries are taken.  The co
 those that sbnmt bpe has learned; two languages may have one file each.  --tokeniser
 says how the training text was tokenised: moses by the rules of its language (which are
 jieba's for Chinese), none for text that was tokenised already, characters for text
-whose ideographs stand alone.
+whose ideographs stand alone.  Pieces of raw text (sentencepiece) have the tokeniser
+none.
 
 The options of the search are kept in the folder, and sbnmt translate uses them.  The
 folder appears when it is whole, and may be moved.
@@ -25,7 +26,7 @@ from sbnmt_plugin.task_options import caller_files, flag_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.models.bundle import DEFAULTS, bundle
 from sbnmt_plugin.tools.models.description import TOKENISERS, Side
-from sbnmt_plugin.tools.subwords import KINDS
+from sbnmt_plugin.tools.subwords import KINDS, kind_of
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import refuse_existing
 
@@ -42,7 +43,7 @@ def main() -> None:
     add("--codes", help="joint codes of the subwords")
     add("--source-codes", help="codes of the source")
     add("--target-codes", help="codes of the target")
-    add("--subwords", choices=KINDS, help="(bpe if there are codes, else none)")
+    add("--subwords", choices=KINDS, help="(by the codes)")
     add("--tokeniser", choices=TOKENISERS, default=TOKENISERS[0], help="(moses)")
     add("--lowercase", action="store_true", help="the model knows lower case alone")
     add("--scores", type=Path, help="JSON file of scores to note, by the name of a set")
@@ -71,7 +72,7 @@ def main() -> None:
     refuse_existing("--output", args.output)
     languages = languages_of(args.data, args.source_lang, args.target_lang)
     codes = args.source_codes or args.codes, args.target_codes or args.codes
-    kinds = [args.subwords or ("bpe" if each else "none") for each in codes]
+    kinds = [args.subwords or (kind_of(each) if each else "none") for each in codes]
     source, target = (
         Side(
             language=language,

@@ -113,7 +113,7 @@ def main() -> None:
             bar.update(count)
             failed += len(problems)
             for problem in problems:
-                write(f"sbnmt translate: {problem}: it stays empty", file=sys.stderr)
+                write(f"sbnmt translate: {problem}", file=sys.stderr)
     if failed:
         sys.exit(1)
 

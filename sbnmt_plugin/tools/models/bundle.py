@@ -96,7 +96,7 @@ def bundle(
             scores={**(scores or {})},
         )
         positions = int(open_engine(folder, made, "cpu", "float32", 1).max_positions[0])
-        made = replace(made, search={**made.search, "max_positions": positions})
+        made = made.with_search({"max_positions": positions})
         for side in made.source, made.target:
             side.encoder(folder)
             side.decoder(folder)

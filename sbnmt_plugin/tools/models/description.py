@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from sbnmt_plugin.training.checksums import sha256_of
 
 NAME, MODEL = "model.yaml", "model.pt"
 LARGEST = 2**20  # bytes of a model.yaml that is read
-SENTENCEPIECE = "sentencepiece"
+SENTENCEPIECE = "sentencepiece"  # of :data:`subwords.KINDS`
 MOSES, CHARACTERS = "moses", tokens.CHARACTERS
 TOKENISERS = MOSES, tokens.NONE, CHARACTERS
 REMEDY = "restore the folder, or make it anew by sbnmt bundle or sbnmt export"
@@ -114,6 +114,11 @@ class Description:
     files: dict[str, str]
     provenance: dict[str, Any]
     scores: dict[str, Any]
+
+    def with_search(self, given: Mapping[str, Any]) -> Description:
+        """Return it with other options of the search; None leaves one as it is."""
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return replace(self, search={**self.search, **chosen})
 
 
 def read_description(folder: Path) -> Description:

@@ -39,7 +39,7 @@ class FairseqEngine(Translator):
     """
 
     def __init__(self, arguments: list[str], nbest: int) -> None:
-        super().__init__([*arguments, "--nbest", str(nbest)])
+        super().__init__(arguments, nbest)
         self.nbest = nbest
 
     def best(self, batch: dict[str, Any]) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import os
 from collections.abc import Callable, Sequence
@@ -126,9 +125,8 @@ def load(
     folder = Path(path)
     description = read_description(folder)
     given: dict[str, Any] = {"beam": beam, "lenpen": lenpen, "rescore": rescore}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    search = {**description.search, **chosen}
-    description = dataclasses.replace(description, search=search)
+    description = description.with_search(given)
+    search = description.search
     directions = len(description.directions)
     if nbest is None:
         nbest = search["beam"] // directions * directions

@@ -176,7 +176,10 @@ def translate_stream(
                 file.write("".join(f"{row}\n" for row in written).encode())
                 file.flush()
         problems = sorted(reasons.items())
-        yield len(chunk), [f"line {number + i + 1}: {why}" for i, why in problems]
+        yield (
+            len(chunk),
+            [f"line {number + i + 1} stays empty: {why}" for i, why in problems],
+        )
         number += len(chunk)
 
 
