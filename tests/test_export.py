@@ -7,7 +7,6 @@ from exporting import model_folder, run_export, some_lines, without_interaction
 
 from sbnmt_plugin.tools.commands import export
 from sbnmt_plugin.tools.models import conversion
-from sbnmt_plugin.tools.models.converted import FILE
 from sbnmt_plugin.tools.models.description import read_description
 from sbnmt_plugin.tools.models.folder import load
 
@@ -42,7 +41,7 @@ def test_the_folder_keeps_what_the_model_folder_says(free, tmp_path):
         assert getattr(after, name) == getattr(before, name)
     assert after.provenance.items() >= before.provenance.items()
     assert after.provenance["export"]["quantization"] == "float32"
-    assert FILE in after.files and "model.pt" not in after.files
+    assert "model.bin" in after.files and "model.pt" not in after.files
 
 
 @pytest.mark.parametrize("kind", export.TYPES)

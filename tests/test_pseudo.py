@@ -263,12 +263,13 @@ def test_another_engine_translates_nearly_alike_and_says_how_nearly(
     made = translated(*options, *engine, output="made.tsv", text=odd)
     one, other = rows_of(whole), rows_of(made)
     assert [row[0] for row in one] == [row[0] for row in other]
-    assert one[9] == other[9] and one[9][2] == ""  # an empty line
+    (score, text), (their_score, their_text) = one[9][1:], other[9][1:]  # an empty line
+    assert text == their_text == "" and score[:6] == their_score[:6]
     skipped = [Path(f"{x}.skipped").read_text() for x in (whole, made)]
     assert skipped[0] == skipped[1] and skipped[0].startswith("10\t")
     changed = sum(x[2] != y[2] for x, y in zip(one, other))
     assert changed <= 2
-    assert f"{changed} of the first 10 lines are" in capsys.readouterr().err
+    assert f"{changed} of the first 11 lines are" in capsys.readouterr().err
     with pytest.raises(ValueError, match="begun with other options"):
         translated(*options, output="made.tsv", text=odd)
 

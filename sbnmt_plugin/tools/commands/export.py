@@ -31,11 +31,7 @@ from sbnmt_plugin import __version__
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.tools import command, scoring
 from sbnmt_plugin.tools.models import conversion, fairseq_engine
-from sbnmt_plugin.tools.models.description import (
-    Description,
-    read_description,
-    write_description,
-)
+from sbnmt_plugin.tools.models.description import read_description, write_description
 from sbnmt_plugin.tools.models.folder import Model, load
 from sbnmt_plugin.tools.text import read_parallel
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
@@ -63,27 +59,40 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     args = parsed()
     refuse_existing("--output", args.output)
-    description = read_description(args.model)
-    if description.engine != "fairseq":
+    known = read_description(args.model)
+    if known.engine != "fairseq":
         raise ValueError(f"{args.model} must be a model of torch, but is exported")
     texts = read_parallel(*args.validation) if args.validation else []
-    engine = fairseq_engine.open_engine(args.model, description, "cpu", "float32", 1)
+    engine = fairseq_engine.open_engine(args.model, known, "cpu", "float32", 1)
     (network,) = engine.models
     conversion.refuse_unknown(network)
     check_interaction(args, adopt(network.decoder).interacts)
     with new_folder(args.output) as folder:
         words = engine.task.source_dictionary, engine.task.target_dictionary
-        directions = description.directions
-        conversion.convert(network, *words, directions, folder, args.quantization)
-        most = network.encoder.max_positions()
-        made = exported(args, description, folder, most)
+        how = args.quantization
+        conversion.convert(network, *words, known.directions, folder, how)
+        for side in known.source, known.target:
+            for name in filter(None, (side.codes, side.dictionary)):
+                shutil.copy(args.model / name, folder / name)
+        most = min(known.search["max_positions"], *engine.max_positions)
+        made = replace(
+            known,
+            engine="ctranslate2",
+            search={**known.search, "max_positions": int(most)},
+            files={path.name: sha256_of(path) for path in sorted(folder.iterdir())},
+            provenance={
+                **known.provenance,
+                "export": {"quantization": how, "version": __version__},
+            },
+        )
         write_description(folder, made)
         if texts:
-            models = Model(args.model, description, engine), load(folder, "cpu")
+            models = Model(args.model, known, engine), load(folder, "cpu")
             before, after = (bleu(model, *texts) for model in models)
             cost = {"torch": before, "exported": after}
-            made = replace(made, scores={**made.scores, "export": cost})
-            write_description(folder, made)
+            write_description(
+                folder, replace(made, scores={**made.scores, "export": cost})
+            )
     if texts:
         print(f"BLEU {before['score']:.2f}, exported {after['score']:.2f}")
     print(f"{args.output}: sbnmt translate {args.output} < RAW")
@@ -95,39 +104,14 @@ def check_interaction(args: argparse.Namespace, interacts: bool) -> None:
     Raises:
         ValueError: the model has it, and an option is missing.
     """
-    if not interacts:
-        if args.without_interaction:
-            print("the model has no interaction to leave out", file=sys.stderr)
-    elif not args.without_interaction or not args.validation:
+    if interacts and not (args.without_interaction and args.validation):
         raise ValueError(
             f"{args.model} has streams that read each other, which CTranslate2 does "
             "not know: add --without-interaction and --validation SOURCE REFERENCE, "
             "which measures what it costs"
         )
-
-
-def exported(
-    args: argparse.Namespace, description: Description, folder: Path, most: int
-) -> Description:
-    """Complete the exported folder, and return its description.
-
-    Args:
-        most: positions of the encoder.
-    """
-    sides = description.source, description.target
-    names = {name for side in sides for name in (side.codes, side.dictionary) if name}
-    for name in names:
-        shutil.copy(args.model / name, folder / name)
-    search = description.search
-    search = {**search, "max_positions": min(search["max_positions"], most)}
-    how = {"quantization": args.quantization, "version": __version__}
-    return replace(
-        description,
-        engine="ctranslate2",
-        search=search,
-        files={path.name: sha256_of(path) for path in sorted(folder.iterdir())},
-        provenance={**description.provenance, "export": how},
-    )
+    if args.without_interaction and not interacts:
+        print("the model has no interaction to leave out", file=sys.stderr)
 
 
 def bleu(model: Model, sources: list[str], references: list[str]) -> dict[str, Any]:

@@ -8,12 +8,13 @@ CTranslate2 does not know.
 from __future__ import annotations
 
 import copy
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import torch
 from fairseq import utils
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, data_utils
 from fairseq.models.transformer import TransformerEncoder, TransformerEncoderBase
 from fairseq.modules import SinusoidalPositionalEmbedding
 
@@ -22,11 +23,12 @@ from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.network.fusion import Gate
 from sbnmt_plugin.search.options import Symbols
-from sbnmt_plugin.search.score_texts import Stream, score_texts
+from sbnmt_plugin.search.score_texts import score_texts
 from sbnmt_plugin.search.scorer import text_scorer
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.models.converted import END, Converted
+from sbnmt_plugin.tools.models.ctranslate2_engine import CTranslate2Engine
 
 TOLERANCE = 1e-3  # of a text's log-probability, in float32
 SEED = 1
@@ -168,19 +170,19 @@ def compare(
     """
     chance = torch.Generator().manual_seed(SEED)
 
-    def words(dictionary: Dictionary, count: int) -> list[int]:
-        last = len(dictionary) - 2  # without the tags
-        size = (count,)
-        found = torch.randint(dictionary.nspecial, last, size, generator=chance)
+    def made_up(dictionary: Dictionary, count: int) -> list[int]:
+        first, last = dictionary.nspecial, len(dictionary) - len(TAGS)
+        found = torch.randint(first, last, (count,), generator=chance)
         return [*found.tolist(), dictionary.eos()]
 
-    sources = [words(source, n) for n in LENGTHS]
-    texts = [words(target, n) for n in reversed(LENGTHS)]
-    width = max(map(len, sources))
-    rows = [[source.pad()] * (width - len(x)) + x for x in sources]
-    lengths = torch.tensor(list(map(len, sources)))
-    net_input = {"src_tokens": torch.tensor(rows), "src_lengths": lengths}
-    exported = Converted(folder, directions, compute="float32")
+    sources = [made_up(source, count) for count in LENGTHS]
+    texts = [tuple(made_up(target, count)) for count in reversed(LENGTHS)]
+    rows = list(map(torch.tensor, sources))
+    tokens = data_utils.collate_tokens(rows, source.pad(), left_pad=True)
+    net_input = {
+        "src_tokens": tokens,
+        "src_lengths": torch.tensor(list(map(len, rows))),
+    }
     starts = TAGS if len(directions) == len(NAMES) else (END, END)
     symbols = Symbols(
         pad=target.pad(),
@@ -189,24 +191,70 @@ def compare(
         starts=tuple(map(target.index, starts)),
         never=(),
     )
-    streams: list[list[Stream]] = [
-        [(tuple(text), NAMES.index(name)) for name in directions] for text in texts
-    ]
-    model = wide_copy(model)
+    streams = [[(text, NAMES.index(name)) for name in directions] for text in texts]
     with torch.no_grad():
-        scorer = text_scorer(model, net_input)
+        scorer = text_scorer(wide_copy(model), net_input)
     ours = score_texts([scorer], streams, symbols, torch.device("cpu")).sum(2)
-    for place, name in enumerate(directions):
-        theirs = exported.totals(
-            [
-                ([source[i] for i in one[:-1]], [target[i] for i in text[:-1]], name)
-                for one, text in zip(sources, texts)
-            ]
+    pairs = [
+        ([source[i] for i in one[:-1]], (tuple(target[i] for i in text[:-1]), name))
+        for one, text in zip(sources, texts)
+        for name in directions
+    ]
+    theirs = Converted(folder, directions, compute="float32").totals(pairs)
+    worst = (ours.flatten() - torch.tensor(theirs, dtype=ours.dtype)).abs().max()
+    if not worst <= TOLERANCE:
+        raise ValueError(
+            "the exported model must score texts as the model does, but a "
+            f"log-probability differs by {float(worst):.2g}, more than {TOLERANCE}: "
+            "translate with the folder as it is"
         )
-        worst = max(abs(x - y) for x, y in zip(ours[:, place].tolist(), theirs))
-        if not worst <= TOLERANCE:
-            raise ValueError(
-                f"the exported model must score texts as the model does, but a {name} "
-                f"log-probability differs by {worst:.2g}, more than {TOLERANCE}: "
-                "translate with the folder as it is"
-            )
+
+
+class ConvertedSearch:
+    """Search of a converted model, as fairseq's commands call theirs.
+
+    Args:
+        model: that is converted, without its interaction.
+        source, target: its dictionaries.
+        directions: names of those that it writes.
+        search: options: see :class:`ctranslate2_engine.CTranslate2Engine`; the
+            positions are those of the model.
+        device, compute: see :class:`converted.Converted`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        source: Dictionary,
+        target: Dictionary,
+        directions: tuple[str, ...],
+        search: dict[str, Any],
+        device: str,
+        compute: str = "default",
+    ) -> None:
+        self.source, self.target = source, target
+        threads = torch.get_num_threads()
+        with tempfile.TemporaryDirectory() as name:
+            convert(model, source, target, directions, Path(name))
+            converted = Converted(Path(name), directions, device, compute, threads)
+        search = {**search, "max_positions": model.max_decoder_positions()}
+        self.engine = CTranslate2Engine(converted, search, 1)
+
+    def generate(
+        self, models: Any, sample: dict[str, Any], **_: Any
+    ) -> list[list[dict[str, Any]]]:
+        """Translate a batch: see :meth:`registry.Search.generate`."""
+        return [
+            [{"tokens": self.ids(x[0]), "score": torch.tensor(s)} for x, s in own]
+            for own in self.engine.search(self.sources(sample))
+        ]
+
+    def sources(self, sample: dict[str, Any]) -> list[list[str]]:
+        """Return the subwords of a batch's sources."""
+        left_out = self.source.pad(), self.source.eos()
+        rows = sample["net_input"]["src_tokens"].tolist()
+        return [[self.source[i] for i in row if i not in left_out] for row in rows]
+
+    def ids(self, text: tuple[str, ...]) -> torch.Tensor:
+        """Return the numbers of subwords, and of the end."""
+        return torch.tensor([*map(self.target.index, text), self.target.eos()])

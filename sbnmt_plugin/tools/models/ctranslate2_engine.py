@@ -6,26 +6,20 @@ penalty and the rescoring of this package's own search.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.search.lengths import FORMULAS
-from sbnmt_plugin.tools.models.converted import (
-    TOKENS,
-    Converted,
-    Found,
-    ordered,
-    vocabularies,
-    words_of,
-)
+from sbnmt_plugin.symbols import SPECIALS, TAGS, UNKNOWN
+from sbnmt_plugin.tools.models.converted import TOKENS, Converted, Stream, ordered
 from sbnmt_plugin.tools.models.description import Description
 from sbnmt_plugin.tools.models.engine import Hypothesis
 
 # float32: the type in which the folder's weights are
 COMPUTE = {"float32": "default", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
-Scored = tuple[Found, float]  # and the score by which it is ranked
 
 
 class CTranslate2Engine:
@@ -54,117 +48,113 @@ class CTranslate2Engine:
                 "in the other"
             )
         self.beam = search["beam"] // directions
-        self.formula = FORMULAS[search["length_penalty"]]
 
     def hypotheses(self, sentences: list[str]) -> list[list[Hypothesis] | str]:
         """Translate sentences: see :meth:`engine.Engine.hypotheses`."""
         sources = [sentence.split() for sentence in sentences]
-        reason = "max_len_a and max_len_b allow no word"
-        found: list[list[Hypothesis] | str] = [reason] * len(sources)
-        allowed = [place for place, each in enumerate(sources) if self.longest(each)]
-        for places in batches(sources, allowed):
+        found: list[list[Hypothesis] | str] = [""] * len(sources)
+        for places in batches(sources):
             results = self.search([sources[place] for place in places])
             for place, own in zip(places, results):
                 found[place] = [
-                    Hypothesis(" ".join(x.text), score, x.direction)
-                    for x, score in own[: self.nbest]
+                    Hypothesis(" ".join(text), score, name)
+                    for (text, name), score in own[: self.nbest]
                 ] or "the model gives no finite score"
         return found
 
     def longest(self, source: list[str]) -> int:
-        """Return the most subwords of a translation: int(a · source length + b)."""
-        wanted = self.options["max_len_a"] * (len(source) + 1)
-        return int(min(wanted + self.options["max_len_b"], self.model.positions[1] - 1))
+        """Return the most subwords of a translation: int(a · source length + b).
 
-    def search(self, sources: list[list[str]]) -> list[list[Scored]]:
+        A source without words has an empty one.
+        """
+        wanted = self.options["max_len_a"] * (len(source) + 1)
+        most = self.options["max_positions"] - 1
+        return int(min(wanted + self.options["max_len_b"], most)) if source else 0
+
+    def search(self, sources: list[list[str]]) -> list[list[tuple[Stream, float]]]:
         """Search a batch, and rank what is found: see :meth:`ranked`."""
         limits = list(map(self.longest, sources))
         alpha = self.options["lenpen"]
         found = self.model.search(sources, self.beam, alpha, max(limits))
-        return self.ranked(sources, self.ended(sources, found, limits))
+        return self.ranked(sources, found, limits)
 
     def ranked(
-        self, sources: list[list[str]], found: list[list[Found]]
-    ) -> list[list[Scored]]:
-        """Return the best k hypotheses of each source, rescored if it is asked for.
-
-        Ties: the shorter first, then L2R before R2L.
-        """
-        count = self.beam * len(self.model.starts)
-        ranked = []
-        for own in found:
-            rows = [(x, self.score(x, x.total)) for x in own if math.isfinite(x.total)]
-            rows.sort(key=lambda row: (-row[1], len(row[0].text)))
-            ranked.append(rows[:count])
-        return self.rescored(sources, ranked) if self.options["rescore"] else ranked
-
-    def score(self, found: Found, total: float) -> float:
-        """Divide a log-probability of a text by the length penalty."""
-        penalty: float = self.formula(
-            float(len(found.text) + 1), self.options["lenpen"]
-        )
-        return total / penalty
-
-    def ended(
-        self, sources: list[list[str]], found: list[list[Found]], limits: list[int]
-    ) -> list[list[Found]]:
-        """Shorten what is longer than its limit, and score it anew with ``</s>``."""
-        cut: dict[tuple[int, tuple[str, ...], str], None] = {}
-        for place, (own, limit) in enumerate(zip(found, limits)):
-            for words, _, name in own:
-                start = ordered(ordered(words, name)[:limit], name)
-                if len(start) < len(words):
-                    cut[place, tuple(start), name] = None
-        kept = [[x for x in own if len(x.text) <= n] for own, n in zip(found, limits)]
-        for key, total in self.totals(sources, cut).items():
-            place, words, name = key
-            kept[place].append(Found(words, total, name))
-        return kept
-
-    def rescored(
-        self, sources: list[list[str]], ranked: list[list[Scored]]
-    ) -> list[list[Scored]]:
-        """Rank by the sum of both directions too; what the search knows is taken."""
-        known = {
-            (place, x.text, x.direction): x.total
-            for place, own in enumerate(ranked)
-            for x, _ in own
-        }
-        wanted = (
-            (place, x, name) for place, x, _ in known for name in self.model.starts
-        )
-        asked = dict.fromkeys(key for key in wanted if key not in known)
-        known |= self.totals(sources, asked)
-        weight, result = self.options["rescore"], []
-        for place, own in enumerate(ranked):
-            both = (
-                sum(known[place, x.text, n] for n in self.model.starts) for x, _ in own
-            )
-            rows = [(x, s + weight * self.score(x, t)) for (x, s), t in zip(own, both)]
-            result.append(sorted(rows, key=lambda row: -row[1]))
-        return result
-
-    def totals(
         self,
         sources: list[list[str]],
-        keys: dict[tuple[int, tuple[str, ...], str], None],
-    ) -> dict[tuple[int, tuple[str, ...], str], float]:
-        """Score texts: of each its place among the sources, words and direction."""
-        pairs = [(sources[place], words, name) for place, words, name in keys]
-        return dict(zip(keys, self.model.totals(pairs)))
+        found: list[list[tuple[Stream, float]]],
+        limits: list[int],
+    ) -> list[list[tuple[Stream, float]]]:
+        """Return the best k hypotheses of each source, rescored if it is asked for.
+
+        What is longer than its limit is shortened, and scored anew with ``</s>``.
+        Ties: the shorter first, then L2R before R2L.
+
+        Args:
+            found: hypotheses of each source, with their log-probabilities.
+            limits: most subwords of each source's.
+        """
+        tables: list[dict[Stream, float | None]] = []
+        for own, limit in zip(found, limits):
+            table: dict[Stream, float | None] = {}
+            for (text, name), total in own:
+                kept = tuple(ordered(ordered(text, name)[:limit], name))
+                whole = limit > 0 and kept == text  # 0: CTranslate2 has not scored it
+                table.setdefault((kept, name), total if whole else None)
+            tables.append(table)
+        known = self.filled(sources, tables)
+        ranked = []
+        for totals in known:
+            rows = [
+                (x, self.score(x, t)) for x, t in totals.items() if math.isfinite(t)
+            ]
+            rows.sort(key=lambda row: (-row[1], len(row[0][0])))
+            ranked.append(rows[: self.beam * len(self.model.starts)])
+        if not self.options["rescore"]:
+            return ranked
+        names = self.model.starts
+        for table, rows in zip(tables, ranked):
+            for (text, _), _ in rows:
+                for name in names:
+                    table.setdefault((text, name), None)
+        known, weight = self.filled(sources, tables), self.options["rescore"]
+        for totals, rows in zip(known, ranked):
+            for place, (stream, score) in enumerate(rows):
+                both = math.fsum(totals[stream[0], name] for name in names)
+                rows[place] = stream, score + weight * self.score(stream, both)
+            rows.sort(key=lambda row: -row[1])
+        return ranked
+
+    def score(self, stream: Stream, total: float) -> float:
+        """Divide a log-probability by the length penalty of its text."""
+        formula = FORMULAS[self.options["length_penalty"]]
+        penalty: float = formula(float(len(stream[0]) + 1), self.options["lenpen"])
+        return total / penalty
+
+    def filled(
+        self, sources: list[list[str]], tables: list[dict[Stream, float | None]]
+    ) -> list[dict[Stream, float]]:
+        """Return the log-probabilities of tables; those that are None are asked for."""
+        asked = [
+            (place, stream)
+            for place, table in enumerate(tables)
+            for stream, total in table.items()
+            if total is None
+        ]
+        totals = self.model.totals([(sources[place], x) for place, x in asked])
+        found = [{x: t for x, t in table.items() if t is not None} for table in tables]
+        for (place, stream), total in zip(asked, totals):
+            found[place][stream] = tables[place][stream] = total
+        return found
 
 
-def batches(sources: list[list[str]], places: list[int]) -> Iterator[list[int]]:
+def batches(sources: list[list[str]]) -> Iterator[list[int]]:
     """Divide sources into batches of similar lengths, of :data:`TOKENS` at most.
-
-    Args:
-        places: of the sources that are to be translated.
 
     Yields:
         places of a batch.
     """
     batch: list[int] = []
-    for place in sorted(places, key=lambda x: len(sources[x])):
+    for place in sorted(range(len(sources)), key=lambda x: len(sources[x])):
         if batch and (len(batch) + 1) * (len(sources[place]) + 1) > TOKENS:
             yield batch
             batch = []
@@ -178,6 +168,8 @@ def open_engine(
 ) -> CTranslate2Engine:
     """Load an exported model, whose checksums are known to be right.
 
+    CTranslate2 loads a vocabulary that is too short, or lacks a tag, without a word.
+
     Args:
         device: ``cpu`` or ``cuda``; None: the GPU if there is one.
         dtype: a key of :data:`COMPUTE`.
@@ -186,10 +178,15 @@ def open_engine(
         ValueError: the vocabulary is not that of the dictionaries; see
             :class:`converted.Converted` and :class:`CTranslate2Engine`.
     """
-    sides = {"source": description.source, "target": description.target}
-    for name, words in vocabularies(folder).items():
-        path = folder / sides[name].dictionary
-        if words != words_of(path):
-            raise ValueError(f"{path} must be the {name} vocabulary, but is another")
+    shared = folder / "shared_vocabulary.json"
+    for name, side in ("source", description.source), ("target", description.target):
+        path = shared if shared.exists() else folder / f"{name}_vocabulary.json"
+        entries = (folder / side.dictionary).read_text("utf-8").rstrip("\n").split("\n")
+        words = [*SPECIALS, UNKNOWN, *(x.split(" ")[0] for x in entries), *TAGS]
+        if json.loads(path.read_text("utf-8")) != words:
+            raise ValueError(
+                f"{path} must have the words of {side.dictionary}, and the tags: "
+                "export the model again"
+            )
     model = Converted(folder, description.directions, device, COMPUTE[dtype])
     return CTranslate2Engine(model, description.search, nbest)
