@@ -17,7 +17,11 @@ from sbnmt_plugin.symbols import RESERVED, TAGS
 from sbnmt_plugin.tools.models import converted, ctranslate2_engine
 from sbnmt_plugin.tools.models.converted import PAD, Converted
 from sbnmt_plugin.tools.models.ctranslate2_engine import CTranslate2Engine, batches
-from sbnmt_plugin.tools.models.description import NAME, read_description
+from sbnmt_plugin.tools.models.description import (
+    NAME,
+    read_description,
+    write_description,
+)
 from sbnmt_plugin.tools.models.folder import load
 from sbnmt_plugin.training.checksums import sha256_of
 
@@ -257,6 +261,16 @@ def test_a_changed_folder_is_refused_before_it_is_loaded(
     monkeypatch.setattr(ctranslate2, "Translator", None)
     folder = changed(folders[1], tmp_path / "changed", name, change)
     with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["model.bin", "config.json", VOCABULARY])
+def test_so_is_a_file_whose_checksum_is_unknown(folders, tmp_path, name):
+    folder = shutil.copytree(folders[1], tmp_path / "changed")
+    made = read_description(folder)
+    files = {x: y for x, y in made.files.items() if x != name}
+    write_description(folder, dataclasses.replace(made, files=files))
+    with pytest.raises(ValueError, match=f"files must have {name}"):
         load(folder)
 
 

@@ -725,7 +725,7 @@ def test_no_name_of_a_step_is_retired():
 @pytest.mark.parametrize(
     "step, said",
     [
-        ("trian", "one of recipe, translate, score"),
+        ("trian", "one of recipe, translate, export"),
         ("trian", "but is 'trian'; see sbnmt --help"),
         ("campaign", "sbnmt campaign is gone: it is `python -m campaign`, run in"),
     ],
