@@ -4,7 +4,9 @@ A name counts wherever its test stands, so that files can be moved and split.
 """
 
 # Fixtures that run a whole chain: every test that uses one of them is slow.
-FIXTURES = {"accidents", "environment", "killed", "kinds", "made", "two_runs"}
+FIXTURES = {
+    *("accidents", "environment", "killed", "kinds", "made", "raw_work", "two_runs")
+}
 # Tests that take more than 1.5 seconds of a processor, or wait for 12; with parameters
 # more than 4 seconds together.
 TESTS = {
