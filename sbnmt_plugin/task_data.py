@@ -52,7 +52,8 @@ class Words(Dictionary):
         """
         if torch.is_tensor(tensor):
             tensor = tensor.cpu() if tensor.dim() > 1 else tensor.tolist()
-        pieces = bpe_symbol not in (None, "none") and BYTES.keys() <= self.indices
+        joins = bpe_symbol not in (None, "none")
+        pieces = joins and BYTES.keys() <= self.indices.keys()
         text = super().string(tensor, None if pieces else bpe_symbol, *args, **options)
         return "\n".join(map(join_pieces, text.split("\n"))) if pieces else text
 

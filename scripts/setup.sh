@@ -103,6 +103,6 @@ else
 fi
 
 say "Installing fairseq, the plugin and the tools of its reports and tests"
-"${pip[@]}" install -c constraints.txt -e '.[test,report,phrases,benchmark,align,cluster]'
+"${pip[@]}" install -c constraints.txt -e '.[test,report,phrases,benchmark,align,cluster,sentencepiece]'
 printf '%s' "$stamp" >"$venv/.installed"
 say "$venv is ready"

@@ -4,11 +4,14 @@ A name counts wherever its test stands, so that files can be moved and split.
 """
 
 # Fixtures that run a whole chain: every test that uses one of them is slow.
-FIXTURES = {"accidents", "environment", "killed", "kinds", "made", "two_runs"}
+FIXTURES = {
+    *("accidents", "environment", "killed", "kinds", "made", "raw_work", "two_runs")
+}
 # Tests that take more than 1.5 seconds of a processor, or wait for 12; with parameters
 # more than 4 seconds together.
 TESTS = {
     "test_a_checkpoint_translates_as_it_did",
+    "test_a_folder_of_any_family_translates_as_its_checkpoint",
     "test_a_folder_that_fairseq_would_split_is_refused",
     "test_a_killed_driver_goes_on_where_it_was",
     "test_a_killed_translation_continues",

@@ -4,20 +4,24 @@ import argparse
 import io
 import os
 import pickle
+import shutil
 import zipfile
 from pathlib import Path
 from unittest import mock
 
 import pytest
 import torch
-from commands import SB, load, run_generate, run_interactive, run_train
+import yaml
+from commands import ROOT, SB, load, run_generate, run_interactive, run_train
 from steps import call
 
 from sbnmt_plugin import checkpoints
 from sbnmt_plugin.families.enat.search import load_teacher
 from sbnmt_plugin.model import SBTransformerModel
-from sbnmt_plugin.tools.commands import average
+from sbnmt_plugin.tools.commands import average, bundle
+from sbnmt_plugin.tools.models.folder import load as load_folder
 from sbnmt_plugin.tools.translator import Translator
+from sbnmt_plugin.training.checksums import sha256_of
 
 CANARY = Path(os.environ.get("TMPDIR", "/tmp")) / f"sbnmt-canary-{os.getpid()}"
 
@@ -338,3 +342,140 @@ def test_a_checkpoint_of_another_task_is_refused_in_python(data, state, tmp_path
     torch.save(state, tmp_path / "model.pt")
     with pytest.raises(ValueError, match="must have been trained by task sb_trans"):
         DOORS["python"](data, tmp_path / "model.pt")
+
+
+# model folders
+
+
+WITNESSES = ROOT / "tests" / "data" / "0.2.0"
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory):
+    output = tmp_path_factory.mktemp("bundled") / "model"
+    words = ["--path", WITNESSES / "sb.pt", "--tokeniser", "none"]
+    call(bundle, WITNESSES / "data", "--output", output, *words)
+    return output
+
+
+def linked(folder, told):
+    """A dictionary that is another file of the reader's."""
+    path = folder / "dict.en.txt"
+    moved = shutil.move(path, folder.parent / "elsewhere")
+    path.symlink_to(moved)
+
+
+def linked_description(folder, told):
+    path = folder / "model.yaml"
+    moved = shutil.move(path, folder.parent / "elsewhere.yaml")
+    path.symlink_to(moved)
+    return path.read_text()
+
+
+def outside(name):
+    """A file of another folder, with its true checksum."""
+
+    def change(folder, told):
+        other = folder.parent / "dict.en.txt"
+        shutil.copy(folder / "dict.en.txt", other)
+        told["files"][name.format(folder.parent)] = sha256_of(other)
+
+    return change
+
+
+def other_language(folder, told):
+    """A language by which a dictionary outside would be read."""
+    told["source"]["language"] = "x/../../en"
+
+
+def unknown_file(folder, told):
+    told["source"]["dictionary"] = "../dict.en.txt"
+
+
+def without_sums(folder, told):
+    del told["files"]["model.pt"]
+
+
+def swapped(folder, told):
+    """A byte of a weight is another."""
+    content = bytearray((folder / "model.pt").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "model.pt").write_bytes(content)
+
+
+def code_in_the_checkpoint(folder, told):
+    with_code(folder / "model.pt", load(folder / "model.pt"))
+    told["files"]["model.pt"] = sha256_of(folder / "model.pt")
+
+
+def code_in_the_description(folder, told):
+    return f"engine: !!python/object/apply:os.system ['touch {CANARY}']\n"
+
+
+def aliases(folder, told):
+    """A few lines that stand for a million of values."""
+    rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    for n in range(1, 7):
+        rows.append(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]")
+    return "\n".join(rows)
+
+
+def deep(folder, told):
+    return "[" * 10**5
+
+
+def large(folder, told):
+    return "engine: fairseq\n" + "#" * 2**20
+
+
+def another_key(folder, told):
+    told["user_dir"] = "evil"
+
+
+def another_type(folder, told):
+    told["search"]["beam"] = "4 --user-dir evil"
+
+
+def no_number(folder, told):
+    told["search"]["lenpen"] = float("nan")
+
+
+FOLDERS = {
+    linked: "files must name files in the folder itself",
+    linked_description: "a file of its own",
+    outside("../dict.en.txt"): "files must name files in the folder itself",
+    outside("{}/dict.en.txt"): "files must name files in the folder itself",
+    other_language: "must be dict.x/../../en.txt",
+    unknown_file: "source.dictionary must be one of files",
+    without_sums: "the checkpoint must be one of",
+    swapped: "the checksum of model.pt is another",
+    code_in_the_checkpoint: "cannot be read safely",
+    code_in_the_description: "must be YAML of plain values",
+    aliases: "must have no aliases",
+    deep: "at most 20 levels",
+    large: "of at most",
+    another_key: "the key user_dir is unknown",
+    another_type: "search.beam",
+    no_number: "search.lenpen",
+}
+
+
+@pytest.mark.parametrize(("change", "message"), FOLDERS.items(), ids=name_of)
+def test_a_hostile_folder_is_refused(bundled, tmp_path, change, message):
+    folder = tmp_path / "model"
+    shutil.copytree(bundled, folder)
+    load_folder(folder, device="cpu")  # as it is, it is let in
+    told = yaml.safe_load((folder / "model.yaml").read_text())
+    text = change(folder, told)
+    if not (folder / "model.yaml").is_symlink():
+        (folder / "model.yaml").write_text(text or yaml.safe_dump(told))
+    with pytest.raises(ValueError, match=message):
+        load_folder(folder, device="cpu")
+    assert not CANARY.exists()
+
+
+def test_the_code_of_a_description_would_run_where_nobody_looks():
+    """The twin: the case does what it says."""
+    yaml.unsafe_load(code_in_the_description(None, None))
+    assert CANARY.exists()
+    CANARY.unlink()

@@ -701,6 +701,7 @@ def test_steps_that_handle_texts_need_no_torch(tmp_path):
             ("prepare", "toy", "--output", tmp_path / "toy"),
             *((step, "--help") for step in ("recipe", "triples", "report", "train")),
             *((step, "--help") for step in ("phrase-table", "lookup", "compare")),
+            ("translate", "--help"),
             *((step, "--help") for step in ("sweep-beam", "trace-page", "benchmark")),
             ("evaluate", "--help"),
         ]

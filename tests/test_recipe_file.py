@@ -13,7 +13,11 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"typo": 1}, "unknown keys typo: known are source"),
         (
             {"bpe": {"kind": "word"}},
-            "bpe.kind must be joint, separate or none, but is 'word'",
+            "bpe.kind must be one of joint, separate, sentencepiece, none, but is",
+        ),
+        (
+            {"bpe": {"kind": "sentencepiece", "merges": 9}, "detokenise": "de"},
+            "bpe.kind must be joint, separate or none with detokenise, links or",
         ),
         ({"teachers": "three"}, "teachers must be two or one"),
         ({"systems": {"sbb": {}}}, "systems has unknown keys sbb"),

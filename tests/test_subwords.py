@@ -6,12 +6,15 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+import torch
+from fairseq.data import Dictionary
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from odd_text import LINE
 from steps import call, put
 
 from sbnmt_plugin.symbols import BYTES, RESERVED, UNKNOWN, join_pieces
+from sbnmt_plugin.task_data import StreamData
 from sbnmt_plugin.tools import subwords
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import bpe
@@ -129,6 +132,47 @@ def test_the_dictionary_has_every_piece(model, tmp_path):
     found = [piece for piece, count in entries]
     assert found == subwords.Pieces(model).pieces
     assert BYTES.keys() <= set(found) and UNKNOWN not in found
+
+
+def assert_removing_bpe_joins_pieces(dictionary, made, *words):
+    """A dictionary of pieces gives a text back, whatever symbol it is asked by."""
+    lines = ["the cat", "😀 ▁\u3000 sat."]
+    rows = [
+        dictionary.encode_line(made.apply(line), add_if_not_exist=False).long()
+        for line in lines
+    ]
+    for symbol in "@@ ", "sentencepiece":
+        assert [dictionary.string(row, symbol, *words) for row in rows] == lines
+    batch = torch.nn.utils.rnn.pad_sequence(rows, True, dictionary.eos())
+    assert dictionary.string(batch, "@@ ", *words) == "\n".join(lines)
+    for symbol in None, "none":
+        assert dictionary.string(rows[0], symbol) == made.apply(lines[0])
+
+
+@pytest.fixture
+def listed(model, tmp_path):
+    """The path of a model's dictionary."""
+    call(bpe, "dictionary", "--codes", model, tmp_path / "dict.txt")
+    return str(tmp_path / "dict.txt")
+
+
+def test_removing_bpe_joins_pieces(model, listed):
+    dictionary, made = StreamData.load_dictionary(listed), subwords.Pieces(model)
+    assert_removing_bpe_joins_pieces(dictionary, made)
+    assert_removing_bpe_joins_pieces(dictionary, made, True)  # escape_unk
+
+
+def test_fairseq_alone_would_print_bytes(model, listed):
+    dictionary, made = Dictionary.load(listed), subwords.Pieces(model)
+    with pytest.raises(AssertionError):
+        assert_removing_bpe_joins_pieces(dictionary, made)
+
+
+def test_other_dictionaries_remove_bpe_as_fairseq_does(tmp_path):
+    path = put(tmp_path / "dict.txt", "a@@ 1", "b 1", "▁c 1", "<0x41> 1")
+    dictionary = StreamData.load_dictionary(str(path))
+    row = dictionary.encode_line("a@@ b ▁c <0x41>", add_if_not_exist=False)
+    assert dictionary.string(row, "@@ ") == "ab ▁c <0x41>"
 
 
 def test_byte_pairs_have_no_dictionary(tmp_path):

@@ -21,7 +21,7 @@ GROUPS = {
     "Make a model step by step": {
         "prepare": "a recipe's raw text to tokenised text",
         "tokenise": "tokenise a text, or undo it",
-        "bpe": "learn and apply byte-pair encoding",
+        "bpe": "learn, apply and undo subwords",
         "binarise": "texts to a data folder, R2L texts included",
         "train": "fairseq-train, also as one of torchrun's processes",
         "average": "average the parameters of checkpoints",

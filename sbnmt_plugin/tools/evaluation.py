@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from dataclasses import dataclass
@@ -10,12 +11,30 @@ from typing import Any
 
 from sbnmt_plugin.lines import each_entry
 from sbnmt_plugin.tools.phonemes import error_rates
-from sbnmt_plugin.tools.scoring import Scores, mean, scores, slices, tokenised_bleu
-from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
+from sbnmt_plugin.tools.scoring import (
+    TOKENISERS,
+    Scores,
+    mean,
+    scores,
+    slices,
+    tokenised_bleu,
+)
+from sbnmt_plugin.tools.subwords import undoing
+from sbnmt_plugin.tools.text import as_written, read_lines
 from sbnmt_plugin.tools.tokens import detokenise
 from sbnmt_plugin.tools.translations import read_generated, read_translations
 
 SET = re.compile(r"([^\t]+)\t([0-9]+)")  # a line of test.sets
+
+
+def add_raw(parser: argparse.ArgumentParser) -> None:
+    """Add the option that texts are raw: see :class:`References`."""
+    parser.add_argument(
+        "--raw",
+        choices=TOKENISERS,
+        default="",
+        help="texts are raw, subwords of kind sentencepiece: tokeniser for BLEU",
+    )
 
 
 @dataclass(frozen=True)
@@ -23,9 +42,9 @@ class References:
     """References of the test set, and how hypotheses are compared with them.
 
     Attributes:
-        text: folder with test.TGT, tokenised, and test.ref.TGT as published; further
-            references are test.TGT.2 and so on; test.sets where the text consists of
-            several sets.
+        text: folder with test.TGT, tokenised or raw, and test.ref.TGT as published;
+            further references are test.TGT.2 and so on; test.sets where the text
+            consists of several sets.
         target: TGT.
         count: number of references.
         lowercase: whether case is ignored.
@@ -33,6 +52,8 @@ class References:
             with test.ref.TGT; "" if there is none, and only tokens are compared.
         phonemes: whether a line is a word and its tokens are phonemes, of which there
             are error rates.
+        raw: tokeniser of sacreBLEU where subwords are sentencepiece's and texts are
+            raw; "" where texts are tokens.
     """
 
     text: Path
@@ -41,6 +62,7 @@ class References:
     lowercase: bool = False
     detokenise: str = ""
     phonemes: bool = False
+    raw: str = ""
 
     def files(self, stem: str = "test") -> list[Path]:
         """Return STEM.TGT, STEM.TGT.2 and so on."""
@@ -70,7 +92,7 @@ class References:
 
 
 def read_hypotheses(path: Path, references: References) -> list[str]:
-    """Read the tokens of every sentence of the test set, BPE undone.
+    """Read the hypothesis of every sentence of the test set, subwords undone.
 
     Args:
         path: fairseq-generate's output, file or folder, which must be whole; or
@@ -101,18 +123,20 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
                 f"{reference}, but {problem} that of sentence {wrong[0]}: decode the "
                 "whole of this test set"
             )
-    return [remove_bpe(found.get(index, "")) for index in range(count)]
+    undo = undoing(references.raw)
+    return [undo(found.get(index, "")) for index in range(count)]
 
 
 def score_row(
     tokens: list[str], references: References
 ) -> tuple[dict[str, Any], list[str]]:
-    """Compute tokenised BLEU and, where text can be detokenised, BLEU and chrF.
+    """Compute tokenised BLEU and, where text is raw or can be detokenised, BLEU, chrF.
 
-    Where lines are words, word and phoneme error rate are computed, too.
+    Raw text has no tokenised BLEU.  Where lines are words, word and phoneme error rate
+    are computed, too.
 
     Args:
-        tokens: the hypotheses, BPE undone.
+        tokens: the hypotheses, subwords undone.
 
     Returns:
         The scores, and the hypotheses as one would read them.
@@ -133,7 +157,10 @@ def score_row(
     found: list[Scores] = []
     for piece in slices(sets, [tokens, plain, *tokenised, *raw]).values():
         own, read = piece[2 : 2 + references.count], piece[2 + references.count :]
-        result = {"tokenised BLEU": tokenised_bleu(piece[0], own, lowercase)}
+        if references.raw:
+            result = scores(piece[0], own, lowercase, references.raw)
+        else:
+            result = {"tokenised BLEU": tokenised_bleu(piece[0], own, lowercase)}
         if read:
             result |= scores(piece[1], read, lowercase)
         if references.phonemes:
@@ -141,8 +168,8 @@ def score_row(
         found.append(result)
     scored: dict[str, Any] = mean(found)
     if len(sets) > 1:
-        by_set = zip(sets, found)
-        scored["sets"] = {n: r["tokenised BLEU"]["score"] for n, r in by_set}
+        first = next(iter(scored))
+        scored["sets"] = {name: each[first]["score"] for name, each in zip(sets, found)}
     return scored, plain
 
 

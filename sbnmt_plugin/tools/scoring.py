@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from typing import Any
 
@@ -10,6 +11,9 @@ from sacrebleu.metrics.base import Metric
 
 # those of sacreBLEU for BLEU; 13a is for languages with blanks
 TOKENISERS = ("13a", "zh", "intl", "char", "ja-mecab", "ko-mecab", "flores200", "none")
+# languages whose words would take a package to find
+WITHOUT_BLANKS = {"zh": "zh", "yue": "zh", "wuu": "zh"}
+WITHOUT_BLANKS |= dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz"), "char")
 Scores = dict[str, dict[str, Any]]  # name -> score and signature
 
 
@@ -21,9 +25,19 @@ def score(
     return {"score": round(value, 2), "signature": str(metric.get_signature())}
 
 
-def token_bleu(lowercase: bool = False) -> BLEU:
-    """Return BLEU as in the paper, on tokens separated by blanks."""
-    return BLEU(tokenize="none", force=True, lowercase=lowercase)
+def token_bleu(lowercase: bool = False, tokenize: str = "none") -> BLEU:
+    """Return BLEU on tokens.
+
+    Args:
+        tokenize: see :func:`bleu`; by default tokens stand between blanks, as in the
+            paper.
+    """
+    return bleu(tokenize, force=True, lowercase=lowercase)
+
+
+def tokeniser_of(language: str) -> str:
+    """Return the tokeniser that is right for raw text of a language, by its code."""
+    return WITHOUT_BLANKS.get(re.split("[-_]", language.lower())[0], "13a")
 
 
 def bleu(tokenize: str = "13a", **options: Any) -> BLEU:
@@ -62,17 +76,22 @@ def scores(
 
 
 def tokenised_bleu(
-    hypothesis: list[str], references: list[list[str]], lowercase: bool = False
+    hypothesis: list[str], references: list[list[str]], *options: Any
 ) -> dict[str, Any]:
-    """Score tokens by :func:`token_bleu`."""
-    return score(token_bleu(lowercase), hypothesis, references)
+    """Score texts by :func:`token_bleu`, whose options they are."""
+    return score(token_bleu(*options), hypothesis, references)
+
+
+def bleu_named(signature: str) -> str:
+    """Return the name of BLEU, by its signature: of raw text, or tokenised."""
+    return "BLEU" if re.search(r"tok:(?!none\b)", signature) else "tokenised BLEU"
 
 
 def length_ratio(
-    hypothesis: list[str], references: list[list[str]], lowercase: bool = False
+    hypothesis: list[str], references: list[list[str]], *options: Any
 ) -> float:
     """Return tokens of the hypotheses over those of the references next in length."""
-    found = token_bleu(lowercase).corpus_score(hypothesis, references)
+    found = token_bleu(*options).corpus_score(hypothesis, references)
     return round(found.sys_len / max(found.ref_len, 1), 3)
 
 

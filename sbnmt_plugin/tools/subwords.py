@@ -85,7 +85,7 @@ def kind_of(codes: str | Path) -> str:
         return "sentencepiece" if file.read(len(HEAD)) == HEAD else "bpe"
 
 
-def undoing(raw: str) -> Callable[[str], str]:
+def undoing(raw: str | bool) -> Callable[[str], str]:
     """Return what undoes the subwords of pieces of raw text, or of tokens."""
     return join_pieces if raw else remove_bpe
 
@@ -150,10 +150,9 @@ class Pieces:
         remedy = "give the file that sbnmt bpe learn --kind sentencepiece wrote"
         with command.extra("sentencepiece"):
             from sentencepiece import SentencePieceProcessor
+        content = readable(model).read_bytes()
         try:
-            self.model = SentencePieceProcessor(
-                model_proto=readable(model).read_bytes()
-            )
+            self.model = SentencePieceProcessor(model_proto=content)
             listed = self.model.id_to_piece(list(range(len(self.model))))
         except (RuntimeError, ValueError) as error:
             raise ValueError(

@@ -48,9 +48,8 @@ from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
 COUNTED = re.compile(r"([^ ]+) ([0-9]+)")
-UNIGRAM: dict[
-    str, Any
-] = {  # options of sentencepiece, by which a text comes back as it was
+# options of sentencepiece, by which a text comes back as it was
+UNIGRAM: dict[str, Any] = {
     "model_type": "unigram",
     "byte_fallback": True,
     "normalization_rule_name": "identity",

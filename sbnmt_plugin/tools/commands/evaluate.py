@@ -1,18 +1,21 @@
 """Score a system on a recipe's test set: a row of the results table.
 
     sbnmt evaluate results/sb.generate --text text --target de [--references 4] \
-        [--lowercase | --phonemes] [--detokenise de] [--records results/sb.jsonl] \
-        --output results/sb.json
+        [--lowercase | --phonemes] [--detokenise de | --raw 13a] \
+        [--records results/sb.jsonl] --output results/sb.json
 
 INPUT is the --results-path of fairseq-generate, its generate-SUBSET.txt or its standard
 output, or a .tsv of sbnmt rerank.  --text is a folder as sbnmt prepare writes it.  The
-command undoes BPE and writes
+command undoes subwords and writes
 
     results/sb.tok     the hypotheses as tokens
     results/sb.txt     as text, detokenised where --detokenise names a language
     results/sb.json    tokenised BLEU against test.de; with --detokenise also BLEU and
                        chrF against test.ref.de; with --phonemes word and phoneme
                        error rate; with --records who wins
+
+--raw 13a is for texts that were never tokenised, with subwords of kind sentencepiece:
+BLEU, by that tokeniser of sacreBLEU's, and chrF against test.de, which is raw text.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from pathlib import Path
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.evaluation import (
     References,
+    add_raw,
     l2r_wins,
     read_hypotheses,
     score_row,
@@ -45,6 +49,7 @@ def main() -> None:
     add("--lowercase", action="store_true", help="ignore case")
     add("--phonemes", action="store_true", help="a line is a word: error rates, too")
     add("--detokenise", default="", metavar="LANGUAGE", help="language for sacremoses")
+    add_raw(parser)
     add("--records", help="file of --sb-records, for the share that L2R wins")
     add("--output", required=True, help="NAME.json; also writes NAME.tok, NAME.txt")
     args = parser.parse_args()
@@ -55,6 +60,8 @@ def main() -> None:
         raise ValueError(f"--references must be ≥ 1, but is {args.references}")
     if args.lowercase and args.phonemes:
         raise ValueError("--lowercase and --phonemes exclude each other")
+    if args.raw and (args.detokenise or args.phonemes):
+        raise ValueError("--raw excludes --detokenise and --phonemes, of tokens")
     for ending in ".tok", ".txt", ".json":
         path = str(output.with_suffix(ending))
         refuse_overwriting(path, args.input, args.records)
@@ -65,12 +72,14 @@ def main() -> None:
         lowercase=args.lowercase,
         detokenise=args.detokenise,
         phonemes=args.phonemes,
+        raw=args.raw,
     )
     tokens = read_hypotheses(Path(args.input), references)
     scored, plain = score_row(tokens, references)
     if args.records:
         scored["L2R wins"] = {"score": l2r_wins(Path(args.records))}
-    write_lines(output.with_suffix(".tok"), tokens)
+    if not args.raw:
+        write_lines(output.with_suffix(".tok"), tokens)
     write_lines(output.with_suffix(".txt"), plain)
     write_json(output, scored)  # the last: with it the row is there
     for name, result in scored.items():

@@ -1,11 +1,12 @@
 r"""Measure the effect of the interaction: decode with it, and without it.
 
     sbnmt probe-interaction data --path sb/model.pt --input bpe/test.src \
-        --reference text/test.tgt [--reference …] [--phonemes] [--json FILE] \
+        --reference text/test.tgt [--reference …] [--phonemes | --raw 13a] \
+        [--json FILE] \
         [options of fairseq-generate]
 
-It prints tokenised BLEU (and word and phoneme error rate, where lines are words) of
-three searches with one checkpoint:
+It prints tokenised BLEU (BLEU of raw text with --raw; word and phoneme error rate, too,
+where lines are words) of three searches with one checkpoint:
 
     as trained          the search of the paper
     λ = 0               the future attention adds nothing
@@ -19,10 +20,12 @@ another sentence.
 from __future__ import annotations
 
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.evaluation import add_raw
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.probes import SETTINGS, Prober
-from sbnmt_plugin.tools.scoring import tokenised_bleu
-from sbnmt_plugin.tools.text import read_parallel, refuse_reserved, remove_bpe
+from sbnmt_plugin.tools.scoring import bleu_named, tokenised_bleu
+from sbnmt_plugin.tools.subwords import undoing
+from sbnmt_plugin.tools.text import read_parallel, refuse_reserved
 from sbnmt_plugin.tools.unfinished import write_json
 
 
@@ -33,6 +36,7 @@ def main() -> None:
     add("--reference", action="append", required=True, help="tokenised")
     add("--lowercase", action="store_true", help="ignore case")
     add("--phonemes", action="store_true", help="lines are words: error rates, too")
+    add_raw(parser)
     add("--json", help="file to write the scores to")
     args, others = parser.parse_known_args()
     lines, *references = read_parallel(args.input, *args.reference)
@@ -48,16 +52,19 @@ def main() -> None:
             "--batch-size must be ≥ 2, and so must the lines of --input: partners are "
             "shuffled within a batch"
         )
-    results, told = {}, []
+    results, told, undo = {}, [], undoing(args.raw)
     for name, (crippled, shift) in SETTINGS.items():
         translator.shifted(shift)
         with crippled(translator.models):
             found, _ = translator.translate(lines)
         texts = [
-            remove_bpe(translator.text(found[i])) if i in found else ""
+            undo(translator.text(found[i])) if i in found else ""
             for i in range(len(lines))
         ]
-        results[name] = tokenised_bleu(texts, references, args.lowercase)
+        results[name] = tokenised_bleu(
+            texts, references, args.lowercase, args.raw or "none"
+        )
+        bleu = bleu_named(results[name]["signature"])
         wins = [h["direction"] for h in found.values()].count("l2r")
         share = 100 * wins / max(1, len(found))
         results[name]["L2R wins"] = round(share, 1)
@@ -65,7 +72,7 @@ def main() -> None:
         results[name] |= {key: rate["score"] for key, rate in rates.items()}
         shown = [f"   {key} {rate['score']:6.2f}" for key, rate in rates.items()]
         told.append(
-            f"interaction {name:<18} tokenised BLEU {results[name]['score']:6.2f}   "
+            f"interaction {name:<18} {bleu} {results[name]['score']:6.2f}   "
             f"L2R wins {share:5.1f} %{''.join(shown)}"
         )
     if args.json:

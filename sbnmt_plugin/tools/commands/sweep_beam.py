@@ -16,7 +16,8 @@ r"""Decode a test set with several beam sizes (Figure 8), skipping what is done.
 
 A beam counts the hypotheses of both directions, so that of SB-NMT is even.  BLEU is the
 paper's, on tokens.  --reference is tokenised text, and may be given several times.
-With --phonemes a line is a word, and error rates are computed, too.  --chosen-by
+With --phonemes a line is a word, and error rates are computed, too.  --raw 13a is for
+raw text, with subwords of kind sentencepiece, and names its tokeniser.  --chosen-by
 decodes each system only with the beam and length penalty that were best in that sweep,
 seeds together.  Each finished run is kept in OUTPUT.runs, so a repeated command goes on
 where it was interrupted.  sbnmt report --beam-sweep draws the result.
@@ -27,6 +28,7 @@ from __future__ import annotations
 import argparse
 
 from sbnmt_plugin.tools import command
+from sbnmt_plugin.tools.evaluation import add_raw
 from sbnmt_plugin.tools.results.sweep import render_sweep
 from sbnmt_plugin.tools.results.sweep_plan import BEAMS, Plan, planned
 from sbnmt_plugin.tools.results.sweep_runs import decoded
@@ -50,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--phonemes", action="store_true", help="error rates, too")
     add("--lowercase", action="store_true", help="BLEU ignores case")
+    add_raw(made)
     add("--beams", help=f"default {BEAMS}")
     add("--lenpens", help="length penalties, as 0.6,1,1.5: every beam with each")
     add(

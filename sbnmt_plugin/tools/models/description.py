@@ -24,7 +24,7 @@ from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
 
 NAME, MODEL = "model.yaml", "model.pt"
-LARGEST = 2**20  # bytes of a model.yaml that is read
+LARGEST, DEEPEST = 2**20, 20  # bytes and levels of a model.yaml that is read
 SENTENCEPIECE = "sentencepiece"  # of :data:`subwords.KINDS`
 MOSES, CHARACTERS = "moses", tokens.CHARACTERS
 TOKENISERS = MOSES, tokens.NONE, CHARACTERS
@@ -149,15 +149,21 @@ def parsed(path: Path) -> Any:
     """Return the value of a YAML file of plain values.
 
     Raises:
-        ValueError: it is too large, no YAML, or has aliases, by which a small file
-            could stand for more than fits into memory.
+        ValueError: it is too large, no YAML, has levels that take hours to read, or
+            aliases, by which a small file could stand for more than fits into memory.
     """
     if path.is_symlink() or path.stat().st_size > LARGEST:
         raise ValueError(f"must be a file of its own of at most {LARGEST} bytes")
     text = path.read_text(encoding="utf-8")
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-            raise ValueError("must have no aliases (*name)")
+        level = 0
+        for event in yaml.parse(text):
+            level += isinstance(event, yaml.CollectionStartEvent)
+            level -= isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or level > DEEPEST:
+                raise ValueError(
+                    f"must have no aliases (*name), and at most {DEEPEST} levels"
+                )
         return yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -211,6 +217,8 @@ def check_values(made: Description) -> None:
             if (file or key == "dictionary") and file not in made.files:
                 raise ValueError(f"{name}.{key} must be one of files, but is {file!r}")
     one_of("engine", made.engine, ENGINES)
+    if made.engine == "fairseq":
+        one_of("the checkpoint", MODEL, list(made.files))
     known = [(each,) for each in DIRECTIONS] + [DIRECTIONS]
     one_of("directions", made.directions, known)
     if wrong := sorted(SEARCH.keys() ^ made.search.keys()):
@@ -218,7 +226,7 @@ def check_values(made: Description) -> None:
     for key, types in SEARCH.items():
         value = made.search[key]
         fine = isinstance(value, types) and not isinstance(value, bool)
-        if not fine or (not isinstance(value, str) and not 0 <= value < LARGEST):
+        if not fine or (not isinstance(value, str) and not abs(value) < LARGEST):
             raise ValueError(f"search.{key} is {value!r:.80}, which is no value of it")
 
 

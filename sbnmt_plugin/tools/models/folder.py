@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.symbols import RESERVED
-from sbnmt_plugin.tools.models.description import Description, read_description
+from sbnmt_plugin.tools.models.description import (
+    Description,
+    check_values,
+    read_description,
+)
 from sbnmt_plugin.tools.models.engine import Engine, Hypothesis
 
 DTYPES = "float32", "bf16", "fp16", "int8"
@@ -126,6 +130,7 @@ def load(
     description = read_description(folder)
     given: dict[str, Any] = {"beam": beam, "lenpen": lenpen, "rescore": rescore}
     description = description.with_search(given)
+    check_values(description)
     search = description.search
     directions = len(description.directions)
     if nbest is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.recipes.settings import device
+from sbnmt_plugin.tools.recipes.settings import device, raw_tokeniser
 from sbnmt_plugin.tools.recipes.stages import Settings
 from sbnmt_plugin.tools.recipes.step import Step, once
 
@@ -44,6 +44,7 @@ class DataSteps:
         self.languages = (run.settings["source"], run.settings["target"])
         whole = run.settings["bpe"]["kind"] == "none"
         self.pieces = run.work / ("text" if whole else "bpe")  # folder of BPE's text
+        self.raw = bool(raw_tokeniser(run.settings))
         self.made: dict[Any, Step] = {}
 
     @once
@@ -63,13 +64,15 @@ class DataSteps:
 
     @once
     def codes(self, *languages: str) -> Step:
-        """Byte-pair merges of a language, or of both together."""
+        """Byte-pair merges of a language, or merges or pieces of both together."""
         joint = len(languages) > 1
         codes = self.work / "bpe" / ("codes" if joint else f"codes.{languages[0]}")
-        words = ["sbnmt", "bpe", "learn", "--merges", self.settings["bpe"]["merges"]]
-        words += ["--codes", codes]
+        words: list[Any] = ["sbnmt", "bpe", "learn"]
+        words += ["--kind", "sentencepiece"] if self.raw else []
+        words += ["--merges", self.settings["bpe"]["merges"], "--codes", codes]
         words += [self.work / "text" / f"train.{name}" for name in languages]
-        purpose = f"Learn byte-pair merges of {' and '.join(languages)}"
+        learned = "pieces of raw text" if self.raw else "byte-pair merges"
+        purpose = f"Learn {learned} of {' and '.join(languages)}"
         return Step.of(f"bpe/{codes.name}", purpose, words, codes, self.text())
 
     @once
@@ -77,7 +80,7 @@ class DataSteps:
         """All texts, split by the merges, or left whole."""
         kind, found = self.settings["bpe"]["kind"], [self.text()]
         for language in self.languages if kind != "none" else ():
-            used = self.languages if kind == "joint" else (language,)
+            used = (language,) if kind == "separate" else self.languages
             codes = self.codes(*used)
             found += [codes]
             for name in (f"{split}.{language}" for split in SPLITS):
@@ -112,5 +115,14 @@ class DataSteps:
         """The gold text, binarised."""
         purpose = "Binarise the gold text; its dictionaries are everyone's"
         texts = {split: self.pieces / split for split in SPLITS}
-        options = self.settings["preprocess"]
+        options = list(self.settings["preprocess"])
+        if self.raw:
+            options += ["--joined-dictionary", "--srcdict", self.dictionary()]
         return self.binarise("data", purpose, texts, options, *self.bpe())
+
+    @once
+    def dictionary(self) -> Step:
+        """The dictionary of all pieces of raw text."""
+        codes, output = self.codes(*self.languages), self.pieces / "dict.txt"
+        words = ["sbnmt", "bpe", "dictionary", "--codes", codes, output]
+        return Step.of("bpe/dictionary", "List all pieces", words, output)

@@ -51,7 +51,7 @@ WORD = (str, int, float)  # of a command line
 TYPES = {str: "a text", int: "a whole number", float: "a number"}
 TYPES |= {bool: "true or false", list: "a list", dict: "keys and values"}
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
-BPE = ("joint", "separate", "none")
+BPE = ("joint", "separate", "sentencepiece", "none")
 
 
 def find_recipe(name: str) -> Path:
@@ -192,15 +192,21 @@ def rules(recipe: dict[str, Any]) -> list[tuple[str, Any, bool]]:
         "phonemes as they are: write the text in lower case instead"
     )
     some_merges = "bpe.merges must be a whole number ≥ 1, unless bpe.kind is none"
+    tokens = recipe["detokenise"] or recipe["links"] or score["phonemes"]
+    of_tokens = (
+        "bpe.kind must be joint, separate or none with detokenise, links or "
+        "score.phonemes, which are of tokens"
+    )
     return [
         ("average must be ≥ 0", recipe["average"], recipe["average"] >= 0),
         ("jobs must be ≥ 1", recipe["jobs"], recipe["jobs"] >= 1),
         ("rescore must be > 0", recipe["rescore"], recipe["rescore"] > 0),
         ("score.references must be ≥ 1", score["references"], score["references"] >= 1),
         (lowercase, score["lowercase"], not (score["phonemes"] and score["lowercase"])),
-        ("bpe.kind must be joint, separate or none", kind, kind in BPE),
+        (f"bpe.kind must be one of {', '.join(BPE)}", kind, kind in BPE),
         (some_merges, merges, kind == "none" or counted),
         (f"pseudo_engine must be of {ENGINES}", engine, engine in ENGINES),
+        (of_tokens, kind, kind != "sentencepiece" or not tokens),
         ("teachers must be two or one", teachers, teachers in TEACHERS),
     ]
 

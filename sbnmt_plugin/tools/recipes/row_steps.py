@@ -9,6 +9,7 @@ from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import (
     device,
+    raw_tokeniser,
     references,
     scoring_options,
     search_options,
@@ -161,6 +162,8 @@ class RowSteps(TrainingSteps):
         words += search_options(self.settings)
         score = self.settings["score"]
         more = [f"--{key}" for key in ("lowercase", "phonemes") if score[key]]
+        if raw := raw_tokeniser(self.settings):
+            more += ["--raw", raw]
         purpose = f"What the interaction is worth to {row.name} in the search"
         step = "probe-interaction"
         return self.measuring("interaction", row, purpose, step, *words, more=more)

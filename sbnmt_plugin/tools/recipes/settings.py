@@ -8,6 +8,7 @@ from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import Settings
 from sbnmt_plugin.tools.recipes.systems.system import Options
+from sbnmt_plugin.tools.scoring import tokeniser_of
 
 
 def flags(options: Options) -> list[str]:
@@ -33,6 +34,16 @@ def search_options(recipe: Settings) -> list[str]:
     return [str(word) for word in words]
 
 
+def raw_tokeniser(recipe: Settings, language: str = "") -> str:
+    """Return sacreBLEU's tokeniser where the texts are raw, "" where they are tokens.
+
+    Args:
+        language: of the text, by default the recipe's target.
+    """
+    raw = recipe["bpe"].get("kind") == "sentencepiece"
+    return tokeniser_of(language or recipe["target"]) if raw else ""
+
+
 def scoring_options(recipe: Settings, row: Row) -> list[str]:
     """Return the options by which a row's hypotheses are scored.
 
@@ -47,6 +58,7 @@ def scoring_options(recipe: Settings, row: Row) -> list[str]:
         "--lowercase": None if score["lowercase"] else False,
         "--phonemes": None if score["phonemes"] else False,
         "--detokenise": bool(detokenise) and (target if back else detokenise),
+        "--raw": raw_tokeniser(recipe, target) or False,
     }
     return flags(options)
 
@@ -60,4 +72,5 @@ def references(text: Path, settings: Settings) -> References:
         lowercase=settings["score"]["lowercase"],
         detokenise=settings["detokenise"],
         phonemes=settings["score"]["phonemes"],
+        raw=raw_tokeniser(settings),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.evaluation import References
+from sbnmt_plugin.tools.recipes.settings import raw_tokeniser
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
 from sbnmt_plugin.tools.report.logs import read_train_log
 from sbnmt_plugin.tools.results.work_folder_rows import languages
@@ -163,11 +164,13 @@ def of_work(work: Path) -> Files:
     source, target = languages(work)
     text, results, log = work / "text", work / "results", work / "logs"
     scored: dict[str, Any] = {"references": 1, "lowercase": False}
+    raw = ""
     if (work / "recipe.json").is_file():
         remedy = "give a folder that the step recipe has filled"
-        scored = read_recipe(work / "recipe.json", remedy)["score"]
+        recipe = read_recipe(work / "recipe.json", remedy)
+        scored, raw = recipe["score"], raw_tokeniser(recipe)
     references = References(text, target, scored["references"])
-    plain = (text / f"test.ref.{target}").is_file()
+    plain = not raw and (text / f"test.ref.{target}").is_file()
     places = {
         "system": (results, "{}.txt"),
         "tokenised_system": (results, "{}.tok"),
@@ -190,7 +193,7 @@ def of_work(work: Path) -> Files:
             "beam_sweep": there(work / "beam-sweep.json"),
             "trace": there(results / "trace.jsonl"),
         },
-        tokenised=not plain,
-        source_tokenised=True,
+        tokenised=not (plain or raw),
+        source_tokenised=not raw,
         lowercase=scored["lowercase"],
     )

@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
+from sbnmt_plugin.tools.subwords import undoing
+from sbnmt_plugin.tools.text import as_written, read_lines
 
 NAMES = ("l2r", "r2l")
 SPELLS = re.compile(r"[\W_]+|unk")
@@ -46,9 +47,7 @@ class Race(NamedTuple):
 
 def join_subwords(line: str) -> str:
     """Join subwords: ``a@@ b`` and sentencepiece's ``▁a b`` become words."""
-    if "▁" in line:
-        return line.replace(" ", "").replace("▁", " ").strip()
-    return remove_bpe(line)
+    return undoing("▁" in line)(line).strip()
 
 
 def read_jsonl(flag: str, path: Path, needed: tuple[str, ...]) -> list[dict[str, Any]]:

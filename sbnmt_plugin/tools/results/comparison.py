@@ -23,7 +23,7 @@ from sbnmt_plugin.tools.results.bootstrap import (
     seeds_together,
 )
 from sbnmt_plugin.tools.results.table import TableRow, without_seed
-from sbnmt_plugin.tools.scoring import token_bleu
+from sbnmt_plugin.tools.scoring import bleu, token_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines
 
 # the rows without interaction
@@ -57,13 +57,17 @@ class Runs:
         lowercase = settings["score"]["lowercase"]
         self.key, self.suffix, stem = "tokenised BLEU", "tok", "test"
         metric: Metric = token_bleu(lowercase)
+        given = references(work / "text", settings)
         if settings["score"]["phonemes"]:
             self.key, metric = "WER", WordErrorRate()
         elif settings["detokenise"]:
             self.key, self.suffix, stem = "BLEU", "txt", "test.ref"
             metric = BLEU(lowercase=lowercase)
+        elif given.raw:
+            self.key, self.suffix = "BLEU", "txt"
+            metric = bleu(given.raw, lowercase=lowercase)
         self.metric = of_all_seeds(metric)
-        self.given = references(work / "text", settings).read(stem)
+        self.given = given.read(stem)
 
     def seeds(self, name: str) -> set[int]:
         """Return the seeds of a row.

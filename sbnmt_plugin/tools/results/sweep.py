@@ -9,7 +9,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
-from sbnmt_plugin.tools.results.table import NONE, aligned, number
+from sbnmt_plugin.tools.results.table import HEADINGS, NONE, aligned, number
+from sbnmt_plugin.tools.scoring import bleu_named
 from sbnmt_plugin.tools.text import as_written
 
 Runs = dict[int, dict[str, Any]]  # seed -> run, for one system with one setting
@@ -154,7 +155,7 @@ class Sweep:
 def render_sweep(sweep: dict[str, Any]) -> str:
     """Render a sweep as a Markdown table: a line a system, its seeds together.
 
-    A cell has WER where there is one, else tokenised BLEU; where length penalties were
+    A cell has WER where there is one, else BLEU; where length penalties were
     swept, also hypothesis length over reference length in brackets.  It is empty where
     a seed that the system has elsewhere was not decoded so.  Where every system has one
     setting of its own, the line says which.
@@ -177,7 +178,8 @@ def render_sweep(sweep: dict[str, Any]) -> str:
             shown += f" ({number(mean(ratios))})"
         return shown
 
-    heading = "WER, %" if found.score == "WER" else "tok. BLEU"
+    bleu = bleu_named("".join(found.signatures))
+    heading = HEADINGS.get(key := "WER" if found.score == "WER" else bleu, key)
     by = "beam/lenpen" if found.of_lenpens else "beam"
     names = list(found.runs)
     of_one = all(len(settings) == 1 for settings in found.runs.values())
@@ -194,5 +196,5 @@ def render_sweep(sweep: dict[str, Any]) -> str:
             columns[setting.label] = [cell(name, setting) for name in names]
     lines = aligned(list(columns), [list(cells) for cells in zip(*columns.values())])
     if found.score == "BLEU":
-        lines += ["", *(f"tokenised BLEU: `{text}`" for text in found.signatures)]
+        lines += ["", *(f"{bleu}: `{text}`" for text in found.signatures)]
     return "\n".join(lines) + "\n"

@@ -12,7 +12,7 @@ from typing import Any
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
-from sbnmt_plugin.tools.recipes.settings import search_options
+from sbnmt_plugin.tools.recipes.settings import raw_tokeniser, search_options
 from sbnmt_plugin.tools.recipes.stages import trainings
 from sbnmt_plugin.tools.recipes.systems import OURS
 from sbnmt_plugin.tools.recipes.systems.system import BOTH, MULTILINGUAL
@@ -32,8 +32,8 @@ class Plan:
     """Flags of ``sbnmt sweep-beam``, as argparse fills them in, and what they mean.
 
     Attributes:
-        data, references, output, subset, phonemes, lowercase: where no flag gives
-            them, those of the work folder.
+        data, references, output, subset, phonemes, lowercase, raw: where no flag
+            gives them, those of the work folder.
         work, rows, system, beams, lenpens, chosen_by: flags that :func:`planned` reads.
         options: options of fairseq-generate for all systems.
         systems: name -> options that tell it from others.
@@ -45,6 +45,7 @@ class Plan:
     subset: str = "test"
     phonemes: bool = False
     lowercase: bool = False
+    raw: str = ""
     work: str | None = None
     rows: list[str] = field(default_factory=list)
     system: list[str] = field(default_factory=list)
@@ -155,6 +156,7 @@ def add_work(plan: Plan, work: Path) -> None:
     plan.output = plan.output or str(work / f"{kind}-sweep.json")
     plan.phonemes = plan.phonemes or scored["phonemes"]
     plan.lowercase = plan.lowercase or scored["lowercase"]
+    plan.raw = plan.raw or raw_tokeniser(settings)
 
 
 def row_options(work: Path, settings: dict[str, Any], row: Row) -> list[str]:

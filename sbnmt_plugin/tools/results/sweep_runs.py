@@ -14,7 +14,8 @@ from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.results.sweep_plan import Plan, Searches, without
 from sbnmt_plugin.tools.scoring import length_ratio, tokenised_bleu
-from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
+from sbnmt_plugin.tools.subwords import undoing
+from sbnmt_plugin.tools.text import as_written, read_lines
 from sbnmt_plugin.tools.translations import read_generate_log, read_generated
 from sbnmt_plugin.tools.unfinished import write_json
 
@@ -61,20 +62,22 @@ def scored(
     """
     speed = decode(folder, [*words, "--results-path", str(folder)])
     found = read_generated(folder / f"generate-{plan.subset}.txt")
-    tokens = [remove_bpe(text) for _, text in sorted(found.items())]
+    undo = undoing(plan.raw)
+    tokens = [undo(text) for _, text in sorted(found.items())]
     for text in given:
         if len(text) != len(tokens):
             raise ValueError(
                 f"--reference must have as many lines as {plan.subset} has "
                 f"sentences ({len(tokens)}), but has {len(text)}"
             )
-    bleu = tokenised_bleu(tokens, given, plan.lowercase)
+    options = plan.lowercase, plan.raw or "none"
+    bleu = tokenised_bleu(tokens, given, *options)
     rates = error_rates(tokens, given) if plan.phonemes else {}
     return {
         "BLEU": bleu["score"],
         "signature": bleu["signature"],
         **{name: rate["score"] for name, rate in rates.items()},
-        "length ratio": length_ratio(tokens, given, plan.lowercase),
+        "length ratio": length_ratio(tokens, given, *options),
         "mean length": sum(len(line.split()) for line in tokens) / len(tokens),
         "sentences/s": speed["sentences/s"],
     }
@@ -94,7 +97,8 @@ def decoded(plan: Plan, searches: Searches) -> dict[str, Any]:
     common += ["--gen-subset", plan.subset, *plan.options]
     same: dict[str, Any] = {"references": plan.references}
     same["reference sha256"] = origin.sha256_of(*given)
-    same |= {flag: True for flag in ("phonemes", "lowercase") if getattr(plan, flag)}
+    flags = ("phonemes", "lowercase", "raw")
+    same |= {flag: value for flag in flags if (value := getattr(plan, flag))}
     jobs = []
     for name, setting in searches:
         words = [*common, *plan.systems[name], *setting.words]

@@ -95,10 +95,16 @@ def main_table(table: dict[str, Any]) -> list[str]:
     return aligned(list(filled), [list(row) for row in zip(*filled.values())])
 
 
+def bleu_heading(table: dict[str, Any]) -> str:
+    """Return what heads BLEU: raw text has no other, and its own name."""
+    raw = "BLEU" in table["signatures"] and "tokenised BLEU" not in table["signatures"]
+    return "BLEU" if raw else HEADINGS["tokenised BLEU"]
+
+
 def probe_tables(table: dict[str, Any]) -> list[str]:
     """Render probes of one checkpoint: as trained, and without the interaction."""
     pooled = any("sets" in row for row in table["rows"])
-    score = "WER, %," if "WER" in table["signatures"] else "tok. BLEU"
+    score = "WER, %," if "WER" in table["signatures"] else bleu_heading(table)
     lines = []
     for probe, title, digits in (
         (
@@ -118,11 +124,11 @@ def probe_tables(table: dict[str, Any]) -> list[str]:
 
 
 def set_lines(table: dict[str, Any]) -> list[str]:
-    """Render tokenised BLEU on each of several test sets."""
+    """Render BLEU on each of several test sets."""
     rows = [row for row in table["rows"] if row.get("sets")]
     names = list(rows[0]["sets"]) if rows else []
     cells = [[r["title"], *(number(r["sets"][name]) for name in names)] for r in rows]
-    return below(["tok. BLEU by set", *names], cells)
+    return below([f"{bleu_heading(table)} by set", *names], cells)
 
 
 def stage_table(table: dict[str, Any]) -> list[str]:

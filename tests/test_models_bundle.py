@@ -1,0 +1,145 @@
+"""Model folders of trained checkpoints, and what they translate."""
+
+import json
+import math
+import shutil
+
+import pytest
+import yaml
+from commands import ROOT, load, run_generate
+from steps import call, put
+
+import sbnmt_plugin
+from sbnmt_plugin.tools.commands import bundle
+
+WITNESSES = ROOT / "tests" / "data" / "0.2.0"
+EXPECTED = json.loads((WITNESSES / "expected.json").read_text())["decoded"]
+LINES = (WITNESSES / "input.en").read_text().splitlines()
+LENGTHS = ["--max-len-a", 0, "--max-len-b", 200]  # fairseq's, of the witnesses
+LOG_2 = math.log(2)  # fairseq prints scores to the base 2
+ALL = [name for name in EXPECTED if name not in ("sb, l2r answers", "sb, best pairs")]
+TABLE = ["--enat-table", WITNESSES / "table"]
+
+
+def bundled(output, data, path, *words):
+    """A model folder of tokens that stand between blanks."""
+    call(
+        bundle, data, "--path", path, "--output", output, "--tokeniser", "none", *words
+    )
+    return output
+
+
+def words_of(name):
+    """How a witness is bundled."""
+    case = EXPECTED[name]
+    made = ["--path", WITNESSES / f"{case['checkpoint']}.pt", *LENGTHS]
+    flags = {"--sb-rescore", "--source-lang", "--target-lang"}
+    flags |= {"--enat-table", "--nat-teacher"}
+    for flag, value in zip(case["options"], case["options"][1:]):
+        if flag in flags:
+            made += [flag, value.replace("@", f"{WITNESSES}/")]
+    return made
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_folder_of_any_family_translates_as_its_checkpoint(name, tmp_path):
+    folder = tmp_path / "model"
+    made = ["--output", folder, "--tokeniser", "none", *words_of(name)]
+    call(bundle, WITNESSES / "data", *made)
+    moved = shutil.move(folder, tmp_path / "moved")
+    model = sbnmt_plugin.load(moved, device="cpu", nbest=2)
+    known = EXPECTED[name]["hypotheses"]
+    for place, found in enumerate(model.hypotheses(LINES)):
+        if not LINES[place]:
+            assert found == []
+            continue
+        texts = [text for _, text in known[str(place)]]
+        assert [h.tokens for h in found] == texts
+    best = [known[str(i)][0][1] if line else "" for i, line in enumerate(LINES)]
+    assert model.translate(LINES) == best
+
+
+def test_the_check_of_translations_can_fail(tmp_path):
+    """A folder that keeps no options of the search would be noticed."""
+    words = [*words_of("sb, rescored"), "--tokeniser", "none"]
+    call(bundle, WITNESSES / "data", "--output", tmp_path / "m", *words)
+    known = EXPECTED["sb, rescored"]["hypotheses"]
+    for rescore, same in (None, True), (0, False):
+        model = sbnmt_plugin.load(
+            tmp_path / "m", device="cpu", rescore=rescore, nbest=2
+        )
+        found = model.hypotheses(LINES)
+        scores = [float(score) * LOG_2 for score, _ in known["0"]]
+        close = [h.score for h in found[0]] == pytest.approx(scores, abs=1e-3)
+        assert close == same
+
+
+def test_fairseq_generate_writes_the_same_text(data, trained, tmp_path):
+    folder = bundled(tmp_path / "model", data, trained, "--lenpen", 0.6, "--beam", 4)
+    output = run_generate(
+        data, trained, "--lenpen", 0.6, "--max-len-a", 1.2, "--max-len-b", 10
+    )
+    rows = [line.split("\t") for line in output.splitlines()]
+    source = {r[0][2:]: r[1] for r in rows if r[0].startswith("S-")}
+    best = {r[0][2:]: r[2] for r in rows if r[0].startswith("H-")}
+    numbers = sorted(source, key=int)
+    model = sbnmt_plugin.load(folder)
+    assert len(numbers) == 21
+    translated = model.translate([source[n] for n in numbers])
+    assert translated == [best[n] for n in numbers]
+
+
+def test_a_folder_says_what_it_is_made_of(data, trained, tmp_path):
+    scores = put(tmp_path / "scores.json", '{"test": {"bleu": 9.5, "signature": "x"}}')
+    folder = bundled(tmp_path / "model", data, trained, "--scores", scores)
+    state = load(folder / "model.pt")
+    assert state["last_optimizer_state"] is None
+    told = yaml.safe_load((folder / "model.yaml").read_text())
+    assert told["directions"] == ["l2r", "r2l"]
+    assert told["scores"] == {"test": {"bleu": 9.5, "signature": "x"}}
+    assert sorted(told["files"]) == ["dict.de.txt", "dict.en.txt", "model.pt"]
+    origin = told["provenance"]
+    assert origin["seed"] == 1 and origin["checkpoint"] == "checkpoint_last.pt"
+    assert origin["version"] == sbnmt_plugin.__version__ and origin["updates"] > 30
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--path", WITNESSES / "none.pt"], r"none\.pt .*does not exist"),
+        (["--path", WITNESSES / "enat-phrase.pt"], "add --enat-table"),
+        (["--path", WITNESSES / "sb.pt", *TABLE], "--enat-table"),
+        (["--path", WITNESSES / "sb.pt", "--beam", 1], "--beam must be ≥ 2"),
+        (["--path", WITNESSES / "sb.pt", "-s", "fr"], "dict.fr.txt"),
+        (["--path", WITNESSES / "sb.pt", "--subwords", "bpe"], "file of codes"),
+        (["--path", WITNESSES / "sb.pt", "--lenpen", "nan"], "lenpen"),
+    ],
+)
+def test_what_would_not_translate_is_refused_and_leaves_nothing(
+    words, message, tmp_path
+):
+    with pytest.raises((ValueError, OSError), match=message):
+        call(bundle, WITNESSES / "data", "--output", tmp_path / "model", *words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_exists_is_kept(tmp_path):
+    with pytest.raises(FileExistsError, match="--output"):
+        call(bundle, WITNESSES / "data", "--output", tmp_path, *words_of("sb"))
+
+
+def test_a_folder_without_languages_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="names two languages"):
+        call(bundle, tmp_path, "--output", tmp_path / "model", *words_of("sb"))
+
+
+def test_from_pretrained_takes_the_folder(data, trained, tmp_path):
+    from sbnmt_plugin.model import SBTransformerModel
+
+    folder = bundled(tmp_path / "model", data, trained)
+    hub = SBTransformerModel.from_pretrained(
+        str(folder), source_lang="en", target_lang="de"
+    )
+    model = sbnmt_plugin.load(folder)
+    search = {"lenpen": 0.6, "max_len_a": 1.2, "max_len_b": 10}
+    assert hub.translate(["w1 w2"], **search) == model.translate(["w1 w2"])

@@ -1,0 +1,156 @@
+"""sbnmt translate, and load() in Python: a model folder and raw text."""
+
+import json
+import sys
+
+import pytest
+from commands import ROOT
+from steps import call, imported, put, ran
+
+import sbnmt_plugin
+from sbnmt_plugin.tools.commands import bundle, translate
+
+WITNESSES = ROOT / "tests" / "data" / "0.2.0"
+MADE = ["--path", WITNESSES / "sb.pt", "--tokeniser", "none"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    output = tmp_path_factory.mktemp("folder") / "model"
+    call(bundle, WITNESSES / "data", "--output", output, *MADE)
+    return output
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return sbnmt_plugin.load(folder, device="cpu")
+
+
+def ended(*words):
+    """The exit status of sbnmt translate."""
+    try:
+        call(translate, *words)
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
+def test_odd_lines_have_a_line_each(folder, model, tmp_path, capfd):
+    raw = tmp_path / "raw"
+    raw.write_bytes(
+        b"\xef\xbb\xbfw1 w2 w3\r\n\n" + b"w1 " * 2000 + b"\n\xff\nw4\0\n<s> w1\nw4"
+    )
+    assert ended(folder, "--input", raw, "--output", tmp_path / "out") == 1
+    found = (tmp_path / "out").read_text().split("\n")
+    w4 = model.translate(["w4"])
+    assert found[:4] == [*model.translate(["w1 w2 w3"]), "", "", ""]
+    assert found[4] and found[5:] == ["", *w4, ""]
+    told = capfd.readouterr().err
+    assert "line 3 stays empty: 2001 tokens, at most 1024 are allowed" in told
+    assert "line 4 stays empty: 'utf-8'" in told
+    assert "line 6 stays empty: <s> is a reserved symbol" in told
+    assert "line 1 " not in told and "line 2 " not in told
+
+
+def test_a_killed_translation_goes_on(folder, tmp_path, capfd):
+    raw = put(tmp_path / "raw", "w1 w2", "", "w4 w5 w6", "w7")
+    first, second = tmp_path / "first", tmp_path / "second"
+    words = [folder, "--input", raw, "--nbest", 2, "--output"]
+    records = tmp_path / "records"
+    assert ended(*words, first) == 0
+    whole = first.read_text()
+    assert whole.count("\n") == 8
+    second.write_text("".join(whole.splitlines(True)[:5]) + "half a li")
+    assert ended(*words, second) == 0
+    assert second.read_text() == whole
+    assert "2 lines are translated already" in capfd.readouterr().err
+    assert ended(*words, second) == 0 and second.read_text() == whole
+    with pytest.raises(ValueError, match=r"--records .* remove both"):
+        ended(*words, second, "--records", records)
+    assert second.read_text() == whole
+    third = tmp_path / "third"
+    assert ended(*words, third, "--records", records) == 0
+    assert third.read_text() == whole
+    told = [json.loads(line) for line in records.read_text().splitlines()]
+    assert [record["id"] for record in told] == [0, 1, 2, 3]
+    for record, text in zip(told, whole.splitlines()[::2]):
+        winner = record["winner"]
+        assert (record[winner]["text"] if winner else "") == text
+
+
+def test_standard_output_has_the_text(folder, model, tmp_path, capfdbinary):
+    raw = put(tmp_path / "raw", "w1 w2", "w3")
+    assert ended(folder, "--input", raw, "--scores", "--dtype", "bf16") == 0
+    rows = capfdbinary.readouterr().out.decode().splitlines()
+    assert [row.split("\t")[1] for row in rows] == model.translate(["w1 w2", "w3"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["data", "--path", "x.pt", "--output", "y"], "is now sbnmt pseudo"),
+        (["data", "--path=x.pt"], "is now sbnmt pseudo"),
+        (["FOLDER", "--input", "IN", "--output", "IN"], "must not be read and written"),
+        (["FOLDER", "--input", "IN", "--nbest", 5], "nbest must be in 1 … 4"),
+        (["FOLDER", "--input", "IN", "--beam", 1], "--beam must be ≥ 2"),
+        (["FOLDER", "--input", "IN", "--lenpen", "nan"], "search.lenpen"),
+        (["none", "--input", "IN"], "must be a model folder"),
+        (["FOLDER", "--input", "none"], "none"),
+    ],
+)
+def test_a_users_mistake_is_told(folder, tmp_path, words, message):
+    raw = put(tmp_path / "raw", "w1")
+    names = {"FOLDER": folder, "IN": raw}
+    with pytest.raises((ValueError, OSError), match=message):
+        ended(*(names.get(word, word) for word in words))
+    assert raw.read_text() == "w1\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("w1", "must be a list of texts"),
+        ([1], "must be a list of texts"),
+        (["w1", "w1 " * 2000], "line 2 cannot be translated: 2001 tokens"),
+        (["<l2r>"], "line 1 cannot be translated: <l2r> is a reserved symbol"),
+    ],
+)
+def test_python_is_told_too(model, given, message):
+    with pytest.raises(ValueError, match=message):
+        model.translate(given)
+
+
+@pytest.mark.parametrize("option", [{"device": "tpu"}, {"dtype": "int4"}])
+def test_a_wrong_option_is_named(folder, option):
+    with pytest.raises(ValueError, match=f"{next(iter(option))} must be one of"):
+        sbnmt_plugin.load(folder, **option)
+
+
+def test_a_line_break_in_a_text_gives_one_line(model):
+    assert model.translate(["w1\nw2", ""]) == [*model.translate(["w1 w2"]), ""]
+
+
+def test_nothing_is_loaded_before_the_folder_is_known():
+    names = imported("-m", "sbnmt_plugin", "translate", "--help")
+    heavy = {name.split(".")[0] for name in names} & {"torch", "fairseq"}
+    assert not heavy
+    assert "sbnmt_plugin.tools.models.folder" in names
+
+
+def test_without_fairseq_nothing_is_registered_and_a_folder_says_so(
+    folder, monkeypatch
+):
+    hidden = """
+import importlib.util, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda n, *m: None if n == "fairseq" else find(n, *m)
+import sbnmt_plugin
+assert not {"torch", "fairseq"} & set(sys.modules)
+try:
+    sbnmt_plugin.load(sys.argv[1])
+except ValueError as error:
+    print(error)
+assert not {"torch", "fairseq"} & set(sys.modules)
+"""
+    done = ran([sys.executable, "-c", hidden, folder], cwd=ROOT)
+    assert "needs fairseq, which is not installed" in done.stdout, done.stderr

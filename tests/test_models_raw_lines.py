@@ -1,0 +1,152 @@
+"""Raw lines in and out: one for one, in order, in bounded memory."""
+
+import io
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from odd_text import LINE
+from steps import put
+
+from sbnmt_plugin.tools.models import raw_lines
+from sbnmt_plugin.tools.models.engine import Hypothesis
+from sbnmt_plugin.tools.models.raw_lines import Written, each_line, translate_stream
+
+ENDS = st.sampled_from([b"\n", b"\r\n"])
+ODD = st.sampled_from([b"\xff\xfe", b"\0", b"a\rb", b"\xef\xbb\xbf", b"", b" \t"])
+FILES = st.lists(st.tuples(st.one_of(LINE.map(str.encode), ODD), ENDS), max_size=40)
+
+
+class Echo:
+    """Gives back the words of a line; lines of one word fail."""
+
+    def __init__(self):
+        self.chunks = []
+
+    def hypotheses(self, lines):
+        self.chunks.append(len(lines))
+        return [self.answer(" ".join(line.split())) for line in lines]
+
+    def answer(self, text):
+        if text and " " not in text:
+            return "it has one word"
+        return [Hypothesis(text, -1.5, "r2l")] if text else []
+
+
+def translated(path, done=0, model=None, **options):
+    """(lines, problems) of a file."""
+    output, problems = io.BytesIO(), []
+    handle = os.open(path, os.O_RDONLY)
+    for _, told in translate_stream(
+        model or Echo(), handle, output, done=done, **options
+    ):
+        problems += told
+    os.close(handle)
+    assert not output.getvalue() or output.getvalue().endswith(b"\n")
+    return output.getvalue().decode().split("\n")[:-1], problems
+
+
+def assert_one_for_one(rows, path, **options):
+    path.write_bytes(b"".join(line + end for line, end in rows))
+    found, problems = translated(path, **options)
+    assert len(found) == len(rows)
+    failed = {int(told.split()[1]) for told in problems}
+    for number, ((line, _), text) in enumerate(zip(rows, found), start=1):
+        try:
+            line = line.decode()
+        except UnicodeDecodeError:
+            line = "undecodable"
+        if number == 1:
+            line = line.removeprefix("\ufeff")
+        words = line.split()
+        assert text == ("" if len(words) == 1 else " ".join(words))
+        assert (number in failed) == (len(words) == 1)
+    for done in (1, len(rows) // 2, len(rows)):
+        assert translated(path, done)[0] == found[done:]
+
+
+@given(FILES)
+def test_every_line_has_its_own(tmp_path_factory, rows):
+    assert_one_for_one(rows, tmp_path_factory.mktemp("raw") / "text")
+
+
+class Forgetful(Echo):
+    def hypotheses(self, lines):
+        return [found for found in super().hypotheses(lines) if found]
+
+
+def test_the_check_of_lines_can_fail(tmp_path):
+    rows = [(b"a b", b"\n"), (b"", b"\n"), (b"c d", b"\n")]
+    assert_one_for_one(rows, tmp_path / "text")
+    with pytest.raises(AssertionError):
+        assert_one_for_one(rows, tmp_path / "text", model=Forgetful())
+
+
+def test_a_last_line_needs_no_end(tmp_path):
+    (tmp_path / "text").write_bytes(b"a b\nc d")
+    assert translated(tmp_path / "text") == (["a b", "c d"], [])
+
+
+def test_an_endless_line_is_left_out_and_takes_no_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_lines, "LONGEST", 100)
+    monkeypatch.setattr(raw_lines, "READ", 16)
+    path = tmp_path / "text"
+    path.write_bytes(b"a b\n" + b"x " * 10**4 + b"\n" + b"y " * 50 + b"\nc d\n")
+    handle = os.open(path, os.O_RDONLY)
+    assert max(len(line) for line in each_line(handle)) <= 100 + 16
+    os.close(handle)
+    found, problems = translated(path)
+    assert found == ["a b", "", " ".join("y" * 50), "c d"]
+    assert problems == ["line 2 stays empty: it has more than 100 bytes"]
+
+
+def test_chunks_grow_to_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_lines, "MOST", 32)
+    path = put(tmp_path / "text", *["a b"] * 100)
+    model = Echo()
+    translated(path, model=model)
+    assert model.chunks == [8, 16, 32, 32, 12]
+
+
+def test_a_slow_writer_is_answered_before_the_end():
+    """A line that is there is translated, while the next is not written yet."""
+    reading, writing = os.pipe()
+    output = io.BytesIO()
+    answered = threading.Event()
+
+    def answer():
+        for _ in translate_stream(Echo(), reading, output):
+            answered.set()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    os.write(writing, b"a b\nc")
+    assert answered.wait(20) and output.getvalue() == b"a b\n"
+    os.write(writing, b" d\n")
+    os.close(writing)
+    thread.join(20)
+    os.close(reading)
+    assert output.getvalue() == b"a b\nc d\n"
+
+
+def test_hypotheses_are_as_many_as_asked_for_on_every_line(tmp_path):
+    path = put(tmp_path / "text", "a b", "", "c")
+    found, _ = translated(path, nbest=2, scores=True)
+    assert found == ["-1.500000\ta b", "\t", "\t", "\t", "\t", "\t"]
+    assert translated(path, nbest=2)[0] == ["a b", "", "", "", "", ""]
+
+
+def test_a_file_goes_on_behind_its_last_whole_rows(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"1\n1\n2\n2\n3\n3")
+    written = Written(path, 2)
+    assert written.done == 2
+    with written.go_on(1) as file:
+        file.write(b"x\n")
+    assert path.read_bytes() == b"1\n1\nx\n"
+    for special in tmp_path, Path("-"), Path("/dev/stdout"):
+        with pytest.raises(OSError, match=str(special)):
+            Written(special, 1)
