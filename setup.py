@@ -42,6 +42,7 @@ setup(
     ],
     extras_require={
         "fastbpe": ["fastBPE==0.1.0"],
+        "export": ["ctranslate2>=4.5"],  # sbnmt export, and folders that it has made
         "report": ["matplotlib>=3.10", "jinja2>=3.1"],  # sbnmt report
         # sbnmt phrase-table; eflomal, the word aligner, is built by a C compiler
         "phrases": ["eflomal>=2.0.0"],

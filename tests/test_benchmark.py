@@ -17,7 +17,7 @@ from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.measuring import BASELINE
 from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
 from sbnmt_plugin.tools.benchmark.stations import Failure, Stations, Worker
-from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
+from sbnmt_plugin.tools.benchmark.systems import CONVERTED, SYSTEMS
 from sbnmt_plugin.tools.commands import benchmark
 
 TINY = Spec(size="tiny", vocabulary=50)
@@ -28,7 +28,7 @@ ROW = {"system": "x", "dtype": "float32", **Case(1).row}
 
 @pytest.fixture(scope="module")
 def held():
-    return {name: MAKE(name, "float32") for name in SYSTEMS if name != "CTranslate2"}
+    return {name: MAKE(name, "float32") for name in SYSTEMS if name not in CONVERTED}
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,15 @@ def test_ctranslate2_translates_with_the_same_weights(held):
     held["fairseq"].prepare(CASE)
     texts = converted.translate(), held["fairseq"].translate()
     assert sum(a == b for a, b in zip(*texts)) >= 2
+
+
+@pytest.mark.parametrize("name", CONVERTED[1:])
+def test_exported_models_write_as_many_words(name):
+    pytest.importorskip("ctranslate2")
+    station = MAKE(name, "float32")
+    station.prepare(CASE)
+    row = station.measure()
+    assert (row["sentences"], row["tokens"]) == (3, 21)
 
 
 def test_ratios_are_taken_round_by_round():

@@ -69,7 +69,7 @@ TORCH_ONLY = {
     *(
         f"search.{name}"
         for name in (
-            *("__init__", "beam", "logits_processing", "options"),
+            *("__init__", "beam", "lengths", "logits_processing", "options"),
             *("penalties", "pool", "registry", "top_k"),
         )
     ),
@@ -727,7 +727,7 @@ def test_no_name_of_a_step_is_retired():
 @pytest.mark.parametrize(
     "step, said",
     [
-        ("trian", "one of recipe, translate, score"),
+        ("trian", "one of recipe, translate, export"),
         ("trian", "but is 'trian'; see sbnmt --help"),
         ("campaign", "sbnmt campaign is gone: it is `python -m campaign`, run in"),
     ],

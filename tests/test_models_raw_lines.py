@@ -3,6 +3,7 @@
 import io
 import os
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -141,10 +142,11 @@ def test_hypotheses_are_as_many_as_asked_for_on_every_line(tmp_path):
 def test_a_file_goes_on_behind_its_last_whole_rows(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"1\n1\n2\n2\n3\n3")
-    written = Written("--output", path, 2)
+    written = Written(path, 2)
     assert written.done == 2
     with written.go_on(1) as file:
         file.write(b"x\n")
     assert path.read_bytes() == b"1\n1\nx\n"
-    with pytest.raises(ValueError, match=r"--output .* regular file"):
-        Written("--output", tmp_path, 1)
+    for special in tmp_path, Path("-"), Path("/dev/stdout"):
+        with pytest.raises(OSError, match=str(special)):
+            Written(special, 1)

@@ -241,3 +241,50 @@ def test_a_batch_that_fails_is_translated_one_by_one(data, teacher):
     assert {i: making.text(h) for i, h in found.items()} == {
         i: making.text(h) for i, h in expected.items()
     }
+
+
+# by CTranslate2
+
+
+def rows_of(path):
+    return [line.split("\t") for line in texts.read_lines(path)]
+
+
+def test_another_engine_translates_nearly_alike_and_says_how_nearly(
+    translated, tmp_path, capsys
+):
+    pytest.importorskip("ctranslate2")
+    odd = tmp_path / "odd.en"
+    lines = [f"w{i} w{i + 1} w{i + 2}" for i in range(9)]
+    odd.write_text("\n".join([*lines, "", "w1 " * 2000, "w1"]) + "\n")
+    options = ["--lenpen", 0.6, "--shard-size", 50]
+    whole = translated(*options, output="whole.tsv", text=odd)
+    engine = ["--engine", "ctranslate2"]
+    made = translated(*options, *engine, output="made.tsv", text=odd)
+    one, other = rows_of(whole), rows_of(made)
+    assert [row[0] for row in one] == [row[0] for row in other]
+    (score, text), (their_score, their_text) = one[9][1:], other[9][1:]  # an empty line
+    assert text == their_text == "" and score[:6] == their_score[:6]
+    skipped = [Path(f"{x}.skipped").read_text() for x in (whole, made)]
+    assert skipped[0] == skipped[1] and skipped[0].startswith("10\t")
+    changed = sum(x[2] != y[2] for x, y in zip(one, other))
+    assert changed <= 2
+    assert f"{changed} of the first 11 lines are" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="begun with other options"):
+        translated(*options, output="made.tsv", text=odd)
+
+
+@pytest.mark.parametrize(
+    "words", [["--sb-int8"], ["--no-repeat-ngram-size", 2], ["--unkpen", 1]], ids=str
+)
+def test_another_engine_refuses_what_it_would_not_do(translated, words):
+    pytest.importorskip("ctranslate2")
+    with pytest.raises(ValueError, match="--engine ctranslate2 takes one model in"):
+        translated("--engine", "ctranslate2", *words)
+
+
+def test_another_engine_refuses_interaction(translated, trained):
+    pytest.importorskip("ctranslate2")
+    words = ["--engine", "ctranslate2", "--sb-direction", "both"]
+    with pytest.raises(ValueError, match="that has no interaction"):
+        translated(*words, path=trained)

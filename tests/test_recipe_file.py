@@ -22,6 +22,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"teachers": "three"}, "teachers must be two or one"),
         ({"systems": {"sbb": {}}}, "systems has unknown keys sbb"),
         ({"score": {"case": 1}}, "score has unknown keys case"),
+        ({"pseudo_engine": "torch"}, "pseudo_engine must be of .* but is 'torch'"),
         ({"average": "ten"}, "average must be"),
         ({"average": True}, "average must be a whole number, but is True"),
         ({"average": -1}, "average must be ≥ 0, but is -1"),

@@ -17,6 +17,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes import runner, slurm, systems
 from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes.parsed import check_options
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps, costed_steps
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
@@ -221,6 +222,18 @@ def test_building_the_steps_reads_and_writes_nothing(tmp_path):
     places = {step: place for place, step in enumerate(found)}
     for step in found:
         assert all(places[needed] < places[step] for needed in step.inputs)
+
+
+def test_another_engine_makes_pseudo_targets_on_request(tmp_path):
+    words = {}
+    for engine in ("fairseq", "ctranslate2"):
+        steps = steps_in(tmp_path / engine, tmp_path / "work", pseudo_engine=engine)
+        words[engine] = [str(word) for word in steps.pseudo("l2r").words]
+        check_options([steps.pseudo("l2r")])
+    usual, other = words.values()
+    place = other.index("--engine")
+    assert other[place + 1] == "ctranslate2"
+    assert other[:place] + other[place + 2 :] == usual  # which old work folders have
 
 
 def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sbnmt_plugin.search.lengths import gnmt, power
+
 
 @dataclass(frozen=True)
 class LengthPenalty:
@@ -62,20 +64,22 @@ class LengthPenalty:
 
 @dataclass(frozen=True)
 class Gnmt(LengthPenalty):
-    """lp(L) = ((5 + L) / 6) ** α, the paper's (Wu et al., 2016)."""
+    """The paper's penalty: see :func:`lengths.gnmt`."""
 
     def worth(self, length: Tensor) -> Tensor:
         """lp(L), in float64."""
-        return ((5 + length.to(torch.float64)) / 6) ** self.alpha
+        found: Tensor = gnmt(length.to(torch.float64), self.alpha)
+        return found
 
 
 @dataclass(frozen=True)
 class Power(LengthPenalty):
-    """lp(L) = L ** α, fairseq's."""
+    """fairseq's penalty: see :func:`lengths.power`."""
 
     def worth(self, length: Tensor) -> Tensor:
         """lp(L), in float64."""
-        return length.to(torch.float64) ** self.alpha
+        found: Tensor = power(length.to(torch.float64), self.alpha)
+        return found
 
 
 LENGTH_PENALTIES: dict[str, type[LengthPenalty]] = {"gnmt": Gnmt, "power": Power}

@@ -8,11 +8,13 @@ PLUGIN = Path(__file__).resolve().parents[1]  # the argument of --user-dir
 HOME = PLUGIN.parent  # a clone, or a folder of installed packages
 IS_CLONE = (HOME / "scripts" / "setup.sh").is_file()
 
+ENGINES = ("fairseq", "ctranslate2")  # that search for translations
 # name and purpose of every step, in order of use
 GROUPS = {
     "Use a model": {
         "recipe": "raw text to a table of scores, all steps of a recipe",
         "translate": "translate raw text by a model folder",
+        "export": "a model folder for CTranslate2, which needs no torch",
         "score": "BLEU and chrF with signatures",
         "report": "the paper's analyses of any outputs as one page",
     },

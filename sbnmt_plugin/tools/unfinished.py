@@ -43,11 +43,7 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]
     temporary = beside(path)
     form: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        special = str(path) == "-" or (path.exists() and not path.is_file())
-        if special or str(path.absolute().parent) in DEVICES:
-            raise OSError(errno.EINVAL, "no regular file, and would be replaced by one")
+        refuse_special(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(path)
         with held(temporary, os.O_RDWR | os.O_CREAT) as handle:
@@ -64,6 +60,20 @@ def new_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]
         if error.errno and error.filename in (None, str(temporary)):
             raise type(error)(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def refuse_special(path: Path) -> None:
+    """Refuse an output that is a folder, a stream or a device.
+
+    Raises:
+        OSError: it is one, with the path as its file name.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    special = str(path) == "-" or (path.exists() and not path.is_file())
+    if special or str(path.absolute().parent) in DEVICES:
+        problem = "no regular file, and would be replaced by one"
+        raise OSError(errno.EINVAL, problem, str(path))
 
 
 def rename(old: Path, new: Path) -> None:

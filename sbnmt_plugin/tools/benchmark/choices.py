@@ -1,6 +1,10 @@
 """The choices of the command line, known without torch."""
 
-SLOW = ("Rerank-NMT", "ABD-NMT")  # measured where they are asked for
+# measured where they are asked for
+SLOW = (
+    *("Rerank-NMT", "ABD-NMT"),
+    *("SB-NMT exported", "SB-NMT exported rescored"),
+)
 GRIDS = ("headline", "full")
 LOW = {"cpu": "bfloat16", "cuda": "float16"}  # the device's fast type
 SIZES = {  # channels, feed-forward channels, layers on each side, heads

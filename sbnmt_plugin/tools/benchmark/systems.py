@@ -18,7 +18,7 @@ from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.cases import Case
-from sbnmt_plugin.tools.benchmark.converted import CTranslate2
+from sbnmt_plugin.tools.benchmark.converted import CTranslate2, Exported
 from sbnmt_plugin.tools.benchmark.models import Batch, Loaded, Search, Spec, load
 from sbnmt_plugin.tools.reranking import sum_of_both, unite
 
@@ -144,20 +144,24 @@ SYSTEMS: dict[str, Callable[[Spec, str], System]] = {
     "SB-NMT rescored": partial(Ours, rescore=1.0),
     "Transformer in our search": partial(Ours, kind=NAMES[L2R]),
     "CTranslate2": CTranslate2,
+    "SB-NMT exported": Exported,
+    "SB-NMT exported rescored": partial(Exported, rescore=1.0),
     "Rerank-NMT": Rerank,
     # the backward decoder's search, then the forward one's, k hypotheses each
     "ABD-NMT": partial(Ours, kind="abd", engine=AsynchronousGenerator),
 }
+CONVERTED = ("CTranslate2", "SB-NMT exported", "SB-NMT exported rescored")
 
 
 def pairs(low: str) -> list[tuple[str, str]]:
     """Return systems and the types of their weights, fairseq's in float32 first.
 
-    On a CPU SB-NMT in 8 bits as well, and CTranslate2, which has no other small type
+    On a CPU SB-NMT in 8 bits as well, and CTranslate2's, which has no other small type
     there.
     """
     found = [(name, "float32") for name in SYSTEMS]
     found += [("fairseq", low), ("SB-NMT", low), ("Transformer in our search", low)]
-    if low != "bfloat16":
-        return [*found, ("CTranslate2", low)]
-    return [*found, ("SB-NMT", "int8"), ("CTranslate2", "int8")]
+    small = low
+    if low == "bfloat16":
+        found, small = [*found, ("SB-NMT", "int8")], "int8"
+    return found + [(name, small) for name in CONVERTED]

@@ -72,8 +72,8 @@ def continued(args: argparse.Namespace) -> tuple[list[Written], int]:
     Raises:
         ValueError: one of two has been begun without the other.
     """
-    wanted = ("--output", args.output, args.nbest), ("--records", args.records, 1)
-    files = [Written(*each) for each in wanted if each[1] is not None]
+    wanted = (args.output, args.nbest), (args.records, 1)
+    files = [Written(path, count) for path, count in wanted if path is not None]
     counts = [file.done for file in files]
     if args.records and any(counts) and (0 in counts or not args.output):
         raise ValueError(

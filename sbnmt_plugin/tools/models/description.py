@@ -18,13 +18,13 @@ import yaml
 
 from sbnmt_plugin.symbols import NAMES as DIRECTIONS
 from sbnmt_plugin.tools import tokens
+from sbnmt_plugin.tools.command_names import ENGINES
 from sbnmt_plugin.tools.subwords import KINDS, subwords
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
 
 NAME, MODEL = "model.yaml", "model.pt"
 LARGEST, DEEPEST = 2**20, 20  # bytes and levels of a model.yaml that is read
-ENGINES = "fairseq", "ctranslate2"
 SENTENCEPIECE = "sentencepiece"  # of :data:`subwords.KINDS`
 MOSES, CHARACTERS = "moses", tokens.CHARACTERS
 TOKENISERS = MOSES, tokens.NONE, CHARACTERS

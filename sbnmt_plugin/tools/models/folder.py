@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,8 @@ def load(
     Args:
         path: folder that ``sbnmt bundle``, ``sbnmt export`` or a recipe has made.
         device: one of :data:`DEVICES`; None: the GPU if there is one.
-        dtype: one of :data:`DTYPES`, the numbers in which the model computes.
+        dtype: one of :data:`DTYPES`, the numbers in which the model computes; float32
+            also stands for those in which an exported model was written.
         beam, lenpen, rescore: options of the search in place of the folder's.
         nbest: number of hypotheses of a line; None: all of the beam.
 
@@ -138,6 +139,20 @@ def load(
         raise ValueError(
             f"nbest must be in 1 … {search['beam']}, the beam, but is {nbest}"
         )
+    engine = opener(folder, description)(folder, description, device, dtype, nbest)
+    return Model(folder, description, engine)
+
+
+def opener(folder: Path, description: Description) -> Callable[..., Engine]:
+    """Return the function that loads the model, and what it needs.
+
+    Raises:
+        ValueError: the folder needs fairseq, which is not installed.
+    """
+    if description.engine == "ctranslate2":
+        from sbnmt_plugin.tools.models import ctranslate2_engine
+
+        return ctranslate2_engine.open_engine
     if not importlib.util.find_spec("fairseq"):
         raise ValueError(
             f"{folder} needs fairseq, which is not installed: pip install "
@@ -145,5 +160,4 @@ def load(
         )
     from sbnmt_plugin.tools.models import fairseq_engine
 
-    engine = fairseq_engine.open_engine(folder, description, device, dtype, nbest)
-    return Model(folder, description, engine)
+    return fairseq_engine.open_engine

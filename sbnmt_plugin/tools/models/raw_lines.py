@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import itertools
 import json
 import os
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,17 +14,19 @@ from sbnmt_plugin.lines import without_end
 from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.tools.models.engine import Hypothesis
 from sbnmt_plugin.tools.models.folder import Model
+from sbnmt_plugin.tools.unfinished import refuse_special
 
 FIRST, MOST = 8, 1024  # lines of the first chunk, and of the largest
 LONGEST = 2**18  # bytes of a line that is read; of what is longer the rest is dropped
 READ = 2**16  # bytes at a time
 
 
-def each_line(handle: int) -> Iterator[bytes | None]:
+def each_line(handle: int, done: int = 0) -> Iterator[bytes | None]:
     """Yield the lines of a stream without their ends.
 
     Args:
         handle: file descriptor.
+        done: lines at its beginning that are left out.
 
     Yields:
         A line, cut off behind :data:`LONGEST` bytes if it is longer; None where
@@ -39,9 +40,10 @@ def each_line(handle: int) -> Iterator[bytes | None]:
         if not piece:
             break
         *lines, rest = (rest + piece).split(b"\n")
-        yield from lines
+        yield from lines[done:]
+        done = max(done - len(lines), 0)
         rest = rest[: LONGEST + 1]
-    if rest:
+    if rest and not done:
         yield rest
 
 
@@ -106,19 +108,17 @@ class Written:
     """A file of which a killed command has written some lines, and which goes on.
 
     Args:
-        flag: that names it.
         path: file; it may be missing.
         rows: lines that it has for each input line.
 
     Raises:
-        ValueError: it is no regular file.
+        OSError: it is no regular file, or cannot be written.
     """
 
-    def __init__(self, flag: str, path: Path, rows: int) -> None:
+    def __init__(self, path: Path, rows: int) -> None:
         self.path = path
         self.rows = rows
-        if path.exists() and not path.is_file():
-            raise ValueError(f"{flag} {path} must be a regular file, but is none")
+        refuse_special(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         with open(path, "rb") as file:
@@ -154,9 +154,8 @@ def translate_stream(
         After each chunk the number of its lines, and why some have no translation,
         with their numbers from 1.
     """
-    lines = itertools.filterfalse(skipping(done), each_line(source))
     number = done
-    for chunk in each_chunk(lines):
+    for chunk in each_chunk(each_line(source, done)):
         reasons: dict[int, str] = {}
         texts = []
         for place, line in enumerate(chunk):
@@ -181,15 +180,3 @@ def translate_stream(
             [f"line {number + i + 1} stays empty: {why}" for i, why in problems],
         )
         number += len(chunk)
-
-
-def skipping(count: int) -> Callable[[bytes | None], bool]:
-    """Return a function that is true for the first lines, as many as ``count``."""
-    left = count
-
-    def skipped(line: bytes | None) -> bool:
-        nonlocal left
-        left -= line is not None
-        return left >= 0
-
-    return skipped

@@ -74,7 +74,7 @@ def parse(program: str, words: list[str]) -> None:
         options.parse_args_and_arch(options.get_generation_parser(), words)
     elif program in ("pseudo", "rerank"):
         own = job_parser(None)
-        for flag in ("--l2r", "--r2l"):
+        for flag in ("--l2r", "--r2l", "--engine"):
             own.add_argument(flag)
         parser = options.get_generation_parser()
         refuse_typed(parser, LINES)

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from sbnmt_plugin.tools.command_names import HOME, PLUGIN
+from sbnmt_plugin.tools.command_names import ENGINES, HOME, PLUGIN
 from sbnmt_plugin.tools.recipes.rows import asked_rows
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import TRAINING_SETS
@@ -37,7 +37,8 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "stages": (dict, {}),
     "rescore": ((int, float), 1),  # W of --sb-rescore, for rows as sb+rescored
     "teachers": (str, "two"),
-    "pseudo": (list, []),  # words for translate.py
+    "pseudo": (list, []),  # words for sbnmt pseudo
+    "pseudo_engine": (str, ENGINES[0]),
     "phrase_table": (list, []),
     "rerank": (list, ["--beam", 10]),
     "generate": (list, ["--max-tokens", 4000]),
@@ -227,6 +228,7 @@ def check_stages(recipe: dict[str, Any], row: str, where: str) -> None:
 def rules(recipe: dict[str, Any]) -> list[tuple[str, Any, bool]]:
     """Return each rule, the value that it is about, and whether it holds."""
     score, kind = recipe["score"], recipe["bpe"].get("kind")
+    engine = recipe["pseudo_engine"]
     merges, teachers = recipe["bpe"].get("merges"), recipe["teachers"]
     counted = type(merges) is int and merges >= 1
     lowercase = (
@@ -247,6 +249,7 @@ def rules(recipe: dict[str, Any]) -> list[tuple[str, Any, bool]]:
         (lowercase, score["lowercase"], not (score["phonemes"] and score["lowercase"])),
         (f"bpe.kind must be one of {', '.join(BPE)}", kind, kind in BPE),
         (some_merges, merges, kind == "none" or counted),
+        (f"pseudo_engine must be of {ENGINES}", engine, engine in ENGINES),
         (of_tokens, kind, kind != "sentencepiece" or not tokens),
         ("teachers must be two or one", teachers, teachers in TEACHERS),
     ]

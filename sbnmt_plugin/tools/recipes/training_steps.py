@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbnmt_plugin import retired_options
-from sbnmt_plugin.tools.command_names import PLUGIN
+from sbnmt_plugin.tools.command_names import ENGINES, PLUGIN
 from sbnmt_plugin.tools.launch import alone, divided
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
 from sbnmt_plugin.tools.recipes.rows import Row
@@ -184,6 +184,8 @@ class TrainingSteps(DataSteps):
         words = ["sbnmt", "pseudo", self.gold(), "--path", model, *asks]
         words += searching(self.settings)
         words += [*self.settings["decode"], *self.settings["pseudo"]]
+        engine = self.settings["pseudo_engine"]
+        words += ["--engine", engine] if engine != ENGINES[0] else []
         words += ["--input", source, "--output", output]
         record = row_records(self.settings, model_row(self.settings, teacher))[-1]
         return Step.of(

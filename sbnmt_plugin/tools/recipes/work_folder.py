@@ -24,7 +24,7 @@ from sbnmt_plugin.tools.unfinished import rename, write_json
 SHARED = (
     *("source", "target", "prepare", "bpe", "preprocess", "teachers", "decode"),
     *("pseudo", "phrase_table", "average", "generate", "rerank", "detokenise"),
-    *("score", "rescore"),
+    *("score", "rescore", "pseudo_engine"),
 )
 # Options that do not change the model: a folder goes on with another value.  Those of
 # 0.2.0 have --sb-freeze-writer beside --sb-reader, which now means both.

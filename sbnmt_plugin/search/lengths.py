@@ -1,0 +1,23 @@
+"""Formulas of the length penalties, for numbers and tensors alike; no torch.
+
+The search takes them through :mod:`penalties`, an exported model through
+:mod:`tools.models.ctranslate2_engine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def gnmt(length: Any, alpha: float) -> Any:
+    """Return ((5 + L) / 6) ** α, the paper's (Wu et al., 2016)."""
+    return ((5 + length) / 6) ** alpha
+
+
+def power(length: Any, alpha: float) -> Any:
+    """Return L ** α, fairseq's."""
+    return length**alpha
+
+
+FORMULAS: dict[str, Callable[[Any, float], Any]] = {"gnmt": gnmt, "power": power}

@@ -1,0 +1,195 @@
+"""The engine of an exported folder: CTranslate2, without torch and fairseq.
+
+Each direction has a beam of its own.  What all find is joined, and ranked by the length
+penalty and the rescoring of this package's own search.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sbnmt_plugin.search.lengths import FORMULAS
+from sbnmt_plugin.symbols import SPECIALS, TAGS, UNKNOWN
+from sbnmt_plugin.tools.models.converted import TOKENS, Converted, Stream, ordered
+from sbnmt_plugin.tools.models.description import NAME, Description
+from sbnmt_plugin.tools.models.engine import Hypothesis
+
+# float32: the type in which the folder's weights are
+COMPUTE = {"float32": "default", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
+
+
+class CTranslate2Engine:
+    """Search of an exported model: see :class:`engine.Engine`.
+
+    Args:
+        model: that is searched.
+        search: options, by the keys of :data:`description.SEARCH`.
+        nbest: most hypotheses of a sentence.
+
+    Raises:
+        ValueError: a beam or a rescoring that the directions do not allow.
+    """
+
+    def __init__(self, model: Converted, search: dict[str, Any], nbest: int) -> None:
+        self.model, self.options, self.nbest = model, search, nbest
+        directions = len(model.starts)
+        if search["beam"] < directions:
+            raise ValueError(
+                f"beam must be ≥ {directions}, one hypothesis per direction, but is "
+                f"{search['beam']} instead"
+            )
+        if search["rescore"] and directions == 1:
+            raise ValueError(
+                "rescore must be 0 for a model of one direction, which has no score "
+                "in the other"
+            )
+        self.beam = search["beam"] // directions
+
+    def hypotheses(self, sentences: list[str]) -> list[list[Hypothesis] | str]:
+        """Translate sentences: see :meth:`engine.Engine.hypotheses`."""
+        sources = [sentence.split() for sentence in sentences]
+        found: list[list[Hypothesis] | str] = [""] * len(sources)
+        for places in batches(sources):
+            results = self.search([sources[place] for place in places])
+            for place, own in zip(places, results):
+                found[place] = [
+                    Hypothesis(" ".join(text), score, name)
+                    for (text, name), score in own[: self.nbest]
+                ] or "the model gives no finite score"
+        return found
+
+    def longest(self, source: list[str]) -> int:
+        """Return the most subwords of a translation: int(a · source length + b).
+
+        A source without words has an empty one.
+        """
+        wanted = self.options["max_len_a"] * (len(source) + 1)
+        most = self.options["max_positions"] - 1
+        return int(min(wanted + self.options["max_len_b"], most)) if source else 0
+
+    def search(self, sources: list[list[str]]) -> list[list[tuple[Stream, float]]]:
+        """Search a batch, and rank what is found: see :meth:`ranked`."""
+        limits = list(map(self.longest, sources))
+        alpha = self.options["lenpen"]
+        found = self.model.search(sources, self.beam, alpha, max(limits))
+        return self.ranked(sources, found, limits)
+
+    def ranked(
+        self,
+        sources: list[list[str]],
+        found: list[list[tuple[Stream, float]]],
+        limits: list[int],
+    ) -> list[list[tuple[Stream, float]]]:
+        """Return the best k hypotheses of each source, rescored if it is asked for.
+
+        What is longer than its limit is shortened, and scored anew with ``</s>``.
+        Ties: the shorter first, then L2R before R2L.
+
+        Args:
+            found: hypotheses of each source, with their log-probabilities.
+            limits: most subwords of each source's.
+        """
+        tables: list[dict[Stream, float | None]] = []
+        for own, limit in zip(found, limits):
+            table: dict[Stream, float | None] = {}
+            for (text, name), total in own:
+                kept = tuple(ordered(ordered(text, name)[:limit], name))
+                whole = limit > 0 and kept == text  # 0: CTranslate2 has not scored it
+                table.setdefault((kept, name), total if whole else None)
+            tables.append(table)
+        known = self.filled(sources, tables)
+        ranked = []
+        for totals in known:
+            rows = [
+                (x, self.score(x, t)) for x, t in totals.items() if math.isfinite(t)
+            ]
+            rows.sort(key=lambda row: (-row[1], len(row[0][0])))
+            ranked.append(rows[: self.beam * len(self.model.starts)])
+        if not self.options["rescore"]:
+            return ranked
+        names = self.model.starts
+        for table, rows in zip(tables, ranked):
+            for (text, _), _ in rows:
+                for name in names:
+                    table.setdefault((text, name), None)
+        known, weight = self.filled(sources, tables), self.options["rescore"]
+        for totals, rows in zip(known, ranked):
+            for place, (stream, score) in enumerate(rows):
+                both = math.fsum(totals[stream[0], name] for name in names)
+                rows[place] = stream, score + weight * self.score(stream, both)
+            rows.sort(key=lambda row: -row[1])
+        return ranked
+
+    def score(self, stream: Stream, total: float) -> float:
+        """Divide a log-probability by the length penalty of its text."""
+        formula = FORMULAS[self.options["length_penalty"]]
+        penalty: float = formula(float(len(stream[0]) + 1), self.options["lenpen"])
+        return total / penalty
+
+    def filled(
+        self, sources: list[list[str]], tables: list[dict[Stream, float | None]]
+    ) -> list[dict[Stream, float]]:
+        """Return the log-probabilities of tables; those that are None are asked for."""
+        asked = [
+            (place, stream)
+            for place, table in enumerate(tables)
+            for stream, total in table.items()
+            if total is None
+        ]
+        totals = self.model.totals([(sources[place], x) for place, x in asked])
+        found = [{x: t for x, t in table.items() if t is not None} for table in tables]
+        for (place, stream), total in zip(asked, totals):
+            found[place][stream] = tables[place][stream] = total
+        return found
+
+
+def batches(sources: list[list[str]]) -> Iterator[list[int]]:
+    """Divide sources into batches of similar lengths, of :data:`TOKENS` at most.
+
+    Yields:
+        places of a batch.
+    """
+    batch: list[int] = []
+    for place in sorted(range(len(sources)), key=lambda x: len(sources[x])):
+        if batch and (len(batch) + 1) * (len(sources[place]) + 1) > TOKENS:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def open_engine(
+    folder: Path, description: Description, device: str | None, dtype: str, nbest: int
+) -> CTranslate2Engine:
+    """Load an exported model, whose checksums are known to be right.
+
+    CTranslate2 loads a vocabulary that is too short, or lacks a tag, without a word.
+
+    Args:
+        device: ``cpu`` or ``cuda``; None: the GPU if there is one.
+        dtype: a key of :data:`COMPUTE`.
+
+    Raises:
+        ValueError: the vocabulary is not that of the dictionaries; see
+            :class:`converted.Converted` and :class:`CTranslate2Engine`.
+    """
+    shared = folder / "shared_vocabulary.json"
+    for name, side in ("source", description.source), ("target", description.target):
+        path = shared if shared.exists() else folder / f"{name}_vocabulary.json"
+        entries = (folder / side.dictionary).read_text("utf-8").rstrip("\n").split("\n")
+        words = [*SPECIALS, UNKNOWN, *(x.split(" ")[0] for x in entries), *TAGS]
+        for needed in ("model.bin", "config.json", path.name):
+            if needed not in description.files:
+                raise ValueError(f"{folder / NAME}: files must have {needed}")
+        if json.loads(path.read_text("utf-8")) != words:
+            raise ValueError(
+                f"{path} must have the words of {side.dictionary}, and the tags: "
+                "export the model again"
+            )
+    model = Converted(folder, description.directions, device, COMPUTE[dtype])
+    return CTranslate2Engine(model, description.search, nbest)

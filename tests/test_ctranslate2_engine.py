@@ -1,0 +1,328 @@
+"""The search of exported models: as our own, in any batch, and without torch."""
+
+import dataclasses
+import json
+import math
+import shutil
+import subprocess
+import sys
+
+import pytest
+from commands import ROOT
+from exporting import model_folder, run_export, some_lines, without_interaction
+
+from sbnmt_plugin.network.decoder import SBTransformerDecoder
+from sbnmt_plugin.network.next_tokens import NextTokens
+from sbnmt_plugin.symbols import RESERVED, TAGS
+from sbnmt_plugin.tools.models import converted, ctranslate2_engine
+from sbnmt_plugin.tools.models.converted import PAD, Converted
+from sbnmt_plugin.tools.models.ctranslate2_engine import CTranslate2Engine, batches
+from sbnmt_plugin.tools.models.description import (
+    NAME,
+    read_description,
+    write_description,
+)
+from sbnmt_plugin.tools.models.folder import load
+from sbnmt_plugin.training.checksums import sha256_of
+
+pytest.importorskip("ctranslate2")
+
+SAME = 0.85  # share of lines with the same text at least: the searches end otherwise,
+# and models that have learned little waver
+NEAR = 1e-4  # scores of the same text differ by less
+WIDE = 0.2  # by less, where one is normalised by all words and the other by its search
+LINES = some_lines()
+
+
+@pytest.fixture(scope="module")
+def folders(trained, data, tmp_path_factory):
+    """A model folder of both directions, and its export."""
+    folder = tmp_path_factory.mktemp("folders")
+    free = without_interaction(trained, folder / "free.pt")
+    torch_folder = model_folder(free, data, folder / "torch")
+    run_export(torch_folder, folder / "exported")
+    return torch_folder, folder / "exported"
+
+
+@pytest.fixture(scope="module")
+def teachers(teacher, data, tmp_path_factory):
+    """A folder of an R2L teacher, and its export."""
+    folder = tmp_path_factory.mktemp("teachers")
+    torch_folder = model_folder(teacher, data, folder / "torch")
+    run_export(torch_folder, folder / "exported")
+    return torch_folder, folder / "exported"
+
+
+@pytest.fixture
+def normalised(monkeypatch):
+    """Our search, which normalises what may come next as CTranslate2's does.
+
+    It leaves out of the sum tags, padding and an end before the first word.  In a
+    vocabulary of 18 words that are learned with smoothing, these have more than a
+    hundredth of each probability.
+    """
+    step = SBTransformerDecoder.step
+
+    def other(self, tokens, *given):
+        following, weights = step(self, tokens, *given)
+        never = [*TAGS, PAD] + ["</s>"] * (tokens.size(1) == 1)
+        never = [self.dictionary.index(word) for word in never]
+        following.logits[:, never] = -math.inf
+        return NextTokens.of_logits(following.logits), weights
+
+    monkeypatch.setattr(SBTransformerDecoder, "step", other)
+
+
+def assert_alike(pair, **search):
+    """Check texts and scores of the best hypotheses of both searches."""
+    near = WIDE if search.get("rescore") or "max_len_b" in search else NEAR
+    ours, theirs = (load_with(folder, **search).hypotheses(LINES) for folder in pair)
+    pairs = [(x[0], y[0]) for x, y in zip(theirs, ours) if x[0].tokens == y[0].tokens]
+    texts = {x.tokens for x, _ in pairs}
+    assert len(pairs) >= SAME * len(LINES) and len(texts) > len(LINES) / 3
+    assert max(abs(x.score - y.score) for x, y in pairs) < near
+
+
+def load_with(folder, **search):
+    """Load a folder with other options of the search, also those that no flag sets."""
+    options = {k: search.pop(k) for k in ("beam", "lenpen", "rescore") if k in search}
+    made = load(folder, "cpu", **options)
+    if search:
+        description = dataclasses.replace(
+            made.description, search={**made.description.search, **search}
+        )
+        opened = sys.modules[type(made.engine).__module__].open_engine
+        made.engine = opened(folder, description, "cpu", "float32", 1)
+    return made
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        {},
+        {"length_penalty": "power"},
+        {"rescore": 1.0},
+        {"rescore": 2.5, "length_penalty": "power", "lenpen": 1.3, "beam": 6},
+        {"lenpen": 0.0},
+    ],
+    ids=str,
+)
+def test_it_translates_as_our_own_search(folders, normalised, search):
+    assert_alike(folders, **search)
+
+
+def test_so_does_a_teacher(teachers, normalised):
+    assert_alike(teachers)
+
+
+def test_the_check_of_translations_by_it_can_fail(folders, normalised, monkeypatch):
+    monkeypatch.setattr(ctranslate2_engine, "FORMULAS", {"gnmt": lambda n, a: 1.0})
+    with pytest.raises(AssertionError):
+        assert_alike(folders)
+
+
+def test_the_check_of_directions_can_fail(folders, normalised, monkeypatch):
+    monkeypatch.setattr(converted, "ordered", lambda text, direction: text)
+    with pytest.raises(AssertionError):
+        assert_alike(folders)
+
+
+def assert_cut(folder):
+    """Check that what a limit cuts off is scored as if it had ended there."""
+    search = {"max_len_a": 0, "max_len_b": 2, "rescore": 0.0, "beam": 4}
+    search = {**read_description(folder).search, **search}
+    model = Converted(folder, ("l2r", "r2l"))
+    engine = CTranslate2Engine(model, search, 4)
+    long = [line for line in LINES if len(line.split()) > 4]
+    count = 0
+    for line, found in zip(long, engine.hypotheses(long)):
+        for tokens, score, direction in found:
+            words = tokens.split()
+            assert len(words) <= 2
+            (total,) = model.totals([(line.split(), (tuple(words), direction))])
+            expected = total / ((6 + len(words)) / 6) ** 0.6
+            assert score == pytest.approx(expected, abs=WIDE)
+            count += len(words) == 2
+    assert count > len(long)
+
+
+def test_a_hypothesis_that_is_cut_ends_at_the_limit(folders, monkeypatch):
+    assert_cut(folders[1])
+    search = Converted.search
+    far = lambda self, *given: search(self, *given[:3], 20)  # noqa: E731 (the twin)
+    monkeypatch.setattr(Converted, "search", far)
+    ranked = CTranslate2Engine.ranked
+    never = lambda self, *given: ranked(self, *given[:2], [99] * 99)  # noqa: E731
+    monkeypatch.setattr(CTranslate2Engine, "ranked", never)
+    with pytest.raises(AssertionError):
+        assert_cut(folders[1])
+
+
+def test_the_limit_is_ours(folders, normalised):
+    assert_alike(folders, max_len_a=0.5, max_len_b=1)
+    ((empty, *_),) = load_with(folders[1], max_len_a=0, max_len_b=0).hypotheses(["w1"])
+    assert not empty.tokens
+
+
+def test_rescoring_asks_for_unknown_scores_alone(folders, monkeypatch):
+    asked, found = [], []
+    totals, search = Converted.totals, Converted.search
+
+    def watch(self, pairs):
+        asked.extend(stream for _, stream in pairs)
+        return totals(self, pairs)
+
+    def see(self, *given):
+        result = search(self, *given)
+        found.extend(stream for own in result for stream, _ in own)
+        return result
+
+    monkeypatch.setattr(Converted, "totals", watch)
+    monkeypatch.setattr(Converted, "search", see)
+    load(folders[1], rescore=1.0).translate(LINES[:1])
+    assert asked and not {*asked} & {*found}
+    assert len(asked) == len({*asked})
+    asked.clear()
+    load(folders[1]).translate(LINES[:1])
+    assert not asked
+
+
+def test_a_batch_does_not_matter(folders, monkeypatch):
+    lines = [*LINES[:9], "", "w1 " * 30, "w77"]
+    model = load(folders[1], nbest=3)
+    whole = model.hypotheses(lines)
+    assert [x[0].tokens if x else "" for x in whole] == model.translate(lines)
+    assert {len(x) for x in whole} == {0, 3}
+    monkeypatch.setattr(ctranslate2_engine, "TOKENS", 11)
+    for some in (model.hypotheses(lines), [model.hypotheses([x])[0] for x in lines]):
+        for one, other in zip(whole, some):
+            assert [x.tokens for x in one] == [x.tokens for x in other]
+            for left, right in zip(one, other):
+                assert left.score == pytest.approx(right.score, abs=1e-4)
+
+
+def test_batches_are_of_similar_lengths_and_bounded(monkeypatch):
+    monkeypatch.setattr(ctranslate2_engine, "TOKENS", 20)
+    sources = [line.split() for line in some_lines(50, 25)]
+    found = list(batches(sources))
+    assert sorted(x for batch in found for x in batch) == [*range(50)]
+    lengths = [[len(sources[x]) + 1 for x in batch] for batch in found]
+    assert all(len(x) == 1 or max(x) * len(x) <= 20 for x in lengths)
+    flat = [length for batch in lengths for length in batch]
+    assert flat == sorted(flat)
+    assert list(batches([])) == []
+
+
+def test_tags_and_padding_are_never_written(folders):
+    for own in load(folders[1], nbest=4).hypotheses(LINES):
+        for hypothesis in own:
+            assert not {*RESERVED, PAD} & {*hypothesis.tokens.split()}
+
+
+# what is loaded is checked before CTranslate2 sees it
+
+
+def changed(folder, output, name, change):
+    """Copy a folder, change one of its files, and write down the new checksum."""
+    shutil.copytree(folder, output)
+    (output / name).write_bytes(change((output / name).read_bytes()))
+    before, after = (sha256_of(x / name) for x in (folder, output))
+    text = (output / NAME).read_text()
+    assert before in text
+    (output / NAME).write_text(text.replace(before, after))
+    return output
+
+
+def shorter(text):
+    return json.dumps(json.loads(text)[:-3]).encode()
+
+
+def without_tag(text):
+    return text.replace(b"<r2l>", b"<xxx>")
+
+
+VOCABULARY = "target_vocabulary.json"
+WRONG = {
+    "a short vocabulary": (VOCABULARY, shorter, "must have the words of dict.de.txt"),
+    "no tag": (VOCABULARY, without_tag, "must have the words of dict.de.txt"),
+    "another dictionary": (
+        *("dict.en.txt", lambda text: text + b"w99 1\n"),
+        "must have the words of dict.en.txt",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "change", "message"), WRONG.values(), ids=WRONG)
+def test_a_changed_folder_is_refused_before_it_is_loaded(
+    folders, tmp_path, name, change, message, monkeypatch
+):
+    import ctranslate2
+
+    monkeypatch.setattr(ctranslate2, "Translator", None)
+    folder = changed(folders[1], tmp_path / "changed", name, change)
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["model.bin", "config.json", VOCABULARY])
+def test_so_is_a_file_whose_checksum_is_unknown(folders, tmp_path, name):
+    folder = shutil.copytree(folders[1], tmp_path / "changed")
+    made = read_description(folder)
+    files = {x: y for x, y in made.files.items() if x != name}
+    write_description(folder, dataclasses.replace(made, files=files))
+    with pytest.raises(ValueError, match=f"files must have {name}"):
+        load(folder)
+
+
+def test_what_it_cannot_do_is_refused(folders, teachers):
+    for folder, options, message in (
+        (folders[1], {"dtype": "bf16"}, "dtype must be float32 or int8"),
+        (folders[1], {"dtype": "fp16"}, "dtype must be float32 or int8"),
+        (folders[1], {"device": "cuda"}, "device must be cpu here"),
+        (folders[1], {"beam": 1}, "beam must be ≥ 2, one hypothesis per direction"),
+        (teachers[1], {"rescore": 1.0}, "rescore must be 0 for a model of one"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load(folder, **options)
+
+
+def test_an_8_bit_dtype_is_taken(folders):
+    assert len(load(folders[1], dtype="int8").translate(LINES)) == len(LINES)
+
+
+# without torch
+
+
+def python(*words, **options):
+    """Run Python where there is neither torch nor fairseq."""
+    path = f"{ROOT / 'tests' / 'torchless'}:{ROOT}"
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        env={"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def test_it_needs_no_torch(folders):
+    expected = load(folders[1]).translate(LINES)
+    script = (
+        "import sys, sbnmt_plugin; model = sbnmt_plugin.load(sys.argv[1])\n"
+        "print(*model.translate(sys.stdin.read().splitlines()), sep='\\n')\n"
+        "assert not {'torch', 'fairseq'} & {*sys.modules}"
+    )
+    text = "\n".join(LINES)
+    for words in (["-c", script], ["-m", "sbnmt_plugin", "translate"]):
+        done = python(*words, folders[1], input=text)
+        assert done.stdout.splitlines() == expected, done.stderr
+        assert not done.stderr
+    assert python("-c", "import torch").returncode  # the twin: there is none
+
+
+def test_a_folder_that_needs_torch_is_refused_in_a_line(folders):
+    done = python("-m", "sbnmt_plugin", "translate", folders[0], input="w1")
+    assert done.returncode == 2
+    assert "needs fairseq, which is not installed" in done.stderr
+    assert done.stderr.count("\n") == 1
