@@ -33,7 +33,7 @@ def fails(*words):
 
 def test_a_users_mistake_is_one_line():
     words = "bpe", "apply", "--codes", "none", "in", "out"
-    assert fails(*words) == "sbnmt bpe: error: in does not exist\n"
+    assert fails(*words) == "sbnmt bpe: error: none does not exist\n"
 
 
 def test_standard_input_is_one_input():
