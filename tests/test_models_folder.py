@@ -65,6 +65,9 @@ def test_a_killed_translation_goes_on(folder, tmp_path, capfd):
     assert second.read_text() == whole
     assert "2 lines are translated already" in capfd.readouterr().err
     assert ended(*words, second) == 0 and second.read_text() == whole
+    shorter = put(tmp_path / "shorter", "w1 w2")
+    with pytest.raises(ValueError, match="has more lines: remove it"):
+        ended(folder, "--input", shorter, "--nbest", 2, "--output", second)
     with pytest.raises(ValueError, match=r"--records .* remove both"):
         ended(*words, second, "--records", records)
     assert second.read_text() == whole

@@ -54,6 +54,20 @@ def test_words_of_every_script_come_back_whole(language):
     assert_words_come_back(language)
 
 
+@given(LINE)
+def test_any_line_comes_back_from_characters(line):
+    split = tokens.tokeniser("characters")(line)
+    assert tokens.detokenise([split], "characters") == [
+        tokens.normal_form(line, "characters")
+    ]
+
+
+def test_ideographs_stand_alone_and_other_words_stay_whole():
+    split = tokens.tokenise(["我在abc,(d) 北京。"], "characters")
+    assert split == ["我 在 abc,(d) 北 京 。"]
+    assert tokens.detokenise(split, "characters") == ["我在abc,(d)北京。"]
+
+
 @pytest.mark.parametrize(
     ("language", "name"), [("de", "PLAIN"), ("hi", "PLAIN"), ("zh", "TORN")]
 )

@@ -101,7 +101,7 @@ def single_blanks(line: str) -> str:
 
 def characters(line: str) -> str:
     """Separate ideographs, each with its marks; other words stay whole."""
-    return single_blanks(ONE_IDEOGRAPH.sub(r" \1 ", line))
+    return single_blanks(ONE_IDEOGRAPH.sub(r" \1 ", single_blanks(line)))
 
 
 def chinese_words(line: str) -> str:

@@ -100,6 +100,11 @@ def main() -> None:
         None if args.records else args.nbest,
     )
     files, done = continued(args)
+    if total is not None and done > total:
+        raise ValueError(
+            f"--output {args.output} must be of --input {args.input}, but has more "
+            "lines: remove it"
+        )
     if done:
         print(f"{done} lines are translated already", file=sys.stderr)
     failed = 0

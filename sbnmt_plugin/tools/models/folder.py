@@ -12,6 +12,7 @@ from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.models.description import (
     Description,
     check_values,
+    one_of,
     read_description,
 )
 from sbnmt_plugin.tools.models.engine import Engine, Hypothesis
@@ -119,13 +120,8 @@ def load(
         FileNotFoundError: the folder or one of its files is missing.
         ValueError: an option has a wrong value; a file of the folder was changed.
     """
-    for name, value, values in (
-        ("device", device, (*DEVICES, None)),
-        (*("dtype", dtype, DTYPES),),
-    ):
-        if value not in values:
-            listed = ", ".join(filter(None, values))
-            raise ValueError(f"{name} must be one of {listed}, but is {value!r}")
+    one_of("device", device or DEVICES[0], DEVICES)
+    one_of("dtype", dtype, DTYPES)
     folder = Path(path)
     description = read_description(folder)
     given: dict[str, Any] = {"beam": beam, "lenpen": lenpen, "rescore": rescore}
