@@ -85,8 +85,8 @@ def load(spec: Spec, kind: str) -> Loaded:
     """Return the model of a kind.
 
     Args:
-        kind: ``both`` directions, ``abd``, or ``l2r`` or ``r2l``, fairseq's
-            Transformer.
+        kind: ``both`` directions, ``alone``, which is the same with λ = 0, ``abd``, or
+            ``l2r`` or ``r2l``, fairseq's Transformer.
     """
     leave_cudnn_out()  # of fairseq's too: it would time a plan for each new shape
     if spec.work is not None:
@@ -97,6 +97,7 @@ def load(spec: Spec, kind: str) -> Loaded:
     options = model_options(spec.size)
     if kind in OURS:
         _, family = OURS[kind]
+        options.sb_lambda = 0.0 if kind == ALONE else None
         model = family.build_model(options, task)
     else:
         base_architecture(options)
@@ -106,8 +107,10 @@ def load(spec: Spec, kind: str) -> Loaded:
 
 # kinds that a recipe's folder must have; for each of ours, its rows and its class
 KINDS = ("both", *NAMES)
+ALONE = "alone"
 OURS = {
     "both": (systems.OURS, SBTransformerModel),
+    ALONE: (("sb-lambda0",), SBTransformerModel),
     "abd": (("abd",), ABDTransformerModel),
 }
 

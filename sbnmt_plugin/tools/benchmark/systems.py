@@ -19,7 +19,14 @@ from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.converted import CTranslate2, Exported
-from sbnmt_plugin.tools.benchmark.models import Batch, Loaded, Search, Spec, load
+from sbnmt_plugin.tools.benchmark.models import (
+    ALONE,
+    Batch,
+    Loaded,
+    Search,
+    Spec,
+    load,
+)
 from sbnmt_plugin.tools.reranking import sum_of_both, unite
 
 
@@ -144,8 +151,10 @@ SYSTEMS: dict[str, Callable[[Spec, str], System]] = {
     "SB-NMT rescored": partial(Ours, rescore=1.0),
     "Transformer in our search": partial(Ours, kind=NAMES[L2R]),
     "CTranslate2": CTranslate2,
-    "SB-NMT exported": Exported,
-    "SB-NMT exported rescored": partial(Exported, rescore=1.0),
+    "SB-NMT λ=0": partial(Ours, kind=ALONE),
+    "SB-NMT λ=0 rescored": partial(Ours, kind=ALONE, rescore=1.0),
+    "SB-NMT exported": partial(Exported, kind=ALONE),
+    "SB-NMT exported rescored": partial(Exported, kind=ALONE, rescore=1.0),
     "Rerank-NMT": Rerank,
     # the backward decoder's search, then the forward one's, k hypotheses each
     "ABD-NMT": partial(Ours, kind="abd", engine=AsynchronousGenerator),
