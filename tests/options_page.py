@@ -39,7 +39,8 @@ INTRODUCTION = """\
 
 The plugin adds these options to `fairseq-train`, `fairseq-generate` and
 `fairseq-interactive`, defaults in brackets. `python tests/options_page.py` writes this
-page. Options of a model are saved in its checkpoint.
+page. fairseq's `--help` does not show them. Options of a model are saved in its
+checkpoint.
 """
 OF_FAIRSEQ = """\
 ## How do fairseq's options behave here?

@@ -48,6 +48,12 @@ def test_a_row_is_trained_as_it_says():
         assert stage.data == data
 
 
+def test_a_title_without_a_recipe_has_the_options_of_its_row():
+    titles = {Row(name).title({}) for name in systems.GROUPS["sweep"]}
+    assert len(titles) == len(systems.GROUPS["sweep"])
+    assert "SB-NMT, relu, λ = 0.5, two triples" in titles
+
+
 @pytest.mark.parametrize(
     "folder", sorted(ROOT.glob("examples/*/")), ids=lambda p: p.name
 )

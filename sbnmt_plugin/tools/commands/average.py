@@ -31,7 +31,8 @@ def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
     """Return the last ``count`` checkpoints of a folder, of one kind, oldest first.
 
     Args:
-        fewer: takes a folder with fewer, at least one.
+        fewer: takes a folder with fewer, and the last checkpoint where there is none
+            of an epoch.
 
     Raises:
         ValueError: there are not enough of either kind.
@@ -43,6 +44,8 @@ def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
         found.sort(key=lambda match: int(match[1]))
         kinds.append([folder / match[0] for match in found][-count:])
     chosen = max(kinds, key=len)  # the first, where both are enough
+    if fewer and not chosen and (folder / "checkpoint_last.pt").exists():
+        return [folder / "checkpoint_last.pt"]  # it ended within its first epoch
     if len(chosen) < (1 if fewer else count):
         raise ValueError(
             f"--last {count} needs as many checkpoints, but {folder} has "

@@ -52,6 +52,10 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
 WORD = (str, int, float)  # of a command line
 TYPES = {str: "a text", int: "a whole number", float: "a number"}
 TYPES |= {bool: "true or false", list: "a list", dict: "keys and values"}
+OTHER_ROWS = (
+    "`sbnmt recipe --list`; a second variant of a row needs a name of its own "
+    "(CONTRIBUTING.md, Add a row)"
+)
 SCORE = {"lowercase": False, "references": 1, "phonemes": False}
 BPE = ("joint", "separate", "sentencepiece", "none")
 
@@ -261,7 +265,11 @@ def check(recipe: dict[str, Any], path: Path) -> None:
     for key, known in (("score", SCORE), ("systems", SYSTEMS), ("stages", SYSTEMS)):
         unknown = sorted(set(map(str, recipe[key])) - set(known))
         if unknown:
-            raise ValueError(f"{path}: {key} has unknown keys {', '.join(unknown)}")
+            name = "rows" if known is SYSTEMS else "keys"
+            raise ValueError(
+                f"{path}: {key} has unknown {name} {', '.join(unknown)}: take one of "
+                + (f"{', '.join(known)}" if known is SCORE else OTHER_ROWS)
+            )
     options = {
         key: recipe[key] for key in ("model", "train", "teacher_train", "sb_train")
     }

@@ -101,6 +101,7 @@ class Row:
 
     def title(self, options: Options) -> str:
         """Return its title in the table, trained with some options."""
+        options = {**self.system.options, **options}
         fusion, weight = (
             options.get("--sb-fusion", "tanh"),
             options.get("--sb-lambda", 0.1),
