@@ -154,6 +154,23 @@ def test_no_letter_of_a_result_ends_a_step(encoding):
     assert known == STRANGE + "\n", "a letter is lost"
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_as_an_empty_one(tmp_path, closed):
+    """Nothing that is for standard error goes into the output either."""
+    said = "print(sys.stdin.read(), end=''); print('told', file=sys.stderr)"
+    script = put(
+        tmp_path / "step.py",
+        "import sys",
+        "from sbnmt_plugin.tools.command import run",
+        f"run(lambda: exec({said!r}))",
+    )
+    words = ["bash", "-c", f'"$@" {closed}', "bash", sys.executable, script]
+    found = subprocess.run(words, env=environment(), capture_output=True, input=b"in")
+    err = b"" if "2>" in closed else b"told\n"
+    out = b"in" if closed == "2>&-" else b""
+    assert (found.returncode, found.stdout, found.stderr) == (0, out, err)
+
+
 def test_the_check_of_letters_can_fail():
     for encoding in ENCODINGS:
         with pytest.raises(AssertionError, match="EncodeError"):

@@ -97,13 +97,23 @@ def test_standard_output_has_the_text(folder, model, tmp_path, capfdbinary):
         (["FOLDER", "--input", "IN", "--nbest", 5], "nbest must be in 1 … 4"),
         (["FOLDER", "--input", "IN", "--beam", 1], "--beam must be ≥ 2"),
         (["FOLDER", "--input", "IN", "--lenpen", "nan"], "search.lenpen"),
+        (["FOLDER", "--input", "IN", "--lenpen", 21], r"search.lenpen .* -20 … 20"),
+        (["FOLDER", "--input", "IN", "--rescore=-1"], "search.rescore must be"),
+        (["FOLDER", "--input", "IN", "--beam", 10**5], "search.beam must be"),
+        (["FOLDER", "--input", "IN", "--output", "LINK"], "must not be read and"),
+        (["FOLDER", "--input", "IN", "--output", "x", "--records", "x"], "read and"),
+        (["FOLDER", "--input", "IN", "--output", "MODEL"], "must not be in"),
+        (["FOLDER", "--input", "."], r"\.: Is a directory|'\.'"),
         (["none", "--input", "IN"], "must be a model folder"),
         (["FOLDER", "--input", "none"], "none"),
     ],
 )
 def test_a_users_mistake_is_told(folder, tmp_path, words, message):
     raw = put(tmp_path / "raw", "w1")
-    names = {"FOLDER": folder, "IN": raw}
+    link = tmp_path / "link"
+    link.symlink_to(raw)
+    model = folder / "model.yaml"
+    names = {"FOLDER": folder, "IN": raw, "LINK": link, "MODEL": model}
     with pytest.raises((ValueError, OSError), match=message):
         ended(*(names.get(word, word) for word in words))
     assert raw.read_text() == "w1\n"
@@ -114,6 +124,8 @@ def test_a_users_mistake_is_told(folder, tmp_path, words, message):
     [
         ("w1", "must be a list of texts"),
         ([1], "must be a list of texts"),
+        (None, "must be a list of texts"),
+        (["w1", "w\ud800"], "line 2 cannot be translated: 'utf-8'"),
         (["w1", "w1 " * 2000], "line 2 cannot be translated: 2001 tokens"),
         (["<l2r>"], "line 1 cannot be translated: <l2r> is a reserved symbol"),
     ],
@@ -123,10 +135,20 @@ def test_python_is_told_too(model, given, message):
         model.translate(given)
 
 
+def test_nbest_is_a_whole_number(folder):
+    with pytest.raises(ValueError, match="nbest must be in"):
+        sbnmt_plugin.load(folder, nbest=1.5)
+
+
 @pytest.mark.parametrize("option", [{"device": "tpu"}, {"dtype": "int4"}])
 def test_a_wrong_option_is_named(folder, option):
     with pytest.raises(ValueError, match=f"{next(iter(option))} must be one of"):
         sbnmt_plugin.load(folder, **option)
+
+
+def test_an_iterator_is_a_list_of_texts(model):
+    lines = ["w1 w2", "w3"]
+    assert model.translate(iter(lines)) == model.translate(lines) != []
 
 
 def test_a_line_break_in_a_text_gives_one_line(model):

@@ -150,3 +150,13 @@ def test_a_file_goes_on_behind_its_last_whole_rows(tmp_path):
     for special in tmp_path, Path("-"), Path("/dev/stdout"):
         with pytest.raises(OSError, match=str(special)):
             Written(special, 1)
+
+
+def test_a_file_has_one_writer(tmp_path):
+    path = put(tmp_path / "out", "a b")
+    with Written(path, 1).go_on(1):
+        with pytest.raises(ValueError, match="must have one writer"):
+            Written(path, 1).go_on(0)
+        assert path.read_text() == "a b\n"
+    Written(path, 1).go_on(0).close()
+    assert path.read_text() == ""

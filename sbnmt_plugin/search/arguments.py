@@ -13,6 +13,7 @@ from fairseq.dataclass.configs import GenerationConfig
 
 from sbnmt_plugin.fairseq_options import GENERATE, acts, refuse, refuse_names
 from sbnmt_plugin.layout import NAMES, PAIRINGS
+from sbnmt_plugin.search.lengths import LARGEST_ALPHA, LARGEST_WEIGHT
 from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.search.pool import STOPS
@@ -23,8 +24,6 @@ Choice = TypeVar("Choice")
 
 ANSWERS = ("best", *NAMES)
 ALIGNMENTS = ("hard", "soft")
-LARGEST_ALPHA = 20
-LARGEST_WEIGHT = 10**6
 SMALLEST_TEMPERATURE = 1e-6
 SEARCH_OPTIONS = (
     "sb_pairing",

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+LARGEST_ALPHA = 20  # with more, scores can no longer be told apart
+LARGEST_WEIGHT = 10**6  # of rescoring: with more, the search's own counts no more
+
 
 def gnmt(length: Any, alpha: float) -> Any:
     """Return ((5 + L) / 6) ** α, the paper's (Wu et al., 2016)."""

@@ -108,6 +108,9 @@ def run(action: Callable[[], None]) -> None:
     of the exception.
     """
     sys.excepthook = tell
+    for name, mode in ("stdin", "r"), ("stdout", "w"), ("stderr", "w"):
+        if getattr(sys, name) is None:  # it was closed, as by >&-
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (till the end)
     stopped: list[BaseException] = []  # by a signal
 
     def stop(number: int, _: Any) -> None:

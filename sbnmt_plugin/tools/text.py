@@ -137,7 +137,7 @@ def refuse_overwriting(output: str | None, *inputs: str | None) -> None:
         ValueError: with the file.
     """
     for path in inputs:
-        if output and path and os.path.abspath(output) == os.path.abspath(path):
+        if output and path and os.path.realpath(output) == os.path.realpath(path):
             raise ValueError(
                 f"{output} must not be read and written by one command: choose another "
                 "name for the output"

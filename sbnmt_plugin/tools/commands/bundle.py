@@ -20,6 +20,7 @@ from pathlib import Path
 
 from fairseq.data.data_utils import infer_language_pair
 
+from sbnmt_plugin import quiet
 from sbnmt_plugin.register import register
 from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.task_options import caller_files, flag_of
@@ -33,6 +34,7 @@ from sbnmt_plugin.tools.unfinished import refuse_existing
 
 def main() -> None:
     register()
+    quiet.only_warnings("fairseq", "hydra")
     parser = command.parser(__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("data", type=Path, help="folder of the binarised texts")

@@ -27,7 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin import __version__
+from sbnmt_plugin import __version__, quiet
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.tools import command, scoring
 from sbnmt_plugin.tools.models import conversion, fairseq_engine
@@ -58,6 +58,7 @@ def parsed() -> argparse.Namespace:
 
 def main() -> None:
     args = parsed()
+    quiet.only_warnings("fairseq", "hydra")
     refuse_existing("--output", args.output)
     known = read_description(args.model)
     if known.engine != "fairseq":

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 from pathlib import Path
 
@@ -61,8 +60,11 @@ def parsed() -> argparse.Namespace:
     add("--lenpen", type=float, help="length penalty (MODEL's)")
     add("--rescore", type=float, metavar="W", help="weight of rescoring (MODEL's)")
     args = parser.parse_args()
-    for path in args.output, args.records:
-        refuse_overwriting(path and str(path), args.input)
+    files = [str(path) for path in (args.output, args.records) if path]
+    for place, path in enumerate(files):
+        refuse_overwriting(path, args.input, *files[:place])
+        if Path(path).resolve().is_relative_to(args.model.resolve()):
+            raise ValueError(f"{path} must not be in {args.model}: choose another name")
     return args
 
 
@@ -88,7 +90,8 @@ def main() -> None:
     if args.input == STANDARD_INPUT:
         source, total = sys.stdin.fileno(), None
     else:
-        source, total = os.open(args.input, os.O_RDONLY), lines_of(Path(args.input))
+        file = open(args.input, "rb", buffering=0)  # noqa: SIM115 (till the end)
+        source, total = file.fileno(), lines_of(Path(args.input))
     quiet.only_warnings("fairseq", "hydra")
     model = load(
         args.model,

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from sbnmt_plugin.search.lengths import FORMULAS, LARGEST_ALPHA, LARGEST_WEIGHT
 from sbnmt_plugin.symbols import NAMES as DIRECTIONS
 from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.command_names import ENGINES
@@ -29,16 +30,16 @@ SENTENCEPIECE = "sentencepiece"  # of :data:`subwords.KINDS`
 MOSES, CHARACTERS = "moses", tokens.CHARACTERS
 TOKENISERS = MOSES, tokens.NONE, CHARACTERS
 REMEDY = "restore the folder, or make it anew by sbnmt bundle or sbnmt export"
-# options of the search -> types of their values
-SEARCH: dict[str, tuple[type, ...]] = {
-    "beam": (int,),
-    "lenpen": (float, int),
-    "length_penalty": (str,),
-    "rescore": (float, int),  # weight; 0: the search's score alone
-    "max_len_a": (float, int),
-    "max_len_b": (int,),
-    "max_positions": (int,),  # tokens of a source, </s> included
+# numbers of the search -> their types, the least and the largest
+NUMBERS: dict[str, tuple[Any, int, int]] = {
+    "beam": (int, 1, 1000),
+    "lenpen": (float | int, -LARGEST_ALPHA, LARGEST_ALPHA),
+    "rescore": (float | int, 0, LARGEST_WEIGHT),  # 0: the search's score alone
+    "max_len_a": (float | int, 0, LARGEST),
+    "max_len_b": (int, 0, LARGEST),
+    "max_positions": (int, 1, LARGEST),  # tokens of a source, </s> included
 }
+SEARCH = *NUMBERS, "length_penalty"  # options of the search
 
 
 @dataclass(frozen=True)
@@ -221,13 +222,17 @@ def check_values(made: Description) -> None:
         one_of("the checkpoint", MODEL, list(made.files))
     known = [(each,) for each in DIRECTIONS] + [DIRECTIONS]
     one_of("directions", made.directions, known)
-    if wrong := sorted(SEARCH.keys() ^ made.search.keys()):
+    if wrong := sorted(set(SEARCH) ^ made.search.keys()):
         raise ValueError(f"search must have the keys {', '.join(SEARCH)}: see {wrong}")
-    for key, types in SEARCH.items():
+    one_of("search.length_penalty", made.search["length_penalty"], list(FORMULAS))
+    for key, (types, least, most) in NUMBERS.items():
         value = made.search[key]
         fine = isinstance(value, types) and not isinstance(value, bool)
-        if not fine or (not isinstance(value, str) and not abs(value) < LARGEST):
-            raise ValueError(f"search.{key} is {value!r:.80}, which is no value of it")
+        if not fine or not least <= value <= most:
+            kind = "a whole number" if types is int else "a number"
+            raise ValueError(
+                f"search.{key} must be {kind} in {least} … {most}, but is {value!r:.80}"
+            )
 
 
 def one_of(key: str, value: Any, values: typing.Sequence[Any]) -> None:

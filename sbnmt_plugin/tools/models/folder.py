@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Model:
         self.encode = description.source.encoder(folder)
         self.decode = description.target.decoder(folder)
 
-    def translate(self, lines: Sequence[str]) -> list[str]:
+    def translate(self, lines: Iterable[str]) -> list[str]:
         """Translate lines of raw text; an empty line gives an empty line.
 
         Raises:
@@ -50,7 +50,7 @@ class Model:
             found.append(hypotheses[0].tokens if hypotheses else "")
         return found
 
-    def hypotheses(self, lines: Sequence[str]) -> list[list[Hypothesis] | str]:
+    def hypotheses(self, lines: Iterable[str]) -> list[list[Hypothesis] | str]:
         """Translate lines of raw text.
 
         Returns:
@@ -60,14 +60,16 @@ class Model:
         Raises:
             ValueError: something else than a list of lines.
         """
-        if isinstance(lines, str) or not all(isinstance(x, str) for x in lines):
+        given = list(lines) if isinstance(lines, Iterable) else [lines]
+        if isinstance(lines, str) or not all(isinstance(x, str) for x in given):
             raise ValueError(
                 f"lines must be a list of texts, but is {lines!r:.80}: give [text]"
             )
-        found: list[list[Hypothesis] | str] = [[] for _ in lines]
+        found: list[list[Hypothesis] | str] = [[] for _ in given]
         sources: dict[int, str] = {}
-        for place, line in enumerate(lines):
+        for place, line in enumerate(given):
             try:
+                line.encode()  # half a letter, which no file can hold, is refused
                 source = self.encode(line)
             except ValueError as error:
                 found[place] = str(error)
@@ -131,7 +133,7 @@ def load(
     directions = len(description.directions)
     if nbest is None:
         nbest = search["beam"] // directions * directions
-    if not 1 <= nbest <= search["beam"]:
+    if not isinstance(nbest, int) or not 1 <= nbest <= search["beam"]:
         raise ValueError(
             f"nbest must be in 1 … {search['beam']}, the beam, but is {nbest}"
         )

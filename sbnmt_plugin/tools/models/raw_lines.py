@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
+import fcntl
 import json
 import os
 import select
@@ -125,8 +127,20 @@ class Written:
             self.done = sum(line.endswith(b"\n") for line in file) // rows
 
     def go_on(self, done: int) -> IO[bytes]:
-        """Open the file to append, cut off behind the rows of ``done`` input lines."""
+        """Open the file to append, cut off behind the rows of ``done`` input lines.
+
+        Raises:
+            ValueError: another command writes it.
+        """
         file = open(self.path, "r+b")  # noqa: SIM115 (the caller closes it)
+        with contextlib.suppress(OSError):  # of file systems without locks
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise ValueError(
+                    f"{self.path} must have one writer, but another command is at "
+                    "work on it: wait for it, or choose another name"
+                ) from error
         for _ in range(done * self.rows):
             file.readline()
         file.truncate()
