@@ -15,7 +15,7 @@ from typing import Any
 from sbnmt_plugin.search.lengths import FORMULAS
 from sbnmt_plugin.symbols import SPECIALS, TAGS, UNKNOWN
 from sbnmt_plugin.tools.models.converted import TOKENS, Converted, Stream, ordered
-from sbnmt_plugin.tools.models.description import NAME, Description
+from sbnmt_plugin.tools.models.description import Description
 from sbnmt_plugin.tools.models.engine import Hypothesis
 
 # float32: the type in which the folder's weights are
@@ -183,9 +183,6 @@ def open_engine(
         path = shared if shared.exists() else folder / f"{name}_vocabulary.json"
         entries = (folder / side.dictionary).read_text("utf-8").rstrip("\n").split("\n")
         words = [*SPECIALS, UNKNOWN, *(x.split(" ")[0] for x in entries), *TAGS]
-        for needed in ("model.bin", "config.json", path.name):
-            if needed not in description.files:
-                raise ValueError(f"{folder / NAME}: files must have {needed}")
         if json.loads(path.read_text("utf-8")) != words:
             raise ValueError(
                 f"{path} must have the words of {side.dictionary}, and the tags: "
