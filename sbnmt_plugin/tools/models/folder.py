@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 from collections.abc import Sequence
@@ -128,11 +127,19 @@ def load(
         raise ValueError(
             f"nbest must be in 1 … {search['beam']}, the beam, but is {nbest}"
         )
-    if description.engine == "fairseq" and not importlib.util.find_spec("fairseq"):
+    opening = folder, description, device, dtype, nbest
+    engine: Engine
+    if description.engine == "ctranslate2":
+        from sbnmt_plugin.tools.models import ctranslate2_engine
+
+        engine = ctranslate2_engine.open_engine(*opening)
+    elif not importlib.util.find_spec("fairseq"):
         raise ValueError(
             f"{folder} needs fairseq, which is not installed: pip install "
             "sbnmt-plugin, or make a folder without it by sbnmt export"
         )
-    kind = importlib.import_module(f"{__package__}.{description.engine}_engine")
-    engine = kind.open_engine(folder, description, device, dtype, nbest)
+    else:
+        from sbnmt_plugin.tools.models import fairseq_engine
+
+        engine = fairseq_engine.open_engine(*opening)
     return Model(folder, description, engine)
