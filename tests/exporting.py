@@ -31,7 +31,7 @@ def model_folder(checkpoint: Path, data: Path, output: Path, **search: object) -
         Side(x, "none", False, "none", "", str(data / f"dict.{x}.txt"))
         for x in ("en", "de")
     )
-    bundle(checkpoint, output, source, target, {**SEARCH, **search})
+    bundle(checkpoint, output, source, target, {**SEARCH, **search}, {}, {})
     return output
 
 

@@ -264,14 +264,12 @@ def test_a_changed_folder_is_refused_before_it_is_loaded(
         load(folder)
 
 
-@pytest.mark.parametrize("name", ["model.bin", "config.json", VOCABULARY])
+@pytest.mark.parametrize("name", ["model.bin", "config.json"])
 def test_so_is_a_file_whose_checksum_is_unknown(folders, tmp_path, name):
-    folder = shutil.copytree(folders[1], tmp_path / "changed")
-    made = read_description(folder)
+    made = read_description(folders[1])
     files = {x: y for x, y in made.files.items() if x != name}
-    write_description(folder, dataclasses.replace(made, files=files))
     with pytest.raises(ValueError, match=f"files must have {name}"):
-        load(folder)
+        write_description(tmp_path, dataclasses.replace(made, files=files))
 
 
 def test_what_it_cannot_do_is_refused(folders, teachers):

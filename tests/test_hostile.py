@@ -432,6 +432,10 @@ def another_key(folder, told):
     told["user_dir"] = "evil"
 
 
+def no_name(folder, told):
+    told["files"][1] = "x"
+
+
 def another_type(folder, told):
     told["search"]["beam"] = "4 --user-dir evil"
 
@@ -446,8 +450,8 @@ FOLDERS = {
     outside("../dict.en.txt"): "files must name files in the folder itself",
     outside("{}/dict.en.txt"): "files must name files in the folder itself",
     other_language: "must be dict.x/../../en.txt",
-    unknown_file: "source.dictionary must be one of files",
-    without_sums: "the checkpoint must be one of",
+    unknown_file: "files must have ../dict.en.txt",
+    without_sums: "files must have model.pt",
     swapped: "the checksum of model.pt is another",
     code_in_the_checkpoint: "cannot be read safely",
     code_in_the_description: "must be YAML of plain values",
@@ -455,6 +459,7 @@ FOLDERS = {
     deep: "at most 20 levels",
     large: "of at most",
     another_key: "the key user_dir is unknown",
+    no_name: "files must name files in the folder itself",
     another_type: "search.beam",
     no_number: "search.lenpen",
 }

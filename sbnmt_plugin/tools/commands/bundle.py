@@ -22,11 +22,11 @@ from fairseq.data.data_utils import infer_language_pair
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.register import register
-from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
 from sbnmt_plugin.task_options import caller_files, flag_of
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.models.bundle import DEFAULTS, bundle
 from sbnmt_plugin.tools.models.description import TOKENISERS, Side
+from sbnmt_plugin.tools.models.fairseq_engine import FLAGS
 from sbnmt_plugin.tools.subwords import KINDS, kind_of
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import refuse_existing
@@ -51,29 +51,23 @@ def main() -> None:
     add("--lowercase", action="store_true", help="the model knows lower case alone")
     add("--scores", type=Path, help="JSON file of scores to note, by the name of a set")
     search = parser.add_argument_group("search")
-    for flag, key, kind in (
-        ("--beam", "beam", int),
-        ("--lenpen", "lenpen", float),
-        ("--sb-rescore", "rescore", float),
-        ("--max-len-a", "max_len_a", float),
-        ("--max-len-b", "max_len_b", int),
-    ):
-        default = DEFAULTS[key]
-        search.add_argument(
-            *(flag,), dest=key, type=kind, default=default, help=f"({default})"
-        )
-    search.add_argument(
-        "--sb-length-penalty",
-        dest="length_penalty",
-        choices=tuple(LENGTH_PENALTIES),
-        default=DEFAULTS["length_penalty"],
-    )
+    for key, flag in FLAGS.items():
+        usual = DEFAULTS[key]
+        add = search.add_argument
+        add(flag, dest=key, type=type(usual), default=usual, help=f"({usual})")
     own = parser.add_argument_group("files of a family")
     for name in caller_files():
         own.add_argument(flag_of(name), type=Path)
     args = parser.parse_args()
     refuse_existing("--output", args.output)
-    languages = languages_of(args.data, args.source_lang, args.target_lang)
+    pair = infer_language_pair(str(args.data)) if args.data.is_dir() else (None, None)
+    given = args.source_lang or pair[0], args.target_lang or pair[1]
+    languages = [language for language in given if language]
+    if len(languages) < 2:
+        raise ValueError(
+            f"{args.data} must be a folder that sbnmt binarise has written, but no "
+            "file of it names two languages: give such a folder, or -s and -t"
+        )
     codes = args.source_codes or args.codes, args.target_codes or args.codes
     kinds = [args.subwords or (kind_of(each) if each else "none") for each in codes]
     tokenisers = (args.tokeniser * 2)[:2]
@@ -98,20 +92,3 @@ def main() -> None:
     files = {n: x for n in caller_files() if (x := getattr(args, n)) is not None}
     bundle(args.path, args.output, source, target, options, files, scores)
     print(f"{args.output}: sbnmt translate {args.output} < RAW > TRANSLATED")
-
-
-def languages_of(data: Path, source: str | None, target: str | None) -> list[str]:
-    """Return both languages, by the files of a data folder if they are not given.
-
-    Raises:
-        ValueError: the folder does not tell.
-    """
-    found = infer_language_pair(str(data)) if data.is_dir() else (None, None)
-    given = [given or its for given, its in zip((source, target), found)]
-    languages = [language for language in given if language is not None]
-    if len(languages) < 2:
-        raise ValueError(
-            f"{data} must be a folder that sbnmt binarise has written, but no file of "
-            "it names two languages: give such a folder, or -s and -t"
-        )
-    return languages

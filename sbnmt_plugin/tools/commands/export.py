@@ -30,9 +30,9 @@ from typing import Any
 from sbnmt_plugin import __version__, quiet
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.tools import command, scoring
-from sbnmt_plugin.tools.models import conversion, fairseq_engine
+from sbnmt_plugin.tools.models import conversion, ctranslate2_engine, fairseq_engine
 from sbnmt_plugin.tools.models.description import read_description, write_description
-from sbnmt_plugin.tools.models.folder import Model, load
+from sbnmt_plugin.tools.models.folder import Model
 from sbnmt_plugin.tools.text import read_parallel
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import sha256_of
@@ -41,7 +41,6 @@ TYPES = (
     *("float32", "int8", "int8_float32", "int8_float16", "int8_bfloat16"),
     *("float16", "bfloat16"),
 )
-TOKENISERS = {"zh": "zh", "ja": "char"}  # of BLEU, for languages without blanks
 
 
 def parsed() -> argparse.Namespace:
@@ -86,14 +85,13 @@ def main() -> None:
                 "export": {"quantization": how, "version": __version__},
             },
         )
-        write_description(folder, made)
         if texts:
-            models = Model(args.model, known, engine), load(folder, "cpu")
+            exported = ctranslate2_engine.open_engine(folder, made, "cpu", "float32", 1)
+            models = Model(args.model, known, engine), Model(folder, made, exported)
             before, after = (bleu(model, *texts) for model in models)
             cost = {"torch": before, "exported": after}
-            write_description(
-                folder, replace(made, scores={**made.scores, "export": cost})
-            )
+            made = replace(made, scores={**made.scores, "export": cost})
+        write_description(folder, made)
     if texts:
         print(f"BLEU {before['score']:.2f}, exported {after['score']:.2f}")
     print(f"{args.output}: sbnmt translate {args.output} < RAW")
@@ -118,6 +116,6 @@ def check_interaction(args: argparse.Namespace, interacts: bool) -> None:
 def bleu(model: Model, sources: list[str], references: list[str]) -> dict[str, Any]:
     """Return BLEU of a model's translations, with its signature."""
     target = model.description.target
-    tokeniser = TOKENISERS.get(target.language[:2], "13a")
+    tokeniser = scoring.tokeniser_of(target.language)
     metric = scoring.bleu(tokeniser, lowercase=target.lowercase)
     return scoring.score(metric, model.translate(sources), [references])

@@ -41,10 +41,9 @@ def bundle(
     output: Path,
     source: Side,
     target: Side,
-    search: Mapping[str, Any] | None = None,
-    files: Mapping[str, Path] | None = None,
-    scores: Mapping[str, Any] | None = None,
-    provenance: Mapping[str, Any] | None = None,
+    search: Mapping[str, Any],
+    files: Mapping[str, Path],
+    scores: dict[str, Any],
 ) -> Description:
     """Make a model folder of a trained checkpoint; it appears when it is whole.
 
@@ -55,7 +54,6 @@ def bundle(
         search: options of the search in place of :data:`DEFAULTS`.
         files: option of a family that names a file, such as ``enat_table`` -> file.
         scores: see :class:`description.Description`.
-        provenance: what is to be noted beside what is known here.
 
     Returns:
         What the folder's model.yaml says.
@@ -70,7 +68,7 @@ def bundle(
     direction = str(settings.get("sb_direction"))
     with new_folder(output) as folder:
         torch.save({**state, "last_optimizer_state": None}, folder / MODEL)
-        copied = {**(files or {})}
+        copied = {**files}
         sides = []
         for side in source, target:
             words, codes = f"dict.{side.language}.txt", ""
@@ -87,13 +85,10 @@ def bundle(
             source=sides[0],
             target=sides[1],
             directions=NAMES if direction == "both" else (direction,),
-            search={**DEFAULTS, **(search or {}), "max_positions": 0},
+            search={**DEFAULTS, **search, "max_positions": 0},
             files={name: sha256_of(folder / name) for name in (MODEL, *copied)},
-            provenance={
-                **origin_of(checkpoint, state, settings),
-                **(provenance or {}),
-            },
-            scores={**(scores or {})},
+            provenance=origin_of(checkpoint, state, settings),
+            scores=scores,
         )
         positions = int(open_engine(folder, made, "cpu", "float32", 1).max_positions[0])
         made = made.with_search({"max_positions": positions})

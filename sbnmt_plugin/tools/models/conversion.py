@@ -151,7 +151,6 @@ def convert(
     spec.save(str(folder))
     compare(model, source, target, directions, folder)
     if quantization not in (None, "float32"):
-        spec = specification(model, source, target)
         spec.optimize(quantization)
         spec.save(str(folder))
 

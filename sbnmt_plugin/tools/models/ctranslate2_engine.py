@@ -15,7 +15,7 @@ from typing import Any
 from sbnmt_plugin.search.lengths import FORMULAS
 from sbnmt_plugin.symbols import SPECIALS, TAGS, UNKNOWN
 from sbnmt_plugin.tools.models.converted import TOKENS, Converted, Stream, ordered
-from sbnmt_plugin.tools.models.description import NAME, Description
+from sbnmt_plugin.tools.models.description import Description
 from sbnmt_plugin.tools.models.engine import Hypothesis
 
 # float32: the type in which the folder's weights are
@@ -93,33 +93,34 @@ class CTranslate2Engine:
             found: hypotheses of each source, with their log-probabilities.
             limits: most subwords of each source's.
         """
-        tables: list[dict[Stream, float | None]] = []
+        tables: list[dict[Stream, float]] = []
+        wanted: list[list[Stream]] = []
         for own, limit in zip(found, limits):
-            table: dict[Stream, float | None] = {}
+            tables.append({})
+            wanted.append([])
             for (text, name), total in own:
                 kept = tuple(ordered(ordered(text, name)[:limit], name))
-                whole = limit > 0 and kept == text  # 0: CTranslate2 has not scored it
-                table.setdefault((kept, name), total if whole else None)
-            tables.append(table)
-        known = self.filled(sources, tables)
+                if limit and kept == text:  # 0: CTranslate2 has not scored it
+                    tables[-1][text, name] = total
+                wanted[-1].append((kept, name))
+        self.fill(sources, tables, wanted)
         ranked = []
-        for totals in known:
-            rows = [
-                (x, self.score(x, t)) for x, t in totals.items() if math.isfinite(t)
-            ]
-            rows.sort(key=lambda row: (-row[1], len(row[0][0])))
+        for table in tables:
+            totals = [(x, t) for x, t in table.items() if math.isfinite(t)]
+            rows = [(x, self.score(x, t)) for x, t in totals]
+            rows.sort(key=lambda row: (-row[1], len(row[0][0]), row[0][1]))
             ranked.append(rows[: self.beam * len(self.model.starts)])
-        if not self.options["rescore"]:
+        if not (weight := self.options["rescore"]):
             return ranked
         names = self.model.starts
+        self.fill(
+            sources,
+            tables,
+            [[(x[0], name) for x, _ in rows for name in names] for rows in ranked],
+        )
         for table, rows in zip(tables, ranked):
-            for (text, _), _ in rows:
-                for name in names:
-                    table.setdefault((text, name), None)
-        known, weight = self.filled(sources, tables), self.options["rescore"]
-        for totals, rows in zip(known, ranked):
             for place, (stream, score) in enumerate(rows):
-                both = math.fsum(totals[stream[0], name] for name in names)
+                both = math.fsum(table[stream[0], name] for name in names)
                 rows[place] = stream, score + weight * self.score(stream, both)
             rows.sort(key=lambda row: -row[1])
         return ranked
@@ -130,21 +131,22 @@ class CTranslate2Engine:
         penalty: float = formula(float(len(stream[0]) + 1), self.options["lenpen"])
         return total / penalty
 
-    def filled(
-        self, sources: list[list[str]], tables: list[dict[Stream, float | None]]
-    ) -> list[dict[Stream, float]]:
-        """Return the log-probabilities of tables; those that are None are asked for."""
+    def fill(
+        self,
+        sources: list[list[str]],
+        tables: list[dict[Stream, float]],
+        wanted: list[list[Stream]],
+    ) -> None:
+        """Add the log-probabilities that are wanted to the tables that lack them."""
         asked = [
             (place, stream)
-            for place, table in enumerate(tables)
-            for stream, total in table.items()
-            if total is None
+            for place, streams in enumerate(wanted)
+            for stream in dict.fromkeys(streams)
+            if stream not in tables[place]
         ]
         totals = self.model.totals([(sources[place], x) for place, x in asked])
-        found = [{x: t for x, t in table.items() if t is not None} for table in tables]
         for (place, stream), total in zip(asked, totals):
-            found[place][stream] = tables[place][stream] = total
-        return found
+            tables[place][stream] = total
 
 
 def batches(sources: list[list[str]]) -> Iterator[list[int]]:
@@ -183,9 +185,6 @@ def open_engine(
         path = shared if shared.exists() else folder / f"{name}_vocabulary.json"
         entries = (folder / side.dictionary).read_text("utf-8").rstrip("\n").split("\n")
         words = [*SPECIALS, UNKNOWN, *(x.split(" ")[0] for x in entries), *TAGS]
-        for needed in ("model.bin", "config.json", path.name):
-            if needed not in description.files:
-                raise ValueError(f"{folder / NAME}: files must have {needed}")
         if json.loads(path.read_text("utf-8")) != words:
             raise ValueError(
                 f"{path} must have the words of {side.dictionary}, and the tags: "

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -20,7 +19,7 @@ from sbnmt_plugin.search.lengths import FORMULAS, LARGEST_ALPHA, LARGEST_WEIGHT
 from sbnmt_plugin.symbols import NAMES as DIRECTIONS
 from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.command_names import ENGINES
-from sbnmt_plugin.tools.subwords import KINDS, subwords
+from sbnmt_plugin.tools.subwords import KINDS, Subwords, subwords
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
 
@@ -30,16 +29,35 @@ SENTENCEPIECE = "sentencepiece"  # of :data:`subwords.KINDS`
 MOSES, CHARACTERS = "moses", tokens.CHARACTERS
 TOKENISERS = MOSES, tokens.NONE, CHARACTERS
 REMEDY = "restore the folder, or make it anew by sbnmt bundle or sbnmt export"
-# numbers of the search -> their types, the least and the largest
-NUMBERS: dict[str, tuple[Any, int, int]] = {
-    "beam": (int, 1, 1000),
-    "lenpen": (float | int, -LARGEST_ALPHA, LARGEST_ALPHA),
-    "rescore": (float | int, 0, LARGEST_WEIGHT),  # 0: the search's score alone
-    "max_len_a": (float | int, 0, LARGEST),
-    "max_len_b": (int, 0, LARGEST),
-    "max_positions": (int, 1, LARGEST),  # tokens of a source, </s> included
+
+
+class Range(NamedTuple):
+    """Rule of a number: its type, the least and the largest."""
+
+    kind: type
+    least: int
+    most: int
+
+
+NEEDED = {"fairseq": (MODEL,), "ctranslate2": ("model.bin", "config.json")}
+SIDE = {
+    **dict.fromkeys(("language", "codes", "dictionary"), str),
+    **{"tokeniser": TOKENISERS, "lowercase": bool, "subwords": KINDS},
 }
-SEARCH = *NUMBERS, "length_penalty"  # options of the search
+SEARCH = {
+    "beam": Range(int, 1, 1000),
+    "lenpen": Range(float, -LARGEST_ALPHA, LARGEST_ALPHA),
+    "length_penalty": tuple(FORMULAS),
+    "rescore": Range(float, 0, LARGEST_WEIGHT),  # 0: the search's score alone
+    "max_len_a": Range(float, 0, LARGEST),
+    "max_len_b": Range(int, 0, LARGEST),
+    "max_positions": Range(int, 1, LARGEST),  # tokens of a source, </s> included
+}
+RULES = {  # of every key: see :func:`check`
+    **{"engine": ENGINES, "source": SIDE, "target": SIDE, "search": SEARCH},
+    "directions": (*([each] for each in DIRECTIONS), [*DIRECTIONS]),
+    **dict.fromkeys(("files", "provenance", "scores"), dict),
+}
 
 
 @dataclass(frozen=True)
@@ -66,7 +84,7 @@ class Side:
 
     def encoder(self, folder: Path) -> Callable[[str], str]:
         """Return a function that makes subwords, joined by blanks, of a raw line."""
-        cut = subwords(self.subwords, self._codes(folder)).apply
+        cut = self._subwords(folder).apply
         if self._raw:
             return lambda line: cut(line.lower() if self.lowercase else line)
         split = tokens.tokeniser(self._rules, self.lowercase)
@@ -74,11 +92,10 @@ class Side:
 
     def decoder(self, folder: Path) -> Callable[[str], str]:
         """Return a function that makes a raw line of subwords joined by blanks."""
-        join = subwords(self.subwords, self._codes(folder)).undo
+        join = self._subwords(folder).undo
         if self._raw:
             return join
-        rules = self._rules
-        return lambda line: tokens.detokenise([join(line)], rules)[0]
+        return lambda line: tokens.detokenise([join(line)], self._rules)[0]
 
     @property
     def _raw(self) -> bool:
@@ -90,8 +107,8 @@ class Side:
         """Name by which :mod:`tokens` knows the tokeniser."""
         return self.language if self.tokeniser == MOSES else self.tokeniser
 
-    def _codes(self, folder: Path) -> Path | None:
-        return folder / self.codes if self.codes else None
+    def _subwords(self, folder: Path) -> Subwords:
+        return subwords(self.subwords, folder / self.codes if self.codes else None)
 
 
 @dataclass(frozen=True)
@@ -117,9 +134,14 @@ class Description:
     scores: dict[str, Any]
 
     def with_search(self, given: Mapping[str, Any]) -> Description:
-        """Return it with other options of the search; None leaves one as it is."""
+        """Return it with other options of the search; None leaves one as it is.
+
+        Raises:
+            ValueError: one has a wrong value.
+        """
         chosen = {name: value for name, value in given.items() if value is not None}
-        return replace(self, search={**self.search, **chosen})
+        check(search := {**self.search, **chosen}, SEARCH, "search")
+        return replace(self, search=search)
 
 
 def read_description(folder: Path) -> Description:
@@ -137,9 +159,10 @@ def read_description(folder: Path) -> Description:
             "bundle, sbnmt export or a recipe has made"
         )
     try:
-        found = parsed(path)
-        made = from_values(Description, found, "")
-        check_values(made)
+        found = checked(parsed(path))
+        found |= {name: Side(**found[name]) for name in ("source", "target")}
+        found["directions"] = tuple(found["directions"])
+        made = Description(**found)
         check_files(folder, made)
     except ValueError as error:
         raise ValueError(f"{path}: {error}; {REMEDY}") from error
@@ -171,75 +194,52 @@ def parsed(path: Path) -> Any:
         raise ValueError(f"must be YAML of plain values ({reason})") from error
 
 
-def from_values(kind: Any, values: Any, key: str) -> Any:
-    """Build a dataclass, or a value of its fields, of what YAML has given.
-
-    Args:
-        kind: the type that is wanted.
-        key: where it stands, for messages.
-
-    Raises:
-        ValueError: another type, a missing key, or one that nobody knows.
-    """
-    if dataclasses.is_dataclass(kind):
-        types = typing.get_type_hints(kind)
-        given = from_values(dict[str, Any], values, key)
-        wrong = sorted(types.keys() ^ given.keys(), key=str)
-        if wrong:
-            problem = "is missing" if wrong[0] in types else "is unknown"
-            raise ValueError(f"the key {f'{key}.{wrong[0]}'.lstrip('.')} {problem}")
-        parts = {n: from_values(t, given[n], f"{key}.{n}") for n, t in types.items()}
-        made: Any = kind
-        return made(**parts)
-    plain = {tuple: list}.get(typing.get_origin(kind), typing.get_origin(kind) or kind)
-    fine = isinstance(values, plain)
-    if fine and plain in (list, dict):
-        fine = all(isinstance(name, str) for name in values)
-        if kind == dict[str, str]:
-            fine = fine and all(isinstance(x, str) for x in values.values())
-    if not fine:
-        raise ValueError(
-            f"{key.lstrip('.') or 'the whole'} must be of type {kind}, but is "
-            f"{values!r:.80}"
-        )
-    return tuple(values) if plain is list else values
-
-
-def check_values(made: Description) -> None:
-    """Check values that must be one of several, and the options of the search.
+def checked(values: Any) -> dict[str, Any]:
+    """Return the values of a model.yaml that keep all rules.
 
     Raises:
         ValueError: with the key.
     """
-    for name, side in ("source", made.source), ("target", made.target):
-        one_of(f"{name}.tokeniser", side.tokeniser, TOKENISERS)
-        one_of(f"{name}.subwords", side.subwords, KINDS)
-        for key, file in ("codes", side.codes), ("dictionary", side.dictionary):
-            if (file or key == "dictionary") and file not in made.files:
-                raise ValueError(f"{name}.{key} must be one of files, but is {file!r}")
-    one_of("engine", made.engine, ENGINES)
-    if made.engine == "fairseq":
-        one_of("the checkpoint", MODEL, list(made.files))
-    known = [(each,) for each in DIRECTIONS] + [DIRECTIONS]
-    one_of("directions", made.directions, known)
-    if wrong := sorted(set(SEARCH) ^ made.search.keys()):
-        raise ValueError(f"search must have the keys {', '.join(SEARCH)}: see {wrong}")
-    one_of("search.length_penalty", made.search["length_penalty"], list(FORMULAS))
-    for key, (types, least, most) in NUMBERS.items():
-        value = made.search[key]
-        fine = isinstance(value, types) and not isinstance(value, bool)
-        if not fine or not least <= value <= most:
-            kind = "a whole number" if types is int else "a number"
-            raise ValueError(
-                f"search.{key} must be {kind} in {least} … {most}, but is {value!r:.80}"
-            )
+    check(values, RULES, "")
+    needed = [*NEEDED[values["engine"]]]
+    for side in values["source"], values["target"]:
+        needed += [side["dictionary"], *filter(None, [side["codes"]])]
+    for name in needed:
+        if name not in values["files"]:
+            raise ValueError(f"files must have {name}, which the model needs")
+    return dict(values)
 
 
-def one_of(key: str, value: Any, values: typing.Sequence[Any]) -> None:
-    """Raise ValueError, with the key, unless a value is among others."""
-    if value not in values:
-        listed = ", ".join(map(str, values))
-        raise ValueError(f"{key} must be one of {listed}, but is {value!r:.80}")
+def check(value: Any, rule: Any, key: str) -> None:
+    """Check a value of a model.yaml, or of an option.
+
+    Args:
+        rule: a type; or a range; or the values that may be, in a tuple; or a rule for
+            each key.
+        key: where it stands, for messages.
+
+    Raises:
+        ValueError: it breaks the rule, lacks a key, or has one that nobody knows.
+    """
+    if isinstance(rule, Range):
+        fine = type(value) in (rule.kind, int) and rule.least <= value <= rule.most
+        kind = "a whole number" if rule.kind is int else "a number"
+        must = f"{kind} in {rule.least} … {rule.most}"
+    elif isinstance(rule, tuple):
+        fine, must = value in rule, f"one of {', '.join(map(str, rule))}"
+    else:
+        kinds = dict if isinstance(rule, dict) else rule
+        fine, must = type(value) is kinds, f"of type {kinds.__name__}"
+    if not fine:
+        raise ValueError(
+            f"{key.lstrip('.') or 'the whole'} must be {must}, but is {value!r:.80}"
+        )
+    if isinstance(rule, dict):
+        for name in sorted(rule.keys() ^ value.keys(), key=str):
+            problem = "is missing" if name in rule else "is unknown"
+            raise ValueError(f"the key {f'{key}.{name}'.lstrip('.')} {problem}")
+        for name, each in rule.items():
+            check(value[name], each, f"{key}.{name}")
 
 
 def check_files(folder: Path, made: Description) -> None:
@@ -249,8 +249,8 @@ def check_files(folder: Path, made: Description) -> None:
         FileNotFoundError, ValueError: with the file.
     """
     for name, checksum in made.files.items():
-        path = folder / name
-        if Path(name).name != name or path.is_symlink():
+        path = folder / str(name)
+        if path.name != name or path.is_symlink():
             raise ValueError(
                 f"files must name files in the folder itself, but has {name!r}"
             )
@@ -264,9 +264,8 @@ def write_description(folder: Path, made: Description) -> None:
     """Write the model.yaml of a folder.
 
     Raises:
-        ValueError: a value is wrong: see :func:`check_values`.
+        ValueError: a value is wrong: see :func:`checked`.
     """
-    check_values(made)
     values = json.loads(json.dumps(dataclasses.asdict(made)))  # lists, without aliases
     with new_file(folder / NAME) as file:
-        yaml.safe_dump(values, file, sort_keys=False, allow_unicode=True)
+        yaml.safe_dump(checked(values), file, sort_keys=False, allow_unicode=True)

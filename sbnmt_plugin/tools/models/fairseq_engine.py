@@ -14,7 +14,7 @@ from sbnmt_plugin.tools.models.description import MODEL, Description
 from sbnmt_plugin.tools.models.engine import Hypothesis
 from sbnmt_plugin.tools.translator import Translator
 
-SEARCH = {  # keys of a description's search -> flags
+FLAGS = {  # keys of a description's search -> flags
     "beam": "--beam",
     "lenpen": "--lenpen",
     "length_penalty": "--sb-length-penalty",
@@ -93,7 +93,7 @@ def open_engine(
     words += ["--sb-direction", "both" if both else description.directions[0]]
     words += ["--source-lang", description.source.language]
     words += ["--target-lang", description.target.language]
-    for key, flag in SEARCH.items():
+    for key, flag in FLAGS.items():
         words += [flag, str(description.search[key])]
     words += NUMBERS[dtype]
     words += ["--cpu"] if device == "cpu" else []

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from sbnmt_plugin.symbols import RESERVED
-from sbnmt_plugin.tools.models.description import (
-    Description,
-    check_values,
-    one_of,
-    read_description,
-)
+from sbnmt_plugin.tools.models.description import Description, check, read_description
 from sbnmt_plugin.tools.models.engine import Engine, Hypothesis
 
 DTYPES = "float32", "bf16", "fp16", "int8"
@@ -122,13 +116,11 @@ def load(
         FileNotFoundError: the folder or one of its files is missing.
         ValueError: an option has a wrong value; a file of the folder was changed.
     """
-    one_of("device", device or DEVICES[0], DEVICES)
-    one_of("dtype", dtype, DTYPES)
+    check(device or DEVICES[0], DEVICES, "device")
+    check(dtype, DTYPES, "dtype")
     folder = Path(path)
-    description = read_description(folder)
-    given: dict[str, Any] = {"beam": beam, "lenpen": lenpen, "rescore": rescore}
-    description = description.with_search(given)
-    check_values(description)
+    given = {"beam": beam, "lenpen": lenpen, "rescore": rescore}
+    description = read_description(folder).with_search(given)
     search = description.search
     directions = len(description.directions)
     if nbest is None:
@@ -137,25 +129,19 @@ def load(
         raise ValueError(
             f"nbest must be in 1 … {search['beam']}, the beam, but is {nbest}"
         )
-    engine = opener(folder, description)(folder, description, device, dtype, nbest)
-    return Model(folder, description, engine)
-
-
-def opener(folder: Path, description: Description) -> Callable[..., Engine]:
-    """Return the function that loads the model, and what it needs.
-
-    Raises:
-        ValueError: the folder needs fairseq, which is not installed.
-    """
+    opening = folder, description, device, dtype, nbest
+    engine: Engine
     if description.engine == "ctranslate2":
         from sbnmt_plugin.tools.models import ctranslate2_engine
 
-        return ctranslate2_engine.open_engine
-    if not importlib.util.find_spec("fairseq"):
+        engine = ctranslate2_engine.open_engine(*opening)
+    elif not importlib.util.find_spec("fairseq"):
         raise ValueError(
             f"{folder} needs fairseq, which is not installed: pip install "
             "sbnmt-plugin, or make a folder without it by sbnmt export"
         )
-    from sbnmt_plugin.tools.models import fairseq_engine
+    else:
+        from sbnmt_plugin.tools.models import fairseq_engine
 
-    return fairseq_engine.open_engine
+        engine = fairseq_engine.open_engine(*opening)
+    return Model(folder, description, engine)
