@@ -141,7 +141,6 @@ def test_the_check_of_flags_can_fail(tmp_path, monkeypatch):
 # steps
 
 
-# steps of branches that are not merged yet: empty when all are
 def unknown_steps(text):
     """Steps of `sbnmt` that a text names and that do not exist."""
     spans = [*code_of(text), *re.findall(r"`([^`]+)`", text)]
@@ -329,7 +328,6 @@ def anchors(path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_file_and_heading_that_a_page_names_exists(page):
-    name_of(page)
     text = page.read_text(encoding="utf-8")
     for name in re.findall(r"(?:scripts|examples|tests|docs)/[\w/.-]+\.\w+", text):
         # a recipe of the reader's; a script of 0.2.0 by which a result was made
@@ -345,7 +343,6 @@ def test_every_file_and_heading_that_a_page_names_exists(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_module_test_and_constant_that_a_page_names_exists(page):
     """As `search/beam.py`, of the package; `test_so`; `SYSTEMS`."""
-    name_of(page)
     tests, package = (
         "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
         for folder in (ROOT / "tests", PACKAGE)

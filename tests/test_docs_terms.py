@@ -3,11 +3,9 @@
 import json
 import re
 
-import pytest
 from commands import ROOT
 from pages import code_of, rows_of, section_of, text_of
 
-CONCEPTS = ROOT / "docs" / "concepts.md"
 QUICKSTART = ROOT / "examples" / "toy" / "quickstart.json"
 
 
@@ -39,7 +37,6 @@ def stem(word):
     return word.lower().removesuffix("s")
 
 
-@pytest.mark.skipif(not CONCEPTS.exists(), reason="docs/concepts.md is not merged yet")
 def test_the_readme_introduces_the_terms_that_it_uses():
     assert not not_introduced(text_of("README.md"), text_of("docs/concepts.md"))
 
@@ -67,7 +64,6 @@ def test_the_readmes_prose_says_how_far_ahead_sb_nmt_is():
     assert len(told) == 2
 
 
-@pytest.mark.skipif(not QUICKSTART.exists(), reason="its results are not merged yet")
 def test_the_readmes_number_to_expect_is_that_of_the_quickstart():
     (told,) = re.findall(r"\d+\.\d", prose_of(section_of("Try it")))
     *_, last = json.loads(QUICKSTART.read_text(encoding="utf-8"))["rows"]

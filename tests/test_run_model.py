@@ -11,8 +11,6 @@ from corpora import sentences
 from steps import call
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes.data_steps import Run
-from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
 from sbnmt_plugin.tools.results import run_model
 from sbnmt_plugin.tools.results.bootstrap import Outcome
 
@@ -123,8 +121,6 @@ def test_a_script_shows_the_commands_of_a_run(capsys):
     assert "sweep-beam" not in script  # its length penalty is the recipe's
 
 
-def test_rows_without_a_model_end_without_a_folder(tmp_path):
+def test_rows_without_a_model_end_without_a_folder():
     steps = SimpleNamespace(settings={})
     assert "no model folder" in run_model.made_model(steps, None, [], None)
-    assert ModelSteps(Run({"source": "a", "target": "b", "bpe": {"kind": "none"}},
-                          tmp_path)).scores.parent == tmp_path  # fmt: skip

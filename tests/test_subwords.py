@@ -126,9 +126,8 @@ def test_whatever_a_model_writes_becomes_a_line_of_a_file(line, tmp_path_factory
     assert texts.read_lines(path) == [joined]
 
 
-def test_the_dictionary_has_every_piece(model, tmp_path):
-    call(bpe, "dictionary", "--codes", model, tmp_path / "dict.txt")
-    entries = [line.split(" ") for line in texts.read_lines(tmp_path / "dict.txt")]
+def test_the_dictionary_has_every_piece(model):
+    entries = [line.split(" ") for line in texts.read_lines(f"{model}.dict")]
     found = [piece for piece, count in entries]
     assert found == subwords.Pieces(model).pieces
     assert BYTES.keys() <= set(found) and UNKNOWN not in found
@@ -149,21 +148,15 @@ def assert_removing_bpe_joins_pieces(dictionary, made, *words):
         assert dictionary.string(rows[0], symbol) == made.apply(lines[0])
 
 
-@pytest.fixture
-def listed(model, tmp_path):
-    """The path of a model's dictionary."""
-    call(bpe, "dictionary", "--codes", model, tmp_path / "dict.txt")
-    return str(tmp_path / "dict.txt")
-
-
-def test_removing_bpe_joins_pieces(model, listed):
-    dictionary, made = StreamData.load_dictionary(listed), subwords.Pieces(model)
+def test_removing_bpe_joins_pieces(model):
+    dictionary = StreamData.load_dictionary(f"{model}.dict")
+    made = subwords.Pieces(model)
     assert_removing_bpe_joins_pieces(dictionary, made)
     assert_removing_bpe_joins_pieces(dictionary, made, True)  # escape_unk
 
 
-def test_fairseq_alone_would_print_bytes(model, listed):
-    dictionary, made = Dictionary.load(listed), subwords.Pieces(model)
+def test_fairseq_alone_would_print_bytes(model):
+    dictionary, made = Dictionary.load(f"{model}.dict"), subwords.Pieces(model)
     with pytest.raises(AssertionError):
         assert_removing_bpe_joins_pieces(dictionary, made)
 
@@ -173,13 +166,6 @@ def test_other_dictionaries_remove_bpe_as_fairseq_does(tmp_path):
     dictionary = StreamData.load_dictionary(str(path))
     row = dictionary.encode_line("a@@ b ▁c <0x41>", add_if_not_exist=False)
     assert dictionary.string(row, "@@ ") == "ab ▁c <0x41>"
-
-
-def test_byte_pairs_have_no_dictionary(tmp_path):
-    codes = put(tmp_path / "codes", "a b")
-    with pytest.raises(ValueError, match="codes must be of kind sentencepiece"):
-        call(bpe, "dictionary", "--codes", codes, tmp_path / "dict.txt")
-    assert not (tmp_path / "dict.txt").exists()
 
 
 def test_a_text_is_split_and_joined_by_commands(model, tmp_path):

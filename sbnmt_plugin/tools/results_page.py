@@ -22,15 +22,6 @@ PAGE = "RESULTS.md"
 PLOTS = ".svg", ".png"  # of the same name as a JSON file
 ORIGIN = "commit", "date", "machine", "versions"
 SEEDED = "row"  # key of a name that may end with @SEED
-TRAINING: dict[str, benchmark.Cell] = {
-    "system": benchmark.filled("{}", "system"),
-    "processes": benchmark.filled("{}", "processes"),
-    "sentences/s": benchmark.filled("{:.2f}", "sentences/s"),
-    "labels/s": benchmark.filled("{:,.0f}", "tokens/s"),
-    "speed, × fairseq": benchmark.COLUMNS["speed, × fairseq"],
-    "GiB": benchmark.COLUMNS["GiB"],
-    "memory, × fairseq": benchmark.COLUMNS["memory, × fairseq"],
-}
 
 
 def origin_lines(held: Held) -> list[str]:
@@ -59,7 +50,7 @@ def benchmark_tables(held: Held) -> list[str]:
     lines = benchmark.markdown(held, level="###")
     trained = held.get("training", [])
     if trained:
-        lines += ["", "### Training", "", *benchmark.table(trained, TRAINING)]
+        lines += ["", "### Training", "", *benchmark.table(trained)]
     return lines
 
 
@@ -91,34 +82,26 @@ KINDS: dict[str, Callable[[Held], list[str]]] = {
 
 
 def seeds_together(rows: list[Held]) -> list[Held]:
-    """Join rows whose names differ in their @SEED alone.
+    """Join rows that differ in the @SEED of their names and in measured numbers alone.
 
-    Rows without a name stay as they are.  Measured numbers are floats, which become
-    ``mean ± deviation``; all other values must be the same.
+    Measured numbers are floats; of several rows they become ``mean ± deviation``.
     """
-    groups: dict[Any, list[Held]] = {}
-    for place, row in enumerate(rows):
-        key: Any = place
+    groups: dict[str, list[Held]] = {}
+    for row in rows:
         if SEEDED in row:
             row = {**row, SEEDED: system_and_seed(row[SEEDED])[0]}
-            shared = {k: "" if isinstance(v, float) else v for k, v in row.items()}
-            key = json.dumps(shared, sort_keys=True)
-        groups.setdefault(key, []).append(row)
-    return [joined(found) for found in groups.values()]
+        shared = [item for item in row.items() if not isinstance(item[1], float)]
+        groups.setdefault(f"{shared}", []).append(row)
 
-
-def joined(rows: list[Held]) -> Held:
-    """Return one row of several, whose floats are ``mean ± deviation``."""
-    if len(rows) == 1:
-        return rows[0]
-
-    def together(key: str, value: Any) -> Any:
-        if not isinstance(value, float):
-            return value
-        values = [row[key] for row in rows]
+    def together(values: list[Any]) -> Any:
+        if len(values) == 1 or not isinstance(values[0], float):
+            return values[0]
         return f"{mean(values):.1f} ± {stdev(values):.1f}"
 
-    return {key: together(key, value) for key, value in rows[0].items()}
+    return [
+        {key: together([row[key] for row in found]) for key in found[0]}
+        for found in groups.values()
+    ]
 
 
 def plain_column(values: list[Any]) -> list[str]:

@@ -78,9 +78,7 @@ def tokeniser(language: str, lowercase: bool = False) -> Callable[[str], str]:
         ValueError: see :func:`language_code`.
     """
     code = language_code(language)
-    own: dict[str, Callable[[str], str]] = {
-        **{NONE: single_blanks, CHINESE: chinese_words, CHARACTERS: characters}
-    }
+    own = {NONE: single_blanks, CHINESE: chinese_words, CHARACTERS: characters}
     split = own.get(code) or moses_tokens(code)
 
     def whole(line: str) -> str:
@@ -152,9 +150,10 @@ def detokenise(lines: list[str], language: str) -> list[str]:
     if code == NONE:
         return [single_blanks(line) for line in lines]
     if code in (CHINESE, CHARACTERS):
-        joined = [BESIDE_IDEOGRAPHS.sub("", single_blanks(line)) for line in lines]
-        signs = code == CHINESE  # the tokens of characters keep their signs
-        return [BESIDE_SIGNS.sub("", line) for line in joined] if signs else joined
+        lines = [BESIDE_IDEOGRAPHS.sub("", single_blanks(line)) for line in lines]
+        if code == CHARACTERS:  # whose tokens keep their signs
+            return lines
+        return [BESIDE_SIGNS.sub("", line) for line in lines]
     detokeniser = MosesDetokenizer(lang=code)
     return [detokeniser.detokenize(line.split(), unescape=False) for line in lines]
 

@@ -50,7 +50,10 @@ def filled(form: str, *names: str) -> Cell:
 COLUMNS: dict[str, Cell] = {
     "system": filled("{}", "system"),
     "dtype": filled("{}", "dtype"),
-    "batch": lambda row: "max-tokens" if row["max tokens"] else f"{row['batch']}",
+    "processes": filled("{}", "processes"),
+    "batch": lambda row: (
+        "max-tokens" if row.get("max tokens") else f"{row.get('batch', '')}"
+    ),
     "length": lambda row: f"{row['length'] or 'test set'}",
     "beam": filled("{}", "beam"),
     "steps": filled("{}", "steps"),
@@ -70,14 +73,9 @@ COLUMNS: dict[str, Cell] = {
 }
 
 
-def table(rows: list[Row], columns: dict[str, Cell] | None = None) -> list[str]:
-    """Return a Markdown table of a line a row; columns that are empty are left out.
-
-    Args:
-        columns: heading -> cell; without it those of decoding.
-    """
-    shown = columns or COLUMNS
-    cells = {name: [cell(row) for row in rows] for name, cell in shown.items()}
+def table(rows: list[Row]) -> list[str]:
+    """Return a Markdown table of a line a row; columns that are empty are left out."""
+    cells = {name: [cell(row) for row in rows] for name, cell in COLUMNS.items()}
     kept = {name: column for name, column in cells.items() if any(column)}
     return aligned(list(kept), [list(line) for line in zip(*kept.values())])
 

@@ -5,7 +5,6 @@
     sbnmt bpe undo --codes codes INPUT OUTPUT
 
     sbnmt bpe learn --kind sentencepiece --merges 8000 --codes codes TEXT [TEXT ...]
-    sbnmt bpe dictionary --codes codes dict.txt    # for sbnmt binarise --srcdict
 
 Several texts give joint codes.  Words are what stands between white space of any kind,
 as for fairseq; one that ends in @@ is refused, for joined subwords would lose it.  -
@@ -14,8 +13,9 @@ is standard input.  fastBPE applies codes if it is installed (pip install
 
 Pieces of kind sentencepiece are those of a unigram model, --merges of them.  They split
 raw text, not tokens, and letters that the model has not learned into bytes, so that a
-text comes back as it was.  Their dictionary holds all of them, as a counted one would
-not.  They need the extra sentencepiece.
+text comes back as it was.  learn also writes codes.dict, for sbnmt binarise --srcdict:
+a dictionary of all pieces, as a counted one would not be.  They need the extra
+sentencepiece.
 """
 
 from __future__ import annotations
@@ -127,6 +127,8 @@ def learn(texts: list[str], codes: str, merges: int) -> None:
 def learn_pieces(texts: list[str], codes: str, count: int) -> None:
     """Learn joint pieces from all texts; say where they are fewer than was asked for.
 
+    The codes get a dictionary beside them.
+
     Raises:
         ValueError: there is no text, or its letters alone are more pieces; or
             sentencepiece is missing.
@@ -158,7 +160,9 @@ def learn_pieces(texts: list[str], codes: str, count: int) -> None:
         raise (failed or [ValueError(rule)])[0] from error
     with new_file(codes, "wb") as output:
         output.write(learned.getvalue())
-    found = len(Pieces(Path(codes)).pieces) + 1
+    pieces = Pieces(Path(codes)).pieces
+    write_lines(f"{codes}.dict", (f"{piece} 1" for piece in pieces))
+    found = len(pieces) + 1
     if found < count:
         print(
             f"{codes} has {found} pieces instead of {count}: the text gives no more",
@@ -181,20 +185,6 @@ def apply(
     write_lines(target, each_of(split, source, lines))
 
 
-def write_dictionary(codes: str, output: str) -> None:
-    """Write the pieces of a model as a dictionary of fairseq's.
-
-    Raises:
-        ValueError: codes are of another kind.
-    """
-    if kind_of(codes) != "sentencepiece":
-        raise ValueError(
-            f"{codes} must be of kind sentencepiece, but is not: leave the dictionary "
-            "to sbnmt binarise, which counts subwords"
-        )
-    write_lines(output, (f"{piece} 1" for piece in Pieces(Path(codes)).pieces))
-
-
 def main() -> None:
     parser = command.parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -207,7 +197,6 @@ def main() -> None:
         "apply": "split a text into subwords",
         "undo": "join the subwords of a text",
         "vocabulary": "count the subwords of a text",
-        "dictionary": "write all pieces of kind sentencepiece, for binarise",
     }
     for name, does in changers.items():
         changer = commands.add_parser(name, help=does)
@@ -216,8 +205,7 @@ def main() -> None:
         if name == "apply":
             changer.add_argument("--vocabulary", help="that subwords are limited to")
             changer.add_argument("--threshold", type=int, help="least count in it (1)")
-        if name != "dictionary":
-            changer.add_argument("input")
+        changer.add_argument("input")
         changer.add_argument("output")
     run(parser.parse_args())
 
@@ -230,6 +218,7 @@ def run(args: argparse.Namespace) -> None:
     """
     if args.command == "learn":
         refuse_overwriting(args.codes, *args.texts)
+        refuse_overwriting(f"{args.codes}.dict", *args.texts)
         learner = learn if args.kind == "bpe" else learn_pieces
         return learner(args.texts, args.codes, args.merges)
     given = (getattr(args, name, None) for name in ("input", "codes", "vocabulary"))
@@ -245,8 +234,6 @@ def run(args: argparse.Namespace) -> None:
     elif args.command == "undo":
         undo = subwords(kind_of(args.codes), Path(args.codes)).undo
         write_lines(args.output, map(undo, each_line(args.input)))
-    elif args.command == "dictionary":
-        write_dictionary(args.codes, args.output)
     else:
         with new_file(args.output) as output:
             get_vocab((" ".join(x.split()) for x in each_line(args.input)), output)

@@ -78,7 +78,7 @@ ONLY_RUN = ("work", "data", "prepare", *FOR_ROWS[1:])
 
 
 def parser() -> argparse.ArgumentParser:
-    made = command.parser(__doc__)
+    made = command.parser(__doc__, parents=[bitext.options()])
     add = made.add_argument
     add("recipe", nargs="?", help="its name, or its folder")
     add("--list", action="store_true", help="list recipes and rows; run nothing")
@@ -97,7 +97,6 @@ def parser() -> argparse.ArgumentParser:
     add("--jobs", action=number, help="rows side by side on one device")
     add("--processes", action=number, help="GPUs, or CPU processes, of a training")
     add_options(made)
-    bitext.add_options(made)
     add(
         "--prepare",
         action="store_true",
@@ -208,8 +207,8 @@ def script(
     steps = steps_of(run)
     how = ["--small"] * args.small + bitext.given(args)
     options = how + (["--rows", *args.rows] if args.rows else [])
-    targets = [*steps.printed(rows), steps.table(how)]
-    return render(in_order(targets), run, rows, options, "-small" * args.small)
+    targets = in_order(steps.printed(rows, how))
+    return render(targets, run, rows, options, "-small" * args.small)
 
 
 def run(
@@ -238,7 +237,7 @@ def run(
             )
         trainings = [step for step in pending if step.name.startswith("train/")]
         if isinstance(steps, ModelSteps) and device(settings) and trainings:
-            watch(runner.log(trainings[0]), trainings, bitext.advised(settings))
+            watch(runner.log(trainings[0]), trainings)
         runner.make_all(targets, args.jobs or settings["jobs"])
         if args.prepare:
             print(f"{targets[0].makes} is there; without --prepare: the rows")

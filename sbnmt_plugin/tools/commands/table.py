@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.recipes import bitext
-from sbnmt_plugin.tools.recipes.recipe_file import find_recipe, load_recipe
+from sbnmt_plugin.tools.recipes.recipe_file import find_recipe, load_recipe, sizes_of
 from sbnmt_plugin.tools.recipes.work_folder import check_recipe, read_recipe
 from sbnmt_plugin.tools.results.sweep import render_sweep
 from sbnmt_plugin.tools.results.table import render
@@ -68,12 +67,10 @@ def of_run(args: argparse.Namespace) -> None:
     if args.tables:
         raise ValueError("--recipe builds a table: give no TABLE")
     folder, work = find_recipe(args.recipe), Path(args.work)
-    if not bitext.is_for_any(folder, args):
-        settings = load_recipe(folder, args.small)
-    elif (work / "recipe.json").exists():
+    if sizes_of(folder):  # the run has chosen one
         settings = read_recipe(work / "recipe.json", "repeat sbnmt recipe")
     else:
-        settings = bitext.settings(folder, args)
+        settings = load_recipe(folder, args.small)
     check_recipe(work, settings)
     called = f"sbnmt table --recipe {args.recipe}" + " --small" * args.small
     table = write_table(work, settings, called)
@@ -126,11 +123,7 @@ def main() -> None:
     add("--small", action="store_true", help="its small setting")
     add("--work", help="folder that the recipe's steps have filled")
     add("--page", metavar="FOLDER", help="write FOLDER/RESULTS.md; no other option")
-    bitext.add_options(parser)
-    args, others = parser.parse_known_args()
-    bitext.take(args, others)
-    if not args.recipe and (words := bitext.given(args)):
-        raise ValueError(f"{words[0]} is for --recipe: give that, or leave it out")
+    args = parser.parse_args()
     if args.page:
         if args.tables or args.curves or args.recipe or args.work or args.small:
             raise ValueError(

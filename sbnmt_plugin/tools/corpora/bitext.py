@@ -43,9 +43,10 @@ def count_lines(data: Path, source: str, target: str) -> int:
     return sum(1 for _ in lines_of(first))
 
 
-def alone(rows: Iterator[Row]) -> list[int]:
-    """Return the places of pairs, neither side of which any other pair has.
+def alone(rows: Iterator[Row]) -> tuple[list[int], int]:
+    """Return the places of pairs neither side of which another has, and their number.
 
+    The number is that of all pairs.
     Memory holds 16 bytes a pair.
     """
     sides = (hashlib.blake2b(x.encode(), digest_size=8) for row in rows for x in row)
@@ -55,7 +56,7 @@ def alone(rows: Iterator[Row]) -> list[int]:
     for column in hashes.T:
         _, of, counts = np.unique(column, return_inverse=True, return_counts=True)
         once &= counts[of] == 1
-    return [int(place) for place in np.flatnonzero(once)]
+    return np.flatnonzero(once).tolist(), len(once)
 
 
 def choose(rows: Iterator[Row], splits: list[str]) -> dict[int, str]:
@@ -70,15 +71,7 @@ def choose(rows: Iterator[Row], splits: list[str]) -> dict[int, str]:
     Raises:
         ValueError: the text has too few.
     """
-    count = 0
-
-    def counted() -> Iterator[Row]:
-        nonlocal count
-        for row in rows:
-            count += 1
-            yield row
-
-    places = alone(counted())
+    places, count = alone(rows)
     wanted = len(splits) * min(MOST, max(LEAST, count // 100), count // SHARE)
     if len(places) < max(wanted, 1):
         raise ValueError(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,11 +21,6 @@ TOKENS_A_LINE, BATCHES, LEAST_TOKENS = 15, 10, 2000
 VALIDATIONS = 10  # of a training whose number of updates is the user's
 # of languages whose text has no blanks between words, Moses's rules separate none
 UNSEGMENTED = ("ja",)
-# options of the command line that are for such a recipe alone
-NAMES = (
-    *("source", "target", "size", "updates", "lowercase", "no_tokenise", "characters"),
-    *("subwords", "model"),
-)
 
 
 class Size(NamedTuple):
@@ -43,8 +37,9 @@ SIZES = {
 }
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a recipe for anybody's bitext."""
+def options() -> argparse.ArgumentParser:
+    """Return the parser of the options that only a recipe for any bitext has."""
+    parser = argparse.ArgumentParser(add_help=False)
     group = parser.add_argument_group(
         "recipe bitext, beside single options of fairseq-train, which win"
     )
@@ -60,6 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     rule = "default: bpe, if there are rules to tokenise both languages"
     add("--subwords", choices=[BPE, SENTENCEPIECE], help=rule)
     add("--model", metavar="ROW", help="row that becomes WORK/model (default: chosen)")
+    return parser
 
 
 def take(args: argparse.Namespace, others: Sequence[str]) -> None:
@@ -81,10 +77,10 @@ def take(args: argparse.Namespace, others: Sequence[str]) -> None:
 
 def given(args: argparse.Namespace) -> list[str]:
     """Return the options for such a recipe as words of a command line."""
-    own = {f"--{name.replace('_', '-')}": getattr(args, name) for name in NAMES}
-    pairs = [*((k, v) for k, v in own.items() if v), *args.options.items()]
+    names = vars(options().parse_args([]))
+    own = {f"--{name.replace('_', '-')}": getattr(args, name) for name in names}
     found = []
-    for flag, value in pairs:
+    for flag, value in ({k: v for k, v in own.items() if v} | args.options).items():
         values = value if isinstance(value, list) else [value]
         found += [flag, *(str(x) for x in values if x is not None and x is not True)]
     return found
@@ -206,14 +202,6 @@ def settings(
         raise ValueError(f"--max-tokens must be a number ≥ 1: {train['--max-tokens']}")
     recipe["sb_train"]["--max-tokens"] = 2 * int(train["--max-tokens"])  # two streams
     return recipe
-
-
-def advised(recipe: dict[str, Any]) -> Callable[[str], None]:
-    """Return what tells a forecast, with advice where there is a smaller size."""
-    advice = " A new --work with --size small takes much less."
-    smallest = bool(recipe["model"].get("--encoder-layers"))  # others have a name
-    known = f"\n{{}}{advice * (not smallest)}\n\n"
-    return lambda line: print(known.format(line), file=sys.stderr, flush=True)
 
 
 def texts(args: argparse.Namespace) -> dict[str, Any]:

@@ -45,6 +45,7 @@ class DataSteps:
         whole = run.settings["bpe"]["kind"] == "none"
         self.pieces = run.work / ("text" if whole else "bpe")  # folder of BPE's text
         self.raw = bool(raw_tokeniser(run.settings))
+        self.dictionary = self.pieces / "codes.dict"  # of all pieces of raw text
         self.made: dict[Any, Step] = {}
 
     @once
@@ -73,7 +74,10 @@ class DataSteps:
         words += [self.work / "text" / f"train.{name}" for name in languages]
         learned = "pieces of raw text" if self.raw else "byte-pair merges"
         purpose = f"Learn {learned} of {' and '.join(languages)}"
-        return Step.of(f"bpe/{codes.name}", purpose, words, codes, self.text())
+        done = self.dictionary if self.raw else codes
+        return Step.of(
+            f"bpe/{codes.name}", purpose, words, codes, self.text(), done=done
+        )
 
     @once
     def bpe(self) -> tuple[Step, ...]:
@@ -117,12 +121,5 @@ class DataSteps:
         texts = {split: self.pieces / split for split in SPLITS}
         options = list(self.settings["preprocess"])
         if self.raw:
-            options += ["--joined-dictionary", "--srcdict", self.dictionary()]
+            options += ["--joined-dictionary", "--srcdict", self.dictionary]
         return self.binarise("data", purpose, texts, options, *self.bpe())
-
-    @once
-    def dictionary(self) -> Step:
-        """The dictionary of all pieces of raw text."""
-        codes, output = self.codes(*self.languages), self.pieces / "dict.txt"
-        words = ["sbnmt", "bpe", "dictionary", "--codes", codes, output]
-        return Step.of("bpe/dictionary", "List all pieces", words, output)

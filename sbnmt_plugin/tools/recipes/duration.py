@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sbnmt_plugin.tools.recipes.costs import read_log
@@ -21,18 +22,6 @@ BOTH = 1.5
 LOOK = 2.0  # seconds between looks at the log
 
 
-def in_words(seconds: float) -> str:
-    """Write a duration as a person says it."""
-    units = ("minutes", 60.0, 120), ("hours", 3600.0, 48), ("days", 86400.0, 1e9)
-    unit, length, _ = next(x for x in units if seconds / x[1] < x[2])
-    return f"{max(2, seconds / length):.0f} {unit}"
-
-
-def factor(training: Step) -> float:
-    """Return the duration of a training's update, in updates of a Transformer."""
-    return BOTH if "--sb-fusion" in training.words else 1
-
-
 def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
     """Say how long trainings will take, "" while the log does not tell.
 
@@ -44,29 +33,29 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
     warm = next((x for x in told if int(x[3]) >= WARM and float(x[2])), None)
     if not warm:
         return ""
-    whole = 0.0
-    for each in trainings:
-        words = [*map(str, each.words)]
-        whole += factor(each) * int(words[words.index("--max-update") + 1])
-    seconds = whole / factor(trainings[0]) / float(warm[2])
+    words = [[*map(str, training.words)] for training in trainings]
+    slower = [BOTH if "--sb-fusion" in each else 1 for each in words]
+    updates = [int(each[each.index("--max-update") + 1]) for each in words]
+    in_all = sum(a * b for a, b in zip(slower, updates)) / slower[0]
+    minutes = in_all / float(warm[2]) / 60
+    hours = f"{minutes / 60:.0f} hours"
+    long = hours if minutes > 120 else f"{minutes + 1:.0f} minutes"
     return (
         f"There is no GPU. At {float(warm[1]):,.0f} tokens a second, as in the first "
-        f"updates, the trainings take about {in_words(seconds)}; translating comes on "
-        "top."
+        f"updates, the trainings take about {long}; translating comes on top. Of all "
+        "sizes, --size small with a new --work takes the least."
     )
 
 
-def watch(log: Path, trainings: Sequence[Step], tell: Callable[[str], None]) -> None:
+def watch(log: Path, trainings: Sequence[Step]) -> None:
     """Tell a forecast, once, as soon as the log of the first training has a speed.
 
     It is looked for beside the run, and no longer than this process lives.
     """
 
     def look() -> None:
-        while True:
-            if told := forecast(trainings, read_log(log)) if log.exists() else "":
-                tell(told)
-                return
+        while not (told := forecast(trainings, read_log(log)) if log.exists() else ""):
             time.sleep(LOOK)
+        print(f"\n{told}\n", file=sys.stderr, flush=True)
 
     threading.Thread(target=look, daemon=True).start()

@@ -34,16 +34,6 @@ class ModelSteps(RowSteps):
 
     lenpens = "0.6,1,1.5"
 
-    @property
-    def scores(self) -> Any:
-        """JSON of the scores that the model folder keeps."""
-        return self.work / "model-scores.json"
-
-    def of_search(self, flag: str) -> Any:
-        """Return the value of an option by which the recipe decodes."""
-        words = self.settings["decode"]
-        return words[words.index(flag) + 1]
-
     def targets(self, rows: list[Row]) -> list[Step]:
         """Return the last steps of rows, each with its length penalty chosen."""
         return [*self.scored(rows), *map(self.swept, filter(can_be_model, rows))]
@@ -53,22 +43,21 @@ class ModelSteps(RowSteps):
         found = super().targets(rows)
         return [step for step in found if not step.name.startswith(MEASURES)]
 
-    def printed(self, rows: list[Row]) -> list[Step]:
+    def printed(self, rows: list[Row], options: list[str]) -> list[Step]:
         """Return the last steps that a script shows, the model folder's among them.
 
         The length penalty is the recipe's: a script chooses nothing.
         """
-        found = self.scored(rows)
         own = [row for row in rows if can_be_model(row)]
-        row = next((row for row in own if row.name == MODEL), own[-1] if own else None)
-        lenpen = self.of_search("--lenpen")
-        return [*found, self.bundled(row, lenpen, kept=())] if row else found
+        chosen = [row for row in own if row.name == MODEL] or own[-1:]
+        return [*self.scored(rows), *map(self.bundled, chosen)]
 
     @once
     def swept(self, row: Row) -> Step:
         """The validation set, decoded by a row with every length penalty."""
-        words = ["--gen-subset", "valid", "--beams", self.of_search("--beam")]
-        words += ["--lenpens", self.lenpens]
+        search = self.settings["decode"]
+        words = ["--gen-subset", "valid", "--lenpens", self.lenpens]
+        words += ["--beams", search[search.index("--beam") + 1]]
         purpose = f"Choose the length penalty of {row.name} on the validation set"
         return self.sweep("valid", row, purpose, words, self.result(row))
 
@@ -89,30 +78,19 @@ class ModelSteps(RowSteps):
         name = f"{split}/{row.name}"
         return Step.of(name, purpose, command, output, *before, **more)
 
-    def bundled(
-        self, row: Row, lenpen: float, kept: tuple[str, ...] = ("--scores",)
-    ) -> Step:
+    def bundled(self, row: Row, *chosen: Any) -> Step:
         """The model folder of a row.
 
         Args:
-            lenpen: length penalty that its searches have by default.
-            kept: the option of its scores, where there are any.
+            chosen: options that win over those by which the recipe decodes.
         """
         settings, folder = self.settings, self.work / "model"
         words: list[Any] = ["sbnmt", "bundle", self.gold(), "--path", self.model(row)]
-        codes = [x for x in dict.fromkeys(self.bpe()) if x.name.startswith("bpe/codes")]
-        sides = [f"--{side}-codes" for side in ("source", "target")]
-        for flag, code in zip(sides if len(codes) > 1 else ["--codes"], codes):
-            words += [flag, code]
-        kind = settings["bpe"]["kind"]
-        words += ["--subwords", kind if kind in ("none", "sentencepiece") else "bpe"]
+        words += ["--codes", self.codes(*self.languages)]  # sizes are of joint codes
         words += ["--tokeniser", *dict.fromkeys(tokenisers(settings["prepare"]))]
         words += ["--lowercase"] * settings["score"]["lowercase"]
-        words += ["--beam", self.of_search("--beam"), "--lenpen", lenpen]
-        for flag in ("--max-len-a", "--max-len-b"):
-            words += [flag, self.of_search(flag)]
+        words += settings["decode"]
         words += ["--sb-rescore", settings["rescore"]] if row.rescored else []
-        words += [word for flag in kept for word in (flag, self.scores)]
-        words += ["--output", folder]
+        words += [*chosen, "--output", folder]
         purpose = f"The model folder of {row.name}, which translates raw text"
         return Step.of("model", purpose, words, folder)

@@ -48,9 +48,16 @@ class RowSteps(TrainingSteps):
             found += [self.alignment(row) for row in rows if row.has_links]
         return found
 
-    def printed(self, rows: list[Row]) -> list[Step]:
-        """Return the last steps that a script shows for some rows."""
-        return self.targets(rows)
+    def printed(self, rows: list[Row], options: list[str]) -> list[Step]:
+        """Return the last steps that a script shows for some rows.
+
+        Args:
+            options: that say how the recipe is taken.
+        """
+        words = ["sbnmt", "table", "--recipe", self.run.folder, *options]
+        words += ["--work", self.work]
+        table = Step.of("table", "The table", words, self.work / "table.json")
+        return [*self.targets(rows), table]
 
     @once
     def result(self, row: Row) -> Step:
@@ -190,16 +197,6 @@ class RowSteps(TrainingSteps):
         words += ["--output", links]
         purpose = f"Compare the attention of {row.name} with the links that are known"
         return self.measuring("aer", row, purpose, "aer", *words)
-
-    def table(self, options: list[str]) -> Step:
-        """Return the step of the table of all rows, which a run makes by itself.
-
-        Args:
-            options: that say how the recipe is taken.
-        """
-        words = ["sbnmt", "table", "--recipe", self.run.folder, *options]
-        words += ["--work", self.work]
-        return Step.of("table", "The table", words, self.work / "table.json")
 
 
 def check_row(work: Path, settings: Settings, row: Row) -> None:

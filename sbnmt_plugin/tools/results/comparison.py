@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools.phonemes import WordErrorRate
@@ -55,19 +54,17 @@ class Runs:
     def __init__(self, work: Path, settings: dict[str, Any]) -> None:
         self.work, self.settings = work, settings
         lowercase = settings["score"]["lowercase"]
-        self.key, self.suffix, stem = "tokenised BLEU", "tok", "test"
+        self.key, self.suffix = "tokenised BLEU", "tok"
         metric: Metric = token_bleu(lowercase)
         given = references(work / "text", settings)
-        if settings["score"]["phonemes"]:
+        if given.phonemes:
             self.key, metric = "WER", WordErrorRate()
-        elif settings["detokenise"]:
-            self.key, self.suffix, stem = "BLEU", "txt", "test.ref"
-            metric = BLEU(lowercase=lowercase)
-        elif given.raw:
+        elif given.detokenise or given.raw:
             self.key, self.suffix = "BLEU", "txt"
-            metric = bleu(given.raw, lowercase=lowercase)
+            metric = bleu(given.raw or "13a", lowercase=lowercase)
         self.metric = of_all_seeds(metric)
-        self.given = given.read(stem)
+        published = self.key == "BLEU" and given.detokenise
+        self.given = given.read("test.ref" if published else "test")
 
     def seeds(self, name: str) -> set[int]:
         """Return the seeds of a row.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
 from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
@@ -14,7 +14,7 @@ from sbnmt_plugin.tools.recipes.runner import Runner, typed
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.stages import training_options
 from sbnmt_plugin.tools.results.bootstrap import Outcome, bootstrap
-from sbnmt_plugin.tools.results.sweep import Sweep
+from sbnmt_plugin.tools.results.sweep import Setting, Sweep
 from sbnmt_plugin.tools.scoring import bleu, score, tokeniser_of
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written
@@ -27,60 +27,53 @@ LEAST = 0.1  # BLEU; models that write one text for everything differ by less, s
 SCORE = "BLEU"
 
 
-class Given(NamedTuple):
-    """Reference texts of a set, their metric, and whether tokens are raw text."""
-
-    lines: list[list[str]]
-    metric: Any
-    raw: str
-
-
 class Decoded:
-    """Translations of a set by a row, as sweep-beam has left them.
+    """A set of a run, and its translations by rows, as sweep-beam has left them.
 
     Args:
         steps: of the run.
         split: ``valid`` or ``test``.
-        name: of the row.
 
     Attributes:
-        lenpen: the best one of those that were tried.
-        texts: detokenised, a line a sentence.
+        given: its references, raw or detokenised, each a line a sentence.
+        metric: sacreBLEU's BLEU for raw text of the target.
     """
 
-    def __init__(self, steps: ModelSteps, split: str, name: str) -> None:
-        path = steps.work / split / f"{name}.json"
-        best = Sweep.of_file(path).best(name)
-        self.lenpen = best.lenpen or 0.0
-        output = Path(f"{path}.runs") / best.folder(0) / f"generate-{split}.txt"
-        with as_written(output, f"remove {path}* to decode anew"):
-            found = read_generated(output)
-            undo = undoing(given_of(steps, split).raw)
-            texts = [undo(text) for _, text in sorted(found.items())]
-        rules = steps.settings["detokenise"]
-        self.texts = detokenise(texts, rules) if rules else texts
+    def __init__(self, steps: ModelSteps, split: str) -> None:
+        self.folder, self.split = steps.work / split, split
+        settings = steps.settings
+        found = references(steps.work / "text", settings)
+        self.rules, self.undo = settings["detokenise"], undoing(found.raw)
+        self.given = found.read(f"{split}.ref" if self.rules else split)
+        lowercase = settings["score"]["lowercase"]
+        self.metric = bleu(tokeniser_of(settings["target"]), lowercase=lowercase)
+
+    def best(self, name: str) -> Setting:
+        """Return the setting with which a row scores best, of those that were tried."""
+        return Sweep.of_file(self.folder / f"{name}.json").best(name)
+
+    def texts(self, name: str) -> list[str]:
+        """Return what a row writes with its best setting, detokenised, line by line."""
+        path = self.folder / f"{name}.json"
+        runs = Path(f"{path}.runs") / self.best(name).folder(0)
+        with as_written(runs, f"remove {path}* to decode anew"):
+            found = read_generated(runs / f"generate-{self.split}.txt")
+            texts = [self.undo(text) for _, text in sorted(found.items())]
+        return detokenise(texts, self.rules) if self.rules else texts
+
+    def scores(self, name: str) -> dict[str, Any]:
+        """Return BLEU of a row, with its signature."""
+        known = score(self.metric, self.texts(name), self.given)
+        return {"bleu": known["score"], "signature": known["signature"]}
 
 
-def given_of(steps: ModelSteps, split: str) -> Given:
-    """Return the references of a set as text, and the metric for them."""
-    settings = steps.settings
-    found = references(steps.work / "text", settings)
-    lowercase, rules = settings["score"]["lowercase"], tokeniser_of(settings["target"])
-    lines = found.read(f"{split}.ref" if settings["detokenise"] else split)
-    return Given(lines, bleu(rules, lowercase=lowercase), found.raw)
-
-
-def compared(
-    steps: ModelSteps, decoded: dict[str, Decoded], baseline: str
-) -> dict[str, Outcome]:
-    """Return the outcome of each row on the validation set, against one of them."""
-    given, metric, _ = given_of(steps, "valid")
-    texts = {name: each.texts for name, each in decoded.items()}
-    if len(texts) == 1:  # which the bootstrap does not take
-        value = score(metric, texts[baseline], given)["score"]
-        return {baseline: Outcome(value, value, 0.0, None)}
-    outcomes, _ = bootstrap(texts, given, baseline, {SCORE: metric})
-    return {name: found[SCORE] for name, found in outcomes.items()}
+def compared(decoded: Decoded, names: list[str], baseline: str) -> dict[str, Outcome]:
+    """Return the outcome of each row, against one of them."""
+    texts = {name: decoded.texts(name) for name in names}
+    itself = {"": texts[baseline]}  # the bootstrap wants two systems at least
+    metrics = {SCORE: decoded.metric}
+    found, _ = bootstrap(texts | itself, decoded.given, baseline, metrics)
+    return {name: found[name][SCORE] for name in names}
 
 
 def better_row(outcomes: dict[str, Outcome], default: str) -> str:
@@ -120,16 +113,6 @@ def reason(row: str, default: str, outcomes: dict[str, Outcome], asked: bool) ->
     )
 
 
-def scores_of(steps: ModelSteps, row: str) -> dict[str, Any]:
-    """Return BLEU of a row on both sets, by its best length penalty, with signature."""
-    found = {}
-    for split in ("valid", "test"):
-        given, metric, _ = given_of(steps, split)
-        known = score(metric, Decoded(steps, split, row).texts, given)
-        found[split] = {"bleu": known["score"], "signature": known["signature"]}
-    return found
-
-
 def keep(work: Path, choice: dict[str, Any]) -> None:
     """Keep a choice; where it was another, the model folder is removed."""
     path = work / "model.json"
@@ -158,15 +141,16 @@ def made_model(
     if not names:
         return "\nNo row has a model of its own, so there is no model folder.\n"
     default = MODEL if MODEL in names else names[0]
-    decoded = {name: Decoded(steps, "valid", name) for name in names}
-    outcomes = compared(steps, decoded, default)
+    valid = Decoded(steps, "valid")
+    outcomes = compared(valid, names, default)
     name = asked or better_row(outcomes, default)
-    row, lenpen = Row.parse(name), decoded[name].lenpen
+    row, lenpen = Row.parse(name), valid.best(name).lenpen or 0.0
     runner.make(steps.tested(row))
-    scores = scores_of(steps, name)
-    write_json(steps.scores, scores)
+    scores = {x: Decoded(steps, x).scores(name) for x in ("valid", "test")}
+    noted = steps.work / "model-scores.json"
+    write_json(noted, scores)
     keep(steps.work, {"row": name, "lenpen": lenpen, "scores": scores})
-    bundled = steps.bundled(row, lenpen)
+    bundled = steps.bundled(row, "--lenpen", lenpen, "--scores", noted)
     runner.make(bundled)
     title, folder = row.title(training_options(settings, row.plain)), bundled.makes
     return (
