@@ -122,9 +122,15 @@ def test_the_check_of_translations_by_it_can_fail(folders, normalised, monkeypat
 
 
 def test_the_check_of_directions_can_fail(folders, normalised, monkeypatch):
-    monkeypatch.setattr(converted, "ordered", lambda text, direction: text)
-    with pytest.raises(AssertionError):
-        assert_alike(folders)
+    """All texts as they were written, or all reversed: one of them is often wrong."""
+    wrong = 0
+    for ordered in (lambda text, _: text, lambda text, _: text[::-1]):
+        monkeypatch.setattr(converted, "ordered", ordered)
+        try:
+            assert_alike(folders)
+        except AssertionError:
+            wrong += 1
+    assert wrong
 
 
 def assert_cut(folder):

@@ -112,6 +112,7 @@ def test_plain_lines_are_hypotheses(tmp_path):
 
 def test_every_recipe_knows_the_group():
     for folder in ROOT.glob("examples/*/recipe.yaml"):
-        if "separate" not in folder.read_text():
+        text = folder.read_text()
+        if "separate" not in text and "sizes:" not in text:  # that is for any text
             out = printed(folder.parent, "--rows", "teacher-l2r", "nart")
             assert any("--enat-input copy" in line for line in out)

@@ -129,7 +129,9 @@ def test_the_environment_is_made_with_the_first_python_that_fits(
     installs = [x for x in machine.notes if " -m pip " in x]
     assert len(installs) == 2
     assert all(x.startswith("python -m pip ") for x in installs)  # the environment's
-    assert installs[1].endswith(" -e .[test,report,phrases,benchmark,align,cluster]")
+    assert installs[1].endswith(
+        " -e .[test,report,phrases,benchmark,align,cluster,sentencepiece]"
+    )
     # once there it is used again, whatever else is on PATH
     assert ".venv is complete" in machine.run().stdout
     assert machine.notes == []

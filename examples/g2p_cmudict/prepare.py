@@ -25,7 +25,7 @@ REFERENCES = 4  # as score.references in recipe.yaml
 WORD = re.compile(r"[a-z']+")
 VARIANT = re.compile(r"\(\d+\)$")  # as in "a(2) EY1"
 STRESS = re.compile(r"[0-2]$")
-INSTALL = "pip install 'sbnmt-plugin[g2p]'"
+INSTALL = "pip install -c constraints.txt '.[g2p]'"
 Pronunciations = dict[str, list[str]]  # word -> phonemes, separated by blanks
 
 
