@@ -36,7 +36,18 @@ def _is_command() -> bool:
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Any:
-    """Load a model folder: see :func:`tools.models.folder.load`."""
+    """Load a model folder: ``load("W/model").translate(["Raw text."])``.
+
+    Args:
+        path: folder that ``sbnmt bundle``, ``sbnmt export`` or a recipe has made.
+        options: device, dtype, beam, lenpen, rescore and nbest, as
+            :func:`sbnmt_plugin.tools.models.folder.load` explains them.
+
+    Returns:
+        A :class:`sbnmt_plugin.tools.models.folder.Model`.  Its ``translate(lines)``
+        returns a text for each line, ``hypotheses(lines)`` the ``nbest`` best texts of
+        each line with their scores.
+    """
     folder = importlib.import_module("sbnmt_plugin.tools.models.folder")
     return folder.load(path, **options)
 

@@ -91,4 +91,5 @@ def main() -> None:
     options = {key: getattr(args, key) for key in DEFAULTS}
     files = {n: x for n in caller_files() if (x := getattr(args, n)) is not None}
     bundle(args.path, args.output, source, target, options, files, scores)
-    print(f"{args.output}: sbnmt translate {args.output} < RAW > TRANSLATED")
+    print(f"Made {args.output}. Translate raw text with:")
+    print(f"  sbnmt translate {args.output} < INPUT > OUTPUT")

@@ -3,9 +3,11 @@ r"""Export a model folder for CTranslate2, with which it translates without torc
     sbnmt export MODEL --output EXPORTED --quantization int8
     sbnmt translate EXPORTED < raw.en > raw.de
 
-EXPORTED is again a model folder; it appears when it is whole, and when texts have the
-same log-probabilities as before, up to 0.001.  SB-NMT models and Transformers of one
-direction can be exported.
+EXPORTED is again a model folder.  It appears when it is whole, and when given texts
+have the same log-probabilities in float32 as before, up to 0.001.  CTranslate2's search
+normalises otherwise: the scores that it prints differ by some hundredths, and now and
+then a translation differs.  SB-NMT models and Transformers of one direction can be
+exported.
 
 CTranslate2 does not know the interaction of the two directions.  A model that has it is
 exported without, if --without-interaction is given.  The paper's setting then loses
@@ -94,7 +96,8 @@ def main() -> None:
         write_description(folder, made)
     if texts:
         print(f"BLEU {before['score']:.2f}, exported {after['score']:.2f}")
-    print(f"{args.output}: sbnmt translate {args.output} < RAW")
+    print(f"Exported to {args.output}. Translate raw text with:")
+    print(f"  sbnmt translate {args.output} < INPUT > OUTPUT")
 
 
 def check_interaction(args: argparse.Namespace, interacts: bool) -> None:

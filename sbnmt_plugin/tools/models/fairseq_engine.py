@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from sbnmt_plugin import quiet
 from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.task_options import caller_files, flag_of
 from sbnmt_plugin.tools.models.description import MODEL, Description
@@ -74,6 +75,8 @@ def open_engine(
         ValueError: an option that the model or the device cannot honour; a damaged
             checkpoint.
     """
+    quiet.silence()
+    quiet.only_warnings("fairseq", "hydra")  # they tell of every batch
     folder = folder.absolute()
     if os.pathsep in str(folder):
         raise ValueError(

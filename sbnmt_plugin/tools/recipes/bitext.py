@@ -237,7 +237,7 @@ def explanation(
         "commands, its translations will be bad."
     )
     return [
-        f"{lines:,} lines to train on.",
+        f"{lines:,} lines of training text, of which some may be held out.",
         f"Size: {size}, {by} ({SIZES[size].origin}).",
         f"Each training: {updates:,} updates of up to {tokens:,} tokens.",
         f"Subwords: {kind}, {why}; at most {recipe['bpe']['merges']:,}.",

@@ -42,8 +42,8 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
     long = hours if minutes > 120 else f"{minutes + 1:.0f} minutes"
     return (
         f"There is no GPU. At {float(warm[1]):,.0f} tokens a second, as in the first "
-        f"updates, the trainings take about {long}; translating comes on top. Of all "
-        "sizes, --size small with a new --work takes the least."
+        f"updates, the trainings take about {long}; decoding can take as long again. "
+        "Of all sizes, --size small with a new --work takes the least."
     )
 
 
