@@ -18,7 +18,7 @@ import os
 import sys
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 
 def _is_command() -> bool:
