@@ -195,7 +195,7 @@ def on_the_paper():
     behind = [-apart(x, "sb", "transformer-pl") for x in (SMALL, LARGER)]
     ahead = [apart(x, "sb+rescored", "transformer-pl") for x in (SMALL, LARGER)]
     yield f"It is {shown(behind[0])} and {shown(behind[1])} behind"
-    yield f"rescored {shown(ahead[0])} and {shown(ahead[1])} ahead"
+    yield f"Rescored, it is {shown(ahead[0])} and {shown(ahead[1])} ahead"
 
 
 def on_interaction():
