@@ -99,6 +99,28 @@ def test_a_title_and_a_plot_are_shown(tmp_path):
     assert lines[-1] == "`do it`, commit 1a2b3c4, m"
 
 
+def test_a_sweep_over_beams_shows_its_speeds(tmp_path):
+    """Of one beam, or of runs without a speed, there is nothing to compare."""
+    runs = [
+        {"system": f"sb{seed}", "beam": beam, "BLEU": 30.5, "signature": "s"}
+        | {"sentences/s": speed}
+        for seed, beam, speed in (("", 2, 80.0), ("@2", 2, 90.0), ("", 4, 40.25))
+    ]
+    shown = results_page.speeds_by_beam(runs)
+    assert shown == [
+        "",
+        "| row | beam | sentences/s |",
+        "| --- | ---: | ----------: |",
+        "| sb  |    2 |  85.0 ± 7.1 |",
+        "| sb  |    4 |       40.25 |",
+    ]
+    put(tmp_path / "b.json", json.dumps({"runs": runs}))
+    assert shown[1] in results_page.page(tmp_path)
+    assert not results_page.speeds_by_beam(runs[:2])
+    del runs[0]["sentences/s"]
+    assert not results_page.speeds_by_beam(runs)
+
+
 def test_curves_are_shown_by_their_last_points(tmp_path):
     curves = {"SB": {"1": {"validation BLEU": [[50, 90], [11.5, 30.25]]}}}
     put(tmp_path / "curves.json", json.dumps(curves))

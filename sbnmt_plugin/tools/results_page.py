@@ -42,7 +42,17 @@ def recipe_table(held: Held) -> list[str]:
 
 def sweep_table(held: Held) -> list[str]:
     """Render a sweep over beams or length penalties."""
-    return [*render_sweep(held).splitlines(), *origin_lines(held)]
+    lines = [*render_sweep(held).splitlines(), *speeds_by_beam(held["runs"])]
+    return [*lines, *origin_lines(held)]
+
+
+def speeds_by_beam(runs: list[Held]) -> list[str]:
+    """Render what larger beams cost, where a sweep has several beams."""
+    speed = "sentences/s"
+    rows = [{SEEDED: x["system"], "beam": x["beam"], speed: x.get(speed)} for x in runs]
+    if len({row["beam"] for row in rows}) == 1 or None in (x[speed] for x in rows):
+        return []
+    return ["", *plain_table(seeds_together(rows))]
 
 
 def benchmark_tables(held: Held) -> list[str]:
