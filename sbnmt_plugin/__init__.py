@@ -41,10 +41,10 @@ def load(path: str | os.PathLike[str], **options: Any) -> Any:
     Args:
         path: folder that ``sbnmt bundle``, ``sbnmt export`` or a recipe has made.
         options: device, dtype, beam, lenpen, rescore and nbest, as
-            :func:`sbnmt_plugin.tools.models.folder.load` explains them.
+            :func:`tools.models.folder.load` explains them.
 
     Returns:
-        A :class:`sbnmt_plugin.tools.models.folder.Model`.  Its ``translate(lines)``
+        A :class:`tools.models.folder.Model`.  Its ``translate(lines)``
         returns a text for each line, ``hypotheses(lines)`` the ``nbest`` best texts of
         each line with their scores.
     """
