@@ -130,9 +130,10 @@ class SBSelfAttention(MultiheadAttention):
         assert incremental_state is not None, "rows without a grid"
         grid = incremental_state
         dtype = attention_dtype(query)
-        value = self.v_proj(query)
+        # the order of 0.2.0, in which gradients are added up: trainings stay the same
+        rows, value = self.q_proj(query), self.v_proj(query)
         past = grid.past(self, self.k_proj(query), value)
-        own = self._heads(dtype, grid, self.q_proj(query), *past)
+        own = self._heads(dtype, grid, rows, *past)
         across = None
         # with a λ of 0 nothing of the other stream is added: nothing is read
         read = self.fusion.adds or self.watcher is not None or self.reader is not None
