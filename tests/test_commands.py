@@ -72,18 +72,17 @@ def test_batch_size_does_not_matter(data, name, options, request):
 
 
 @pytest.mark.parametrize("flag", ["--sb-bf16", "--sb-int8"])
-@pytest.mark.parametrize(("name", "most"), [("trained", 0.2), ("trained_abd", 0.3)])
+@pytest.mark.parametrize(("name", "most"), [("trained", 0.1), ("trained_abd", 0.3)])
 def test_decoding_in_narrow_numbers_changes_little(data, name, most, flag, request):
-    """Stated tolerance: scores within 0.2, and five texts of six, since this model is
-    hardly trained and wavers; ABD-NMT may read another text by then, and without VNNI
-    inputs have a bit less."""
+    """Stated tolerance: scores within 0.1, and nine texts of ten; ABD-NMT may read
+    another text by then, and without VNNI inputs have a bit less."""
     path = request.getfixturevalue(name)
     wide, narrow = (
         best(run_generate(data, path)),
         best(run_generate(data, path, flag)),
     )
     same = [wide[i][1] == narrow[i][1] for i in wide]
-    assert sum(same) >= 5 / 6 * len(same)
+    assert sum(same) >= 0.9 * len(same)
     gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in wide]
     coarse = flag == "--sb-int8" and short_sums()
     assert (
