@@ -203,6 +203,14 @@ def test_the_reason_of_every_setting_is_said():
         (["--model", "rerank"], "--model rerank must be a row with a model"),
         (["--max-tokens", "many"], "--max-tokens must be a number ≥ 1: many"),
         (["--lr", "1", "2"], "2 must follow an option of one value"),
+        (
+            ["--subwords", "sentencepiece", "--no-tokenise"],
+            "--no-tokenise is for --subwords bpe",
+        ),
+        (
+            ["--target", "ja", "--subwords", "sentencepiece", "--characters", "ja"],
+            "is for",
+        ),
     ],
 )
 def test_wrong_options_are_refused(words, message):

@@ -103,6 +103,9 @@ def test_a_folder_says_what_it_is_made_of(data, trained, tmp_path):
     assert origin["version"] == sbnmt_plugin.__version__ and origin["updates"] > 30
 
 
+NO_CODES = WITNESSES / "data" / "dict.en.txt"  # refused before they are read
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -112,6 +115,10 @@ def test_a_folder_says_what_it_is_made_of(data, trained, tmp_path):
         (["--path", WITNESSES / "sb.pt", "--beam", 1], "--beam must be ≥ 2"),
         (["--path", WITNESSES / "sb.pt", "-s", "fr"], "dict.fr.txt"),
         (["--path", WITNESSES / "sb.pt", "--subwords", "bpe"], "file of codes"),
+        (
+            ["--path", WITNESSES / "sb.pt", "--subwords", "none", "--codes", NO_CODES],
+            "has no codes",
+        ),
         (["--path", WITNESSES / "sb.pt", "--lenpen", "nan"], "lenpen"),
     ],
 )

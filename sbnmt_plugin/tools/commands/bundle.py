@@ -70,6 +70,8 @@ def main() -> None:
         )
     codes = args.source_codes or args.codes, args.target_codes or args.codes
     kinds = [args.subwords or (kind_of(each) if each else "none") for each in codes]
+    if args.subwords == "none" and any(codes):
+        raise ValueError("--subwords none has no codes: leave them out, or the former")
     tokenisers = (args.tokeniser * 2)[:2]
     if len(args.tokeniser) > 2:
         raise ValueError(f"--tokeniser must be one or two, but is {args.tokeniser}")

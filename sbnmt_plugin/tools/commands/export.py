@@ -10,9 +10,9 @@ then a translation differs.  SB-NMT models and Transformers of one direction can
 exported.
 
 CTranslate2 does not know the interaction of the two directions.  A model that has it is
-exported without, if --without-interaction is given.  The paper's setting then loses
-0.05 BLEU on Multi30k; a reader or λ = 1 loses more.  So the loss has to be measured, on
-the raw text of --validation.
+exported without, if --without-interaction is given.  A reader or λ = 1 loses more by it
+than the paper's λ = 0.1.  So the loss has to be measured, on the raw text of
+--validation.
 
 With --validation SOURCE REFERENCE the BLEU of MODEL and of EXPORTED on these files is
 printed, and written into EXPORTED/model.yaml.

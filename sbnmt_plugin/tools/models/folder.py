@@ -137,8 +137,8 @@ def load(
         engine = ctranslate2_engine.open_engine(*opening)
     elif not importlib.util.find_spec("fairseq"):
         raise ValueError(
-            f"{folder} needs fairseq, which is not installed: pip install "
-            "sbnmt-plugin, or make a folder without it by sbnmt export"
+            f"{folder} needs fairseq, which is not installed: install the plugin with "
+            "what it depends on, or translate with a folder that sbnmt export has made"
         )
     else:
         from sbnmt_plugin.tools.models import fairseq_engine

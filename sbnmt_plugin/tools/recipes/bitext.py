@@ -213,8 +213,9 @@ def texts(args: argparse.Namespace) -> dict[str, Any]:
     words += ["--lowercase"] * args.lowercase + ["--no-tokenise"] * args.no_tokenise
     words += ["--raw"] * pieces
     words += ["--characters", *args.characters] if args.characters else []
-    if pieces and args.characters:
-        raise ValueError("--characters cuts words for --subwords bpe: give one of both")
+    if pieces and (args.characters or args.no_tokenise):
+        flag = "--characters" if args.characters else "--no-tokenise"
+        raise ValueError(f"{flag} is for --subwords bpe: give one of both")
     by_characters = target in args.characters
     rules = "characters" if by_characters else "none" if plain else target
     rules *= not pieces  # which give text without detokenising
