@@ -11,6 +11,10 @@ cd "$(dirname "$0")/.."
 
 python=${VENV:-.venv}/bin/python
 if [[ -z ${ADVISORIES:-} ]]; then
+  "$python" -c 'import pip_audit' 2>/dev/null || {
+    echo "audit.sh: error: pip-audit is not installed: run $python -m pip install pip-audit" >&2
+    exit 2
+  }
   # versions are exact, and "+cpu" is torch's own build of the version before it
   exec "$python" -m pip_audit --strict --disable-pip --no-deps \
     --requirement <(sed 's/+cpu//; s/ --hash.*//' requirements.lock)

@@ -16,7 +16,7 @@ scripts/setup.sh
 rm -rf "$work/model"
 "$sbnmt" bundle "$work/data" --path "$work/sb-shift/model.pt" --tokeniser none \
   --source-codes "$work/bpe/codes.src" --target-codes "$work/bpe/codes.tgt" \
-  --sb-rescore 1 --output "$work/model"
+  --sb-rescore 1 --output "$work/model" >/dev/null
 head -n 3 "$work/text/test.src" > "$work/three.src"
 printf '\n%s\n\n' "$sbnmt translate $work/model < $work/three.src"
 "$sbnmt" translate "$work/model" < "$work/three.src"

@@ -158,7 +158,7 @@ def made_model(
         f"{reason(name, default, outcomes, bool(asked))} On the test set it scores "
         f"{scores['test']['bleu']:.1f}.\n"
         f"Its length penalty is {lenpen:g}, the best of {steps.lenpens} on the "
-        "validation set.\nIt translates raw text, a line a line:\n\n"
+        "validation set.\nIt translates raw text, a line for each line:\n\n"
         f"    sbnmt translate {typed(folder)} < in.{settings['source']} > "
         f"out.{settings['target']}\n"
     )
