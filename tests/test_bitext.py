@@ -269,6 +269,7 @@ def test_the_duration_follows_from_the_first_updates():
     assert "about 2 hours" in said  # 1800 · 2.5 / 0.5 = 9,000 seconds
     assert "--size small" in said
     assert "about 61 minutes" in duration.forecast([plain], [line.format(20)])
+    assert "about 61 minutes" in duration.forecast([both], [line.format(20)])
 
 
 def test_recipes_and_rows_are_listed(capsys):
@@ -277,6 +278,13 @@ def test_recipes_and_rows_are_listed(capsys):
     assert "  bitext" in said
     assert "  sb-lambda0 " in said
     assert "  paper" in said
+
+
+@pytest.mark.parametrize("words", [[], ["--lowercase"]])
+def test_a_model_of_lower_cased_text_lowers_its_input(words, capsys):
+    call(run_recipe, "bitext", "--source", "en", "--target", "de", "--print", *words)
+    bundled = capsys.readouterr().out.rpartition("sbnmt bundle")[2]
+    assert ("--lowercase" in bundled) == bool(words)
 
 
 def test_the_settings_that_are_kept_are_json():

@@ -111,6 +111,13 @@ def test_it_translates_as_our_own_search(folders, normalised, search):
     assert_alike(folders, **search)
 
 
+def test_a_line_is_as_long_as_positions_reach(folders):
+    model = load(folders[1], "cpu")
+    most = model.description.search["max_positions"]
+    fits, over = model.hypotheses(["W1 " * (most - 1), "W1 " * most])
+    assert "allowed" not in str(fits) and f"at most {most} are allowed" in over
+
+
 def test_so_does_a_teacher(teachers, normalised):
     assert_alike(teachers)
 

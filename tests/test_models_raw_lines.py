@@ -1,12 +1,13 @@
 """Raw lines in and out: one for one, in order, in bounded memory."""
 
+import codecs
 import io
 import os
 import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from odd_text import LINE
 from steps import put
@@ -69,6 +70,7 @@ def assert_one_for_one(rows, path, **options):
 
 
 @given(FILES)
+@example([(codecs.BOM_UTF8, b"\n"), (b"a b", b"")])
 def test_every_line_has_its_own(tmp_path_factory, rows):
     assert_one_for_one(rows, tmp_path_factory.mktemp("raw") / "text")
 
