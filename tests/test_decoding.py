@@ -581,7 +581,7 @@ def half_attention(query, keys):
     cache = kv_cache.KVCache(Layout(2, 1))
     cache.begin(torch.zeros(query.size(1), 1))
     with torch.no_grad():
-        _, weights = module.to(query.dtype)(query, keys, incremental_state=cache)
+        _, weights = module.to(query.dtype)(query[0], keys, incremental_state=cache)
     return weights[:, 0]
 
 
@@ -677,6 +677,6 @@ def test_a_step_of_a_small_model_has_few_operators():
         for layers in (1, 3)
     )
     layer = (many - few) / 2
-    assert layer <= 88 and many <= 370
+    assert layer <= 48 and many <= 255
     read = operators_a_step(sb_model(sb_lambda=0.5, decoder_layers=3).float())
     assert read >= many + 3 * 8  # reading the other stream is not free: the twin

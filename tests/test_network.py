@@ -167,7 +167,7 @@ def assert_follows_the_formulas(module, kind):
     seen = (~padding).T[..., None]
     state = packed(padding)
     fast = module(state.rows(x), incremental_state=state)[0]
-    fast = state.queries(fast) * seen
+    fast = state.on_grid(fast) * seen
     slow = sb_attention(module, kind, x, padding)
     assert_same_gradients(fast, slow, [x, *module.parameters()])
 
@@ -256,7 +256,7 @@ def test_rows_without_padding_come_back():
     assert live.flatten().tolist() == [1, 4, 2, 5, 3]
     back = streams.give(live)
     assert back.squeeze(-1).tolist() == [[1, 2, 3], [4, 5, 0]]
-    assert streams.rows(streams.queries(live)).equal(live)
+    assert streams.rows(streams.on_grid(live)).equal(live)
     full = packed(torch.zeros(2, 3, dtype=torch.bool))
     assert full.live is None and full.give(full.take(x)).equal(x)
 

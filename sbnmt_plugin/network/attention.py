@@ -59,9 +59,9 @@ class Reader(nn.Module):
             shift: whether a key has the value of the step before.
 
         Returns:
-            (Q, BD, C) and twice (T', BD, C).
+            rows (n, C), and twice (T', BD, C).
         """
-        queries = grid.queries(self.q_proj(rows))
+        queries = self.q_proj(rows)
         if shift:
             (keys,) = grid.past(self, self.k_proj(rows))
             return queries, keys, grid.past_before(self, self.v_proj(rows))
@@ -130,8 +130,11 @@ class SBSelfAttention(MultiheadAttention):
         assert incremental_state is not None, "rows without a grid"
         grid = incremental_state
         dtype = attention_dtype(query)
-        queries, value = grid.queries(self.q_proj(query)), self.v_proj(query)
-        own = self._heads(dtype, queries, *grid.past(self, self.k_proj(query), value))
+        # In the backward pass the three gradients are added up in the opposite order.
+        # Another order rounds differently, and trains another model.
+        rows, value = self.q_proj(query), self.v_proj(query)
+        past = grid.past(self, self.k_proj(query), value)
+        own = self._heads(dtype, grid, rows, *past)
         across = None
         # with a λ of 0 nothing of the other stream is added: nothing is read
         read = self.fusion.adds or self.watcher is not None or self.reader is not None
@@ -146,9 +149,9 @@ class SBSelfAttention(MultiheadAttention):
         reader = self.reader
         if future is not None and reader is None:
             history = history + future
-        found = self.out_proj(self._joined(history, grid, query.dtype))
+        found = self.out_proj(grid.joined(history).to(query.dtype))
         if future is not None and reader is not None:
-            found = found + reader.out_proj(self._joined(future, grid, query.dtype))
+            found = found + reader.out_proj(grid.joined(future).to(query.dtype))
         return found, None
 
     def ablate(self) -> RemovableHandle:
@@ -161,19 +164,18 @@ class SBSelfAttention(MultiheadAttention):
         """Return the heads with which the directions read each other."""
         dtype = own.key.dtype
         if self.reader is not None:
-            return self._heads(dtype, *self.reader(rows, grid, self.shift))
+            return self._heads(dtype, grid, *self.reader(rows, grid, self.shift))
         if self.shift:
             before = grid.past_before(self, value)
             return own._replace(value=split_heads(before, self.num_heads, dtype))
         return own
 
-    def _joined(self, x: Tensor, grid: AttentionGrid, dtype: torch.dtype) -> Tensor:
-        """Turn heads (BD, H, Q, C/H) into rows (n, C)."""
-        return grid.joined(x.unflatten(0, (-1, grid.layout.directions))).to(dtype)
-
-    def _heads(self, dtype: torch.dtype, *grids: Tensor) -> Heads:
-        """Split queries, keys and values: (Q, BD, C) and twice (T', BD, C)."""
-        return Heads(*(split_heads(x, self.num_heads, dtype) for x in grids))
+    def _heads(
+        self, dtype: torch.dtype, grid: AttentionGrid, rows: Tensor, *past: Tensor
+    ) -> Heads:
+        """Split queries, rows (n, C), and keys and values, twice (T', BD, C)."""
+        queries = grid.queries(rows, self.num_heads).to(dtype)
+        return Heads(queries, *(split_heads(x, self.num_heads, dtype) for x in past))
 
 
 class GroupedCrossAttention(MultiheadAttention):
@@ -224,16 +226,11 @@ class GroupedCrossAttention(MultiheadAttention):
             return k, v  # (B, H, S, C/H)
 
         k, v = grid.encoder(self, keys_and_values)
-        queries = grid.queries(self.q_proj(query))  # (Q, BD, C)
-        steps = len(queries)
-        # (Q, BD, C) -> (Q, B, D, H, C/H) -> (B, H, DQ, C/H)
-        q = queries.view(steps, len(k), -1, self.num_heads, self.head_dim)
-        q = q.permute(1, 3, 2, 0, 4).flatten(2, 3).to(dtype)
+        q = grid.grouped_queries(self.q_proj(query), self.num_heads, len(k)).to(dtype)
         mask = grid.memory_mask(self.memory, key_padding_mask, dtype, self.num_heads)
         dropout = self.dropout_module.p if self.training else 0.0
         out = attend(q, k, v, mask, dropout)
-        out = grid.joined(out.unflatten(2, (-1, steps)).transpose(1, 2))
-        out = self.out_proj(out.to(query.dtype))
+        out = self.out_proj(grid.grouped_joined(out).to(query.dtype))
         if not need_weights:
             return out, None
         q, k = (x.to(wide(dtype)) for x in (q, k))  # half precision would overflow
@@ -241,6 +238,6 @@ class GroupedCrossAttention(MultiheadAttention):
         if mask is not None:
             logits = logits + mask
         weights = logits.softmax(-1)
-        weights = weights.unflatten(2, (-1, steps)).permute(1, 0, 2, 3, 4).flatten(1, 2)
+        weights = weights.transpose(0, 1)  # (H, B, DQ, S)
         weights = grid.weights(weights)
         return out, weights if need_head_weights else weights.mean(0)

@@ -14,7 +14,7 @@ its incremental state, in training too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -57,20 +57,33 @@ class AttentionGrid(dict[str, Any]):
         """Turn rows into decoder output (N, T, C), in search (N, 1, C)."""
         raise NotImplementedError
 
-    def queries(self, x: Tensor) -> Tensor:
-        """Put the queries of all rows on a grid (Q, BD, C)."""
-        raise NotImplementedError
-
-    def rows(self, grid: Tensor) -> Tensor:
-        """Take rows from a grid (Q, BD, C)."""
+    def queries(self, x: Tensor, heads: int) -> Tensor:
+        """Put the queries of all rows on a grid, split into heads (BD, H, Q, C/H)."""
         raise NotImplementedError
 
     def joined(self, heads: Tensor) -> Tensor:
-        """Join the outputs of heads, (B, D, H, Q, C/H), to rows."""
-        grid = heads.permute(3, 0, 1, 2, 4).flatten(3)  # (Q, B, D, C)
-        return self.rows(grid.flatten(1, 2))
+        """Join the outputs of heads, in the order of :meth:`queries`, to rows."""
+        raise NotImplementedError
 
-    def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
+    def grouped_queries(self, x: Tensor, heads: int, sentences: int) -> Tensor:
+        """Put the queries of all rows of a sentence side by side.
+
+        Args:
+            x: rows (n, C).
+            heads: H.
+            sentences: B.
+
+        Returns:
+            (B, H, DQ, C/H), those of a stream next to each other.
+        """
+        queries: Tensor = self.queries(x, heads).unflatten(0, (sentences, -1))
+        return queries.transpose(1, 2).flatten(2, 3)
+
+    def grouped_joined(self, heads: Tensor) -> Tensor:
+        """Join heads, in the order of :meth:`grouped_queries`, to rows."""
+        raise NotImplementedError
+
+    def past(self, owner: Any, *new: Tensor) -> Sequence[Tensor]:
         """Put rows of keys or values on a grid (T', BD, C), beside those of the past.
 
         Args:
@@ -84,7 +97,7 @@ class AttentionGrid(dict[str, Any]):
         raise NotImplementedError
 
     def weights(self, weights: Tensor) -> Tensor:
-        """Turn cross-attention (H, BD, Q, S) into (H, N, T, S); in search T = 1."""
+        """Turn cross-attention (H, B, DQ, S) into (H, N, T, S); in search T = 1."""
         raise NotImplementedError
 
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor | None:
@@ -161,28 +174,41 @@ class PackedBatch(AttentionGrid):
 
     def give(self, x: Tensor) -> Tensor:
         """Turn rows into decoder output, zero at padding."""
-        return self.queries(x).transpose(0, 1)
+        return self.on_grid(x).transpose(0, 1)
 
-    def queries(self, x: Tensor) -> Tensor:
-        """Put queries on the grid, zero at padding."""
+    def on_grid(self, x: Tensor) -> Tensor:
+        """Put rows on the grid (T, BD, C), zero at padding."""
         if self.live is None:
             return x.reshape(*self.shape, -1)
         grid = x.new_zeros(self.shape[0] * self.shape[1], x.size(-1))
         return grid.index_copy(0, self.live, x).view(*self.shape, -1)
 
     def rows(self, grid: Tensor) -> Tensor:
+        """Take rows from a grid (T, BD, C)."""
         flat = grid.flatten(0, 1)
         return flat if self.live is None else flat.index_select(0, self.live)
 
-    def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
+    def queries(self, x: Tensor, heads: int) -> Tensor:
+        queries: Tensor = self.on_grid(x).unflatten(2, (heads, -1))
+        return queries.permute(1, 2, 0, 3)
+
+    def joined(self, heads: Tensor) -> Tensor:
+        return self.rows(heads.permute(2, 0, 1, 3).flatten(2))
+
+    def grouped_joined(self, heads: Tensor) -> Tensor:
+        streams = heads.unflatten(2, (-1, self.shape[0])).transpose(1, 2)
+        return self.joined(streams.flatten(0, 1))
+
+    def past(self, owner: Any, *new: Tensor) -> Sequence[Tensor]:
         """Put keys or values where the queries of the same steps are."""
-        return [self.queries(x) for x in new]
+        return [self.on_grid(x) for x in new]
 
     def past_before(self, owner: Any, new: Tensor) -> Tensor:
-        return F.pad(self.queries(new)[:-1], (0, 0, 0, 0, 1, 0))
+        return F.pad(self.on_grid(new)[:-1], (0, 0, 0, 0, 1, 0))
 
     def weights(self, weights: Tensor) -> Tensor:
-        return weights
+        streams: Tensor = weights.unflatten(2, (-1, self.shape[0]))
+        return streams.flatten(1, 2)
 
     def mask(self, dtype: torch.dtype, heads: int) -> Tensor:
         if self._mask is None or self._mask.dtype != dtype:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -28,10 +28,10 @@ class KVCache(AttentionGrid):
     and slot 2 of step 0 has no descendants.  Cached steps stay as computed with the
     partner of their time, also after re-pairing (algorithm, section 6).
 
-    Tensors are kept by attention module: buffers (capacity · K, BD, C) for
-    self-attention, which grow by doubling, and the encoder's keys and values
-    (B, H, S, C/H), one copy a sentence, for cross-attention.  A shifted future also
-    keeps the last step's values, (N, C), which move with the hypotheses, and a
+    Tensors are kept by attention module: a buffer (2, capacity · K, BD, C) of keys and
+    values for self-attention, which grows by doubling, and the encoder's keys and
+    values (B, H, S, C/H), one copy a sentence, for cross-attention.  A shifted future
+    also keeps the last step's values, (N, C), which move with the hypotheses, and a
     buffer of the values of each slot's step before.
 
     Args:
@@ -58,7 +58,7 @@ class KVCache(AttentionGrid):
         self._rows, self._device = 0, torch.device("cpu")
         self._new: Tensor | None = None
         self._positions: Tensor | None = None
-        self._steps: dict[Any, list[Tensor]] = {}
+        self._steps: dict[Any, Tensor] = {}
         self._last: dict[Any, Tensor] = {}
         self._encoder: dict[Any, tuple[Tensor, Tensor]] = {}
 
@@ -85,36 +85,36 @@ class KVCache(AttentionGrid):
     def give(self, x: Tensor) -> Tensor:
         return x[:, None]
 
-    def queries(self, x: Tensor) -> Tensor:
-        """Put the K hypotheses of each direction in its column."""
-        columns = x.view(-1, self.layout.beam, x.size(1))  # (BD, K, C)
-        return columns.transpose(0, 1)
+    def queries(self, x: Tensor, heads: int) -> Tensor:
+        """Give the K hypotheses of each direction to its stream."""
+        return split_rows(x, self.layout.beam, heads)
 
-    def rows(self, grid: Tensor) -> Tensor:
-        return grid.transpose(0, 1).flatten(0, 1)
+    def joined(self, heads: Tensor) -> Tensor:
+        return heads.transpose(1, 2).reshape(-1, heads.size(1) * heads.size(3))
+
+    def grouped_queries(self, x: Tensor, heads: int, sentences: int) -> Tensor:
+        return split_rows(x, len(x) // sentences, heads)
+
+    def grouped_joined(self, heads: Tensor) -> Tensor:
+        return self.joined(heads)  # a sentence's rows are neighbours, as a stream's
 
     def weights(self, weights: Tensor) -> Tensor:
         return weights.flatten(1, 2).unsqueeze(2)
 
-    def joined(self, heads: Tensor) -> Tensor:
-        channels = heads.size(2) * heads.size(4)
-        return heads.transpose(2, 3).reshape(-1, channels)  # (N, C)
-
-    def past(self, owner: Any, *new: Tensor) -> list[Tensor]:
+    def past(self, owner: Any, *new: Tensor) -> Sequence[Tensor]:
         """Write this step's rows; return the slots of all steps, (tK, BD, C)."""
-        beam = self.layout.beam
-        buffers = self._steps.get(owner)
-        if buffers is None:
-            streams = new[0].size(0) // beam
-            shape = FIRST_CAPACITY * beam, streams, new[0].size(1)
-            buffers = [x.new_empty(shape, dtype=attention_dtype(x)) for x in new]
-        elif buffers[0].size(0) < self.length * beam:
-            buffers = [torch.cat([x, torch.empty_like(x)]) for x in buffers]
-        self._steps[owner] = buffers
-        end = self.length * beam
-        for buffer, x in zip(buffers, new):
-            buffer[end - beam : end] = x.view(-1, beam, x.size(1)).transpose(0, 1)
-        return [buffer[:end] for buffer in buffers]
+        beam, end = self.layout.beam, self.length * self.layout.beam
+        rows = torch.stack(new).unflatten(1, (-1, beam))  # (n, BD, K, C), of n kinds
+        buffer = self._steps.get(owner)
+        if buffer is None:
+            kinds, streams, _, channels = rows.shape
+            shape = kinds, FIRST_CAPACITY * beam, streams, channels
+            buffer = rows.new_empty(shape, dtype=attention_dtype(rows))
+        elif buffer.size(1) < end:
+            buffer = torch.cat([buffer, torch.empty_like(buffer)], dim=1)
+        self._steps[owner] = buffer
+        buffer[:, end - beam : end] = rows.transpose(1, 2)
+        return buffer[:, :end].unbind(0)
 
     def past_before(self, owner: Any, new: Tensor) -> Tensor:
         """Return :meth:`past` moved by a step, that of a hypothesis's parent."""
@@ -175,16 +175,22 @@ class KVCache(AttentionGrid):
         beam, group = self.layout.beam, self.layout.group
         streams, sentences = rows[::beam] // beam, rows[::group] // group
         used = self.length * beam
-        for buffers in self._steps.values():
-            for i, buffer in enumerate(buffers):
-                slots, _, channels = buffer.shape
-                buffers[i] = buffer.new_empty(slots, len(streams), channels)
-                torch.index_select(buffer[:used], 1, streams, out=buffers[i][:used])
+        for owner, buffer in self._steps.items():
+            kinds, slots, _, channels = buffer.shape
+            left = buffer.new_empty(kinds, slots, len(streams), channels)
+            for kind, old in zip(left, buffer):  # a part of one is no whole tensor
+                torch.index_select(old[:used], 1, streams, out=kind[:used])
+            self._steps[owner] = left
         for owner, pair in self._encoder.items():
             keys, values = (x.index_select(0, sentences) for x in pair)
             self._encoder[owner] = (keys, values)
         if self.encoder_out is not None:
             self.encoder_out = select_sentences(self.encoder_out, sentences)
+
+
+def split_rows(x: Tensor, count: int, heads: int) -> Tensor:
+    """Split rows (n, C) into groups of neighbours: (n/count, H, count, C/H)."""
+    return x.view(-1, count, heads, x.size(1) // heads).transpose(1, 2)
 
 
 def select_sentences(encoder_out: Any, sentences: Tensor) -> dict[str, list[Tensor]]:

@@ -92,7 +92,7 @@ class ABDTransformerModel(BidirectionalTransformer):
         packed = self.decoder.packed(tokens, ALONE, own[L2R])
         rows, _ = self.decoder.live_rows(tokens, memories, packed)
         _, reverse = memories["encoder_out"]
-        both = torch.stack([packed.queries(rows), reverse], dim=2)  # (T, B, 2, C)
+        both = torch.stack([packed.on_grid(rows), reverse], dim=2)  # (T, B, 2, C)
         logits = self.decoder.output_layer(streams.rows(both.flatten(1, 2)))
         return logits if live is not None else streams.give(logits), {}
 
@@ -121,7 +121,7 @@ class ABDTransformerModel(BidirectionalTransformer):
         packed = decoder.packed(tokens, ALONE, live)
         rows, _ = decoder.live_rows(tokens, encoder_out, packed)
         names = "encoder_out", "encoder_padding_mask"
-        added = packed.queries(rows), packed.padding
+        added = packed.on_grid(rows), packed.padding
         return {name: [encoder_out[name][0], x] for name, x in zip(names, added)}
 
 
