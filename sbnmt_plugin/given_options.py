@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from fairseq.dataclass.configs import FairseqConfig
-from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
@@ -29,6 +29,9 @@ from sbnmt_plugin.fairseq_options import (
     refuse_names,
 )
 from sbnmt_plugin.retired_options import RETIRED, refusal
+
+# fairseq's models that are trained, resumed and decoded as teachers
+TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
 
 
 class RetiredFlag(argparse.Action):
@@ -100,6 +103,8 @@ def refuse_typed(parser: argparse.ArgumentParser, command: str) -> None:
     """
     if not command:
         return
+    if command == TRAIN:
+        judge_architecture(parser)
     group = parser.add_argument_group(conflict_handler="resolve")
     for action in list(parser._actions):
         if action.option_strings and not acts(action.dest, command):
@@ -110,6 +115,43 @@ def refuse_typed(parser: argparse.ArgumentParser, command: str) -> None:
                 help=argparse.SUPPRESS,
                 **{name: getattr(action, name) for name in options},
             )
+
+
+def check_architecture(settings: Any) -> None:
+    """Refuse a model of fairseq's that is none of :data:`TEACHERS`.
+
+    Others run texts of their settings as Python code (``fconv`` its layers), which
+    nothing that is read in a checkpoint may be.  Models of a plugin are not judged.
+
+    Raises:
+        ValueError: with ``--arch``.
+    """
+    name = getattr(settings, "_name", None) or getattr(settings, "arch", None)
+    kind = ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name))
+    known = [MODEL_REGISTRY[name] for name in TEACHERS]
+    if kind is None or (kind.__module__.startswith("fairseq.") and kind not in known):
+        raise ValueError(
+            f"--arch {name} is not supported by sb_translation, which of fairseq's "
+            f"models takes {', '.join(TEACHERS)}: choose one, or one of the plugin"
+        )
+
+
+def judge_architecture(parser: argparse.ArgumentParser) -> None:
+    """Let a training's parser apply :func:`check_architecture`.
+
+    fairseq makes settings of some architectures before there is a task, and fails.
+    """
+
+    def supported(name: str) -> str:
+        try:
+            check_architecture(argparse.Namespace(arch=name))
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return name
+
+    for action in parser._actions:
+        if action.dest == "arch":
+            action.type = supported
 
 
 def refuse_set(root: DictConfig | None) -> None:

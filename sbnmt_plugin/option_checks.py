@@ -12,6 +12,7 @@ from typing import Any
 from fairseq.models import MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from fairseq.tasks.translation import TranslationConfig
+from omegaconf import MISSING
 
 from sbnmt_plugin.config import SBTranslationConfig, task_config
 from sbnmt_plugin.fairseq_options import (
@@ -170,7 +171,14 @@ def check_settings(
         if (kind := values.get(group)) is not None:
             chosen(group, kind, REGISTRIES[group]["registry"])
             own = REGISTRIES[group]["dataclass_registry"].get(kind)
-            known |= set(getattr(own, "__dataclass_fields__", ()))  # some have none
+            options = getattr(own, "__dataclass_fields__", {})  # some have none
+            known |= set(options)
+            for name, option in options.items():
+                if option.default == MISSING and not values.get(name):
+                    raise ValueError(
+                        f"{group} {kind} needs {name}: give it beside {group}, or "
+                        f"leave {group} out"
+                    )
     for name in (given - known) & set(PLACES):
         refuse(name, PYTHON, name)
     remedy = "use those of the model, the task, the search and the chosen bpe"

@@ -23,6 +23,7 @@ from sbnmt_plugin.checkpoints import Checkpoint, checkpoint_files, resumed_file
 from sbnmt_plugin.config import SBTranslationConfig
 from sbnmt_plugin.given_options import (
     add_retired,
+    check_architecture,
     command_of,
     refuse_model_settings,
     refuse_set,
@@ -50,7 +51,6 @@ from sbnmt_plugin.task_options import DECODING, TRAINING
 from sbnmt_plugin.training.dataset import with_stream_labels
 from sbnmt_plugin.training.read_bits import log_read_bits
 from sbnmt_plugin.training.start_checks import (
-    check_architecture,
     check_metric,
     check_options,
     forget_trainings,
@@ -106,7 +106,7 @@ class SBTranslationTask(StreamData):
         check_architecture(cfg)
         if not from_checkpoint:
             refuse_out_of_scope(self.cfg, TRAINING)
-            check_options(self.cfg)
+            check_options(self.cfg, cfg)
             forget_trainings()
         refuse_model_settings(cfg, groups_of(self.cfg), from_checkpoint)
         wanted = str(self.cfg.sb_direction)

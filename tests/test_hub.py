@@ -193,6 +193,7 @@ def test_what_cannot_be_loaded_is_named(data, trained, teacher, tmp_path):
         ("sb_partner_noise", 0.5, "unknown options sb_partner_noise"),
         ("moses_no_dash_split", True, "unknown options moses_no_dash_split: use"),
         ("bpe_codes", "codes", "unknown options bpe_codes"),
+        ("bpe", "subword_nmt", "bpe subword_nmt needs bpe_codes: give it beside bpe"),
         ("bpe", "subwords", "bpe must be one of byte_bpe, .*, but is 'subwords'"),
     ],
 )

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection
 from typing import Any
 
 import torch
 from fairseq import checkpoint_utils, utils
-from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq_cli.train import should_stop_early
 from omegaconf import DictConfig
 
 from sbnmt_plugin.fairseq_options import HYDRA, refuse
+from sbnmt_plugin.lines import each_line
 
 logger = logging.getLogger(__name__)
 
-# fairseq's models that are trained, resumed and decoded as teachers
-TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
 # whether more is better
 HIGHER = {"bleu": True, "accuracy": True, "loss": False, "nll_loss": False}
 AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
@@ -34,12 +33,16 @@ def forget_trainings() -> None:
         vars(kept).pop("best", None)
 
 
-def check_options(cfg: Any) -> None:
+def check_options(cfg: Any, model: Any) -> None:
     """Refuse options of a task's call by which a training fails, or saves nothing.
 
+    Args:
+        model: settings of the model.
+
     Raises:
-        ValueError: with the flag.
+        FileNotFoundError, ValueError: with the flag.
     """
+    check_embeddings(model)
     if (groups := groups_of(cfg)) is None:
         return
     common, saving, limits = groups.common, groups.checkpoint, groups.optimization
@@ -60,23 +63,32 @@ def check_options(cfg: Any) -> None:
             raise ValueError(message)
 
 
-def check_architecture(settings: Any) -> None:
-    """Refuse a model of fairseq's that is none of :data:`TEACHERS`.
+def check_embeddings(settings: Any) -> None:
+    """Refuse files of embeddings of another width, or without fairseq's first line.
 
-    Others run texts of their settings as Python code (``fconv`` its layers), which
-    nothing that is read in a checkpoint may be.  Models of a plugin are not judged.
+    fairseq skips the first line unread, and with it a word where it is one's.
+
+    Args:
+        settings: the model's, with one group for all or one for each side.
 
     Raises:
-        ValueError: with ``--arch``.
+        FileNotFoundError, ValueError: with the flag and the file.
     """
-    name = getattr(settings, "_name", None) or getattr(settings, "arch", None)
-    kind = ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name))
-    known = [MODEL_REGISTRY[name] for name in TEACHERS]
-    if kind is None or (kind.__module__.startswith("fairseq.") and kind not in known):
-        raise ValueError(
-            f"--arch {name} is not supported by sb_translation, which of fairseq's "
-            f"models takes {', '.join(TEACHERS)}: choose one, or one of the plugin"
+    for side in ("encoder", "decoder"):
+        group = getattr(settings, side, None)
+        path, width = (
+            getattr(settings, f"{side}_{name}", getattr(group, name, None))
+            for name in ("embed_path", "embed_dim")
         )
+        if not path:
+            continue
+        head = next(each_line(path), "")
+        if not re.fullmatch(rf"\d+ {width}\s*", head):
+            raise ValueError(
+                f"--{side}-embed-path {path}, line 1, must be the number of words and "
+                f"--{side}-embed-dim {width}, but is {head[:80]!r}: write it there, or "
+                "change the width"
+            )
 
 
 def check_metric(cfg: Any, logged: Collection[str]) -> None:

@@ -17,7 +17,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq_cli import train
 
-from sbnmt_plugin.training.start_checks import check_architecture
+from sbnmt_plugin.given_options import check_architecture
 
 FAIRSEQS = {n: x for n, x in ARCH_MODEL_REGISTRY.items() if "fairseq" in x.__module__}
 
@@ -84,7 +84,13 @@ def test_any_other_is_refused_and_no_checkpoint_gets_round_it():
                 check_architecture(Namespace(**settings))
 
 
-@pytest.mark.parametrize("name", ["fconv", "roberta_enc_dec", "s2t_transformer"])
-def test_a_training_of_another_ends_before_the_work(few, tmp_path, name):
-    with pytest.raises(ValueError, match=f"--arch {name} is not supported"):
+@pytest.mark.parametrize(
+    "name", ["fconv", "roberta_enc_dec", "s2t_transformer", "transformer_lm"]
+)
+def test_a_training_of_another_ends_before_the_work(few, tmp_path, capsys, name):
+    """Also where fairseq cannot even make the settings, as of language models."""
+    with pytest.raises(SystemExit):
         train_until(few, tmp_path, name, 1, "--sb-direction", "r2l")
+    assert (
+        f"--arch {name} is not supported by sb_translation" in capsys.readouterr().err
+    )
