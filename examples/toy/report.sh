@@ -8,7 +8,8 @@ work=${1:-work/toy}
 bin=${VENV:-.venv}/bin
 export OMP_NUM_THREADS=1 # tiny matrices: threads only wait
 
-"$bin/sbnmt" sweep-beam --work "$work" --beams 1,2,4,8
+"$bin/sbnmt" sweep-beam --work "$work" --rows teacher-l2r teacher-r2l sb-shift \
+  --beams 1,2,4,8
 if [[ ! -f $work/results/trace.jsonl ]]; then
   # as in recipe.yaml
   search=(--beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --cpu)

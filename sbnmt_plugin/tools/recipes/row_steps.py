@@ -100,6 +100,13 @@ class RowSteps(TrainingSteps):
     def generate(self, row: Row, result: Path) -> Step:
         """Return the step that decodes the test set by fairseq-generate."""
         records, output = (result.with_suffix(x) for x in (".jsonl", ".generate"))
+        words = self.search(row)
+        words += ["--sb-records", records, "--results-path", output]
+        purpose = f"Translate the test set with {row.name}"
+        return self.decoding(row, purpose, words, result, ".generate", clears=records)
+
+    def search(self, row: Row) -> list[Any]:
+        """Return the command that decodes the test set, but for what it writes to."""
         model, asks = self.searched(row)
         words = ["fairseq-generate", self.test_data(row), "--path", model, *asks]
         if row.system.back and self.trained_on(row) != MULTILINGUAL:
@@ -111,10 +118,7 @@ class RowSteps(TrainingSteps):
             words += ["--nat-teacher", self.trained(Row("teacher-l2r"))]
         if row.rescored:
             words += ["--sb-rescore", self.settings["rescore"]]
-        words += ["--user-dir", row.system.user_dir, "--task", "sb_translation"]
-        words += ["--sb-records", records, "--results-path", output]
-        purpose = f"Translate the test set with {row.name}"
-        return self.decoding(row, purpose, words, result, ".generate", clears=records)
+        return [*words, "--user-dir", row.system.user_dir, "--task", "sb_translation"]
 
     def trained_on(self, row: Row) -> str:
         """Return the training set of the model by which a row is decoded."""

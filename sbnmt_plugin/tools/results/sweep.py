@@ -50,8 +50,8 @@ class Setting(NamedTuple):
         """Part of a run's JSON: what is set."""
         return {k: value for k, value in self._asdict().items() if value is not None}
 
-    def folder(self, place: int | str) -> str:
-        """Name the folder of a run of the system of that number, or ``*``."""
+    def folder(self, place: int) -> str:
+        """Name the folder of a run of the system of that number."""
         words = [f"{name}-{value:g}" for name, value in self.as_json.items()]
         return "-".join([str(place), *words])
 
@@ -79,7 +79,6 @@ class Sweep:
         seeds: system -> all of its seeds.
         signatures: those of BLEU.
         missing: number of runs that were asked for and are not there.
-        options: fairseq-generate's for all systems; None where the file is older.
 
     Raises:
         ValueError: there is no run, or one twice, or values that no run has.
@@ -90,7 +89,6 @@ class Sweep:
         if not runs:
             raise ValueError("no runs of systems with beams")
         self.missing = sweep.get("planned", len(runs)) - len(runs)
-        self.options: list[str] | None = sweep.get("options")
         self.score = "WER" if all("WER" in run for run in runs) else "BLEU"
         self.of_lenpens = any(run.get("lenpen") is not None for run in runs)
         self.runs: dict[str, dict[Setting, Runs]] = {}
@@ -157,8 +155,7 @@ def render_sweep(sweep: dict[str, Any]) -> str:
 
     A cell has WER where there is one, else BLEU; where length penalties were
     swept, also hypothesis length over reference length in brackets.  It is empty where
-    a seed that the system has elsewhere was not decoded so.  Where every system has one
-    setting of its own, the line says which.
+    a seed that the system has elsewhere was not decoded so.
 
     Raises:
         ValueError: no runs, or one twice.
@@ -182,18 +179,11 @@ def render_sweep(sweep: dict[str, Any]) -> str:
     heading = HEADINGS.get(key := "WER" if found.score == "WER" else bleu, key)
     by = "beam/lenpen" if found.of_lenpens else "beam"
     names = list(found.runs)
-    of_one = all(len(settings) == 1 for settings in found.runs.values())
-    apart = of_one and len(found.settings) > 1
-    columns = {"system" if apart else f"{heading}, by {by}": names}
+    columns = {f"{heading}, by {by}": names}
     if any(seeds != [1] for seeds in found.seeds.values()):
         columns["seeds"] = [", ".join(map(str, found.seeds[name])) for name in names]
-    if apart:
-        own = [next(iter(found.runs[name])) for name in names]
-        columns[by] = [setting.label for setting in own]
-        columns[heading] = [cell(*each) for each in zip(names, own)]
-    else:
-        for setting in found.settings:
-            columns[setting.label] = [cell(name, setting) for name in names]
+    for setting in found.settings:
+        columns[setting.label] = [cell(name, setting) for name in names]
     lines = aligned(list(columns), [list(cells) for cells in zip(*columns.values())])
     if found.score == "BLEU":
         lines += ["", *(f"{bleu}: `{text}`" for text in found.signatures)]
