@@ -1,14 +1,12 @@
-"""sbnmt table: what it shows of a file, and what it refuses."""
-
-import json
+"""The results table: titles of its rows, and those that are long gone."""
 
 import pytest
 from commands import ROOT
-from steps import call, put
+from steps import put
 
-from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.results import table
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 
@@ -29,12 +27,7 @@ def test_a_model_of_both_directions_is_named(tmp_path, name, teachers, title):
     assert row["title"] == title
 
 
-def test_a_missing_table_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nothing does not exist"):
-        call(show_table, tmp_path / "nothing")
-
-
-def test_rows_that_no_recipe_has_any_more_are_shown(tmp_path, capsys):
+def test_rows_that_no_recipe_has_any_more_are_shown():
     """As they stand in committed tables; seeds and rescoring, too."""
     cost = {"tokenised BLEU": 30.0, "total seconds": 60, "updates": 5}
     names = ["sb-retired", "sb-retired@2", "sb-retired+rescored"]
@@ -42,9 +35,6 @@ def test_rows_that_no_recipe_has_any_more_are_shown(tmp_path, capsys):
     seeds = {"name": names[0], "title": "<all>", "seeds": [1, 2], "mean": 30.0}
     seeds |= {"score": "tokenised BLEU", "deviation": 0.5, "p": {}}
     held = {"command": "sbnmt table", "machine": "m", "rows": rows, "seeds": [seeds]}
-    path = tmp_path / "table.json"
-    put(path, json.dumps({**held, "signatures": {"tokenised BLEU": "s"}}))
-    call(show_table, path)
-    shown = capsys.readouterr().out
+    shown = table.render({**held, "signatures": {"tokenised BLEU": "s"}})
     assert all(f"| <{name}>" in shown for name in names)
     assert "30.00 ± 0.50" in shown
