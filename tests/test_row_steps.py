@@ -8,7 +8,6 @@ from unittest import mock
 
 import in_process
 import pytest
-from commands import ROOT
 from recipe_drivers import Noted, noted, steps_in
 from steps import call, put
 
@@ -19,7 +18,7 @@ from sbnmt_plugin.tools.recipes import runner, slurm, systems
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.parsed import check_options
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.row_steps import RowSteps, costed_steps
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
 from sbnmt_plugin.tools.recipes.step import in_order
 from sbnmt_plugin.tools.recipes.systems.system import DIRECTIONS
@@ -36,7 +35,6 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys):
     assert set(rows) == set(wanted)
     assert "== train/sb-tanh-1.0" not in output  # it is the recipe's own sb
     assert rows["sb-tanh-1.0"]["tokenised BLEU"] == rows["sb"]["tokenised BLEU"]
-    assert rows["sb"]["total seconds"] >= rows["sb"]["seconds"]
     assert rows["sb"]["updates"] > 0
     assert rows["sb"]["tokens"] > 0
     assert rows["sb@2"]["seed"] == 2
@@ -126,10 +124,6 @@ def test_rows_go_on_from_the_one_teacher(tmp_path, monkeypatch):
     )
     assert f"<!-- {title} -->" in drawn.with_suffix(".svg").read_text("utf-8")
     assert drawn.with_suffix(".png").exists()
-    settings = load_recipe(folder, small=False)
-    needed = {step.name for step in costed_steps(settings, Row("sb-finetuned"))}
-    trained = {"train/teacher-both", "train/sb-finetuned"}
-    assert needed == trained | {"pseudo/l2r", "pseudo/r2l"}
     in_process.write_recipe(folder)  # two teachers
     for tool, *words in (run_recipe, folder), (show_table, "--recipe", folder):
         with pytest.raises(ValueError, match=r"another recipe.* \(teachers differ"):
@@ -171,32 +165,6 @@ def test_a_row_starts_from_the_model_of_its_own_seed(tmp_path):
         step: str(tmp_path / "work" / row / "model.pt")
         for step, row in expected.items()
     }
-
-
-TAUGHT = ["train/teacher-l2r", "train/teacher-r2l", "pseudo/l2r", "pseudo/r2l"]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        (
-            "sb-reader+rescored@2",
-            [*TAUGHT, "train/sb-noise-lambda0@2", "train/sb-reader@2"],
-        ),
-        ("sb-reader-two@2", [*TAUGHT, "train/sb-lambda0@2", "train/sb-reader-two@2"]),
-        ("sb-finetuned@2", [*TAUGHT, "train/sb-finetuned@2"]),
-        ("sb-tanh-1.0", [*TAUGHT, "train/sb"]),
-        ("enat-phrase-9", ["train/teacher-l2r", "pseudo/l2r", "train/enat-phrase"]),
-        ("rerank@2", ["train/teacher-l2r@2", "train/teacher-r2l@2"]),
-        ("abd", ["train/teacher-r2l", "pseudo/r2l", "train/abd"]),
-        ("abd-two", [*TAUGHT, "train/abd-two"]),
-        ("lookup", []),
-    ],
-)
-def test_costs_are_those_of_all_models_and_pseudo_targets_before(name, expected):
-    settings = load_recipe(ROOT / "examples" / "toy", small=False)
-    found = [step.name for step in costed_steps(settings, Row.parse(name))]
-    assert sorted(found) == sorted(expected)
 
 
 def test_triples_without_their_last_file_are_not_whole(tmp_path):

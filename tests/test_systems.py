@@ -62,7 +62,7 @@ def test_results_of_a_retired_row_are_still_shown(tmp_path):
     assert len(rows) == 3 * len(RETIRED_ROWS)
     assert rows["sb-noise@2"]["title"] == "SB-NMT, λ = 1, three triples, noise, seed 2"
     assert rows["sb-noise+rescored"]["updates"] == rows["sb-noise"]["updates"] == 7
-    assert [s["data"] for s in rows["sb-staged-continued"]["stages"]] == ["gold", "two"]
+    assert rows["sb-staged-continued"]["updates"] == 2 * 7
 
 
 def test_another_package_registers_the_rows_of_its_family(tmp_path):

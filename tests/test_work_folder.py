@@ -254,37 +254,6 @@ def test_abandoned_pseudo_targets_cost_the_next_ones_nothing(tmp_path):
         runner.begin(step(2))
 
 
-def log_of(tokens):
-    """A training of two updates."""
-    end = "== end 2026-01-01 00:00:10 | peak 1.00 GiB | processor 7 s\n"
-    line = f"| train | epoch 001 | wpb {tokens / 2} | num_updates 2\n"
-    return "== launch 2026-01-01 00:00:00 | commit c | x\n" + line + end
-
-
-def costs(tmp_path, settings, name, **tokens):
-    tmp_path.mkdir(exist_ok=True)
-    for step, number in tokens.items():
-        (tmp_path / f"{step.replace('_', '-')}.log").write_text(log_of(number))
-    return results.total_costs(tmp_path, settings, Row.parse(name))
-
-
-def test_a_row_that_decodes_with_anothers_model_costs_as_much(tmp_path):
-    made = {"train_teacher_l2r": 100, "pseudo_l2r": 0, "train_enat_phrase": 1000}
-    own = costs(tmp_path, SETTINGS, "enat-phrase", **made)
-    assert own["total tokens"] == 1100
-    assert costs(tmp_path, SETTINGS, "enat-phrase-9") == own
-
-
-def test_all_stages_of_a_teacher_are_counted(tmp_path):
-    stages = [{"data": "gold", "--max-update": 2}, {"data": "gold", "--max-update": 2}]
-    settings = {**SETTINGS, "stages": {"teacher-l2r": stages}}
-    made = {"train_teacher_l2r_stage_1": 100, "train_teacher_l2r": 10}
-    made |= {"pseudo_l2r": 0, "train_transformer_pl": 1000}
-    found = costs(tmp_path, settings, "transformer-pl", **made)
-    assert found["total tokens"] == 1110
-    assert found["total processor seconds"] == 4 * 7
-
-
 def test_a_work_folder_keeps_to_its_recipe(tmp_path):
     steps = steps_in(tmp_path / "recipe", tmp_path / "work")
     (tmp_path / "work").mkdir()

@@ -222,9 +222,3 @@ def check_row(work: Path, settings: Settings, row: Row) -> None:
     for step in in_order([RowSteps(Run(settings, work)).result(row)], needs=needs):
         if step.record:
             step.record.check()
-
-
-def costed_steps(settings: Settings, row: Row) -> list[Step]:
-    """Return the trainings and the translations of pseudo targets that a row needs."""
-    steps = in_order([RowSteps(Run(settings, Path())).result(row)])
-    return [step for step in steps if step.name.startswith(("train/", "pseudo/"))]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
-from sbnmt_plugin.tools.recipes.rows import RESCORED
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
@@ -46,19 +45,6 @@ def number(value: Any, digits: int = 2, unit: float = 1) -> str:
     return NONE if value is None else f"{value / unit:,.{digits}f}"
 
 
-def minutes(seconds: float | None) -> str:
-    return number(seconds, 1, 60)
-
-
-def millions(count: float | None) -> str:
-    return number(count, 2, 1e6)
-
-
-def processors(row: TableRow) -> float | None:
-    """Return processor seconds of a row's chain, which say nothing of a GPU."""
-    return None if "gpu" in row else row.get("total processor seconds")
-
-
 def main_table(table: dict[str, Any]) -> list[str]:
     """Render scores and costs of every system, without columns that nothing fills."""
 
@@ -77,11 +63,8 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "system": lambda row: row["title"],
         "updates": lambda row: number(row.get("updates"), 0),
         "batches left out": lambda row: number(row.get(LEFT_OUT), 0),
-        "tokens, M": lambda row: millions(row.get("tokens")),
-        "in all, M": lambda row: millions(row.get("total tokens")),
-        "train, min": lambda row: minutes(row.get("seconds")),
-        "in all, min": lambda row: minutes(row.get("total seconds")),
-        "processors, min": lambda row: minutes(processors(row)),
+        "tokens, M": lambda row: number(row.get("tokens"), 2, 1e6),
+        "train, min": lambda row: number(row.get("seconds"), 1, 60),
         "GiB": memory,
         **{HEADINGS.get(key, key): score(key) for key in SCORES},
         "AER, %": score("AER"),
@@ -131,23 +114,6 @@ def set_lines(table: dict[str, Any]) -> list[str]:
     return below([f"{bleu_heading(table)} by set", *names], cells)
 
 
-def stage_table(table: dict[str, Any]) -> list[str]:
-    """Render the cost of each stage of a training."""
-    cells = [
-        [
-            f"{row['title']}, stage {place}",
-            stage["data"],
-            number(stage.get("updates"), 0),
-            millions(stage.get("tokens")),
-            minutes(stage.get("seconds")),
-        ]
-        for row in table["rows"]
-        if RESCORED not in row["name"]  # the same training once more
-        for place, stage in enumerate(row.get("stages", []), start=1)
-    ]
-    return below(["stage", "data", "updates", "tokens, M", "train, min"], cells)
-
-
 def seeds_table(table: dict[str, Any]) -> list[str]:
     """Render mean and deviation of each row that has several seeds."""
     rows = table.get("seeds") or []
@@ -184,13 +150,8 @@ def notes(table: dict[str, Any]) -> list[str]:
             "with its answers of all seeds that both rows have, so it speaks of other "
             "sentences, the deviation of other seeds"
         )
-    if any(row.get("total seconds") for row in table["rows"]):
-        lines.append(
-            "tokens: labels seen, of both directions for SB-NMT; in all: with teachers "
-            "and pseudo targets"
-            + "; processors: the same, time of all cores"
-            * any(processors(row) for row in table["rows"])
-        )
+    if any(row.get("tokens") for row in table["rows"]):
+        lines.append("tokens: labels seen, of both directions for SB-NMT")
     commits = sorted({c for row in table["rows"] for c in row.get("commits", [])})
     known = f", commit {', '.join(commits)}" if commits else ""
     lines.append(f"`{table['command']}`{known}")
@@ -200,5 +161,5 @@ def notes(table: dict[str, Any]) -> list[str]:
 
 def render(table: dict[str, Any]) -> str:
     """Render the whole table."""
-    parts = main_table, seeds_table, set_lines, stage_table, probe_tables, notes
+    parts = main_table, seeds_table, set_lines, probe_tables, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"
