@@ -19,7 +19,6 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
             {"bpe": {"kind": "sentencepiece", "merges": 9}, "detokenise": "de"},
             "bpe.kind must be joint, separate or none with detokenise, links or",
         ),
-        ({"teachers": "three"}, "teachers must be two or one"),
         ({"systems": {"sbb": {}}}, "systems has unknown rows sbb"),
         ({"score": {"case": 1}}, "score has unknown keys case"),
         ({"pseudo_engine": "torch"}, "pseudo_engine must be of .* but is 'torch'"),

@@ -69,36 +69,9 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys):
     assert ours.read_text() == theirs.read_text()
 
 
-def test_one_model_can_teach_both_directions(tmp_path, capsys):
-    folder = in_process.write_recipe(tmp_path / "recipe", teachers="one")
-    in_process.make(folder, "--work", tmp_path / "work")
-    output = capsys.readouterr().out
-    assert (
-        output.count("== train/teacher") == output.count("== train/teacher-both") == 1
-    )
-    rows = json.loads((tmp_path / "work" / "table.json").read_text())["rows"]
-    assert [row["name"] for row in rows] == ["teacher-l2r", "teacher-r2l", "sb"]
-    with pytest.raises(ValueError, match="row rerank@2 needs `teachers: two`"):
-        in_process.make(folder, "--work", tmp_path / "work", "--rows", "rerank@2")
-
-
-def test_rows_go_on_from_the_one_teacher(tmp_path, monkeypatch):
-    """What it teaches can go on from it; both are the chain's cost, and it once."""
-    trainings = {}
-
-    def run(self, step):
-        if step.name.startswith("train/"):
-            trainings[step.name] = " ".join(map(str, step.words))
-        return in_process.run(self, step)
-
-    monkeypatch.setattr(runner.Runner, "run", run)
-    folder = in_process.write_recipe(tmp_path / "recipe", teachers="one")
-    work = tmp_path / "work"
-    asked = "--rows", "teacher-both", "sb-finetuned"
-    call(run_recipe, folder, "--work", work, *asked)
-    assert [*trainings] == ["train/teacher-both", "train/sb-finetuned"]
-    begins = f"--finetune-from-model {work}/teacher-both/model.pt"
-    assert begins in trainings["train/sb-finetuned"]
+def test_a_table_is_made_again_and_its_curves_are_drawn(tmp_path):
+    folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
+    in_process.make(folder, "--work", work, "--rows", "teacher-l2r")
     table = json.loads((work / "table.json").read_text())
     assert table["command"] == f"sbnmt recipe {folder}"
     shown = [show_table, "--recipe", folder, "--work", work]
@@ -107,7 +80,7 @@ def test_rows_go_on_from_the_one_teacher(tmp_path, monkeypatch):
     drawn = tmp_path / "curves"  # the toy's rows are not validated by BLEU, nor probed
     with pytest.raises(ValueError, match=r"--curves needs logs of .*/logs has none"):
         call(*shown, "--curves", drawn)
-    log = work / "logs" / "train-sb-finetuned.log"
+    log = work / "logs" / "train-teacher-l2r.log"
     probed = "read_bits_l2r=0.2, read_bits_r2l=0.1, num_updates=9"
     with log.open("a", encoding="utf-8") as file:
         file.write(f"x | train_inner | epoch 001:      9 / 9 {probed}\n")
@@ -116,17 +89,16 @@ def test_rows_go_on_from_the_one_teacher(tmp_path, monkeypatch):
         call(*shown, "--curves", work / "table")
     assert (work / "table.json").read_text() == kept
     call(*shown, "--curves", drawn)
-    title = "SB-NMT from the teacher, two triples"
     (curves,) = json.loads(drawn.with_suffix(".json").read_text()).items()
     assert curves == (
-        title,
+        "Transformer, L2R",
         {"1": {"bits read a token": [[9.0], [pytest.approx(0.15)]]}},
     )
-    assert f"<!-- {title} -->" in drawn.with_suffix(".svg").read_text("utf-8")
+    assert "<!-- Transformer, L2R -->" in drawn.with_suffix(".svg").read_text("utf-8")
     assert drawn.with_suffix(".png").exists()
-    in_process.write_recipe(folder)  # two teachers
+    in_process.write_recipe(folder, average=7)
     for tool, *words in (run_recipe, folder), (show_table, "--recipe", folder):
-        with pytest.raises(ValueError, match=r"another recipe.* \(teachers differ"):
+        with pytest.raises(ValueError, match=r"another recipe.* \(average differ"):
             call(tool, *words, "--work", work)
 
 
@@ -231,11 +203,3 @@ def test_workers_take_the_gpus_that_the_user_chose(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")
     with pytest.raises(ValueError, match="--processes must be ≤ 1"):
         bench.prepared(parts[1], 1)
-
-
-def test_a_row_that_one_teacher_cannot_give_is_refused_at_once(tmp_path):
-    steps = steps_in(tmp_path / "recipe", tmp_path / "work", teachers="one")
-    for name in "rerank", "teacher-r2l@2":
-        with pytest.raises(ValueError, match=f"row {name} needs `teachers: two`"):
-            steps.targets([Row("teacher-l2r"), Row.parse(name)])
-    steps.targets([Row("teacher-l2r"), Row("teacher-r2l"), Row("sb", 2)])

@@ -219,16 +219,6 @@ def test_a_row_knows_from_whose_weights_it_starts(tmp_path):
         check_row(tmp_path, changed, "sb-reader-two")
 
 
-@pytest.mark.parametrize("row", ["teacher-l2r", "teacher-r2l"])
-def test_answers_of_one_teacher_belong_to_it(tmp_path, row):
-    begin_row(tmp_path, SETTINGS, "teacher-both")
-    changed = with_option("teacher-both", lr=7)
-    check_row(tmp_path, changed, row)  # which has a model of its own
-    check_row(tmp_path, {**SETTINGS, "teachers": "one"}, row)
-    with pytest.raises(ValueError, match=r"teacher-both was begun .*\(--lr\)"):
-        check_row(tmp_path, {**changed, "teachers": "one"}, row)
-
-
 def test_what_is_no_rows_result_is_named(tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "notes.json").write_text("{}")
@@ -271,14 +261,10 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
         noted(steps, model(Row("teacher-l2r")), made=[])
 
 
-TEACHERS = {"two": ("teacher-l2r", "sb"), "one": ("teacher-both", "sb-lambda0")}
-
-
-@pytest.mark.parametrize("teachers", TEACHERS)
-def test_pseudo_targets_know_their_teacher(tmp_path, teachers):
+def test_pseudo_targets_know_their_teacher(tmp_path):
     """Whose folder was removed, and whose options have changed; and not a student's."""
-    steps = steps_in(tmp_path / "recipe", tmp_path / "work", teachers=teachers)
-    teacher, student = TEACHERS[teachers]
+    steps = steps_in(tmp_path / "recipe", tmp_path / "work")
+    teacher, student = "teacher-l2r", "sb"
 
     def changed(*rows):
         systems = {**steps.settings["systems"], **{row: {"--lr": 7} for row in rows}}

@@ -15,7 +15,6 @@ from sbnmt_plugin.tools.text import as_written, read_lines
 
 OWN = (HOME / "examples", PLUGIN / "examples")  # of a clone; as installed
 SIZES = "sizes"  # a section: its own sections are taken by the amount of text
-TEACHERS = ("two", "one")  # a model each, or one of both directions
 # key: type, default (... if the key must be there)
 KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "source": (str, ...),
@@ -36,7 +35,6 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     # row -> options over all that, a stage each, with `data` and `continue`
     "stages": (dict, {}),
     "rescore": ((int, float), 1),  # W of --sb-rescore, for rows as sb+rescored
-    "teachers": (str, "two"),
     "pseudo": (list, []),  # words for sbnmt pseudo
     "pseudo_engine": (str, ENGINES[0]),
     "phrase_table": (list, []),
@@ -233,7 +231,7 @@ def rules(recipe: dict[str, Any]) -> list[tuple[str, Any, bool]]:
     """Return each rule, the value that it is about, and whether it holds."""
     score, kind = recipe["score"], recipe["bpe"].get("kind")
     engine = recipe["pseudo_engine"]
-    merges, teachers = recipe["bpe"].get("merges"), recipe["teachers"]
+    merges = recipe["bpe"].get("merges")
     counted = type(merges) is int and merges >= 1
     lowercase = (
         "score.lowercase must be false with score.phonemes, whose error rates compare "
@@ -255,7 +253,6 @@ def rules(recipe: dict[str, Any]) -> list[tuple[str, Any, bool]]:
         (some_merges, merges, kind == "none" or counted),
         (f"pseudo_engine must be of {ENGINES}", engine, engine in ENGINES),
         (of_tokens, kind, kind != "sentencepiece" or not tokens),
-        ("teachers must be two or one", teachers, teachers in TEACHERS),
     ]
 
 

@@ -21,11 +21,8 @@ from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import (
     DIRECTIONS,
     MULTILINGUAL,
-    TEACHER,
 )
 from sbnmt_plugin.tools.recipes.training_steps import TrainingSteps
-
-TWO_TEACHERS = "`teachers: two` in recipe.yaml"
 
 
 class RowSteps(TrainingSteps):
@@ -61,14 +58,7 @@ class RowSteps(TrainingSteps):
 
     @once
     def result(self, row: Row) -> Step:
-        """A row's scores on the test set.
-
-        Raises:
-            ValueError: one teacher of both directions cannot give the row.
-        """
-        another = row.base.removeprefix(TEACHER) in DIRECTIONS and row.seed > 1
-        if self.settings["teachers"] == "one" and (row.system.joins or another):
-            raise ValueError(f"row {row.name} needs {TWO_TEACHERS}")
+        """A row's scores on the test set."""
         output = self.work / "results" / f"{row.name}.json"
         if row.system.joins:
             decoded = self.rerank(row, output)

@@ -12,7 +12,6 @@ from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import flags, searching
 from sbnmt_plugin.tools.recipes.stages import (
     Stage,
-    direction_taught,
     model_row,
     row_records,
     starting_row,
@@ -169,10 +168,9 @@ class TrainingSteps(DataSteps):
 
     def searched(self, row: Row) -> tuple[Step, list[str]]:
         """Return a row's model, and the options by which it writes in its direction."""
-        one = self.settings["teachers"] == "one"
-        asks = "--sb-answer" if one and direction_taught(row) else "--sb-direction"
         direction = row.system.direction
-        return self.model(row), [] if direction == BOTH else [asks, direction]
+        asks = [] if direction == BOTH else ["--sb-direction", direction]
+        return self.model(row), asks
 
     @once
     def pseudo(self, direction: str) -> Step:

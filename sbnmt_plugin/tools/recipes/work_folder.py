@@ -22,7 +22,7 @@ from sbnmt_plugin.tools.unfinished import rename, write_json
 
 # keys of recipe.yaml that every row depends on; a work folder keeps one value of each
 SHARED = (
-    *("source", "target", "prepare", "bpe", "preprocess", "teachers", "decode"),
+    *("source", "target", "prepare", "bpe", "preprocess", "decode"),
     *("pseudo", "phrase_table", "average", "generate", "rerank", "detokenise"),
     *("score", "rescore", "pseudo_engine"),
 )

@@ -73,10 +73,6 @@ def build_row(work: Path, settings: dict[str, Any], row: Row) -> TableRow:
     """Return scores, cost and origin of a row."""
     trained = same_training(settings, row)
     name, title = row.name, row.title(training_options(settings, row))
-    if settings["teachers"] == "one" and row.base in ("teacher-l2r", "teacher-r2l"):
-        trained = Row("teacher-both")
-        direction = row.base.removeprefix("teacher-").upper()
-        title = f"{trained.system.title}, {direction} answers"
     scored = json.loads((work / "results" / f"{name}.json").read_text("utf-8"))
     made: TableRow = {"name": name, "title": title, "seed": row.seed}
     made |= {key: scored[key]["score"] for key in SCORES if key in scored}
