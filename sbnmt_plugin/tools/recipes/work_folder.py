@@ -179,8 +179,8 @@ class ModelRecord:
 class TeacherRecord(ModelRecord):
     """The options of the teacher that wrote pseudo targets, if they are noted.
 
-    They are not for those of 0.1.0, nor for those taken over from another run.
-    ``made`` is the file of the pseudo targets.
+    They are not for those taken over from another run.  ``made`` is the file of the
+    pseudo targets.
     """
 
     whole = True
@@ -208,7 +208,7 @@ class TeacherRecord(ModelRecord):
 def changed_keys(
     known: Options, options: Options, neutral: tuple[str, ...]
 ) -> list[str]:
-    """Return the keys in which two records differ; one that is no flag may be newer.
+    """Return the keys in which two records differ.
 
     Args:
         neutral: keys that may differ.
@@ -217,7 +217,6 @@ def changed_keys(
         key
         for key in {**known, **options}
         if key not in neutral
-        and (key.startswith("--") or key in known)
         and not alike(known.get(key, MISSING), options.get(key, MISSING))
     ]
 
