@@ -1,4 +1,4 @@
-"""sbnmt compare, and the seeds of a table: rows against each other."""
+"""sbnmt compare: rows against each other."""
 
 import json
 import statistics
@@ -13,8 +13,6 @@ from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import row_records
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
-from sbnmt_plugin.tools.results import comparison
-from sbnmt_plugin.tools.results.table import seeds_table
 from sbnmt_plugin.tools.text import write_lines
 
 ROWS = {
@@ -56,39 +54,6 @@ def laid_out(tmp_path, rates=ROWS):
         row = {"name": name, "title": title, "seed": int(seed or 1)}
         rows.append({**row, "tokenised BLEU": score})
     return settings, rows
-
-
-def test_what_seeds_say_together(tmp_path):
-    settings, rows = laid_out(tmp_path)
-    found = comparison.of_several_seeds(tmp_path, settings, rows)
-    assert [row["name"] for row in found] == ["transformer-pl", "sb-lambda0", "sb"]
-    sb = found[-1]
-    scores = [row["tokenised BLEU"] for row in rows if row["name"].startswith("sb@")]
-    scores.append(next(row["tokenised BLEU"] for row in rows if row["name"] == "sb"))
-    assert (sb["title"], sb["seeds"]) == ("<sb>", [1, 2, 3])
-    assert sb["mean"] == pytest.approx(statistics.mean(scores), abs=0.005)
-    assert sb["deviation"] == pytest.approx(statistics.stdev(scores), abs=0.005)
-    # of the seeds that both have; λ = 0 and the Transformer have seed 1 alone in common
-    assert sb["p"]["transformer-pl"] == p_against("sb", "transformer-pl", 1, 2)
-    assert sb["p"]["sb-lambda0"] == p_against("sb", "sb-lambda0", 1, 3)
-    assert found[1]["p"] == {}
-    lines = seeds_table({"rows": rows, "seeds": found})
-    assert "p: <transformer-pl>" in lines[1] and "p: <sb-lambda0>" in lines[1]
-    assert f"| {sb['mean']:.2f} ± {sb['deviation']:.2f} |" in lines[-1]
-
-
-def test_a_row_of_three_triples_is_compared_with_its_twin_on_them(tmp_path):
-    names = ["sb-noise-lambda0", "sb-noise-lambda0+rescored", "sb-reader"]
-    rates = {name + seed: 0.2 for name in names for seed in ("", "@2")}
-    *_, ours = comparison.of_several_seeds(tmp_path, *laid_out(tmp_path, rates))
-    assert (ours["name"], list(ours["p"])) == (names[2], names[:2])
-
-
-def test_one_seed_of_each_says_nothing_together(tmp_path):
-    settings, rows = laid_out(tmp_path)
-    single = [row for row in rows if row["seed"] == 1]
-    assert comparison.of_several_seeds(tmp_path, settings, single) == []
-    assert seeds_table({"rows": single, "seeds": []}) == seeds_table({}) == []
 
 
 def evaluated(tmp_path, rates=ROWS):

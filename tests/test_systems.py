@@ -52,7 +52,6 @@ def test_results_of_a_retired_row_are_still_shown(tmp_path):
         put(work / "logs" / f"train-{step}.log", costs.launch_line("x") + log)
     with (
         mock.patch.object(work_folder_rows, "compare", return_value=None),
-        mock.patch.object(work_folder_rows, "of_several_seeds", return_value=[]),
         captured() as output,
     ):
         call(show_table, "--recipe", folder, "--work", work)

@@ -36,8 +36,14 @@ def origin_lines(held: Held) -> list[str]:
 
 
 def recipe_table(held: Held) -> list[str]:
-    """Render the table of a recipe's run."""
-    return render(held).splitlines()
+    """Render the table of a recipe's run; of 0.2.0 it also has seeds together."""
+    rows = [
+        {"seeds together": row["title"], "seeds": ", ".join(map(str, row["seeds"]))}
+        | {key: float(row[key]) for key in ("mean", "deviation")}
+        | {f"p: {rival}": p for rival, p in row["p"].items()}
+        for row in held.get("seeds") or []
+    ]
+    return [*render(held).splitlines(), *(["", *plain_table(rows)] if rows else [])]
 
 
 def sweep_table(held: Held) -> list[str]:

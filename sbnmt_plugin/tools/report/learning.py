@@ -10,7 +10,6 @@ from sbnmt_plugin.tools.recipes.stages import same_training, training_stages
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.report.drawing import colours, count_updates, finish, panels
 from sbnmt_plugin.tools.report.logs import Curve, read_train_log
-from sbnmt_plugin.tools.results.table import without_seed
 from sbnmt_plugin.tools.text import read_lines
 
 BITS, BLEU = "bits read a token", "validation BLEU"
@@ -54,7 +53,8 @@ def curves_of(
         if row.rescored or not told.get("updates"):
             continue
         if curves := row_curves(work / "logs", settings, row):
-            found.setdefault(without_seed(told)[1], {})[str(row.seed)] = curves
+            title = told["title"].removesuffix(f", seed {row.seed}")
+            found.setdefault(title, {})[str(row.seed)] = curves
     return found
 
 

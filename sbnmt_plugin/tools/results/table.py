@@ -15,12 +15,6 @@ NONE = ""
 TableRow = dict[str, Any]
 
 
-def without_seed(row: TableRow) -> tuple[str, str]:
-    """Return the name and title that a row shares with its other seeds."""
-    name, _, seed = row["name"].partition("@")
-    return name, row["title"].removesuffix(f", seed {seed}")
-
-
 def aligned(header: list[str], rows: list[list[str]]) -> list[str]:
     """Render a Markdown table that is readable in a terminal; numbers to the right."""
     # Markdown takes no : alone for a ruler
@@ -114,25 +108,6 @@ def set_lines(table: dict[str, Any]) -> list[str]:
     return below([f"{bleu_heading(table)} by set", *names], cells)
 
 
-def seeds_table(table: dict[str, Any]) -> list[str]:
-    """Render mean and deviation of each row that has several seeds."""
-    rows = table.get("seeds") or []
-    titles = {row["name"]: row["title"] for row in rows}
-    rivals = [name for name in titles if any(name in row["p"] for row in rows)]
-    scores = [HEADINGS.get(row["score"], row["score"]) for row in rows]
-    cells = [
-        [
-            row["title"],
-            ", ".join(map(str, row["seeds"])),
-            f"{number(row['mean'])} ± {number(row['deviation'])}",
-            *(number(row["p"].get(rival), 3) for rival in rivals),
-        ]
-        for row in rows
-    ]
-    tests = [f"p: {titles[rival]}" for rival in rivals]
-    return below(["seeds together", "seeds", *scores[:1], *tests], cells)
-
-
 def notes(table: dict[str, Any]) -> list[str]:
     """Explain the numbers, and tell where they come from."""
     lines = [f"{name}: `{text}`" for name, text in table["signatures"].items()]
@@ -143,12 +118,6 @@ def notes(table: dict[str, Any]) -> list[str]:
             f"p: paired bootstrap ({SAMPLES:,} samples) of {score} against "
             + baseline[0]
             + ", all sets together" * any("sets" in row for row in table["rows"])
-        )
-    if any(row["p"] for row in table.get("seeds") or []):
-        lines.append(
-            "seeds together: mean ± standard deviation; p: sentences are drawn, each "
-            "with its answers of all seeds that both rows have, so it speaks of other "
-            "sentences, the deviation of other seeds"
         )
     if any(row.get("tokens") for row in table["rows"]):
         lines.append("tokens: labels seen, of both directions for SB-NMT")
@@ -161,5 +130,5 @@ def notes(table: dict[str, Any]) -> list[str]:
 
 def render(table: dict[str, Any]) -> str:
     """Render the whole table."""
-    parts = main_table, seeds_table, set_lines, probe_tables, notes
+    parts = main_table, set_lines, probe_tables, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"

@@ -23,7 +23,7 @@ from sbnmt_plugin.tools.recipes.stages import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows
-from sbnmt_plugin.tools.results.comparison import compare, of_several_seeds
+from sbnmt_plugin.tools.results.comparison import compare
 from sbnmt_plugin.tools.results.table import PROBES, SCORES, TableRow
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import write_json
@@ -128,7 +128,6 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
         "signatures": signatures,
         "opponent": compare(work, settings, rows),
         "rows": rows,
-        "seeds": of_several_seeds(work, settings, rows),
     }
 
 
