@@ -6,7 +6,7 @@ import statistics
 import in_process
 import pytest
 from comparing import LINES, RIGHT, answers, bleu, p_of_seeds
-from steps import call
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import compare
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
@@ -38,33 +38,18 @@ def p_against(row, rival, *seeds):
     return p_of_seeds(*([run(name, seed) for seed in seeds] for name in (row, rival)))
 
 
-def laid_out(tmp_path, rates=ROWS):
-    """A work folder's rows, and its recipe."""
-    settings = load_recipe(in_process.write_recipe(tmp_path / "recipe"), False)
-    (tmp_path / "text").mkdir()
-    (tmp_path / "results").mkdir()
-    write_lines(tmp_path / "text" / "test.tgt", RIGHT)
-    rows = []
-    for place, (name, rate) in enumerate(rates.items()):
-        lines = answers(place, rate)
-        write_lines(tmp_path / "results" / f"{name}.tok", lines)
-        _, _, seed = name.partition("@")
-        score = round(bleu().corpus_score(lines, [RIGHT]).score, 2)
-        title = f"<{name}>" if not seed else f"<{name[:-2]}>, seed {seed}"
-        row = {"name": name, "title": title, "seed": int(seed or 1)}
-        rows.append({**row, "tokenised BLEU": score})
-    return settings, rows
-
-
 def evaluated(tmp_path, rates=ROWS):
-    """A work folder as the driver leaves it."""
-    settings, rows = laid_out(tmp_path, rates)
-    (tmp_path / "recipe.json").write_text(json.dumps(settings), "utf-8")
-    for row in rows:
-        score = {"tokenised BLEU": {"score": row["tokenised BLEU"]}}
-        path = tmp_path / "results" / f"{row['name']}.json"
-        path.write_text(json.dumps(score), "utf-8")
-    return rows
+    """Make a work folder as the driver leaves it; return the score of each row."""
+    settings = load_recipe(in_process.write_recipe(tmp_path / "recipe"), False)
+    put(tmp_path / "text" / "test.tgt", *RIGHT)
+    put(tmp_path / "recipe.json", json.dumps(settings))
+    scores = {}
+    for place, (name, rate) in enumerate(rates.items()):
+        result, lines = tmp_path / "results" / f"{name}.json", answers(place, rate)
+        put(result.with_suffix(".tok"), *lines)
+        scores[name] = round(bleu().corpus_score(lines, [RIGHT]).score, 2)
+        put(result, json.dumps({"tokenised BLEU": {"score": scores[name]}}))
+    return scores
 
 
 @pytest.fixture
@@ -81,7 +66,7 @@ def compared(capsys):
 
 
 def test_rows_are_compared_by_the_seeds_that_both_have(tmp_path, compared):
-    scores = {row["name"]: row["tokenised BLEU"] for row in evaluated(tmp_path)}
+    scores = evaluated(tmp_path)
     names = ["transformer-pl", "sb-lambda0", "teacher-l2r"]
     head, *cells = compared(tmp_path, "sb", *names)
     assert "sb against" in head and "tok. BLEU" in head

@@ -121,14 +121,6 @@ def test_a_sweep_over_beams_shows_its_speeds(tmp_path):
     assert not results_page.speeds_by_beam(runs)
 
 
-def test_curves_are_shown_by_their_last_points(tmp_path):
-    curves = {"SB": {"1": {"validation BLEU": [[50, 90], [11.5, 30.25]]}}}
-    put(tmp_path / "curves.json", json.dumps(curves))
-    assert results_page.page(tmp_path)[-1] == (
-        "| SB  |    1 |      90 | validation BLEU |      30.25 |"
-    )
-
-
 @pytest.mark.parametrize(
     "held", ["{", "[1]", '{"rows": 1}', '{"runs": []}', '{"x": 1}']
 )

@@ -70,18 +70,6 @@ def benchmark_tables(held: Held) -> list[str]:
     return lines
 
 
-def curve_table(held: Held) -> list[str]:
-    """Render the last point of every learning curve."""
-    rows = [
-        {"row": title, "seed": int(seed), "updates": updates[-1]}
-        | {"quantity": quantity, "at the end": float(values[-1])}
-        for title, seeds in held.items()
-        for seed, curves in seeds.items()
-        for quantity, (updates, values) in curves.items()
-    ]
-    return plain_table(rows)
-
-
 def rows_table(held: Held) -> list[str]:
     """Render a file of rows of any columns, as tests of reliability write."""
     return [*plain_table(seeds_together(held["rows"])), *origin_lines(held)]
@@ -153,8 +141,7 @@ def section(path: Path) -> list[str]:
     with as_written(path, f"remove it, or write it anew, before {PAGE} is written"):
         held: Held = json.loads(path.read_text(encoding="utf-8"))
         title = held.pop("title", None)
-        kind = next((key for key in KINDS if key in held), None)
-        tables = (KINDS[kind] if kind else curve_table)(held)
+        tables = KINDS[next((key for key in KINDS if key in held), "none")](held)
     plots = [p for p in map(path.with_suffix, PLOTS) if p.exists()][:1]
     head = [f"## {path.stem}", *([] if title is None else ["", title])]
     for plot in plots:

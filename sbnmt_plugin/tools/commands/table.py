@@ -6,9 +6,9 @@
 With --recipe the table is built from WORK/results, and its costs from WORK/logs, where
 sbnmt recipe has run.  It is kept in WORK/table.json.
 
---curves NAME draws NAME.svg and NAME.png from the run's logs, and writes the numbers to
-NAME.json.  It shows, over updates and with a line a seed, validation BLEU and the bits
-that rows read of the other direction, which trainings with --sb-probe log.
+--curves NAME draws NAME.svg and NAME.png from the run's logs.  It shows, over updates
+and with a line a seed, validation BLEU and the bits that rows read of the other
+direction, which trainings with --sb-probe log.
 
 --page writes FOLDER/RESULTS.md from all JSON files of results in that folder.
 """
@@ -16,7 +16,6 @@ that rows read of the other direction, which trainings with --sb-probe log.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
@@ -25,8 +24,6 @@ from sbnmt_plugin.tools.recipes.work_folder import check_recipe, read_recipe
 from sbnmt_plugin.tools.results.table import render
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
 from sbnmt_plugin.tools.results_page import write_page
-from sbnmt_plugin.tools.text import refuse_overwriting
-from sbnmt_plugin.tools.unfinished import new_file
 
 
 def of_run(args: argparse.Namespace) -> None:
@@ -34,7 +31,7 @@ def of_run(args: argparse.Namespace) -> None:
 
     Raises:
         ValueError: the folder is another recipe's; no row was trained there with
-            --eval-bleu or --sb-probe, or a file of the run would be overwritten.
+            --eval-bleu or --sb-probe.
     """
     folder, work = find_recipe(args.recipe), Path(args.work)
     if sizes_of(folder):  # the run has chosen one
@@ -49,8 +46,6 @@ def of_run(args: argparse.Namespace) -> None:
         return
     from sbnmt_plugin.tools.report.learning import curves_of, learning
 
-    name = f"{args.curves}.json"
-    refuse_overwriting(name, f"{work}/table.json", f"{work}/recipe.json")
     curves = curves_of(work, settings, table["rows"])
     if not curves:
         raise ValueError(
@@ -58,9 +53,6 @@ def of_run(args: argparse.Namespace) -> None:
             f"{work / 'logs'} has none"
         )
     learning(curves).write(args.curves)
-    with new_file(name) as file:
-        json.dump(curves, file, ensure_ascii=False)
-        file.write("\n")
 
 
 def main() -> None:
