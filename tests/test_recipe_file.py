@@ -60,7 +60,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
         ({"rows": ["sb-same"]}, ": rows sb-same: .* use sb-staged$"),
         (
             {"systems": {"sb": {"--sb-same-text": 0.5}}},
-            ", row sb: --sb-same-text is no option any more: train on three",
+            " gives step train/sb .*: --sb-same-text is no option any more: train on",
         ),
     ],
     ids=str,

@@ -98,10 +98,7 @@ def test_each_of_an_array_leaves_status_and_log(tmp_path):
     told, jobs = [], tmp_path / "jobs"
     found = Cluster("local").run(jobs, commands, 0, lambda *line: told.append(line))
     assert found == [0, 3]
-    assert sorted(line for line in told if "job" not in line[1]) == [
-        (0, "5 sentences, done"),
-        (1, "5 sentences, done"),
-    ]
+    assert [place for place, line in told if line.startswith("job ")] == [0, 1]
     for name in names:
         lines = costs.read_log(Path(f"{name}.log"))
         kinds = [line.partition("2")[0] for line in lines]

@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from sbnmt_plugin.tools.command_names import ENGINES, HOME, PLUGIN
-from sbnmt_plugin.tools.recipes.rows import asked_rows
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import TRAINING_SETS
 from sbnmt_plugin.tools.text import as_written, read_lines
@@ -293,5 +292,3 @@ def check(recipe: dict[str, Any], path: Path) -> None:
             language_code(recipe["detokenise"])
         except ValueError as error:
             raise ValueError(f"{path}: detokenise: {error}") from error
-    # a finished run is shown with rows that are no longer trained
-    asked_rows(recipe["rows"], retired=True, where=f"{path}: rows")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbnmt_plugin import retired_options
 from sbnmt_plugin.tools.command_names import ENGINES, PLUGIN
 from sbnmt_plugin.tools.launch import alone, divided
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
@@ -197,16 +196,11 @@ class TrainingSteps(DataSteps):
 
 
 def refusal(row: Row, options: list[str], processes: int) -> str:
-    """Return the reason why a training could not run, "" if it could.
+    """Return the reason why processes cannot share a row's batches, "" if they can.
 
     Args:
-        row: that is trained.
         options: of its training.
-        processes: that share each of its batches.
     """
-    for flag in options:
-        if flag in retired_options.RETIRED:
-            return f"recipe.yaml, row {row.name}: {retired_options.refusal(flag)}"
     try:
         if processes > 1:
             divided(options, processes)
