@@ -122,7 +122,6 @@ class ModelRecord:
     options: Options
     whole: ClassVar[bool] = False
     logs: ClassVar[str] = ""
-    fits: ClassVar[str] = "the folder was begun with these options"
     refusal: ClassVar[str] = (
         "{made} was begun with other options ({changed}): remove it, its files in "
         "results and logs, and what was made with it (of a teacher pseudo, examples, "
@@ -146,7 +145,7 @@ class ModelRecord:
         """
         if not self.path.exists():
             return
-        with as_written(self.path, f"remove it if {self.fits}"):
+        with as_written(self.path, f"remove it if {self.made} was begun as it says"):
             known = dict(json.loads(self.path.read_text("utf-8")))
         if changed := ", ".join(changed_keys(known, self.options, self.neutral)):
             folder = self.made.parent
@@ -167,9 +166,8 @@ class ModelRecord:
             ValueError: see :meth:`check`.
         """
         self.check()
-        begun = self.path.exists()
-        if not begun:
-            write_json(self.path, self.options)
+        begun = self.path.exists() or Path(f"{self.made}.shards").exists()
+        write_json(self.path, self.options)
         if mended := mend_last(self.made):
             tell(mended)
             return not (self.made / "checkpoint_last.pt").exists()
@@ -185,7 +183,6 @@ class TeacherRecord(ModelRecord):
 
     whole = True
     logs = "*"  # workers have their own
-    fits = "a teacher of these options wrote the pseudo targets"
     refusal = (
         "{made} was written by a teacher of other options ({changed}): remove "
         "{folder}, examples, data-*, the rows trained on them and their files in "
@@ -196,13 +193,6 @@ class TeacherRecord(ModelRecord):
     @property
     def path(self) -> Path:
         return self.made.with_suffix(".teacher.json")
-
-    def begin(self, tell: Callable[[str], None]) -> bool:
-        """Note the teacher; see :meth:`ModelRecord.begin`."""
-        self.check()
-        begun = self.path.exists() or Path(f"{self.made}.shards").exists()
-        write_json(self.path, self.options)
-        return not begun
 
 
 def changed_keys(

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools import command, origin
+from sbnmt_plugin.tools import origin
+from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.recipes.bitext import can_be_model
+from sbnmt_plugin.tools.recipes.costs import read_log
 from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import references
@@ -64,20 +65,15 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
         ValueError: it failed; with the end of its log.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "log"
-    with open(log, "w", encoding="utf-8") as file:
-        status = subprocess.run(
-            command.tied(command.step_command("fairseq-generate", *words)),
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **command.child_environment()},
-        ).returncode
-    text = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    typed = shlex.join(["fairseq-generate", *words])
+    command = Logged(step_command("fairseq-generate", *words), typed, folder / "log")
+    status = command.run(lambda line: None)
+    text = read_log(command.log)
     speed = read_generate_log(text)
     if speed is None:  # it measures when all is written
         raise ValueError(
-            f"fairseq-generate failed with status {status}, its log {log} ends with\n"
-            + "\n".join(text[-8:])
+            f"fairseq-generate failed with status {status}, its log {command.log} ends "
+            "with\n" + "\n".join(text[-8:])
         )
     return speed
 
