@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row
-from sbnmt_plugin.tools.recipes.step import Step, once
+from sbnmt_plugin.tools.recipes.step import Step
 
 CHARACTERS = "--characters"  # the last option of prepare.py, with its languages
 MEASURES = "interaction/", "reading/"  # names of steps that explain a row
@@ -52,7 +53,7 @@ class ModelSteps(RowSteps):
         chosen = [row for row in own if row.name == MODEL] or own[-1:]
         return [*self.scored(rows), *map(self.bundled, chosen)]
 
-    @once
+    @functools.cache
     def swept(self, row: Row) -> Step:
         """The validation set, decoded by a row with every length penalty."""
         search = self.settings["decode"]

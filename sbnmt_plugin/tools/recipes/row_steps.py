@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sbnmt_plugin.tools.recipes.settings import (
     searching,
 )
 from sbnmt_plugin.tools.recipes.stages import Settings
-from sbnmt_plugin.tools.recipes.step import Step, in_order, once
+from sbnmt_plugin.tools.recipes.step import Step, in_order
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import (
     DIRECTIONS,
@@ -56,7 +57,7 @@ class RowSteps(TrainingSteps):
         table = Step.of("table", "The table", words, self.work / "table.json")
         return [*self.targets(rows), table]
 
-    @once
+    @functools.cache
     def result(self, row: Row) -> Step:
         """A row's scores on the test set."""
         output = self.work / "results" / f"{row.name}.json"
@@ -158,7 +159,7 @@ class RowSteps(TrainingSteps):
         gpus = self.run.gpus()
         return Step.of(f"{kind}/{row.name}", purpose, command, output, gpus=gpus)
 
-    @once
+    @functools.cache
     def probe(self, row: Row) -> Step:
         """A row decoded with the future removed, and with partners shuffled."""
         words: list[Any] = ["--input", self.sides("test")[0]]
@@ -173,14 +174,14 @@ class RowSteps(TrainingSteps):
         step = "probe-interaction"
         return self.measuring("interaction", row, purpose, step, *words, more=more)
 
-    @once
+    @functools.cache
     def reading(self, row: Row) -> Step:
         """The score of gold text, which gives itself away to a model that reads it."""
         words = [*self.settings["generate"], *device(self.settings)]
         purpose = f"How much the streams of {row.name} read of each other"
         return self.measuring("reading", row, purpose, "probe-reading", *words)
 
-    @once
+    @functools.cache
     def alignment(self, row: Row) -> Step:
         """A row's attention, compared with the links that are known."""
         links = self.work / "results" / "aer" / f"{row.name}.links"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from sbnmt_plugin.tools.command_names import ENGINES, PLUGIN
@@ -16,7 +17,7 @@ from sbnmt_plugin.tools.recipes.stages import (
     starting_row,
     training_stages,
 )
-from sbnmt_plugin.tools.recipes.step import Step, once
+from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.recipes.systems.system import (
     BOTH,
     MULTILINGUAL,
@@ -30,7 +31,7 @@ from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRec
 class TrainingSteps(DataSteps):
     """Steps of a run that come before a row can be decoded."""
 
-    @once
+    @functools.cache
     def data(self, kind: str) -> Step:
         """A training set, binarised."""
         gold, (source, target) = self.gold(), self.languages
@@ -53,7 +54,7 @@ class TrainingSteps(DataSteps):
         name = f"data-{kind}"
         return self.binarise(name, purpose, texts, options, gold, text)
 
-    @once
+    @functools.cache
     def examples(self, kind: str) -> Step:
         """Gold text joined with pseudo targets."""
         known = TRAINING_SETS[kind]
@@ -68,7 +69,7 @@ class TrainingSteps(DataSteps):
         last = output.with_suffix(f".{end}")  # written last
         return Step.of(f"examples/{kind}", purpose, words, last, *self.bpe())
 
-    @once
+    @functools.cache
     def both_ways(self) -> Step:
         """The gold text in both translation directions, tagged."""
         folder = self.work / "examples" / MULTILINGUAL
@@ -79,7 +80,7 @@ class TrainingSteps(DataSteps):
         name = f"examples/{MULTILINGUAL}"
         return Step.of(name, purpose, words, folder, *self.bpe())
 
-    @once
+    @functools.cache
     def way_back(self) -> Step:
         """The test set the other way round, for a model of :meth:`both_ways`."""
         data, text = self.data(MULTILINGUAL), self.both_ways()
@@ -90,7 +91,7 @@ class TrainingSteps(DataSteps):
         name = f"data-{MULTILINGUAL}-back"
         return self.binarise(name, purpose, texts, options, data, text)
 
-    @once
+    @functools.cache
     def phrases(self, name: str) -> Step:
         """The table of the gold text's phrases, or of its words."""
         output = self.work / "phrases" / name
@@ -111,7 +112,7 @@ class TrainingSteps(DataSteps):
         """Return the step that ends with the model by which a row is decoded."""
         return self.trained(model_row(self.settings, row))
 
-    @once
+    @functools.cache
     def trained(self, row: Row) -> Step:
         """The model of a row that has one, all stages trained."""
         start = starting_row(self.settings, row)
@@ -171,7 +172,7 @@ class TrainingSteps(DataSteps):
         asks = [] if direction == BOTH else ["--sb-direction", direction]
         return self.model(row), asks
 
-    @once
+    @functools.cache
     def pseudo(self, direction: str) -> Step:
         """A teacher's translation of the training source."""
         output = self.work / "pseudo" / f"{direction}.tsv"
