@@ -103,7 +103,6 @@ TESTS = {
     "test_the_recipe_runs_without_bpe_and_reports_error_rates",
     "test_the_rows_are_trained_scored_and_counted",
     "test_the_step_has_a_file_and_a_table_of_what_it_found",
-    "test_the_step_prepare_is_the_recipes_own_script",
     "test_the_step_prints_and_writes_the_rate",
     "test_the_whole_chain_runs_on_files_laid_out_as_the_real_ones",
     "test_the_whole_checkpoint_is_let_in_at_every_door",

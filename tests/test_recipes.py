@@ -4,8 +4,6 @@ import gzip
 import io
 import json
 import math
-import os
-import subprocess
 import sys
 from types import SimpleNamespace
 from unittest import mock
@@ -25,7 +23,6 @@ from steps import call
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import tokens as tokenise
-from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.commands import prepare as prepare_step
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.corpora import published, raw_data
@@ -96,22 +93,6 @@ def test_each_recipe_reads_its_raw_files(name, texts):
     assert joined == [line.lower() if lowercase else line for line in reference]
     assert test != reference
     assert not list(raw.glob("**/.*.tmp"))
-
-
-def test_the_step_prepare_is_the_recipes_own_script(tmp_path):
-    """`sbnmt prepare toy`, and examples/toy/prepare.py by hand, from anywhere."""
-    script = ROOT / "examples" / "toy" / "prepare.py"
-    words = ["--output", tmp_path / "by hand"]
-    environment = {**os.environ, **child_environment()}
-    subprocess.run(
-        [sys.executable, script, *words], check=True, cwd=tmp_path, env=environment
-    )
-    call(prepare_step, "toy", "--output", tmp_path / "step")
-    names = sorted(path.name for path in (tmp_path / "step").iterdir())
-    assert len(names) == 6
-    for name in names:
-        ours, theirs = (tmp_path / folder / name for folder in ("step", "by hand"))
-        assert ours.read_bytes() == theirs.read_bytes()
 
 
 def test_the_step_prepare_passes_a_recipes_options_on(techdocs):

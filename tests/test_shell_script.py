@@ -207,11 +207,7 @@ def test_a_script_runs_what_the_driver_does_command_by_command(both, tmp_path):
     ("old", "new", "message"),
     [
         ("--sb-lambda 1.0", "--sb-lambda 0.9", "differs: .'fairseq-train"),
-        ("--lenpen 0.6", "--lenpen 1", "differs: .'sbnmt', 'pseudo'"),
-        ("--beam 10", "--beam 4", "differs: .'sbnmt', 'rerank'"),
-        (r"\n#[^\n]*\nsbnmt evaluate [^#]*", "\n", "differs: .'sbnmt', 'evaluate'"),
         ("\n# The table\n", "\nsbnmt probe-reading\n# The table\n", "more commands"),
-        (r' "\$\{search\[@\]\}"', "", "differs: .'sbnmt', 'pseudo'"),
         (
             r'("\$\{search\[@\]\}")([^#]*?)--beam 10',
             r"--beam 10 \1\2",

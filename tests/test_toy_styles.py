@@ -122,16 +122,6 @@ def test_a_word_without_a_phrase_of_its_own_is_noticed(text, phrase):
         assert_phrases_are_as_said(having)
 
 
-def test_most_frequent_of_a_word_is_not_always_most_frequent_of_a_sentence(text):
-    """Whose own words would be chosen one by one, mixes."""
-    counts = defaultdict(Counter)
-    for (word, style), phrase in phrases_found(text["train"]).items():
-        counts[word][frozenset(phrase)] += PREPARE["TIMES"][style]
-    best = [counts[word].most_common(1)[0][0] for word in counts]
-    ends = Counter(next(iter(phrase))[-1] for phrase in best)
-    assert ends == {"e": 100, "i": 100}
-
-
 def test_neighbours_change_places_by_their_classes():
     word = PREPARE["Word"]
     cases = {"10": "10", "0110": "0132", "110": "021", "100": "102", "01": "01"}
