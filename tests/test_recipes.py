@@ -405,18 +405,6 @@ def test_vocabularies_and_scores_are_as_in_section_4_1():
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_small_is_for_a_cpu(name):
-    """And proves that the chain of a published corpus runs."""
-    small = recipe(name)["small"]
-    assert small["train"]["--cpu"] is None
-    assert small["train"]["--fp16"] is False
-    if name in PUBLISHED:
-        assert small["train"]["--max-epoch"] == 2
-        assert small["teacher_arch"] == "transformer_tiny"
-        assert small["train"]["--update-freq"] % 2 == 0  # two processes can share it
-
-
-@pytest.mark.parametrize("name", LANGUAGES)
 def test_searches_have_the_numbers_of_the_trainings(name):
     for small, expected in ((False, ["--fp16"]), (True, ["--cpu"])):
         found = load_recipe(ROOT / "examples" / name, small)

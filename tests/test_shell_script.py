@@ -223,13 +223,6 @@ def test_the_comparison_can_fail(both, tmp_path, old, new, message):
         assert_same(ran, put(tmp_path / "run.sh", changed), tmp_path)
 
 
-def test_the_probes_come_after_all_rows_as_in_the_driver(both):
-    ran, _ = both
-    names = [words[1] for words in ran if words[0] == "sbnmt"]
-    first = names.index("probe-interaction")
-    assert set(names[first:]) == {"probe-interaction", "probe-reading"}
-
-
 def step(*words):
     return Step("name", "Do it", words_of(*words), WORK / "made")
 

@@ -13,7 +13,7 @@ from commands import assert_equal_models, load
 from recipe_drivers import train
 from steps import ran
 
-from sbnmt_plugin.tools.recipes import costs, stages, systems
+from sbnmt_plugin.tools.recipes import costs, stages
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import training_stages
@@ -79,14 +79,6 @@ def test_a_rescored_row_is_the_same_model_searched_otherwise(made):
 def test_three_triples_are_trained_on(made):
     lines = (made / "examples" / "three" / "train.src").read_text().splitlines()
     assert len(lines) == 180
-
-
-def test_the_rows_of_old_are_one_stage(tmp_path):
-    recipe = load_recipe(in_process.write_recipe(tmp_path / "toy"), False)
-    for row in [*map(Row, systems.PAPER), Row("sb", 3)]:
-        (stage,) = training_stages(recipe, row)
-        assert stage.name == row.name
-        assert stage.options == stages.training_options(recipe, row)
 
 
 def test_every_row_may_have_stages(tmp_path):

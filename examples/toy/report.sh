@@ -20,8 +20,7 @@ if [[ ! -f $work/results/trace.jsonl ]]; then
     --user-dir sbnmt_plugin --task sb_translation --path "$work/sb-shift/model.pt" \
     "${search[@]}" --input "$work/trace.src" --buffer-size 20 \
     --sb-trace "$work/trace.new" >"$log" 2>&1 || {
-    tail -n 5 "$log" >&2
-    echo "report.sh: error: fairseq-interactive failed; $log has its whole output" >&2
+    tail -n 5 "$log" >&2 # all of it is there
     exit 1
   }
   mv "$work/trace.new" "$work/results/trace.jsonl"
