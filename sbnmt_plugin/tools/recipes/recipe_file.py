@@ -46,7 +46,6 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "jobs": (int, 1),  # steps side by side
     "environment": (dict, {}),
 }
-WORD = (str, int, float)  # of a command line
 TYPES = {str: "a text", int: "a whole number", float: "a number"}
 TYPES |= {bool: "true or false", list: "a list", dict: "keys and values"}
 OTHER_ROWS = (
@@ -175,32 +174,6 @@ def check_type(value: Any, kind: Any, where: str) -> None:
         raise ValueError(f"{where} must be {wanted}, but is {value!r}")
 
 
-def check_options(options: Any, where: str, others: tuple[str, ...] = ()) -> None:
-    """Refuse values that cannot be options of fairseq-train.
-
-    Args:
-        options: flag -> value; without one it is a switch, with false it is left out.
-        where: they stand, for the messages.
-        others: keys that are no flags.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    check_type(options, dict, where)
-    for flag, value in options.items():
-        if flag in others:
-            continue
-        if not str(flag).startswith("--"):
-            raise ValueError(f"{where}: {flag} must be a flag, with its two hyphens")
-        if value is True:
-            raise ValueError(
-                f"{where}: {flag} must have no value, as a switch, or a text or "
-                "number, but is true: write nothing behind the colon"
-            )
-        if value is not None and value is not False:
-            check_type(value, WORD, f"{where}: {flag}")
-
-
 def check_stages(recipe: dict[str, Any], row: str, where: str) -> None:
     """Refuse stages of a row that cannot be trained one after the other."""
     stages = recipe["stages"][row]
@@ -210,7 +183,6 @@ def check_stages(recipe: dict[str, Any], row: str, where: str) -> None:
             f"{where} must be a list of options, one for each stage, but is {stages!r}"
         )
     for stage in stages:
-        check_options(stage, where, ("data", "continue"))
         check_type(stage.get("continue", False), bool, f"{where}: continue")
         if (kind := stage.get("data", "gold")) not in TRAINING_SETS:
             raise ValueError(
@@ -266,20 +238,14 @@ def check(recipe: dict[str, Any], path: Path) -> None:
                 f"{path}: {key} has unknown {name} {', '.join(unknown)}: take one of "
                 + (f"{', '.join(known)}" if known is SCORE else OTHER_ROWS)
             )
-    options = {
-        key: recipe[key] for key in ("model", "train", "teacher_train", "sb_train")
-    }
-    options |= {f"systems.{row}": own for row, own in recipe["systems"].items()}
-    for key, value in options.items():
-        check_options(value, f"{path}: {key}")
+    for row, own in recipe["systems"].items():
+        check_type(own, dict, f"{path}: systems.{row}")
     for row in recipe["stages"]:
         check_stages(recipe, row, f"{path}: stages.{row}")
-    for key, (kind, _) in KEYS.items():
-        for value in recipe[key] if kind is list else ():
-            wanted = str if key == "rows" else WORD
-            check_type(value, wanted, f"{path}: each of {key}")
+    for name in recipe["rows"]:
+        check_type(name, str, f"{path}: each of rows")
     for name, value in recipe["environment"].items():
-        check_type(value, WORD, f"{path}: environment.{name}")
+        check_type(value, (str, int, float), f"{path}: environment.{name}")
     for key, default in SCORE.items():
         check_type(recipe["score"][key], type(default), f"{path}: score.{key}")
     for rule, value, holds in rules(recipe):

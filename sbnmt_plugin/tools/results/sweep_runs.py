@@ -99,7 +99,6 @@ def scored(
         "signature": bleu["signature"],
         **{name: rate["score"] for name, rate in rates.items()},
         "length ratio": length_ratio(tokens, given, *options),
-        "mean length": sum(len(line.split()) for line in tokens) / len(tokens),
         "sentences/s": speed["sentences/s"],
     }
     write_json(folder / "result.json", {"job": job, **done})
