@@ -382,22 +382,22 @@ sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
   --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
   --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
-  --reference "$work/text/test.en.4" --max-tokens 4000 \
-  --json "$work/results/interaction/abd.json" --lowercase
+  --reference "$work/text/test.en.4" --max-tokens 4000 --lowercase \
+  --json "$work/results/interaction/abd.json"
 
 # What the interaction is worth to abd-two in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
   --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
   --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
-  --reference "$work/text/test.en.4" --max-tokens 4000 \
-  --json "$work/results/interaction/abd-two.json" --lowercase
+  --reference "$work/text/test.en.4" --max-tokens 4000 --lowercase \
+  --json "$work/results/interaction/abd-two.json"
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
   --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
   --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
-  --reference "$work/text/test.en.4" --max-tokens 4000 \
-  --json "$work/results/interaction/sb.json" --lowercase
+  --reference "$work/text/test.en.4" --max-tokens 4000 --lowercase \
+  --json "$work/results/interaction/sb.json"
 
 # How much the streams of sb read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
@@ -407,8 +407,8 @@ sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
   --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
   --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
-  --reference "$work/text/test.en.4" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-six.json" --lowercase
+  --reference "$work/text/test.en.4" --max-tokens 4000 --lowercase \
+  --json "$work/results/interaction/sb-six.json"
 
 # How much the streams of sb-six read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb-six/model.pt" --max-tokens 4000 \
@@ -419,7 +419,7 @@ sbnmt probe-interaction "$work/data" "${search[@]}" \
   --path "$work/sb-finetuned/model.pt" --input "$work/bpe/test.zh" \
   --reference "$work/text/test.en" --reference "$work/text/test.en.2" \
   --reference "$work/text/test.en.3" --reference "$work/text/test.en.4" \
-  --max-tokens 4000 --json "$work/results/interaction/sb-finetuned.json" --lowercase
+  --max-tokens 4000 --lowercase --json "$work/results/interaction/sb-finetuned.json"
 
 # How much the streams of sb-finetuned read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb-finetuned/model.pt" \

@@ -381,17 +381,17 @@ sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
 # What the interaction is worth to abd in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
   --input "$work/bpe/test.ru" --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/abd.json" --lowercase
+  --lowercase --json "$work/results/interaction/abd.json"
 
 # What the interaction is worth to abd-two in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
   --input "$work/bpe/test.ru" --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/abd-two.json" --lowercase
+  --lowercase --json "$work/results/interaction/abd-two.json"
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
   --input "$work/bpe/test.ru" --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/sb.json" --lowercase
+  --lowercase --json "$work/results/interaction/sb.json"
 
 # How much the streams of sb read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
@@ -400,7 +400,7 @@ sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
 # What the interaction is worth to sb-six in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
   --input "$work/bpe/test.ru" --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-six.json" --lowercase
+  --lowercase --json "$work/results/interaction/sb-six.json"
 
 # How much the streams of sb-six read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb-six/model.pt" --max-tokens 4000 \
@@ -409,8 +409,8 @@ sbnmt probe-reading "$work/data" --path "$work/sb-six/model.pt" --max-tokens 400
 # What the interaction is worth to sb-finetuned in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" \
   --path "$work/sb-finetuned/model.pt" --input "$work/bpe/test.ru" \
-  --reference "$work/text/test.en" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-finetuned.json" --lowercase
+  --reference "$work/text/test.en" --max-tokens 4000 --lowercase \
+  --json "$work/results/interaction/sb-finetuned.json"
 
 # How much the streams of sb-finetuned read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb-finetuned/model.pt" \

@@ -143,19 +143,18 @@ class RowSteps(TrainingSteps):
         return self.decoding(row, purpose, words, result, ".tsv")
 
     def measuring(
-        self, kind: str, row: Row, purpose: str, step: str, *words: Any, more: Any = ()
+        self, kind: str, row: Row, purpose: str, step: str, *words: Any
     ) -> Step:
         """Return a step that measures a row's model.
 
         Args:
             kind: of measure, a folder of the results.
             step: of ``sbnmt`` that takes it.
-            words: options before the one of its output.
-            more: options behind it.
+            words: options beside those of its model and output.
         """
         output = self.work / "results" / kind / f"{row.name}.json"
         command = ["sbnmt", step, self.gold(), "--path", self.searched(row)[0]]
-        command += [*words, "--json", output, *more]
+        command += [*words, "--json", output]
         gpus = self.run.gpus()
         return Step.of(f"{kind}/{row.name}", purpose, command, output, gpus=gpus)
 
@@ -167,12 +166,11 @@ class RowSteps(TrainingSteps):
             words += ["--reference", path]
         words += search_options(self.settings)
         score = self.settings["score"]
-        more = [f"--{key}" for key in ("lowercase", "phonemes") if score[key]]
+        words += [f"--{key}" for key in ("lowercase", "phonemes") if score[key]]
         if raw := raw_tokeniser(self.settings):
-            more += ["--raw", raw]
+            words += ["--raw", raw]
         purpose = f"What the interaction is worth to {row.name} in the search"
-        step = "probe-interaction"
-        return self.measuring("interaction", row, purpose, step, *words, more=more)
+        return self.measuring("interaction", row, purpose, "probe-interaction", *words)
 
     @functools.cache
     def reading(self, row: Row) -> Step:

@@ -72,7 +72,6 @@ class Sweep:
 
     Attributes:
         all: the runs as they stand in its file.
-        score: by which runs are compared: ``WER`` where all have one, else ``BLEU``.
         of_lenpens: whether length penalties were swept, too.
         settings: all settings of the search.
         runs: system, without its seed -> setting -> its runs.
@@ -89,7 +88,6 @@ class Sweep:
         if not runs:
             raise ValueError("no runs of systems with beams")
         self.missing = sweep.get("planned", len(runs)) - len(runs)
-        self.score = "WER" if all("WER" in run for run in runs) else "BLEU"
         self.of_lenpens = any(run.get("lenpen") is not None for run in runs)
         self.runs: dict[str, dict[Setting, Runs]] = {}
         for run in runs:
@@ -98,8 +96,7 @@ class Sweep:
             if not isinstance(beam, int) or beam < 1:
                 raise ValueError(f"a beam of {beam!r}")
             setting = Setting(beam, finite(run, "lenpen") if self.of_lenpens else None)
-            for key in "BLEU", self.score:
-                finite(run, key)
+            finite(run, "BLEU")
             found = self.runs.setdefault(name, {}).setdefault(setting, {})
             if seed in found:
                 raise ValueError(f"{run['system']} with {setting.label} twice")
@@ -128,7 +125,7 @@ class Sweep:
     def scores(self, name: str, setting: Setting) -> list[float]:
         """Return the scores of all seeds, or none, where one was not decoded so."""
         found = self.runs[name].get(setting, {})
-        scores = [found[seed][self.score] for seed in sorted(found)]
+        scores = [found[seed]["BLEU"] for seed in sorted(found)]
         return scores if len(scores) == len(self.seeds[name]) else []
 
     def best(self, name: str) -> Setting:
@@ -146,16 +143,15 @@ class Sweep:
                 f"all seeds of {name} must have the same beams, but have not: decode "
                 "what is missing"
             )
-        sign = -1 if self.score == "WER" else 1
-        return max(whole, key=lambda each: sign * mean(self.scores(name, each)))
+        return max(whole, key=lambda each: mean(self.scores(name, each)))
 
 
 def render_sweep(sweep: dict[str, Any]) -> str:
     """Render a sweep as a Markdown table: a line a system, its seeds together.
 
-    A cell has WER where there is one, else BLEU; where length penalties were
-    swept, also hypothesis length over reference length in brackets.  It is empty where
-    a seed that the system has elsewhere was not decoded so.
+    A cell has BLEU; where length penalties were swept, also hypothesis length over
+    reference length in brackets.  It is empty where a seed that the system has
+    elsewhere was not decoded so.
 
     Raises:
         ValueError: no runs, or one twice.
@@ -176,7 +172,7 @@ def render_sweep(sweep: dict[str, Any]) -> str:
         return shown
 
     bleu = bleu_named("".join(found.signatures))
-    heading = HEADINGS.get(key := "WER" if found.score == "WER" else bleu, key)
+    heading = HEADINGS.get(bleu, bleu)
     by = "beam/lenpen" if found.of_lenpens else "beam"
     names = list(found.runs)
     columns = {f"{heading}, by {by}": names}
@@ -185,6 +181,5 @@ def render_sweep(sweep: dict[str, Any]) -> str:
     for setting in found.settings:
         columns[setting.label] = [cell(name, setting) for name in names]
     lines = aligned(list(columns), [list(cells) for cells in zip(*columns.values())])
-    if found.score == "BLEU":
-        lines += ["", *(f"{bleu}: `{text}`" for text in found.signatures)]
+    lines += ["", *(f"{bleu}: `{text}`" for text in found.signatures)]
     return "\n".join(lines) + "\n"

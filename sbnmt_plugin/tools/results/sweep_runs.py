@@ -13,7 +13,6 @@ from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.machine import commit, machine, versions
-from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.recipes.bitext import can_be_model
 from sbnmt_plugin.tools.recipes.costs import read_log
@@ -93,11 +92,9 @@ def scored(
     tokens = [undo(text) for _, text in sorted(found.items())]
     options = right.lowercase, right.raw or "none"
     bleu = tokenised_bleu(tokens, given, *options)
-    rates = error_rates(tokens, given) if right.phonemes else {}
     done = {
         "BLEU": bleu["score"],
         "signature": bleu["signature"],
-        **{name: rate["score"] for name, rate in rates.items()},
         "length ratio": length_ratio(tokens, given, *options),
         "sentences/s": speed["sentences/s"],
     }
