@@ -17,8 +17,7 @@ work=${1:-work/nist_zh_en}
 data=${2:?"give WORK and DATA, as said above"}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 
-# what all trainings of transformer_wmt_en_de_big share; one process trains (several:
-# `sbnmt train --help`)
+# what all trainings of transformer_wmt_en_de_big share
 transformer_wmt_en_de_big=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --arch transformer_wmt_en_de_big
@@ -42,8 +41,7 @@ search=(
 # how every row is scored
 score=(--text "$work/text" --target en --references 4 --lowercase --detokenise en)
 
-# what all trainings of abd_transformer_wmt_en_de_big share; one process trains
-# (several: `sbnmt train --help`)
+# what all trainings of abd_transformer_wmt_en_de_big share
 abd_transformer_wmt_en_de_big=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --arch abd_transformer_wmt_en_de_big
@@ -59,8 +57,7 @@ abd_transformer_wmt_en_de_big=(
   --fp16 --distributed-world-size 1
 )
 
-# what all trainings of sb_transformer_wmt_en_de_big share; one process trains (several:
-# `sbnmt train --help`)
+# what all trainings of sb_transformer_wmt_en_de_big share
 sb_transformer_wmt_en_de_big=(
   --user-dir sbnmt_plugin --task sb_translation
   --criterion sb_label_smoothed_cross_entropy --arch sb_transformer_wmt_en_de_big

@@ -34,7 +34,6 @@ KINDS = {
     ),
     "score": ("how every row is scored", ("sbnmt evaluate",)),
 }
-GPUS = "; one process trains (several: `sbnmt train --help`)"
 
 
 class Array(NamedTuple):
@@ -92,8 +91,7 @@ def kind_of(step: Step) -> tuple[str, str] | None:
         if "--arch" not in words:
             return name, purpose
         arch = words[words.index("--arch") + 1]
-        purpose = purpose.format(arch) + GPUS * ("--cpu" not in words)
-        return re.sub(r"\W", "_", arch), purpose
+        return re.sub(r"\W", "_", arch), purpose.format(arch)
     return None
 
 

@@ -160,14 +160,17 @@ class Cluster:
             executor.update_parameters(
                 **{key: value for key, value in wanted.items() if value is not None}
             )
-        except RuntimeError as error:
+        except (
+            RuntimeError,
+            NameError,
+            AssertionError,
+            ValueError,
+            TypeError,
+        ) as error:
             raise ValueError(
-                f"--executor {self.executor} must be there, but submitit says: {error}"
-            ) from error
-        except (NameError, AssertionError, ValueError, TypeError) as error:
-            raise ValueError(
-                "--cluster must be parameters of submitit's AutoExecutor "
-                f"(timeout_min=600 slurm_partition=gpu), but submitit says: {error}"
+                f"--executor {self.executor} must be there, and --cluster parameters "
+                "of submitit's AutoExecutor (timeout_min=600 slurm_partition=gpu), but "
+                f"submitit says: {error}"
             ) from error
         return executor
 

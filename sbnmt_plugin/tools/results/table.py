@@ -80,15 +80,10 @@ def bleu_heading(table: dict[str, Any]) -> str:
 
 def probe_tables(table: dict[str, Any]) -> list[str]:
     """Render probes of one checkpoint: as trained, and without the interaction."""
-    pooled = any("sets" in row for row in table["rows"])
     score = "WER, %," if "WER" in table["signatures"] else bleu_heading(table)
     lines = []
     for probe, title, digits in (
-        (
-            "interaction",
-            f"{score} of one checkpoint" + ", all sets together" * pooled,
-            2,
-        ),
+        ("interaction", f"{score} of one checkpoint", 2),
         ("reading", "bits a token, 2nd half, given away", 3),
     ):
         cells = [
