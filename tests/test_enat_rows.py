@@ -1,7 +1,7 @@
 """ENAT's rows of a recipe, as its commands, and what they are scored by."""
 
 import pytest
-from commands import ROOT, captured
+from commands import captured
 from steps import call
 
 from sbnmt_plugin.tools.commands import recipe
@@ -79,11 +79,3 @@ def test_plain_lines_are_hypotheses(tmp_path):
     path.write_text("eins\n")
     with pytest.raises(ValueError, match="must have 2 lines"):
         read_hypotheses(path, references)
-
-
-def test_every_recipe_knows_the_group():
-    for folder in ROOT.glob("examples/*/recipe.yaml"):
-        text = folder.read_text()
-        if "separate" not in text and "sizes:" not in text:  # that is for any text
-            out = printed(folder.parent, "--rows", "teacher-l2r", "nart")
-            assert any("--enat-input copy" in line for line in out)

@@ -120,30 +120,24 @@ def test_a_preempted_job_is_queued_again_and_ends_well(tmp_path):
     assert lines.count("5 sentences, done") == 1
 
 
-@pytest.mark.parametrize("whom", ["the command", "its job"])
-def test_a_terminated_job_has_not_ended_by_itself(tmp_path, whom):
+@pytest.mark.parametrize("whom", ["the command", "its job", "its machine"])
+def test_a_job_that_has_not_ended_by_itself_is_an_error(tmp_path, whom):
     """Slurm tells all processes; some commands then exit with a status of their own."""
     name = tmp_path / "a"
     follower = follows(name, *patient(name, status=1))
     wait_for(lambda: begun(name))
-    job = begun(name)[0]
-    (child,) = children(job)
-    os.kill(job if whom == "its job" else child, signal.SIGTERM)
-    _, said = follower.communicate(timeout=60)
-    assert "must leave its exit status, but the cluster knows" in said
-    assert not (tmp_path / "a.jobs" / "0.status").exists()
-
-
-def test_a_job_that_is_gone_is_an_error(tmp_path):
-    name = tmp_path / "a"
-    follower = follows(name)
-    wait_for(lambda: begun(name))
     (number,) = json.loads((tmp_path / "a.jobs/jobs.json").read_text())["jobs"]
-    for process in int(number), begun(name)[0]:
-        os.kill(process, signal.SIGKILL)
+    (job,) = begun(name)
+    (child,) = children(job)
+    if whom == "its machine":
+        for process in int(number), job:
+            os.kill(process, signal.SIGKILL)
+    else:
+        os.kill(job if whom == "its job" else child, signal.SIGTERM)
     _, said = follower.communicate(timeout=60)
     assert follower.returncode == 1
     assert f"job {number} must leave its exit status, but the cluster knows" in said
+    assert not (tmp_path / "a.jobs" / "0.status").exists()
 
 
 def test_a_killed_follower_is_replaced(tmp_path):

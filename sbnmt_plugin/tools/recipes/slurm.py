@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 EXECUTORS = ("slurm", "local")
 DEFAULTS = {"timeout_min": 1440, "stderr_to_stdout": True}
 TIMEOUTS = 1000  # each continues where it was
+# what submitit raises for a cluster or a parameter that there is not
+WRONG = RuntimeError, NameError, AssertionError, ValueError, TypeError
 ASK = 15.0  # seconds between questions to the cluster
 Telling = Callable[[int, str], None]  # takes which command it is, and a line
 
@@ -160,13 +162,7 @@ class Cluster:
             executor.update_parameters(
                 **{key: value for key, value in wanted.items() if value is not None}
             )
-        except (
-            RuntimeError,
-            NameError,
-            AssertionError,
-            ValueError,
-            TypeError,
-        ) as error:
+        except WRONG as error:
             raise ValueError(
                 f"--executor {self.executor} must be there, and --cluster parameters "
                 "of submitit's AutoExecutor (timeout_min=600 slurm_partition=gpu), but "
