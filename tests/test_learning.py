@@ -109,7 +109,7 @@ def test_the_figure_has_a_line_of_every_curve_in_its_rows_colour(tmp_path):
         "SB": {"1": {BITS: bits, BLEU: bleu}, "2": {BLEU: bleu}},
         "L2R": {"1": {BLEU: ([60], [20.0])}, "3": {BITS: bits}},
     }
-    learning(held).write(tmp_path / "curves")
+    learning(held).write(str(tmp_path / "curves"))
     labels, lines = lines_of((tmp_path / "curves.svg").read_text("utf-8"))
     assert set(held) <= set(labels)
     wanted = [

@@ -41,7 +41,7 @@ class TrainingSteps(DataSteps):
             text = self.both_ways()
             texts = {split: text.makes / split for split in SPLITS}
             purpose = "Binarise them, with one dictionary, which has the tags"
-            options = ["--joined-dictionary"]
+            options: list[Any] = ["--joined-dictionary"]
         else:
             text = self.examples(kind)
             texts = {split: self.pieces / split for split in SPLITS}
@@ -49,7 +49,7 @@ class TrainingSteps(DataSteps):
             purpose = "Binarise them, with the gold text's dictionaries"
             options = ["--srcdict", gold.makes / f"dict.{source}.txt"]
             joined = "--joined-dictionary" in self.settings["preprocess"]
-            alone = ["--tgtdict", gold.makes / f"dict.{target}.txt"]
+            alone: list[Any] = ["--tgtdict", gold.makes / f"dict.{target}.txt"]
             options += ["--joined-dictionary"] if joined else alone
         name = f"data-{kind}"
         return self.binarise(name, purpose, texts, options, gold, text)
@@ -189,7 +189,9 @@ class TrainingSteps(DataSteps):
         return Step.of(
             f"pseudo/{direction}",
             f"Pseudo targets: the {direction.upper()} teacher's translations",
-            *(words, output, *self.bpe(), model),
+            words,
+            output,
+            *self.bpe(),
             gpus=self.run.gpus(),
             workers=self.run.processes,
             record=TeacherRecord(output, record),

@@ -152,8 +152,8 @@ def decoded(work: Path, searches: Searches, subset: str, output: Path) -> Any:
         "versions": versions(),
         "planned": len(jobs),
     }
-    for place, each in enumerate(progress(jobs, desc="decoding", unit="run")):
-        found[place] = found[place] or scored(*each, right, given)
+    for place, (folder, job) in enumerate(progress(jobs, desc="decoding", unit="run")):
+        found[place] = found[place] or scored(folder, job, right, given)
         sweep["runs"] = [
             {"system": row.name, **setting.as_json, **done}
             for (row, setting), done in zip(searches, found)
