@@ -409,19 +409,6 @@ def test_fairseq_takes_the_options_of_every_system(name, small):
         assert options_of(settings, system).optimizer == "adam"
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-@pytest.mark.parametrize("system", ["teacher-l2r", "sb"])
-def test_models_are_as_large_as_the_papers(name, system):
-    args = options_of(load_recipe(ROOT / "examples" / name, False), system)
-    for side in ("encoder", "decoder"):
-        assert getattr(args, f"{side}_embed_dim") == 1024
-        assert getattr(args, f"{side}_ffn_embed_dim") == 4096
-        assert getattr(args, f"{side}_attention_heads") == 16
-        assert getattr(args, f"{side}_layers") == 6
-    assert (args.dropout, args.attention_dropout) == (0.1, 0.0)
-    assert args.share_all_embeddings
-
-
 @pytest.mark.parametrize("rows, millions", [(30720, 207.8), (60000, 237.8)])
 def test_parameters_of_nist_with_one_embedding_matrix(rows, millions):
     """30,720 rows make the paper's 207.8M; two vocabularies of 30K make more."""

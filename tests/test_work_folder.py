@@ -237,12 +237,11 @@ def test_abandoned_pseudo_targets_cost_the_next_ones_nothing(tmp_path):
 
 def test_a_work_folder_keeps_to_its_recipe(tmp_path):
     steps = steps_in(tmp_path / "recipe", tmp_path / "work")
-    (tmp_path / "work").mkdir()
-    work_folder.same_recipe(tmp_path / "work", steps.settings)
-    work_folder.same_recipe(tmp_path / "work", {**steps.settings, "jobs": 3})
+    put(tmp_path / "work" / "recipe.json", json.dumps(steps.settings))
+    work_folder.check_recipe(tmp_path / "work", {**steps.settings, "jobs": 3})
     changed = {**steps.settings, "average": 7, "decode": []}
     with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
-        work_folder.same_recipe(tmp_path / "work", changed)
+        work_folder.check_recipe(tmp_path / "work", changed)
     model = steps.model(Row("teacher-l2r"))
     noted(steps, model, made=[steps.gold()])
     changed = {**steps.settings, "train": {**steps.settings["train"], "--lr": 1}}
@@ -294,14 +293,13 @@ def test_a_run_that_is_refused_leaves_the_recipe_as_it_was(tmp_path, monkeypatch
     settings = load_recipe(folder, small=False)
     begin_row(work, settings, "sb")
     put(work / "results" / "sb.json", "{}")
-    work_folder.same_recipe(work, settings)
-    before = (work / "recipe.json").read_text()
+    put(work / "recipe.json", before := json.dumps(settings))
     changed = yaml.safe_load((folder / "recipe.yaml").read_text())
     changed["sb_train"]["--lr"] = 7
     (folder / "recipe.yaml").write_text(yaml.safe_dump(changed))
     with pytest.raises(ValueError, match=r"sb was begun with other options \(--lr\)"):
         call(run_recipe, folder, "--work", work, "--rows", *rows)
-    assert (work / "recipe.json").read_text() == before
+    assert (work / "recipe.json").read_text() == f"{before}\n"
 
 
 def test_a_step_that_would_be_refused_is_so_before_any_other_runs(tmp_path):

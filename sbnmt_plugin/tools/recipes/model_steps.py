@@ -74,10 +74,9 @@ class ModelSteps(RowSteps):
         output = self.work / split / f"{row.name}.json"
         command = ["sbnmt", "sweep-beam", "--work", self.work, "--rows", row.name]
         command += [*words, "--output", output]
-        more: dict[str, Any] = {"gpus": self.run.gpus(), "marks": True}
-        more["done"] = output.with_suffix(".done")
-        name = f"{split}/{row.name}"
-        return Step.of(name, purpose, command, output, *before, **more)
+        name, more = f"{split}/{row.name}", {"gpus": self.run.gpus(), "marks": True}
+        done = output.with_suffix(".done")
+        return Step.of(name, purpose, command, output, *before, done=done, **more)
 
     def bundled(self, row: Row, *chosen: Any) -> Step:
         """The model folder of a row.

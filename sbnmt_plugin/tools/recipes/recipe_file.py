@@ -97,11 +97,9 @@ def load_recipe(
         changes: further keys, which are laid over all that.
 
     Raises:
-        FileNotFoundError, ValueError: it is missing or wrong; with the key.
+        OSError, ValueError: it is missing or wrong; with the key.
     """
     path = folder / "recipe.yaml"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: give a recipe's folder")
     with as_written(path, "see the recipes in examples"):
         recipe = with_sections(path, small, size)
         lay_over(recipe, changes or {})

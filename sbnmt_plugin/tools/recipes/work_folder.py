@@ -36,7 +36,7 @@ DONE = "done"  # in a model's folder: it is complete
 
 
 def read_recipe(path: Path, remedy: str) -> dict[str, Any]:
-    """Read what :func:`same_recipe` has kept; newer keys have their defaults.
+    """Read the settings that a run has kept; newer keys have their defaults.
 
     Args:
         remedy: advice where it is damaged.
@@ -76,16 +76,6 @@ def check_recipe(work: Path, settings: dict[str, Any]) -> None:
             f"--work {work} was begun with another recipe, or with --small otherwise "
             f"({', '.join(changed)} differ): choose another folder"
         )
-
-
-def same_recipe(work: Path, settings: dict[str, Any]) -> None:
-    """Check the recipe, and keep it for those who read the folder later.
-
-    Raises:
-        ValueError: as :func:`check_recipe`.
-    """
-    check_recipe(work, settings)
-    write_json(work / "recipe.json", settings)
 
 
 def decoded_rows(work: Path) -> list[Row]:
