@@ -48,8 +48,8 @@ def recipe_table(held: Held) -> list[str]:
 
 def sweep_table(held: Held) -> list[str]:
     """Render a sweep over beams or length penalties."""
-    lines = [*render_sweep(held).splitlines(), *speeds_by_beam(held["runs"])]
-    return [*lines, *origin_lines(held)]
+    lines = render_sweep(held).splitlines() + speeds_by_beam(held["runs"])
+    return lines + origin_lines(held)
 
 
 def speeds_by_beam(runs: list[Held]) -> list[str]:

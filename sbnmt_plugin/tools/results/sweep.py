@@ -63,8 +63,7 @@ class Setting(NamedTuple):
     @property
     def words(self) -> list[str]:
         """Options of fairseq-generate."""
-        pairs = ((f"--{name}", f"{value:g}") for name, value in self.as_json.items())
-        return [word for pair in pairs for word in pair]
+        return [x for k, v in self.as_json.items() for x in (f"--{k}", f"{v:g}")]
 
 
 class Sweep:
