@@ -1,4 +1,4 @@
-"""Flags of 0.2.0 that are gone, and their remedies.  No torch: recipes ask, too."""
+"""Flags of 0.2.0 that are gone, and their remedies."""
 
 # Checkpoints that were trained with them are read as ever: what stands in their
 # settings asks for nothing any more.

@@ -59,7 +59,7 @@ def run(self: runner.Runner, step: Step) -> None:
             main()
         except SystemExit as stop:
             assert not stop.code, f"{step.name} failed: {words}"
-        file.write(costs.end_line(0.5, 7))
+        file.write(costs.end_line(0.5))
 
 
 def load(path: Path) -> ModuleType:

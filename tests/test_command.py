@@ -381,7 +381,7 @@ def test_scripts_of_examples_show_their_help(script, monkeypatch, capsys):
 
 
 def test_a_reader_that_has_enough_is_no_error():
-    words = step_command("table", ROOT / "examples" / "toy" / "results.json")
+    words = step_command("recipe", "--list")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(words, **pipes)
     process.stdout.close()

@@ -1,4 +1,4 @@
-"""sbnmt compare, and the seeds of a table: rows against each other."""
+"""sbnmt compare: rows against each other."""
 
 import json
 import statistics
@@ -6,15 +6,13 @@ import statistics
 import in_process
 import pytest
 from comparing import LINES, RIGHT, answers, bleu, p_of_seeds
-from steps import call
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import compare
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import row_records
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
-from sbnmt_plugin.tools.results import comparison
-from sbnmt_plugin.tools.results.table import seeds_table
 from sbnmt_plugin.tools.text import write_lines
 
 ROWS = {
@@ -40,66 +38,18 @@ def p_against(row, rival, *seeds):
     return p_of_seeds(*([run(name, seed) for seed in seeds] for name in (row, rival)))
 
 
-def laid_out(tmp_path, rates=ROWS):
-    """A work folder's rows, and its recipe."""
-    settings = load_recipe(in_process.write_recipe(tmp_path / "recipe"), False)
-    (tmp_path / "text").mkdir()
-    (tmp_path / "results").mkdir()
-    write_lines(tmp_path / "text" / "test.tgt", RIGHT)
-    rows = []
-    for place, (name, rate) in enumerate(rates.items()):
-        lines = answers(place, rate)
-        write_lines(tmp_path / "results" / f"{name}.tok", lines)
-        _, _, seed = name.partition("@")
-        score = round(bleu().corpus_score(lines, [RIGHT]).score, 2)
-        title = f"<{name}>" if not seed else f"<{name[:-2]}>, seed {seed}"
-        row = {"name": name, "title": title, "seed": int(seed or 1)}
-        rows.append({**row, "tokenised BLEU": score})
-    return settings, rows
-
-
-def test_what_seeds_say_together(tmp_path):
-    settings, rows = laid_out(tmp_path)
-    found = comparison.of_several_seeds(tmp_path, settings, rows)
-    assert [row["name"] for row in found] == ["transformer-pl", "sb-lambda0", "sb"]
-    sb = found[-1]
-    scores = [row["tokenised BLEU"] for row in rows if row["name"].startswith("sb@")]
-    scores.append(next(row["tokenised BLEU"] for row in rows if row["name"] == "sb"))
-    assert (sb["title"], sb["seeds"]) == ("<sb>", [1, 2, 3])
-    assert sb["mean"] == pytest.approx(statistics.mean(scores), abs=0.005)
-    assert sb["deviation"] == pytest.approx(statistics.stdev(scores), abs=0.005)
-    # of the seeds that both have; λ = 0 and the Transformer have seed 1 alone in common
-    assert sb["p"]["transformer-pl"] == p_against("sb", "transformer-pl", 1, 2)
-    assert sb["p"]["sb-lambda0"] == p_against("sb", "sb-lambda0", 1, 3)
-    assert found[1]["p"] == {}
-    lines = seeds_table({"rows": rows, "seeds": found})
-    assert "p: <transformer-pl>" in lines[1] and "p: <sb-lambda0>" in lines[1]
-    assert f"| {sb['mean']:.2f} ± {sb['deviation']:.2f} |" in lines[-1]
-
-
-def test_a_row_of_three_triples_is_compared_with_its_twin_on_them(tmp_path):
-    names = ["sb-noise-lambda0", "sb-noise-lambda0+rescored", "sb-reader"]
-    rates = {name + seed: 0.2 for name in names for seed in ("", "@2")}
-    *_, ours = comparison.of_several_seeds(tmp_path, *laid_out(tmp_path, rates))
-    assert (ours["name"], list(ours["p"])) == (names[2], names[:2])
-
-
-def test_one_seed_of_each_says_nothing_together(tmp_path):
-    settings, rows = laid_out(tmp_path)
-    single = [row for row in rows if row["seed"] == 1]
-    assert comparison.of_several_seeds(tmp_path, settings, single) == []
-    assert seeds_table({"rows": single, "seeds": []}) == seeds_table({}) == []
-
-
 def evaluated(tmp_path, rates=ROWS):
-    """A work folder as the driver leaves it."""
-    settings, rows = laid_out(tmp_path, rates)
-    (tmp_path / "recipe.json").write_text(json.dumps(settings), "utf-8")
-    for row in rows:
-        score = {"tokenised BLEU": {"score": row["tokenised BLEU"]}}
-        path = tmp_path / "results" / f"{row['name']}.json"
-        path.write_text(json.dumps(score), "utf-8")
-    return rows
+    """Make a work folder as the driver leaves it; return the score of each row."""
+    settings = load_recipe(in_process.write_recipe(tmp_path / "recipe"), False)
+    put(tmp_path / "text" / "test.tgt", *RIGHT)
+    put(tmp_path / "recipe.json", json.dumps(settings))
+    scores = {}
+    for place, (name, rate) in enumerate(rates.items()):
+        result, lines = tmp_path / "results" / f"{name}.json", answers(place, rate)
+        put(result.with_suffix(".tok"), *lines)
+        scores[name] = round(bleu().corpus_score(lines, [RIGHT]).score, 2)
+        put(result, json.dumps({"tokenised BLEU": {"score": scores[name]}}))
+    return scores
 
 
 @pytest.fixture
@@ -116,7 +66,7 @@ def compared(capsys):
 
 
 def test_rows_are_compared_by_the_seeds_that_both_have(tmp_path, compared):
-    scores = {row["name"]: row["tokenised BLEU"] for row in evaluated(tmp_path)}
+    scores = evaluated(tmp_path)
     names = ["transformer-pl", "sb-lambda0", "teacher-l2r"]
     head, *cells = compared(tmp_path, "sb", *names)
     assert "sb against" in head and "tok. BLEU" in head
@@ -144,7 +94,6 @@ def test_a_difference_has_a_sign_unless_it_rounds_to_nothing():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("sb", "sb"), "sb must not be compared with itself"),
         (("sb@2", "sb"), "a row without a seed.*leave out @2"),
         (("sb", "sb-six"), "sb-six.json must hold the results of a row"),
         (("sb", "none"), "but has 'none'"),

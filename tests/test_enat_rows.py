@@ -1,17 +1,13 @@
 """ENAT's rows of a recipe, as its commands, and what they are scored by."""
 
-import json
-
 import pytest
-from commands import ROOT, captured
+from commands import captured
 from steps import call
 
-from sbnmt_plugin.tools.commands import recipe, triples
+from sbnmt_plugin.tools.commands import recipe
 from sbnmt_plugin.tools.evaluation import References, read_hypotheses
 from sbnmt_plugin.tools.recipes import systems
-from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import asked_rows
-from sbnmt_plugin.tools.recipes.work_folder import check_recipe
 
 
 def printed(*words):
@@ -48,15 +44,6 @@ def test_a_recipe_has_words_for_its_phrase_table(script):
     assert "--least-count 6" in own and "--least-count" not in plain
 
 
-def test_a_folder_that_is_older_than_a_key_has_its_default(tmp_path):
-    settings = load_recipe(ROOT / "examples" / "toy_sort", small=False)
-    known = {key: v for key, v in settings.items() if key != "phrase_table"}
-    (tmp_path / "recipe.json").write_text(json.dumps(known))
-    check_recipe(tmp_path, settings)
-    with pytest.raises(ValueError, match=r"another recipe.*\(phrase_table differ\)"):
-        check_recipe(tmp_path, {**settings, "phrase_table": ["--least-count", 6]})
-
-
 def test_nine_lengths_are_chosen_by_the_teacher(script):
     decoded = commands(script, "fairseq-generate")
     rows = {}
@@ -83,22 +70,6 @@ def test_the_group_has_the_rows_of_the_papers_table():
         asked_rows(["enat-map-9@2"])
 
 
-def test_distilled_pairs_are_the_teachers_texts(tmp_path):
-    (tmp_path / "t.en").write_text("a\nb\nc\n")
-    (tmp_path / "t.de").write_text("A\nB\nC\n")
-    (tmp_path / "l2r.tsv").write_text("0\t-1\tx\n2\t-1\tz\n")
-    files = ["--source", tmp_path / "t.en", "--target", tmp_path / "t.de"]
-    files += ["--output", tmp_path / "out" / "train"]
-    call(triples, *files, "--pairs", "kd", "--pseudo-l2r", tmp_path / "l2r.tsv")
-    assert (tmp_path / "out" / "train.en").read_text() == "a\nc\n"
-    assert (tmp_path / "out" / "train.de").read_text() == "x\nz\n"
-    with pytest.raises(ValueError, match="--pseudo-l2r must be given"):
-        call(triples, *files, "--pairs", "kd")
-    both = ["--pseudo-l2r", tmp_path / "l2r.tsv", "--pseudo-r2l", tmp_path / "l2r.tsv"]
-    with pytest.raises(ValueError, match="--pseudo-r2l is not for --pairs kd, which"):
-        call(triples, *files, "--pairs", "kd", *both)
-
-
 def test_plain_lines_are_hypotheses(tmp_path):
     (tmp_path / "test.de").write_text("eins zwei\ndrei\n")
     references = References(tmp_path, "de")
@@ -108,11 +79,3 @@ def test_plain_lines_are_hypotheses(tmp_path):
     path.write_text("eins\n")
     with pytest.raises(ValueError, match="must have 2 lines"):
         read_hypotheses(path, references)
-
-
-def test_every_recipe_knows_the_group():
-    for folder in ROOT.glob("examples/*/recipe.yaml"):
-        text = folder.read_text()
-        if "separate" not in text and "sizes:" not in text:  # that is for any text
-            out = printed(folder.parent, "--rows", "teacher-l2r", "nart")
-            assert any("--enat-input copy" in line for line in out)

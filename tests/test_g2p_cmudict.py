@@ -13,7 +13,6 @@ from sacrebleu.metrics import BLEU
 from steps import put
 
 from sbnmt_plugin.tools.phonemes import WordErrorRate, error_rates
-from sbnmt_plugin.tools.recipes import work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.results import comparison
 from sbnmt_plugin.tools.text import read_lines
@@ -163,17 +162,6 @@ def test_the_split_is_as_large_as_the_literatures():
     assert SIZES in (RECIPE / "prepare.py").read_text()
     script = in_process.load(RECIPE / "prepare.py")
     assert load_recipe(RECIPE, False)["score"]["references"] == script.REFERENCES
-
-
-def test_a_folder_from_before_phonemes_is_still_its_recipes(tmp_path):
-    settings = load_recipe(ROOT / "examples" / "toy", False)
-    older = {**settings, "score": {"lowercase": False, "references": 1}}
-    put(tmp_path / "recipe.json", json.dumps(older))
-    work_folder.same_recipe(tmp_path, settings)
-    other = {**older, "score": {"lowercase": True, "references": 1}}
-    put(tmp_path / "recipe.json", json.dumps(other))
-    with pytest.raises(ValueError, match=r"\(score differ\)"):
-        work_folder.same_recipe(tmp_path, settings)
 
 
 def test_the_recipe_runs_without_bpe_and_reports_error_rates(tmp_path, capsys):

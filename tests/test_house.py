@@ -90,7 +90,7 @@ CROSS_CUTTING = {
     "hostile": "checkpoints and data folders made to do harm",
     "house": "this file",
     "mishaps": "what happens to a training: NaN, no memory, unknown words",
-    "old": "checkpoints and work folders of earlier versions",
+    "old": "checkpoints of earlier versions",
     "one_direction": "families that write one direction, by fairseq's commands",
     "own_files": "no command writes over what it reads",
     "readme": "the commands of README.md",
@@ -690,7 +690,7 @@ def assert_light(lines):
 def test_steps_that_handle_texts_need_no_torch(tmp_path):
     text = tmp_path / "text"
     text.write_text("ein Haus\nein Haus am See\n" * 4, encoding="utf-8")
-    codes, table = tmp_path / "codes", ROOT / "examples" / "toy" / "results.json"
+    codes = tmp_path / "codes"
     assert_light(
         [
             ("--help",),
@@ -698,11 +698,10 @@ def test_steps_that_handle_texts_need_no_torch(tmp_path):
             ("bpe", "learn", "--merges", 4, "--codes", codes, text),
             ("bpe", "apply", "--codes", codes, text, tmp_path / "bpe"),
             ("score", "--reference", text, "--hypothesis", text),
-            ("table", table),
             ("prepare", "toy", "--output", tmp_path / "toy"),
             *((step, "--help") for step in ("recipe", "triples", "report", "train")),
             *((step, "--help") for step in ("phrase-table", "lookup", "compare")),
-            ("translate", "--help"),
+            *((step, "--help") for step in ("table", "translate")),
             *((step, "--help") for step in ("sweep-beam", "trace-page", "benchmark")),
             ("evaluate", "--help"),
         ]

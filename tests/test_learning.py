@@ -1,17 +1,20 @@
 """Curves of what rows read and of their BLEU, over updates."""
 
-import json
 import re
-import shutil
 
 import pytest
 from commands import ROOT
-from steps import call, put
+from steps import put
 
-from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
-from sbnmt_plugin.tools.report.learning import BITS, BLEU, curves_of, row_curves
+from sbnmt_plugin.tools.report.learning import (
+    BITS,
+    BLEU,
+    curves_of,
+    learning,
+    row_curves,
+)
 
 STAMP = "2026-11-23 01:00:00 | INFO"
 
@@ -87,46 +90,6 @@ def test_rows_without_a_log_have_no_curve(tmp_path):
     assert found["SB"]["2"] == {BLEU: ([50], [12.0])}
 
 
-def test_the_committed_curves_are_of_the_committed_rows():
-    held = json.loads(
-        (ROOT / "examples" / "multi30k" / "curves-small.json").read_text()
-    )
-    path = ROOT / "examples" / "multi30k" / "seeds-small.json"
-    rows = json.loads(path.read_text())["rows"]
-    by_title = {(row["title"].split(", seed ")[0], row["seed"]): row for row in rows}
-    for title, seeds in held.items():
-        for seed, curves in seeds.items():
-            updates, _ = curves[BLEU]
-            assert updates[-1] == by_title[title, int(seed)]["updates"]
-
-
-def drawn(name):
-    return [name.with_suffix(suffix).read_bytes() for suffix in (".svg", ".png")]
-
-
-def test_what_is_drawn_from_numbers_is_what_is_drawn_from_logs(tmp_path, monkeypatch):
-    """Without the run, to other names; another number draws another figure."""
-    rows = json.loads((ROOT / "examples" / "toy" / "results.json").read_text())
-    monkeypatch.setattr(show_table, "write_table", lambda *_: rows)
-    work, name = tmp_path / "work", tmp_path / "run" / "curves"
-    put(work / "logs" / "train-sb.log", inner(40, 0.3, 0.1), valid(50, 11.0))
-    put(work / "logs" / "train-sb@2.log", valid(50, 12.125), valid(90, 30.1))
-    call(show_table, "--recipe", "toy", "--work", work, "--curves", name)
-    shutil.rmtree(work)
-    monkeypatch.undo()
-
-    again = tmp_path / "again" / "of-numbers"
-    call(show_table, f"{name}.json", "--curves", again)
-    assert drawn(again) == drawn(name)
-    assert len([*again.parent.iterdir()]) == 2  # no numbers: they are there
-    numbers = (tmp_path / "run" / "curves.json").read_text("utf-8")
-    assert "12.125" in numbers
-    put(tmp_path / "other.json", numbers.replace("12.125", "13.125"))
-    call(show_table, tmp_path / "other.json", "--curves", again)
-    for new, old in zip(drawn(again), drawn(name)):
-        assert new != old
-
-
 def lines_of(figure):
     """Labels, colours and points, of SVG."""
     line = (
@@ -141,10 +104,13 @@ def lines_of(figure):
 
 
 def test_the_figure_has_a_line_of_every_curve_in_its_rows_colour(tmp_path):
-    path = ROOT / "examples" / "multi30k" / "curves-small.json"
-    call(show_table, path, "--curves", tmp_path / "curves")
+    bits, bleu = ([40, 80, 120], [0.1, 0.3, 0.2]), ([50, 90], [11.5, 30.25])
+    held = {
+        "SB": {"1": {BITS: bits, BLEU: bleu}, "2": {BLEU: bleu}},
+        "L2R": {"1": {BLEU: ([60], [20.0])}, "3": {BITS: bits}},
+    }
+    learning(held).write(str(tmp_path / "curves"))
     labels, lines = lines_of((tmp_path / "curves.svg").read_text("utf-8"))
-    held = json.loads(path.read_text("utf-8"))
     assert set(held) <= set(labels)
     wanted = [
         (title, len(curves[quantity][0]))
@@ -156,54 +122,3 @@ def test_the_figure_has_a_line_of_every_curve_in_its_rows_colour(tmp_path):
     assert [len(points) // 2 for _, points in lines] == [size for _, size in wanted]
     colours = {title: colour for (title, _), (colour, _) in zip(wanted, lines)}
     assert [colours[title] for title, _ in wanted] == [colour for colour, _ in lines]
-
-
-def curves(updates, values, quantity=BLEU):
-    return {"SB": {"1": {quantity: [updates, values]}}}
-
-
-@pytest.mark.parametrize(
-    "held, reason",
-    [
-        ("{", "JSONDecodeError"),
-        ("[]", "AttributeError"),
-        ({}, "no curve"),
-        ({"SB": {"1": {}}}, "no curve"),
-        ({"SB": [[1], [2]]}, "AttributeError"),
-        ({"rows": [], "runs": []}, "AttributeError"),
-        ({"SB": {"1": {BLEU: [[1]]}}}, "not enough values"),
-        (curves([1], [2.0], "loss"), "no curve of 'loss'"),
-        (curves([1, 2], [2.0]), "inhomogeneous"),
-        (curves([], []), f"no curve of '{BLEU}'"),
-        (curves([1], ["2"]), f"no curve of '{BLEU}'"),
-        (curves([1], [None]), f"no curve of '{BLEU}'"),
-        (curves([1], [10**400]), f"no curve of '{BLEU}'"),
-    ],
-)
-def test_numbers_that_are_none_are_refused(held, reason, tmp_path):
-    text = held if isinstance(held, str) else json.dumps(held)
-    path = put(tmp_path / "numbers.json", text)
-    with pytest.raises(ValueError) as refused:
-        call(show_table, path, "--curves", tmp_path / "curves")
-    message = str(refused.value)
-    assert message.startswith(f"{path} must be as it was written, but is damaged")
-    assert reason in message
-    assert message.endswith("NAME.json that --curves NAME has written of a run")
-    assert [*tmp_path.iterdir()] == [path]
-
-
-def test_curves_want_a_run_or_one_file(tmp_path):
-    path = ROOT / "examples" / "multi30k" / "curves-small.json"
-    flags = "--curves", tmp_path / "curves"
-    with pytest.raises(FileNotFoundError, match=r"none\.json does not exist"):
-        call(show_table, tmp_path / "none.json", *flags)
-    for files in [], [path, path]:
-        with pytest.raises(ValueError, match="give --recipe and --work, or one NAME"):
-            call(show_table, *files, *flags)
-    with pytest.raises(ValueError, match="--recipe and --work go together"):
-        call(show_table, path, *flags, "--work", tmp_path)
-    with pytest.raises(ValueError, match="builds a table: give no TABLE"):
-        call(show_table, path, *flags, "--work", tmp_path, "--recipe", "toy")
-    with pytest.raises(ValueError, match=f"{path} must be as .* drawn with --curves"):
-        call(show_table, path)
-    assert not list(tmp_path.iterdir())

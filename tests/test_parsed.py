@@ -25,6 +25,10 @@ from sbnmt_plugin.tools.recipes.step import in_order
             {"decode": ["--beam", "x"]},
             "step .*: argument --beam: invalid int value",
         ),
+        (
+            {"sb_train": {"lr": 1, "--fp16": True}},
+            "step train/sb .* arguments: True lr 1",
+        ),
         ({"decode": ["--sampling"]}, "step .*: --sampling is not supported by"),
         ({"generate": ["--max-token", "9"]}, "step generate/sb .*--max-token 9"),
         ({"sb_train": {"--sb-lamda": 1}}, "step train/sb an .*: --sb-lamda 1"),

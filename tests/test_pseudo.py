@@ -127,22 +127,16 @@ def test_the_checkpoints_that_a_command_names_are_found():
     assert origin.checkpoints_in(words) == found
 
 
-def test_a_job_of_0_1_0_continues_or_says_why_not(tmp_path):
-    """It noted when --path MODEL was written, and of --path=MODEL nothing."""
+def test_another_model_and_one_that_is_missing_make_another_job(tmp_path):
     model = put(tmp_path / "m.pt", "weights")
     now = jobs.describe_job(["a"], ["--path", str(model)])
-    old = {**now, "models": {str(model): model.stat().st_mtime_ns}}
-    assert origin.differences(old, now) == []
-    assert origin.differences({**now, "models": {}}, now) == [
-        f"a {model} of which nothing was noted"
-    ]
+    assert origin.differences(now, now) == []
     put(model, "other weights")
     newer = jobs.describe_job(["a"], ["--path", str(model)])
-    for known in (old, now):
-        assert origin.differences(known, newer) == [f"another {model}"]
     model.unlink()
     gone = jobs.describe_job(["a"], ["--path", str(model)])
-    assert origin.differences(now, gone) == [f"{model}, which is missing"]
+    for known, found in (now, newer), (now, gone), (gone, now):
+        assert origin.differences(known, found) == [f"another {model}"]
 
 
 def test_a_model_of_the_same_time_and_another_size_is_another(tmp_path):

@@ -4,8 +4,6 @@ import gzip
 import io
 import json
 import math
-import os
-import subprocess
 import sys
 from types import SimpleNamespace
 from unittest import mock
@@ -25,7 +23,6 @@ from steps import call
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import tokens as tokenise
-from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.commands import prepare as prepare_step
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.corpora import published, raw_data
@@ -96,22 +93,6 @@ def test_each_recipe_reads_its_raw_files(name, texts):
     assert joined == [line.lower() if lowercase else line for line in reference]
     assert test != reference
     assert not list(raw.glob("**/.*.tmp"))
-
-
-def test_the_step_prepare_is_the_recipes_own_script(tmp_path):
-    """`sbnmt prepare toy`, and examples/toy/prepare.py by hand, from anywhere."""
-    script = ROOT / "examples" / "toy" / "prepare.py"
-    words = ["--output", tmp_path / "by hand"]
-    environment = {**os.environ, **child_environment()}
-    subprocess.run(
-        [sys.executable, script, *words], check=True, cwd=tmp_path, env=environment
-    )
-    call(prepare_step, "toy", "--output", tmp_path / "step")
-    names = sorted(path.name for path in (tmp_path / "step").iterdir())
-    assert len(names) == 6
-    for name in names:
-        ours, theirs = (tmp_path / folder / name for folder in ("step", "by hand"))
-        assert ours.read_bytes() == theirs.read_bytes()
 
 
 def test_the_step_prepare_passes_a_recipes_options_on(techdocs):
@@ -404,37 +385,6 @@ def test_an_update_is_the_papers_gpus_times_the_releases_batch(name):
     assert train["--max-update"] % train["--save-interval-updates"] == 0
 
 
-def test_vocabularies_and_scores_are_as_in_section_4_1():
-    kinds = {name: recipe(name)["bpe"] for name in PUBLISHED}
-    assert kinds == {
-        "wmt14_en_de": {"kind": "joint", "merges": 37000},
-        "wmt18_ru_en": {"kind": "joint", "merges": 50000},
-        "nist_zh_en": {"kind": "separate", "merges": 30000},
-    }
-    sizes = {"wmt14_en_de": 37000, "wmt18_ru_en": 52000, "nist_zh_en": 2 * 30000}
-    for name, size in sizes.items():
-        words = ["--joined-dictionary", "--nwordssrc", size]
-        assert recipe(name)["preprocess"] == words
-    scores = {name: recipe(name)["score"] for name in PUBLISHED}
-    assert scores == {
-        "wmt14_en_de": {"lowercase": False, "references": 1},
-        "wmt18_ru_en": {"lowercase": True, "references": 1},
-        "nist_zh_en": {"lowercase": True, "references": 4},
-    }
-
-
-@pytest.mark.parametrize("name", LANGUAGES)
-def test_small_is_for_a_cpu(name):
-    """And proves that the chain of a published corpus runs."""
-    small = recipe(name)["small"]
-    assert small["train"]["--cpu"] is None
-    assert small["train"]["--fp16"] is False
-    if name in PUBLISHED:
-        assert small["train"]["--max-epoch"] == 2
-        assert small["teacher_arch"] == "transformer_tiny"
-        assert small["train"]["--update-freq"] % 2 == 0  # two processes can share it
-
-
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_searches_have_the_numbers_of_the_trainings(name):
     for small, expected in ((False, ["--fp16"]), (True, ["--cpu"])):
@@ -457,19 +407,6 @@ def test_fairseq_takes_the_options_of_every_system(name, small):
     settings = load_recipe(ROOT / "examples" / name, small)
     for system in ("teacher-l2r", "rnmt", "sb", "sb-finetuned", "ba"):
         assert options_of(settings, system).optimizer == "adam"
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-@pytest.mark.parametrize("system", ["teacher-l2r", "sb"])
-def test_models_are_as_large_as_the_papers(name, system):
-    args = options_of(load_recipe(ROOT / "examples" / name, False), system)
-    for side in ("encoder", "decoder"):
-        assert getattr(args, f"{side}_embed_dim") == 1024
-        assert getattr(args, f"{side}_ffn_embed_dim") == 4096
-        assert getattr(args, f"{side}_attention_heads") == 16
-        assert getattr(args, f"{side}_layers") == 6
-    assert (args.dropout, args.attention_dropout) == (0.1, 0.0)
-    assert args.share_all_embeddings
 
 
 @pytest.mark.parametrize("rows, millions", [(30720, 207.8), (60000, 237.8)])

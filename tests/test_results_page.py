@@ -121,14 +121,6 @@ def test_a_sweep_over_beams_shows_its_speeds(tmp_path):
     assert not results_page.speeds_by_beam(runs)
 
 
-def test_curves_are_shown_by_their_last_points(tmp_path):
-    curves = {"SB": {"1": {"validation BLEU": [[50, 90], [11.5, 30.25]]}}}
-    put(tmp_path / "curves.json", json.dumps(curves))
-    assert results_page.page(tmp_path)[-1] == (
-        "| SB  |    1 |      90 | validation BLEU |      30.25 |"
-    )
-
-
 @pytest.mark.parametrize(
     "held", ["{", "[1]", '{"rows": 1}', '{"runs": []}', '{"x": 1}']
 )
@@ -147,7 +139,7 @@ def test_a_folder_without_results_is_refused(tmp_path):
             call(show_table, "--page", folder)
 
 
-@pytest.mark.parametrize("words", [["t.json"], ["--small"], ["--work", "w"]])
+@pytest.mark.parametrize("words", [["--small"], ["--work", "w"], ["--curves", "c"]])
 def test_a_page_takes_no_other_option(words, tmp_path):
     with pytest.raises(ValueError, match="--page takes all JSON files of its folder"):
         call(show_table, "--page", tmp_path, *words)

@@ -13,13 +13,13 @@ from commands import assert_equal_models, load
 from recipe_drivers import train
 from steps import ran
 
-from sbnmt_plugin.tools.recipes import costs, stages, systems
+from sbnmt_plugin.tools.recipes import costs, stages
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import training_stages
-from sbnmt_plugin.tools.results import table
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
+ENDS = "-stage-1", "-stage-2", ""  # of the stages' logs
 ROWS = ["sb-staged", "sb-staged+rescored", "sb-noise-lambda0"]
 STAGES = [
     {"data": "gold", "--max-epoch": 2},
@@ -46,15 +46,12 @@ def test_all_stages_are_trained_and_counted(made):
     rows = {r["name"]: r for r in json.loads((made / "table.json").read_text())["rows"]}
     assert set(rows) == set(ROWS)
     row = rows["sb-staged"]
-    assert [stage["data"] for stage in row["stages"]] == ["gold", "two", "six"]
-    assert all(stage["updates"] > 0 for stage in row["stages"])
-    for key in ("updates", "tokens", "seconds"):
-        assert row[key] == sum(stage[key] for stage in row["stages"])
+    logs = [made / "logs" / f"train-sb-staged{end}.log" for end in ENDS]
+    seconds = [costs.step_cost(log)["seconds"] for log in logs]
+    assert row["seconds"] == sum(seconds) and all(seconds)
     rescored = rows["sb-staged+rescored"]
     assert rescored["updates"] == row["updates"]
     assert rescored["title"] == row["title"] + ", rescored"
-    text = table.render({**json.loads((made / "table.json").read_text())})
-    assert text.count(", stage ") == 3
 
 
 def test_a_stage_begins_with_the_weights_of_the_one_before(made):
@@ -64,8 +61,7 @@ def test_a_stage_begins_with_the_weights_of_the_one_before(made):
         state["optimizer_history"][-1]["num_updates"] for state in (first, third)
     ]
     rows = {r["name"]: r for r in json.loads((made / "table.json").read_text())["rows"]}
-    counts = [stage["updates"] for stage in rows["sb-staged"]["stages"]]
-    assert updates == [counts[0], counts[1] + counts[2]]  # the second began anew
+    assert rows["sb-staged"]["updates"] == sum(updates)  # the second began anew
     log = (made / "logs" / "train-sb-staged-stage-2.log").read_text()
     assert "loading pretrained model from" in log
     assert "sb-staged/stage-1/checkpoint_last.pt" in log
@@ -83,14 +79,6 @@ def test_a_rescored_row_is_the_same_model_searched_otherwise(made):
 def test_three_triples_are_trained_on(made):
     lines = (made / "examples" / "three" / "train.src").read_text().splitlines()
     assert len(lines) == 180
-
-
-def test_the_rows_of_old_are_one_stage(tmp_path):
-    recipe = load_recipe(in_process.write_recipe(tmp_path / "toy"), False)
-    for row in [*map(Row, systems.PAPER), Row("sb", 3)]:
-        (stage,) = training_stages(recipe, row)
-        assert stage.name == row.name
-        assert stage.options == stages.training_options(recipe, row)
 
 
 def test_every_row_may_have_stages(tmp_path):
@@ -143,8 +131,7 @@ def test_updates_are_counted_once_through_several_stages(tmp_path):
         text = costs.launch_line("x") + line
         (tmp_path / f"{stage.log}.log").write_text(text)
     cost = results.training_cost(tmp_path, found)
-    assert [stage["updates"] for stage in cost["stages"]] == [100, 250, 50, 40]
-    assert cost["tokens"] == 10 * cost["updates"] == 4400
+    assert cost["tokens"] == 10 * cost["updates"] == 10 * (100 + 340)
 
 
 def test_a_missing_log_leaves_the_cost_out(tmp_path):
@@ -249,29 +236,13 @@ def test_a_stage_that_is_killed_and_repeated_gives_the_same_model(
     assert second.count(loads) == (change is None)
 
 
-def momentless(state, first):
-    """The optimiser begins anew."""
-    for moments in state["last_optimizer_state"]["state"].values():
-        moments["exp_avg"].zero_()
-        moments["exp_avg_sq"].zero_()
+def test_the_comparison_of_models_can_fail(killed, tmp_path):
+    """As if the optimiser began anew."""
 
-
-def scheduled_as_before(state, first):
-    """The schedule is where the first stage left it."""
-    now, then = (x["optimizer_history"][-1] for x in (state, first))
-    now["num_updates"] = then["num_updates"]
-
-
-def begun_anew(state, first):
-    """The first stage's weights, for the updates that were left."""
-    state["model"] = first["model"]
-
-
-@pytest.mark.parametrize("spoil", [momentless, scheduled_as_before, begun_anew])
-def test_the_comparison_of_models_can_fail(killed, tmp_path, spoil):
     def change(work):
         state = saved(work)
-        spoil(state, load(work / "sb-staged" / "stage-1" / "checkpoint_last.pt"))
+        for moments in state["last_optimizer_state"]["state"].values():
+            moments["exp_avg"].zero_()
         torch.save(state, work / "sb-staged" / "checkpoint_last.pt")
 
     model, expected = again(killed, tmp_path / "work", change)

@@ -1,50 +1,26 @@
-"""sbnmt table: what it shows of a file, and what it refuses."""
+"""The results table: titles of its rows, and those that are long gone."""
 
-import json
-
-import pytest
 from commands import ROOT
-from steps import call, put
+from steps import put
 
-from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.results import table
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
 
-@pytest.mark.parametrize(
-    ("name", "teachers", "title"),
-    [
-        ("teacher-r2l", "one", "SB-NMT, λ = 0, gold, R2L answers"),
-        ("teacher-both", "two", "SB-NMT, λ = 0, gold"),
-        ("teacher-both+rescored@2", "two", "SB-NMT, λ = 0, gold, rescored, seed 2"),
-    ],
-)
-def test_a_model_of_both_directions_is_named(tmp_path, name, teachers, title):
+def test_a_model_of_both_directions_is_named(tmp_path):
     settings = load_recipe(ROOT / "examples" / "toy", small=False)
-    put(tmp_path / "results" / f"{name}.json", "{}")
-    row = results.build_row(
-        tmp_path, {**settings, "teachers": teachers}, Row.parse(name)
-    )
-    assert row["title"] == title
+    put(tmp_path / "results" / "teacher-both+rescored@2.json", "{}")
+    row = results.build_row(tmp_path, settings, Row("teacher-both", 2, True))
+    assert row["title"] == "SB-NMT, λ = 0, gold, rescored, seed 2"
 
 
-def test_a_missing_table_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nothing does not exist"):
-        call(show_table, tmp_path / "nothing")
-
-
-def test_rows_that_no_recipe_has_any_more_are_shown(tmp_path, capsys):
-    """As they stand in committed tables; seeds and rescoring, too."""
-    cost = {"tokenised BLEU": 30.0, "total seconds": 60, "updates": 5}
+def test_rows_that_no_recipe_has_any_more_are_shown():
+    """As they stand in committed tables, with seeds and rescoring."""
+    cost = {"tokenised BLEU": 30.0, "seconds": 60, "updates": 5}
     names = ["sb-retired", "sb-retired@2", "sb-retired+rescored"]
     rows = [{"name": name, "title": f"<{name}>", "p": 0.5, **cost} for name in names]
-    seeds = {"name": names[0], "title": "<all>", "seeds": [1, 2], "mean": 30.0}
-    seeds |= {"score": "tokenised BLEU", "deviation": 0.5, "p": {}}
-    held = {"command": "sbnmt table", "machine": "m", "rows": rows, "seeds": [seeds]}
-    path = tmp_path / "table.json"
-    put(path, json.dumps({**held, "signatures": {"tokenised BLEU": "s"}}))
-    call(show_table, path)
-    shown = capsys.readouterr().out
+    held = {"command": "sbnmt table", "machine": "m", "rows": rows}
+    shown = table.render({**held, "signatures": {"tokenised BLEU": "s"}})
     assert all(f"| <{name}>" in shown for name in names)
-    assert "30.00 ± 0.50" in shown

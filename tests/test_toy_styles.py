@@ -85,53 +85,6 @@ def test_a_reference_is_of_its_style(text):
             assert style in styles_of(target)
 
 
-# the words
-
-
-def phrases_found(pairs):
-    """(source word, style) -> its phrase: the words that all such sentences have."""
-    having = {}
-    for source, target in pairs:
-        for word in set(source.split()):
-            for style in styles_of(target):
-                known = having.setdefault((word, style), set(target.split()))
-                known &= set(target.split())
-    return having
-
-
-def assert_phrases_are_as_said(having):
-    """One or two words for every style; of half of the words, three styles agree."""
-    words = {word for word, _ in having}
-    assert len(words) == PREPARE["WORDS"] and len(having) == 4 * len(words)
-    assert all(1 <= len(phrase) <= 2 for phrase in having.values())
-    kinds = Counter(
-        len({frozenset(having[word, style]) for style in MANY}) for word in words
-    )
-    assert kinds == {2: len(words) / 2, 4: len(words) / 2}
-
-
-def test_every_word_has_a_phrase_of_each_style(text):
-    assert_phrases_are_as_said(phrases_found(text["train"]))
-
-
-@pytest.mark.parametrize("phrase", [set(), {"baba", "dada", "gaga"}])
-def test_a_word_without_a_phrase_of_its_own_is_noticed(text, phrase):
-    having = phrases_found(text["train"])
-    having[text["train"][0][0].split()[0], 2] = phrase
-    with pytest.raises(AssertionError):
-        assert_phrases_are_as_said(having)
-
-
-def test_most_frequent_of_a_word_is_not_always_most_frequent_of_a_sentence(text):
-    """Whose own words would be chosen one by one, mixes."""
-    counts = defaultdict(Counter)
-    for (word, style), phrase in phrases_found(text["train"]).items():
-        counts[word][frozenset(phrase)] += PREPARE["TIMES"][style]
-    best = [counts[word].most_common(1)[0][0] for word in counts]
-    ends = Counter(next(iter(phrase))[-1] for phrase in best)
-    assert ends == {"e": 100, "i": 100}
-
-
 def test_neighbours_change_places_by_their_classes():
     word = PREPARE["Word"]
     cases = {"10": "10", "0110": "0132", "110": "021", "100": "102", "01": "01"}

@@ -112,9 +112,9 @@ def test_messages_name_the_command_that_the_user_has(environment, tmp_path):
     said = run(sbnmt, "triples", "--help", folder=tmp_path).stdout
     assert said.startswith("usage: sbnmt triples") and "sbnmt pseudo wrote" in said
     assert ".py" not in said
-    words = ["sweep-beam", "--work", tmp_path]
+    words = ["sweep-beam", "--work", tmp_path, "--rows", "sb"]
     refused = run(sbnmt, *words, folder=tmp_path, status=2).stderr
-    assert "that sbnmt recipe has finished" in refused
+    assert "give the --work of sbnmt recipe" in refused
     refused = run(sbnmt, "recipe", "none", "--work", "w", folder=tmp_path, status=2)
     recipes = sorted(path.parent.name for path in ROOT.glob("examples/*/recipe.yaml"))
     assert f"one of {', '.join(recipes)}\n" in refused.stderr

@@ -17,38 +17,20 @@ work=${1:-work/nist_zh_en}
 data=${2:?"give WORK and DATA, as said above"}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 
-# what all trainings share; one process trains (several: `sbnmt train --help`)
-train=(
+# what all trainings of transformer_wmt_en_de_big share
+transformer_wmt_en_de_big=(
   --user-dir sbnmt_plugin --task sb_translation
-  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1 --dropout 0.1
-  --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9 --lr 0.000247
-  --lr-scheduler inverse_sqrt --label-smoothing 0.1 --update-freq 4
-  --max-source-positions 512 --max-target-positions 512 --max-tokens-valid 4096
+  --criterion sb_label_smoothed_cross_entropy --arch transformer_wmt_en_de_big
+  --log-format simple --seed 1 --share-all-embeddings --dropout 0.1
+  --attention-dropout 0 --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9
+  --lr 0.000247 --lr-scheduler inverse_sqrt --warmup-updates 16000 --label-smoothing 0.1
+  --clip-norm 0 --max-tokens 512 --update-freq 4 --max-source-positions 512
+  --max-target-positions 512 --max-tokens-valid 4096 --max-update 200000
   --save-interval-updates 1000 --keep-interval-updates 1 --no-epoch-checkpoints
   --eval-bleu
   --eval-bleu-args '{"beam": 4, "lenpen": 0.6, "max_len_a": 1, "max_len_b": 50}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
   --fp16 --distributed-world-size 1
-)
-
-# and those of transformer_wmt_en_de_big
-transformer_wmt_en_de_big=(
-  "${train[@]}" --arch transformer_wmt_en_de_big --share-all-embeddings
-  --attention-dropout 0 --warmup-updates 16000 --clip-norm 0 --max-tokens 512
-  --max-update 200000
-)
-
-# and those of abd_transformer_wmt_en_de_big
-abd_transformer_wmt_en_de_big=(
-  "${train[@]}" --arch abd_transformer_wmt_en_de_big --share-all-embeddings
-  --attention-dropout 0 --warmup-updates 16000 --clip-norm 0 --max-tokens 1024
-  --max-update 200000
-)
-
-# and those of sb_transformer_wmt_en_de_big
-sb_transformer_wmt_en_de_big=(
-  "${train[@]}" --arch sb_transformer_wmt_en_de_big --sb-fusion tanh
-  --share-all-embeddings --attention-dropout 0 --clip-norm 0 --max-tokens 1024
 )
 
 # what all searches share
@@ -58,6 +40,37 @@ search=(
 
 # how every row is scored
 score=(--text "$work/text" --target en --references 4 --lowercase --detokenise en)
+
+# what all trainings of abd_transformer_wmt_en_de_big share
+abd_transformer_wmt_en_de_big=(
+  --user-dir sbnmt_plugin --task sb_translation
+  --criterion sb_label_smoothed_cross_entropy --arch abd_transformer_wmt_en_de_big
+  --log-format simple --seed 1 --share-all-embeddings --dropout 0.1
+  --attention-dropout 0 --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9
+  --lr 0.000247 --lr-scheduler inverse_sqrt --warmup-updates 16000 --label-smoothing 0.1
+  --clip-norm 0 --max-tokens 1024 --update-freq 4 --max-source-positions 512
+  --max-target-positions 512 --max-tokens-valid 4096 --max-update 200000
+  --save-interval-updates 1000 --keep-interval-updates 1 --no-epoch-checkpoints
+  --eval-bleu
+  --eval-bleu-args '{"beam": 4, "lenpen": 0.6, "max_len_a": 1, "max_len_b": 50}'
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+  --fp16 --distributed-world-size 1
+)
+
+# what all trainings of sb_transformer_wmt_en_de_big share
+sb_transformer_wmt_en_de_big=(
+  --user-dir sbnmt_plugin --task sb_translation
+  --criterion sb_label_smoothed_cross_entropy --arch sb_transformer_wmt_en_de_big
+  --log-format simple --seed 1 --sb-fusion tanh --share-all-embeddings --dropout 0.1
+  --attention-dropout 0 --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9
+  --lr 0.000247 --lr-scheduler inverse_sqrt --label-smoothing 0.1 --clip-norm 0
+  --max-tokens 1024 --update-freq 4 --max-source-positions 512
+  --max-target-positions 512 --max-tokens-valid 4096 --save-interval-updates 1000
+  --keep-interval-updates 1 --no-epoch-checkpoints --eval-bleu
+  --eval-bleu-args '{"beam": 4, "lenpen": 0.6, "max_len_a": 1, "max_len_b": 50}'
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+  --fp16 --distributed-world-size 1
+)
 
 # A new folder: nothing of another run shall be taken for this one's
 mkdir -p "$(dirname "$work")"
@@ -191,9 +204,18 @@ sbnmt evaluate "$work/results/transformer-pl-pr.generate" "${score[@]}" \
   --output "$work/results/transformer-pl-pr.json"
 
 # Train rnmt: RNMT
-fairseq-train "$work/data" "${train[@]}" --save-dir "$work/rnmt" \
-  --arch lstm_luong_wmt_en_de --sb-direction l2r --warmup-updates 16000 --clip-norm 5 \
-  --max-tokens 512 --max-update 200000
+fairseq-train "$work/data" --user-dir sbnmt_plugin --save-dir "$work/rnmt" \
+  --task sb_translation --criterion sb_label_smoothed_cross_entropy \
+  --arch lstm_luong_wmt_en_de --log-format simple --seed 1 --sb-direction l2r \
+  --dropout 0.1 --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9 \
+  --lr 0.000247 --lr-scheduler inverse_sqrt --warmup-updates 16000 \
+  --label-smoothing 0.1 --clip-norm 5 --max-tokens 512 --update-freq 4 \
+  --max-source-positions 512 --max-target-positions 512 --max-tokens-valid 4096 \
+  --max-update 200000 --save-interval-updates 1000 --keep-interval-updates 1 \
+  --no-epoch-checkpoints --eval-bleu \
+  --eval-bleu-args '{"beam": 4, "lenpen": 0.6, "max_len_a": 1, "max_len_b": 50}' \
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu \
+  --maximize-best-checkpoint-metric --fp16 --distributed-world-size 1
 
 # Its best checkpoint is the model
 ln -sf checkpoint_best.pt "$work/rnmt/model.pt"
@@ -357,22 +379,22 @@ sbnmt evaluate "$work/results/sb-finetuned.generate" "${score[@]}" \
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd/model.pt" \
   --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
   --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
-  --reference "$work/text/test.en.4" --max-tokens 4000 \
-  --json "$work/results/interaction/abd.json" --lowercase
+  --reference "$work/text/test.en.4" --max-tokens 4000 --lowercase \
+  --json "$work/results/interaction/abd.json"
 
 # What the interaction is worth to abd-two in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/abd-two/model.pt" \
   --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
   --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
-  --reference "$work/text/test.en.4" --max-tokens 4000 \
-  --json "$work/results/interaction/abd-two.json" --lowercase
+  --reference "$work/text/test.en.4" --max-tokens 4000 --lowercase \
+  --json "$work/results/interaction/abd-two.json"
 
 # What the interaction is worth to sb in the search
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb/model.pt" \
   --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
   --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
-  --reference "$work/text/test.en.4" --max-tokens 4000 \
-  --json "$work/results/interaction/sb.json" --lowercase
+  --reference "$work/text/test.en.4" --max-tokens 4000 --lowercase \
+  --json "$work/results/interaction/sb.json"
 
 # How much the streams of sb read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
@@ -382,8 +404,8 @@ sbnmt probe-reading "$work/data" --path "$work/sb/model.pt" --max-tokens 4000 \
 sbnmt probe-interaction "$work/data" "${search[@]}" --path "$work/sb-six/model.pt" \
   --input "$work/bpe/test.zh" --reference "$work/text/test.en" \
   --reference "$work/text/test.en.2" --reference "$work/text/test.en.3" \
-  --reference "$work/text/test.en.4" --max-tokens 4000 \
-  --json "$work/results/interaction/sb-six.json" --lowercase
+  --reference "$work/text/test.en.4" --max-tokens 4000 --lowercase \
+  --json "$work/results/interaction/sb-six.json"
 
 # How much the streams of sb-six read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb-six/model.pt" --max-tokens 4000 \
@@ -394,7 +416,7 @@ sbnmt probe-interaction "$work/data" "${search[@]}" \
   --path "$work/sb-finetuned/model.pt" --input "$work/bpe/test.zh" \
   --reference "$work/text/test.en" --reference "$work/text/test.en.2" \
   --reference "$work/text/test.en.3" --reference "$work/text/test.en.4" \
-  --max-tokens 4000 --json "$work/results/interaction/sb-finetuned.json" --lowercase
+  --max-tokens 4000 --lowercase --json "$work/results/interaction/sb-finetuned.json"
 
 # How much the streams of sb-finetuned read of each other
 sbnmt probe-reading "$work/data" --path "$work/sb-finetuned/model.pt" \

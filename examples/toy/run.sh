@@ -15,18 +15,14 @@ work=${1:-work/toy}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 
-# what all trainings share
-train=(
-  --user-dir sbnmt_plugin --task sb_translation
-  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1
-  --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 0.004
-  --lr-scheduler inverse_sqrt --warmup-updates 300 --label-smoothing 0.1 --dropout 0.0
-  --num-workers 0 --keep-last-epochs 3 --cpu --distributed-world-size 1
-)
-
-# and those of transformer_tiny
+# what all trainings of transformer_tiny share
 transformer_tiny=(
-  "${train[@]}" --arch transformer_tiny --max-tokens 1500 --max-epoch 12
+  --user-dir sbnmt_plugin --task sb_translation
+  --criterion sb_label_smoothed_cross_entropy --arch transformer_tiny
+  --log-format simple --seed 1 --optimizer adam --adam-betas '(0.9, 0.98)'
+  --clip-norm 1.0 --lr 0.004 --lr-scheduler inverse_sqrt --warmup-updates 300
+  --label-smoothing 0.1 --dropout 0.0 --max-tokens 1500 --max-epoch 12 --num-workers 0
+  --keep-last-epochs 3 --cpu --distributed-world-size 1
 )
 
 # what all searches share
@@ -124,9 +120,13 @@ sbnmt binarise -s src -t tgt --destdir "$work/data-two" \
   --tgtdict "$work/data/dict.tgt.txt"
 
 # Train sb-shift: SB-NMT, tanh, λ = 1.0, two triples, future shifted
-fairseq-train "$work/data-two" "${train[@]}" --save-dir "$work/sb-shift" \
-  --arch sb_transformer_tiny --sb-fusion tanh --sb-lambda 1.0 --max-tokens 3000 \
-  --max-epoch 15 --sb-future-shift
+fairseq-train "$work/data-two" --user-dir sbnmt_plugin --save-dir "$work/sb-shift" \
+  --task sb_translation --criterion sb_label_smoothed_cross_entropy \
+  --arch sb_transformer_tiny --log-format simple --seed 1 --sb-fusion tanh \
+  --sb-lambda 1.0 --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
+  --lr 0.004 --lr-scheduler inverse_sqrt --warmup-updates 300 --label-smoothing 0.1 \
+  --dropout 0.0 --max-tokens 3000 --max-epoch 15 --num-workers 0 --keep-last-epochs 3 \
+  --cpu --sb-future-shift --distributed-world-size 1
 
 # The average of its last 3 checkpoints is the model
 sbnmt average --output "$work/sb-shift/model.pt" --last 3 --or-fewer "$work/sb-shift"

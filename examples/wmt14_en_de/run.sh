@@ -17,38 +17,20 @@ work=${1:-work/wmt14_en_de}
 data=${2:?"give WORK and DATA, as said above"}
 PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs
 
-# what all trainings share; one process trains (several: `sbnmt train --help`)
-train=(
+# what all trainings of transformer_wmt_en_de_big share
+transformer_wmt_en_de_big=(
   --user-dir sbnmt_plugin --task sb_translation
-  --criterion sb_label_smoothed_cross_entropy --log-format simple --seed 1 --dropout 0.1
-  --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9 --lr 0.000247
-  --lr-scheduler inverse_sqrt --label-smoothing 0.1 --update-freq 8
-  --max-source-positions 512 --max-target-positions 512 --max-tokens-valid 4096
+  --criterion sb_label_smoothed_cross_entropy --arch transformer_wmt_en_de_big
+  --log-format simple --seed 1 --share-all-embeddings --dropout 0.1
+  --attention-dropout 0 --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9
+  --lr 0.000247 --lr-scheduler inverse_sqrt --warmup-updates 16000 --label-smoothing 0.1
+  --clip-norm 0 --max-tokens 768 --update-freq 8 --max-source-positions 512
+  --max-target-positions 512 --max-tokens-valid 4096 --max-update 200000
   --save-interval-updates 1000 --keep-interval-updates 20 --no-epoch-checkpoints
   --eval-bleu
   --eval-bleu-args '{"beam": 2, "lenpen": 0.6, "max_len_a": 1, "max_len_b": 50}'
   --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
   --fp16 --distributed-world-size 1
-)
-
-# and those of transformer_wmt_en_de_big
-transformer_wmt_en_de_big=(
-  "${train[@]}" --arch transformer_wmt_en_de_big --share-all-embeddings
-  --attention-dropout 0 --warmup-updates 16000 --clip-norm 0 --max-tokens 768
-  --max-update 200000
-)
-
-# and those of abd_transformer_wmt_en_de_big
-abd_transformer_wmt_en_de_big=(
-  "${train[@]}" --arch abd_transformer_wmt_en_de_big --share-all-embeddings
-  --attention-dropout 0 --warmup-updates 16000 --clip-norm 0 --max-tokens 1536
-  --max-update 200000
-)
-
-# and those of sb_transformer_wmt_en_de_big
-sb_transformer_wmt_en_de_big=(
-  "${train[@]}" --arch sb_transformer_wmt_en_de_big --sb-fusion tanh
-  --share-all-embeddings --attention-dropout 0 --clip-norm 0 --max-tokens 1536
 )
 
 # what all searches share
@@ -58,6 +40,37 @@ search=(
 
 # how every row is scored
 score=(--text "$work/text" --target de --detokenise de)
+
+# what all trainings of abd_transformer_wmt_en_de_big share
+abd_transformer_wmt_en_de_big=(
+  --user-dir sbnmt_plugin --task sb_translation
+  --criterion sb_label_smoothed_cross_entropy --arch abd_transformer_wmt_en_de_big
+  --log-format simple --seed 1 --share-all-embeddings --dropout 0.1
+  --attention-dropout 0 --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9
+  --lr 0.000247 --lr-scheduler inverse_sqrt --warmup-updates 16000 --label-smoothing 0.1
+  --clip-norm 0 --max-tokens 1536 --update-freq 8 --max-source-positions 512
+  --max-target-positions 512 --max-tokens-valid 4096 --max-update 200000
+  --save-interval-updates 1000 --keep-interval-updates 20 --no-epoch-checkpoints
+  --eval-bleu
+  --eval-bleu-args '{"beam": 2, "lenpen": 0.6, "max_len_a": 1, "max_len_b": 50}'
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+  --fp16 --distributed-world-size 1
+)
+
+# what all trainings of sb_transformer_wmt_en_de_big share
+sb_transformer_wmt_en_de_big=(
+  --user-dir sbnmt_plugin --task sb_translation
+  --criterion sb_label_smoothed_cross_entropy --arch sb_transformer_wmt_en_de_big
+  --log-format simple --seed 1 --sb-fusion tanh --share-all-embeddings --dropout 0.1
+  --attention-dropout 0 --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9
+  --lr 0.000247 --lr-scheduler inverse_sqrt --label-smoothing 0.1 --clip-norm 0
+  --max-tokens 1536 --update-freq 8 --max-source-positions 512
+  --max-target-positions 512 --max-tokens-valid 4096 --save-interval-updates 1000
+  --keep-interval-updates 20 --no-epoch-checkpoints --eval-bleu
+  --eval-bleu-args '{"beam": 2, "lenpen": 0.6, "max_len_a": 1, "max_len_b": 50}'
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+  --fp16 --distributed-world-size 1
+)
 
 # A new folder: nothing of another run shall be taken for this one's
 mkdir -p "$(dirname "$work")"
@@ -189,9 +202,18 @@ sbnmt evaluate "$work/results/transformer-pl-pr.generate" "${score[@]}" \
   --output "$work/results/transformer-pl-pr.json"
 
 # Train rnmt: RNMT
-fairseq-train "$work/data" "${train[@]}" --save-dir "$work/rnmt" \
-  --arch lstm_luong_wmt_en_de --sb-direction l2r --warmup-updates 16000 --clip-norm 5 \
-  --max-tokens 768 --max-update 200000
+fairseq-train "$work/data" --user-dir sbnmt_plugin --save-dir "$work/rnmt" \
+  --task sb_translation --criterion sb_label_smoothed_cross_entropy \
+  --arch lstm_luong_wmt_en_de --log-format simple --seed 1 --sb-direction l2r \
+  --dropout 0.1 --optimizer adam --adam-betas '(0.9, 0.998)' --adam-eps 1e-9 \
+  --lr 0.000247 --lr-scheduler inverse_sqrt --warmup-updates 16000 \
+  --label-smoothing 0.1 --clip-norm 5 --max-tokens 768 --update-freq 8 \
+  --max-source-positions 512 --max-target-positions 512 --max-tokens-valid 4096 \
+  --max-update 200000 --save-interval-updates 1000 --keep-interval-updates 20 \
+  --no-epoch-checkpoints --eval-bleu \
+  --eval-bleu-args '{"beam": 2, "lenpen": 0.6, "max_len_a": 1, "max_len_b": 50}' \
+  --eval-bleu-remove-bpe --best-checkpoint-metric bleu \
+  --maximize-best-checkpoint-metric --fp16 --distributed-world-size 1
 
 # The average of its last 20 checkpoints is the model
 sbnmt average --output "$work/rnmt/model.pt" --last 20 --or-fewer "$work/rnmt"

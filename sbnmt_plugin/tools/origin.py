@@ -9,13 +9,7 @@ from typing import Any
 SUFFIX = ".pt"
 NAMED = "--path", "--enat-table", "--nat-teacher"  # options whose files it is made from
 MODELS = "models"  # key of what :func:`stamps_of` gives
-NAMES = {
-    "input sha256": "another input",
-    "name": "another system",
-    "options": "other options",
-    "references": "other references",
-    "reference sha256": "another text in --reference",
-}
+NAMES = {"input sha256": "another input", "options": "other options"}
 
 
 def checkpoints_in(words: list[str]) -> list[str]:
@@ -60,8 +54,7 @@ def differences(known: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Say how the origin of a result differs from what would be used now.
 
     Args:
-        known: origin as it was noted; 0.1.0 noted only the time of a checkpoint, and
-            no references.
+        known: origin as it was noted.
         now: origin of a new result; what was not noted is not compared, models
             excepted.
 
@@ -74,9 +67,5 @@ def differences(known: dict[str, Any], now: dict[str, Any]) -> list[str]:
         if key != MODELS and known.get(key, now[key]) != now[key]
     ]
     before, after = known.get(MODELS, {}), now.get(MODELS, {})
-    for path, stamp in after.items():
-        if path not in before:
-            found.append(f"a {path} of which nothing was noted")
-        elif before[path] not in (stamp, stamp[-1]):
-            found.append(f"another {path}")
-    return found + [f"{path}, which is missing" for path in before.keys() - after]
+    paths = sorted({**before, **after})
+    return found + [f"another {x}" for x in paths if before.get(x) != after.get(x)]

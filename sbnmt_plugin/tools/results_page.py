@@ -36,14 +36,20 @@ def origin_lines(held: Held) -> list[str]:
 
 
 def recipe_table(held: Held) -> list[str]:
-    """Render the table of a recipe's run."""
-    return render(held).splitlines()
+    """Render the table of a recipe's run; of 0.2.0 it also has seeds together."""
+    rows = [
+        {"seeds together": row["title"], "seeds": ", ".join(map(str, row["seeds"]))}
+        | {key: float(row[key]) for key in ("mean", "deviation")}
+        | {f"p: {rival}": p for rival, p in row["p"].items()}
+        for row in held.get("seeds") or []
+    ]
+    return [*render(held).splitlines(), *(["", *plain_table(rows)] if rows else [])]
 
 
 def sweep_table(held: Held) -> list[str]:
     """Render a sweep over beams or length penalties."""
-    lines = [*render_sweep(held).splitlines(), *speeds_by_beam(held["runs"])]
-    return [*lines, *origin_lines(held)]
+    lines = render_sweep(held).splitlines() + speeds_by_beam(held["runs"])
+    return lines + origin_lines(held)
 
 
 def speeds_by_beam(runs: list[Held]) -> list[str]:
@@ -62,18 +68,6 @@ def benchmark_tables(held: Held) -> list[str]:
     if trained:
         lines += ["", "### Training", "", *benchmark.table(trained)]
     return lines
-
-
-def curve_table(held: Held) -> list[str]:
-    """Render the last point of every learning curve."""
-    rows = [
-        {"row": title, "seed": int(seed), "updates": updates[-1]}
-        | {"quantity": quantity, "at the end": float(values[-1])}
-        for title, seeds in held.items()
-        for seed, curves in seeds.items()
-        for quantity, (updates, values) in curves.items()
-    ]
-    return plain_table(rows)
 
 
 def rows_table(held: Held) -> list[str]:
@@ -147,8 +141,7 @@ def section(path: Path) -> list[str]:
     with as_written(path, f"remove it, or write it anew, before {PAGE} is written"):
         held: Held = json.loads(path.read_text(encoding="utf-8"))
         title = held.pop("title", None)
-        kind = next((key for key in KINDS if key in held), None)
-        tables = (KINDS[kind] if kind else curve_table)(held)
+        tables = KINDS[next((key for key in KINDS if key in held), "none")](held)
     plots = [p for p in map(path.with_suffix, PLOTS) if p.exists()][:1]
     head = [f"## {path.stem}", *([] if title is None else ["", title])]
     for plot in plots:

@@ -183,7 +183,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         "2026-11-21 10:00:00 | INFO | train | epoch 001 | loss 3 | wpb 9 | "
         "num_updates 5\n"
     )
-    log += costs.at_line() + costs.end_line(0.5, 1)
+    log += costs.at_line() + costs.end_line(0.5)
     target = folder / "target"
     write_lines(target, ["a b c"] * 3)
     generated = "S-0\tw1\nH-0\t-0.5\tW1 W2\nH-1\t-0.5\tW3\n"

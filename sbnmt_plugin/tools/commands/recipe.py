@@ -63,14 +63,11 @@ from sbnmt_plugin.tools.recipes.shell_script import DATA, WORK, render
 from sbnmt_plugin.tools.recipes.slurm import add_options, chosen
 from sbnmt_plugin.tools.recipes.step import in_order
 from sbnmt_plugin.tools.recipes.systems import GROUPS, trained_systems
-from sbnmt_plugin.tools.recipes.work_folder import (
-    check_recipe,
-    decoded_rows,
-    same_recipe,
-)
+from sbnmt_plugin.tools.recipes.work_folder import check_recipe, decoded_rows
 from sbnmt_plugin.tools.results.run_model import made_model
 from sbnmt_plugin.tools.results.table import render as render_table
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
+from sbnmt_plugin.tools.unfinished import write_json
 
 # with --prepare nothing is trained
 FOR_ROWS = ("rows", "jobs", "processes", "executor", "cluster")
@@ -228,7 +225,7 @@ def run(
         runner.check(targets)
         pending = in_order(targets, is_done=runner.has)
         check_options(pending)
-        same_recipe(work, settings)
+        write_json(work / "recipe.json", settings)
         if args.data and runner.has(steps.text()):
             print(
                 f"{work / 'text'} is there, so --data {args.data} is not read; "

@@ -1,58 +1,102 @@
 r"""Decode a test set with several beam sizes (Figure 8), skipping what is done.
 
-    sbnmt sweep-beam --data data --reference text/test.tgt --output sweep.json \
-        --system "L2R=--path l2r/model.pt --sb-direction l2r" \
-        --system "R2L=--path r2l/model.pt --sb-direction r2l" \
-        --system "SB-NMT=--path sb/model.pt" \
-        [--beams 1,2,4,8,16] [options of fairseq-generate, as --lenpen 0.6]
-    sbnmt sweep-beam --work work/toy          # systems and options of a recipe's run
-    sbnmt sweep-beam --work work/toy --rows sb-lambda0+rescored sb sb+rescored
+    sbnmt sweep-beam --work work/toy --rows teacher-l2r sb+rescored --beams 1,2,4,8
 
-    # choose each system's length penalty on the validation set, then test with it
+    # choose each row's length penalty on the validation set, then test with it
     sbnmt sweep-beam --work work/toy --rows sb transformer-pl --gen-subset valid \
         --beams 4 --lenpens 0.6,1,1.5,2 --output valid.json
     sbnmt sweep-beam --work work/toy --rows sb transformer-pl --chosen-by valid.json \
         --output test.json
 
+The rows are searched and scored as the recipe does it, but for beam and length penalty.
 A beam counts the hypotheses of both directions, so that of SB-NMT is even.  BLEU is the
-paper's, on tokens.  --reference is tokenised text, and may be given several times.
-With --phonemes a line is a word, and error rates are computed, too.  --raw 13a is for
-raw text, with subwords of kind sentencepiece, and names its tokeniser.  --chosen-by
-decodes each system only with the beam and length penalty that were best in that sweep,
-seeds together.  Each finished run is kept in OUTPUT.runs, so a repeated command goes on
-where it was interrupted.  sbnmt report --beam-sweep draws the result.
+paper's, on tokens, or that of raw text.  --chosen-by decodes each row only with the
+beam and length penalty that were best in that sweep, seeds together.  Each finished run
+is kept in OUTPUT.runs, so a repeated command goes on where it was interrupted.  sbnmt
+report --beam-sweep draws the result.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
+from pathlib import Path
+from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.evaluation import add_raw
-from sbnmt_plugin.tools.results.sweep import render_sweep
-from sbnmt_plugin.tools.results.sweep_plan import BEAMS, Plan, planned
-from sbnmt_plugin.tools.results.sweep_runs import decoded
+from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
+from sbnmt_plugin.tools.recipes.systems.system import BOTH
+from sbnmt_plugin.tools.results.sweep import (
+    Setting,
+    Sweep,
+    render_sweep,
+    system_and_seed,
+)
+from sbnmt_plugin.tools.results.sweep_runs import Searches, decoded
 from sbnmt_plugin.tools.text import refuse_overwriting
+
+BEAMS = "1,2,4,8,16"
+
+
+def numbers(flag: str, text: str, kind: type, least: int) -> list[Any]:
+    """Read numbers with commas between them.
+
+    Raises:
+        ValueError: something else, or a number below ``least``.
+    """
+    with contextlib.suppress(ValueError):
+        found = sorted({kind(word) for word in text.split(",")})
+        if all(least <= number < math.inf for number in found):
+            return found
+    raise ValueError(
+        f"{flag} must be numbers ≥ {least}, with commas between them, but is {text!r}"
+    )
+
+
+def every_setting(rows: list[Row], beams: str, lenpens: str | None) -> Searches:
+    """Return each row with each beam that its directions divide.
+
+    Raises:
+        ValueError: a value of ``--beams`` or ``--lenpens``, or a row has no beam.
+    """
+    counts, penalties = numbers("--beams", beams, int, 1), [None]
+    if lenpens is not None:
+        penalties = numbers("--lenpens", lenpens, float, 0)
+    found = []
+    for row in rows:
+        directions = 2 if row.system.direction == BOTH else 1
+        own = [beam for beam in counts if beam % directions == 0]
+        if not own:
+            raise ValueError(
+                f"--beams must have an even number for {row.name}, which has two "
+                f"directions, but has {beams}: add 2"
+            )
+        found += [(row, Setting(beam, lenpen)) for beam in own for lenpen in penalties]
+    return found
+
+
+def best_settings(rows: list[Row], chosen_by: str) -> Searches:
+    """Return each row as it was best in a sweep, its seeds together.
+
+    Raises:
+        FileNotFoundError, ValueError: there is no such sweep, or it was interrupted, or
+            lacks a row.
+    """
+    sweep = Sweep.of_file(Path(chosen_by))
+    try:
+        if sweep.missing:
+            raise ValueError(f"{sweep.missing} runs are missing: repeat that sweep")
+        return [(row, sweep.best(system_and_seed(row.name)[0])) for row in rows]
+    except ValueError as error:
+        raise ValueError(f"--chosen-by {chosen_by}: {error}") from error
 
 
 def parser() -> argparse.ArgumentParser:
-    made = command.parser(__doc__, allow_abbrev=False)
+    made = command.parser(__doc__)
     add = made.add_argument
-    # no positional argument: it would take the value of an option of fairseq's
-    add("--data", help="binarised data, as for fairseq-generate")
-    add("--work", help="folder of sbnmt recipe, which has all that is needed")
-    add("--system", action="append", metavar="NAME=OPTIONS")
-    add("--rows", nargs="+", metavar="ROW", help="rows of --work, as systems")
-    add(
-        "--reference",
-        action="append",
-        dest="references",
-        metavar="TEXT",
-        help="tokenised; may be repeated",
-    )
-    add("--phonemes", action="store_true", help="error rates, too")
-    add("--lowercase", action="store_true", help="BLEU ignores case")
-    add_raw(made)
+    add("--work", required=True, help="folder of sbnmt recipe")
+    add("--rows", required=True, nargs="+", metavar="ROW", help="that are decoded")
     add("--beams", help=f"default {BEAMS}")
     add("--lenpens", help="length penalties, as 0.6,1,1.5: every beam with each")
     add(
@@ -60,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="a sweep whose best settings replace these two",
     )
-    add("--gen-subset", dest="subset", metavar="SET", help="default test")
+    add("--gen-subset", default="test", metavar="SET", help="default test")
     add(
         "--output",
         help="JSON file to write; rewritten when more is decoded (default: in WORK "
@@ -70,8 +114,19 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    plan = Plan()  # its values are the flags' defaults
-    _, plan.options = parser().parse_known_args(namespace=plan)
-    searches = planned(plan)
-    refuse_overwriting(plan.output, plan.chosen_by, *plan.references)
-    print(render_sweep(decoded(plan, searches)), end="")
+    args = parser().parse_args()
+    work, rows = Path(args.work).resolve(), asked_rows(args.rows)
+    if args.chosen_by is None:
+        kind = "beam" if args.lenpens is None else "lenpen"
+        searches = every_setting(rows, args.beams or BEAMS, args.lenpens)
+    elif args.beams is None and args.lenpens is None:
+        kind, searches = "chosen", best_settings(rows, args.chosen_by)
+    else:
+        raise ValueError(
+            "--chosen-by gives each row its beam and length penalty: leave out "
+            "--beams and --lenpens"
+        )
+    output = args.output or str(work / f"{kind}-sweep.json")
+    refuse_overwriting(output, args.chosen_by)
+    sweep = decoded(work, searches, args.gen_subset, Path(output))
+    print(render_sweep(sweep), end="")

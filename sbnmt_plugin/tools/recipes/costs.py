@@ -23,12 +23,10 @@ JSON = re.compile(r'(.*\| (train_inner|train|valid) \| )\{"epoch": (\d+), (.*)\}
 VALUE = re.compile(r'"(?:(?:train|valid)_)?([^"]+)": "?([^",}]+)')
 NUMBER = r"\d+(?:\.\d+)?"
 PEAK = re.compile(rf"^== end .*\| peak ({NUMBER}) GiB")
-SPENT = re.compile(rf"^== end .*\| processor ({NUMBER}) s$")
 EPOCH = re.compile(r"\| train \| epoch (\d+) \| ")
 GPU = re.compile(rf"total memory = ({NUMBER}) ?GB ; name = (\S.*?)\s*$")
 # keys of costs
-WALL, PROCESSOR = "seconds", "processor seconds"
-PEAK_MEMORY, LEFT_OUT = "peak memory (GiB)", "batches left out"
+WALL, PEAK_MEMORY, LEFT_OUT = "seconds", "peak memory (GiB)", "batches left out"
 # fairseq's words for a batch that it leaves out: no memory, or no finite gradient
 SKIPPED = re.compile(r"(attempting to recover from OOM|AMP: skipping this batch)")
 
@@ -45,14 +43,13 @@ def at_line() -> str:
     return f"{AT}{now()} |\n"
 
 
-def end_line(peak: float, spent: float) -> str:
+def end_line(peak: float) -> str:
     """Write the last line of a launch.
 
     Args:
         peak: largest resident memory of the command's processes, in GiB.
-        spent: seconds of processors, of all of them.
     """
-    return f"{END}{now()} | peak {peak:.2f} GiB | processor {spent:.0f} s\n"
+    return f"{END}{now()} | peak {peak:.2f} GiB\n"
 
 
 def read_log(log: Path) -> list[str]:
@@ -90,16 +87,6 @@ def seconds(lines: list[str]) -> int:
             total += max(0.0, (stamp - (last or stamp)).total_seconds())
             last = stamp
     return round(total)
-
-
-def processor_seconds(lines: list[str]) -> float | None:
-    """Return the seconds of all processors; None where a launch was killed.
-
-    Beside other work on the same machine they say more of a step than the clock.
-    """
-    spent = [*map(float, told(SPENT, lines))]
-    launches = sum(line.startswith(LAUNCH) for line in lines)
-    return sum(spent) if spent and len(spent) == launches else None
 
 
 def time_of(line: str) -> datetime.datetime | None:
@@ -152,14 +139,14 @@ def gpu_memory(lines: list[str]) -> dict[str, Any]:
 def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
     """Return the cost of a step.
 
-    It is seconds, by the clock and of processors, peak memory and commits; for a
-    training also updates, tokens, and the number of batches left out, if any.
+    It is seconds by the clock, peak memory and commits; for a training also updates,
+    tokens, and the number of batches left out, if any.
 
     Args:
         start: as for :func:`progress`.
     """
     lines = read_log(log)
-    cost: dict[str, Any] = {WALL: seconds(lines), PROCESSOR: processor_seconds(lines)}
+    cost: dict[str, Any] = {WALL: seconds(lines)}
     cost["commits"] = list(dict.fromkeys(told(COMMIT, lines))) or None
     cost[PEAK_MEMORY] = max(map(float, told(PEAK, lines)), default=None)
     cost[LEFT_OUT] = len(told(SKIPPED, lines)) or None

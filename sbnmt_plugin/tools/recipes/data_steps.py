@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.settings import device, raw_tokeniser
 from sbnmt_plugin.tools.recipes.stages import Settings
-from sbnmt_plugin.tools.recipes.step import Step, once
+from sbnmt_plugin.tools.recipes.step import Step
 
 SPLITS = ("train", "valid", "test")
 
@@ -46,9 +47,8 @@ class DataSteps:
         self.pieces = run.work / ("text" if whole else "bpe")  # folder of BPE's text
         self.raw = bool(raw_tokeniser(run.settings))
         self.dictionary = self.pieces / "codes.dict"  # of all pieces of raw text
-        self.made: dict[Any, Step] = {}
 
-    @once
+    @functools.cache
     def text(self) -> Step:
         """Tokenised text, and the test set's references as published."""
         run, folder, wanted = self.run, self.work / "text", self.settings["data"]
@@ -63,7 +63,7 @@ class DataSteps:
         refusal = rule if wanted and run.data is None else ""
         return Step.of("text", purpose, words, last, refusal=refusal)
 
-    @once
+    @functools.cache
     def codes(self, *languages: str) -> Step:
         """Byte-pair merges of a language, or merges or pieces of both together."""
         joint = len(languages) > 1
@@ -79,7 +79,7 @@ class DataSteps:
             f"bpe/{codes.name}", purpose, words, codes, self.text(), done=done
         )
 
-    @once
+    @functools.cache
     def bpe(self) -> tuple[Step, ...]:
         """All texts, split by the merges, or left whole."""
         kind, found = self.settings["bpe"]["kind"], [self.text()]
@@ -114,7 +114,7 @@ class DataSteps:
         words += ["--workers", 2, *options]
         return Step.of(name, purpose, words, folder, *before)
 
-    @once
+    @functools.cache
     def gold(self) -> Step:
         """The gold text, binarised."""
         purpose = "Binarise the gold text; its dictionaries are everyone's"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row
-from sbnmt_plugin.tools.recipes.step import Step, once
+from sbnmt_plugin.tools.recipes.step import Step
 
 CHARACTERS = "--characters"  # the last option of prepare.py, with its languages
 MEASURES = "interaction/", "reading/"  # names of steps that explain a row
@@ -52,7 +53,7 @@ class ModelSteps(RowSteps):
         chosen = [row for row in own if row.name == MODEL] or own[-1:]
         return [*self.scored(rows), *map(self.bundled, chosen)]
 
-    @once
+    @functools.cache
     def swept(self, row: Row) -> Step:
         """The validation set, decoded by a row with every length penalty."""
         search = self.settings["decode"]
@@ -73,10 +74,9 @@ class ModelSteps(RowSteps):
         output = self.work / split / f"{row.name}.json"
         command = ["sbnmt", "sweep-beam", "--work", self.work, "--rows", row.name]
         command += [*words, "--output", output]
-        more: dict[str, Any] = {"gpus": self.run.gpus(), "marks": True}
-        more["done"] = output.with_suffix(".done")
-        name = f"{split}/{row.name}"
-        return Step.of(name, purpose, command, output, *before, **more)
+        name, more = f"{split}/{row.name}", {"gpus": self.run.gpus(), "marks": True}
+        done = output.with_suffix(".done")
+        return Step.of(name, purpose, command, output, *before, done=done, **more)
 
     def bundled(self, row: Row, *chosen: Any) -> Step:
         """The model folder of a row.

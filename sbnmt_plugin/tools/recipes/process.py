@@ -74,8 +74,7 @@ class Logged:
                 file.flush()
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-            spent = usage.ru_utime + usage.ru_stime  # with its children's
-            file.write(costs.end_line(usage.ru_maxrss / KIBI / KIBI, spent))
+            file.write(costs.end_line(usage.ru_maxrss / KIBI / KIBI))
         return process.returncode
 
     def end(self) -> None:

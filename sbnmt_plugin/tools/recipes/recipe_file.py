@@ -8,14 +8,12 @@ from typing import Any
 import yaml
 
 from sbnmt_plugin.tools.command_names import ENGINES, HOME, PLUGIN
-from sbnmt_plugin.tools.recipes.rows import asked_rows
 from sbnmt_plugin.tools.recipes.systems import PAPER, SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import TRAINING_SETS
 from sbnmt_plugin.tools.text import as_written, read_lines
 
 OWN = (HOME / "examples", PLUGIN / "examples")  # of a clone; as installed
 SIZES = "sizes"  # a section: its own sections are taken by the amount of text
-TEACHERS = ("two", "one")  # a model each, or one of both directions
 # key: type, default (... if the key must be there)
 KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "source": (str, ...),
@@ -36,7 +34,6 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     # row -> options over all that, a stage each, with `data` and `continue`
     "stages": (dict, {}),
     "rescore": ((int, float), 1),  # W of --sb-rescore, for rows as sb+rescored
-    "teachers": (str, "two"),
     "pseudo": (list, []),  # words for sbnmt pseudo
     "pseudo_engine": (str, ENGINES[0]),
     "phrase_table": (list, []),
@@ -49,7 +46,6 @@ KEYS: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "jobs": (int, 1),  # steps side by side
     "environment": (dict, {}),
 }
-WORD = (str, int, float)  # of a command line
 TYPES = {str: "a text", int: "a whole number", float: "a number"}
 TYPES |= {bool: "true or false", list: "a list", dict: "keys and values"}
 OTHER_ROWS = (
@@ -101,11 +97,9 @@ def load_recipe(
         changes: further keys, which are laid over all that.
 
     Raises:
-        FileNotFoundError, ValueError: it is missing or wrong; with the key.
+        OSError, ValueError: it is missing or wrong; with the key.
     """
     path = folder / "recipe.yaml"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: give a recipe's folder")
     with as_written(path, "see the recipes in examples"):
         recipe = with_sections(path, small, size)
         lay_over(recipe, changes or {})
@@ -178,32 +172,6 @@ def check_type(value: Any, kind: Any, where: str) -> None:
         raise ValueError(f"{where} must be {wanted}, but is {value!r}")
 
 
-def check_options(options: Any, where: str, others: tuple[str, ...] = ()) -> None:
-    """Refuse values that cannot be options of fairseq-train.
-
-    Args:
-        options: flag -> value; without one it is a switch, with false it is left out.
-        where: they stand, for the messages.
-        others: keys that are no flags.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    check_type(options, dict, where)
-    for flag, value in options.items():
-        if flag in others:
-            continue
-        if not str(flag).startswith("--"):
-            raise ValueError(f"{where}: {flag} must be a flag, with its two hyphens")
-        if value is True:
-            raise ValueError(
-                f"{where}: {flag} must have no value, as a switch, or a text or "
-                "number, but is true: write nothing behind the colon"
-            )
-        if value is not None and value is not False:
-            check_type(value, WORD, f"{where}: {flag}")
-
-
 def check_stages(recipe: dict[str, Any], row: str, where: str) -> None:
     """Refuse stages of a row that cannot be trained one after the other."""
     stages = recipe["stages"][row]
@@ -213,7 +181,6 @@ def check_stages(recipe: dict[str, Any], row: str, where: str) -> None:
             f"{where} must be a list of options, one for each stage, but is {stages!r}"
         )
     for stage in stages:
-        check_options(stage, where, ("data", "continue"))
         check_type(stage.get("continue", False), bool, f"{where}: continue")
         if (kind := stage.get("data", "gold")) not in TRAINING_SETS:
             raise ValueError(
@@ -233,7 +200,7 @@ def rules(recipe: dict[str, Any]) -> list[tuple[str, Any, bool]]:
     """Return each rule, the value that it is about, and whether it holds."""
     score, kind = recipe["score"], recipe["bpe"].get("kind")
     engine = recipe["pseudo_engine"]
-    merges, teachers = recipe["bpe"].get("merges"), recipe["teachers"]
+    merges = recipe["bpe"].get("merges")
     counted = type(merges) is int and merges >= 1
     lowercase = (
         "score.lowercase must be false with score.phonemes, whose error rates compare "
@@ -255,7 +222,6 @@ def rules(recipe: dict[str, Any]) -> list[tuple[str, Any, bool]]:
         (some_merges, merges, kind == "none" or counted),
         (f"pseudo_engine must be of {ENGINES}", engine, engine in ENGINES),
         (of_tokens, kind, kind != "sentencepiece" or not tokens),
-        ("teachers must be two or one", teachers, teachers in TEACHERS),
     ]
 
 
@@ -270,20 +236,14 @@ def check(recipe: dict[str, Any], path: Path) -> None:
                 f"{path}: {key} has unknown {name} {', '.join(unknown)}: take one of "
                 + (f"{', '.join(known)}" if known is SCORE else OTHER_ROWS)
             )
-    options = {
-        key: recipe[key] for key in ("model", "train", "teacher_train", "sb_train")
-    }
-    options |= {f"systems.{row}": own for row, own in recipe["systems"].items()}
-    for key, value in options.items():
-        check_options(value, f"{path}: {key}")
+    for row, own in recipe["systems"].items():
+        check_type(own, dict, f"{path}: systems.{row}")
     for row in recipe["stages"]:
         check_stages(recipe, row, f"{path}: stages.{row}")
-    for key, (kind, _) in KEYS.items():
-        for value in recipe[key] if kind is list else ():
-            wanted = str if key == "rows" else WORD
-            check_type(value, wanted, f"{path}: each of {key}")
+    for name in recipe["rows"]:
+        check_type(name, str, f"{path}: each of rows")
     for name, value in recipe["environment"].items():
-        check_type(value, WORD, f"{path}: environment.{name}")
+        check_type(value, (str, int, float), f"{path}: environment.{name}")
     for key, default in SCORE.items():
         check_type(recipe["score"][key], type(default), f"{path}: score.{key}")
     for rule, value, holds in rules(recipe):
@@ -296,5 +256,3 @@ def check(recipe: dict[str, Any], path: Path) -> None:
             language_code(recipe["detokenise"])
         except ValueError as error:
             raise ValueError(f"{path}: detokenise: {error}") from error
-    # a finished run is shown with rows that are no longer trained
-    asked_rows(recipe["rows"], retired=True, where=f"{path}: rows")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,13 @@ from sbnmt_plugin.tools.recipes.settings import (
     searching,
 )
 from sbnmt_plugin.tools.recipes.stages import Settings
-from sbnmt_plugin.tools.recipes.step import Step, in_order, once
+from sbnmt_plugin.tools.recipes.step import Step, in_order
 from sbnmt_plugin.tools.recipes.systems import SYSTEMS
 from sbnmt_plugin.tools.recipes.systems.system import (
     DIRECTIONS,
     MULTILINGUAL,
-    TEACHER,
 )
 from sbnmt_plugin.tools.recipes.training_steps import TrainingSteps
-
-TWO_TEACHERS = "`teachers: two` in recipe.yaml"
 
 
 class RowSteps(TrainingSteps):
@@ -59,16 +57,9 @@ class RowSteps(TrainingSteps):
         table = Step.of("table", "The table", words, self.work / "table.json")
         return [*self.targets(rows), table]
 
-    @once
+    @functools.cache
     def result(self, row: Row) -> Step:
-        """A row's scores on the test set.
-
-        Raises:
-            ValueError: one teacher of both directions cannot give the row.
-        """
-        another = row.base.removeprefix(TEACHER) in DIRECTIONS and row.seed > 1
-        if self.settings["teachers"] == "one" and (row.system.joins or another):
-            raise ValueError(f"row {row.name} needs {TWO_TEACHERS}")
+        """A row's scores on the test set."""
         output = self.work / "results" / f"{row.name}.json"
         if row.system.joins:
             decoded = self.rerank(row, output)
@@ -100,6 +91,13 @@ class RowSteps(TrainingSteps):
     def generate(self, row: Row, result: Path) -> Step:
         """Return the step that decodes the test set by fairseq-generate."""
         records, output = (result.with_suffix(x) for x in (".jsonl", ".generate"))
+        words = self.search(row)
+        words += ["--sb-records", records, "--results-path", output]
+        purpose = f"Translate the test set with {row.name}"
+        return self.decoding(row, purpose, words, result, ".generate", clears=records)
+
+    def search(self, row: Row) -> list[Any]:
+        """Return the command that decodes the test set, but for what it writes to."""
         model, asks = self.searched(row)
         words = ["fairseq-generate", self.test_data(row), "--path", model, *asks]
         if row.system.back and self.trained_on(row) != MULTILINGUAL:
@@ -111,10 +109,7 @@ class RowSteps(TrainingSteps):
             words += ["--nat-teacher", self.trained(Row("teacher-l2r"))]
         if row.rescored:
             words += ["--sb-rescore", self.settings["rescore"]]
-        words += ["--user-dir", row.system.user_dir, "--task", "sb_translation"]
-        words += ["--sb-records", records, "--results-path", output]
-        purpose = f"Translate the test set with {row.name}"
-        return self.decoding(row, purpose, words, result, ".generate", clears=records)
+        return [*words, "--user-dir", row.system.user_dir, "--task", "sb_translation"]
 
     def trained_on(self, row: Row) -> str:
         """Return the training set of the model by which a row is decoded."""
@@ -148,23 +143,22 @@ class RowSteps(TrainingSteps):
         return self.decoding(row, purpose, words, result, ".tsv")
 
     def measuring(
-        self, kind: str, row: Row, purpose: str, step: str, *words: Any, more: Any = ()
+        self, kind: str, row: Row, purpose: str, step: str, *words: Any
     ) -> Step:
         """Return a step that measures a row's model.
 
         Args:
             kind: of measure, a folder of the results.
             step: of ``sbnmt`` that takes it.
-            words: options before the one of its output.
-            more: options behind it.
+            words: options beside those of its model and output.
         """
         output = self.work / "results" / kind / f"{row.name}.json"
         command = ["sbnmt", step, self.gold(), "--path", self.searched(row)[0]]
-        command += [*words, "--json", output, *more]
+        command += [*words, "--json", output]
         gpus = self.run.gpus()
         return Step.of(f"{kind}/{row.name}", purpose, command, output, gpus=gpus)
 
-    @once
+    @functools.cache
     def probe(self, row: Row) -> Step:
         """A row decoded with the future removed, and with partners shuffled."""
         words: list[Any] = ["--input", self.sides("test")[0]]
@@ -172,21 +166,20 @@ class RowSteps(TrainingSteps):
             words += ["--reference", path]
         words += search_options(self.settings)
         score = self.settings["score"]
-        more = [f"--{key}" for key in ("lowercase", "phonemes") if score[key]]
+        words += [f"--{key}" for key in ("lowercase", "phonemes") if score[key]]
         if raw := raw_tokeniser(self.settings):
-            more += ["--raw", raw]
+            words += ["--raw", raw]
         purpose = f"What the interaction is worth to {row.name} in the search"
-        step = "probe-interaction"
-        return self.measuring("interaction", row, purpose, step, *words, more=more)
+        return self.measuring("interaction", row, purpose, "probe-interaction", *words)
 
-    @once
+    @functools.cache
     def reading(self, row: Row) -> Step:
         """The score of gold text, which gives itself away to a model that reads it."""
         words = [*self.settings["generate"], *device(self.settings)]
         purpose = f"How much the streams of {row.name} read of each other"
         return self.measuring("reading", row, purpose, "probe-reading", *words)
 
-    @once
+    @functools.cache
     def alignment(self, row: Row) -> Step:
         """A row's attention, compared with the links that are known."""
         links = self.work / "results" / "aer" / f"{row.name}.links"
@@ -218,9 +211,3 @@ def check_row(work: Path, settings: Settings, row: Row) -> None:
     for step in in_order([RowSteps(Run(settings, work)).result(row)], needs=needs):
         if step.record:
             step.record.check()
-
-
-def costed_steps(settings: Settings, row: Row) -> list[Step]:
-    """Return the trainings and the translations of pseudo targets that a row needs."""
-    steps = in_order([RowSteps(Run(settings, Path())).result(row)])
-    return [step for step in steps if step.name.startswith(("train/", "pseudo/"))]

@@ -111,14 +111,11 @@ class Row:
         return title if self.seed == 1 else f"{title}, seed {self.seed}"
 
 
-def asked_rows(
-    names: Iterable[str], retired: bool = False, where: str = "--rows"
-) -> list[Row]:
+def asked_rows(names: Iterable[str], where: str = "--rows") -> list[Row]:
     """Return rows, each once, groups replaced by their members.
 
     Args:
         names: of rows and groups.
-        retired: allow rows that are no longer trained.
         where: the names stand, for the messages.
 
     Raises:
@@ -127,7 +124,7 @@ def asked_rows(
     members = [member for name in names for member in GROUPS.get(name, [name])]
     found = {name: Row.parse(name, where) for name in members}
     for name, row in found.items():
-        if row.system.remedy and not retired:
+        if row.system.remedy:
             raise ValueError(
                 f"{where} {name}: {row.base} is no longer trained, since it showed no "
                 f"gain: use {row.system.remedy}"

@@ -248,14 +248,15 @@ def gpu(place: int) -> str:
     Raises:
         ValueError: there are fewer than workers.
     """
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = chosen.split(",") if chosen else None
-    if names and place >= len(names):
-        raise ValueError(
-            f"--processes must be ≤ {len(names)}, as CUDA_VISIBLE_DEVICES names so "
-            "many GPUs, but is more"
-        )
-    return names[place] if names else str(place)
+    if not (chosen := os.environ.get("CUDA_VISIBLE_DEVICES")):
+        return str(place)
+    names = chosen.split(",")
+    if place < len(names):
+        return names[place]
+    raise ValueError(
+        f"--processes must be ≤ {len(names)}, as CUDA_VISIBLE_DEVICES names so many "
+        "GPUs, but is more"
+    )
 
 
 def typed(word: Word) -> str:

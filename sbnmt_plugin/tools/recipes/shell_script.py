@@ -25,17 +25,15 @@ WORK, DATA = Path("$work"), Path("$data")
 WIDTH = 88
 INDENT = "  "
 EXAMPLES = HOME / "examples"  # in a clone
-TRAIN = "train"
 # array -> its purpose, and how the commands begin that share it
 KINDS = {
-    TRAIN: ("what all trainings share", ("fairseq-train",)),
+    "train": ("what all trainings of {} share", ("fairseq-train",)),
     "search": (
         "what all searches share",
         ("fairseq-generate", "sbnmt pseudo", "sbnmt rerank", "sbnmt probe-i"),
     ),
     "score": ("how every row is scored", ("sbnmt evaluate",)),
 }
-GPUS = "; one process trains (several: `sbnmt train --help`)"
 
 
 class Array(NamedTuple):
@@ -45,18 +43,11 @@ class Array(NamedTuple):
         name: of the bash array.
         purpose: in a line.
         units: the options.
-        parent: array that they are added to.
     """
 
     name: str
     purpose: str
     units: tuple[Unit, ...]
-    parent: Array | None = None
-
-    @property
-    def taken(self) -> str:
-        """Its words, as a command writes them."""
-        return f'"${{{self.name}[@]}}"'
 
 
 def split(words: Sequence[Word]) -> tuple[list[Word], list[Unit]]:
@@ -71,8 +62,8 @@ def split(words: Sequence[Word]) -> tuple[list[Word], list[Unit]]:
     return list(head), [tuple(words[a:b]) for a, b in zip(places, ends)]
 
 
-def common(steps: list[Step], known: Sequence[Unit] = ()) -> tuple[Unit, ...]:
-    """Return the options that several commands have, and that are not known.
+def common(steps: list[Step]) -> tuple[Unit, ...]:
+    """Return the options that several commands have.
 
     Of an option that comes twice the last counts, so only its first may move before
     all others of the command.
@@ -85,41 +76,37 @@ def common(steps: list[Step], known: Sequence[Unit] = ()) -> tuple[Unit, ...]:
         flags = [unit[0] for unit in units]
         movable.append([x for i, x in enumerate(units) if x[0] not in flags[:i]])
     first, *others = movable
-    shared = [x for x in first if x not in known and all(x in own for own in others)]
-    return tuple(shared)
+    return tuple(x for x in first if all(x in own for own in others))
+
+
+def kind_of(step: Step) -> tuple[str, str] | None:
+    """Return name and purpose of the array for a command, if there is any.
+
+    There is one for each kind of command, of trainings one for each architecture.
+    """
+    words = [str(word) for word in step.words]
+    for name, (purpose, begins) in KINDS.items():
+        if not " ".join(words[:2]).startswith(begins):
+            continue
+        if "--arch" not in words:
+            return name, purpose
+        arch = words[words.index("--arch") + 1]
+        return re.sub(r"\W", "_", arch), purpose.format(arch)
+    return None
 
 
 def arrays(steps: list[Step]) -> dict[Step, Array]:
-    """Return the array of each command that takes one.
-
-    There is one for each kind of command, and one for each architecture.
-    """
-    found: dict[Step, Array] = {}
-    for name, (purpose, begins) in KINDS.items():
-        mine = [x for x in steps if " ".join(map(str, x.words[:2])).startswith(begins)]
-        parent = None
-        if shared := common(mine):
-            several = name == TRAIN and ("--cpu",) not in shared
-            parent = Array(name, purpose + GPUS * several, shared)
-            found |= dict.fromkeys(mine, parent)
-        kinds: dict[str, list[Step]] = {}
-        for step in mine:
-            for flag, *values in split(step.words)[1]:
-                if flag == "--arch":
-                    kinds.setdefault(str(values[0]), []).append(step)
-        for arch, same in kinds.items():
-            units = common(same, shared)
-            if units and len(same) < len(mine):
-                array = re.sub(r"\W", "_", arch)
-                own = Array(array, f"and those of {arch}", units, parent)
-                found |= dict.fromkeys(same, own)
-    return found
-
-
-def in_definition_order(found: dict[Step, Array]) -> list[Array]:
-    """Return all arrays, each after its parent."""
-    pairs = ((array.parent, array) for array in found.values())
-    return list(dict.fromkeys(array for pair in pairs for array in pair if array))
+    """Return the array of each command that takes one, in the order of the script."""
+    kinds: dict[tuple[str, str], list[Step]] = {}
+    for step in steps:
+        if kind := kind_of(step):
+            kinds.setdefault(kind, []).append(step)
+    return {
+        step: Array(*kind, units)
+        for kind, alike in kinds.items()
+        if (units := common(alike))
+        for step in alike
+    }
 
 
 def in_clone(folder: Path) -> bool:
@@ -132,20 +119,9 @@ def quoted(text: str) -> str:
     return re.sub(r'([\\"$`])', r"\\\1", text)
 
 
-def exported(variable: str, value: str) -> list[str]:
-    """Set a variable that the user has not set.
-
-    A list, as of paths, may take several lines, which bash joins within double quotes.
-    """
-    first, *rest = re.split("(?<=:)", quoted(value))
-    lines = [f'export {variable}="${{{variable}:-{first}']
-    for part in [*rest, '}"']:
-        if len(lines[-1] + part) < WIDTH:
-            lines[-1] += part
-        else:
-            lines[-1] += "\\"
-            lines.append(part)
-    return lines
+def exported(variable: str, value: str) -> str:
+    """Set a variable that the user has not set."""
+    return f'export {variable}="${{{variable}:-{quoted(value)}}}"'
 
 
 def shown(word: Word, clone: bool) -> str:
@@ -182,8 +158,7 @@ def fill(first: str, units: list[list[str]], end: str) -> list[str]:
 
 def show_array(array: Array, clone: bool) -> list[str]:
     """Write the definition of an array, an option's lines filled."""
-    units = [[array.parent.taken]] if array.parent else []
-    units += [[shown(word, clone) for word in unit] for unit in array.units]
+    units = [[shown(word, clone) for word in unit] for unit in array.units]
     line = f"{array.name}=({' '.join(word for unit in units for word in unit)})"
     long = [f"{array.name}=(", *fill(INDENT[1:], units, ""), ")"]
     return [*comment(array.purpose), *(long if len(line) > WIDTH else [line])]
@@ -193,11 +168,10 @@ def show_step(step: Step, array: Array | None, clone: bool) -> list[str]:
     """Write a command, its shared options replaced by their array."""
     head, units = split(step.words)
     parts = [[shown(word, clone)] for word in head[1:]]
-    parts += [[array.taken]] if array else []
-    while array:
+    if array:
+        parts.append([f'"${{{array.name}[@]}}"'])
         for unit in array.units:
             units.remove(unit)  # once: a repeated option stays
-        array = array.parent
     parts += [[shown(word, clone) for word in unit] for unit in units]
     return fill(shown(head[0], clone), parts, " \\")
 
@@ -239,7 +213,7 @@ def show_head(run: Run, rows: list[Row], options: list[str], suffix: str) -> lis
         *["PATH=${VENV:-.venv}/bin:$PATH # where scripts/setup.sh installs"] * clone,
     ]
     for variable, value in run.settings["environment"].items():
-        lines += exported(str(variable), str(value))
+        lines.append(exported(str(variable), str(value)))
     return lines
 
 
@@ -257,7 +231,7 @@ def render(
     """
     clone, known = in_clone(run.folder), arrays(steps)
     blocks = [show_head(run, rows, options, suffix)]
-    blocks += [show_array(array, clone) for array in in_definition_order(known)]
+    blocks += [show_array(array, clone) for array in dict.fromkeys(known.values())]
     about = "A new folder: nothing of another run shall be taken for this one's"
     makes = ['mkdir -p "$(dirname "$work")"', 'mkdir "$work" "$work/results"']
     blocks.append([*comment(about), *makes])

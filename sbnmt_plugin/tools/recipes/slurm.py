@@ -29,7 +29,7 @@ from sbnmt_plugin.tools.recipes.jobs import (
     jobs_to_follow,
     status_file,
 )
-from sbnmt_plugin.tools.recipes.process import SHOWN, Logged
+from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.unfinished import new_file, write_json
 
 if TYPE_CHECKING:
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 EXECUTORS = ("slurm", "local")
 DEFAULTS = {"timeout_min": 1440, "stderr_to_stdout": True}
 TIMEOUTS = 1000  # each continues where it was
+# what submitit raises for a cluster or a parameter that there is not
+WRONG = RuntimeError, NameError, AssertionError, ValueError, TypeError
 ASK = 15.0  # seconds between questions to the cluster
-Telling = Callable[[int, str], None]  # takes which command it is, and a line of its log
+Telling = Callable[[int, str], None]  # takes which command it is, and a line
 
 
 @dataclass
@@ -114,15 +116,13 @@ class Cluster:
         folder = folder.resolve()
         jobs = [Job(c, status_file(folder, i)) for i, c in enumerate(commands)]
         known = jobs_to_follow(folder, [command.typed for command in commands])
-        logs = [command.log for command in commands]
-        told = [log.stat().st_size if log.exists() else 0 for log in logs]
         names = known or self.submit(folder, jobs, gpus)
         for place, name in enumerate(names):
             tell(place, f"job {name}" + " is followed again" * bool(known))
         with self.guard:
             self.followed += names
         try:
-            statuses = self.follow(jobs, names, told, tell)
+            statuses = self.follow(jobs, names)
         finally:
             with self.guard:
                 self.followed = [name for name in self.followed if name not in names]
@@ -162,25 +162,16 @@ class Cluster:
             executor.update_parameters(
                 **{key: value for key, value in wanted.items() if value is not None}
             )
-        except RuntimeError as error:
+        except WRONG as error:
             raise ValueError(
-                f"--executor {self.executor} must be there, but submitit says: {error}"
-            ) from error
-        except (NameError, AssertionError, ValueError, TypeError) as error:
-            raise ValueError(
-                "--cluster must be parameters of submitit's AutoExecutor "
-                f"(timeout_min=600 slurm_partition=gpu), but submitit says: {error}"
+                f"--executor {self.executor} must be there, and --cluster parameters "
+                "of submitit's AutoExecutor (timeout_min=600 slurm_partition=gpu), but "
+                f"submitit says: {error}"
             ) from error
         return executor
 
-    def follow(
-        self, jobs: list[Job], names: list[str], told: list[int], tell: Telling
-    ) -> list[int]:
-        """Wait for the ends of jobs.
-
-        Args:
-            told: bytes of each log that are known already.
-        """
+    def follow(self, jobs: list[Job], names: list[str]) -> list[int]:
+        """Wait for the ends of jobs; return their exit statuses."""
         asked = time.monotonic()
         gone: set[str] = set()
         while not self.ending.wait(LOOK):
@@ -189,9 +180,6 @@ class Cluster:
                 gone = set(names) - alive(self.executor, names)
                 asked = time.monotonic()
             left = {n for n, job in zip(names, jobs) if not job.status.exists()}
-            # after them: the log of a job that has ended is whole
-            for place, job in enumerate(jobs):
-                told[place] = tell_new(job.command.log, told[place], place, tell)
             if not left:
                 return [int(job.status.read_text()) for job in jobs]
             if left <= gone:
@@ -208,19 +196,6 @@ class Cluster:
         with self.guard:
             names = list(self.followed)
         cancel(self.executor, names)
-
-
-def tell_new(log: Path, start: int, place: int, tell: Telling) -> int:
-    """Tell the whole lines that a log has got; return how many bytes are known."""
-    if not log.exists():
-        return start
-    with open(log, "rb") as file:
-        file.seek(start)
-        text, end, _ = file.read().rpartition(b"\n")
-    for line in text.decode("utf-8", errors="replace").splitlines():
-        if SHOWN.search(line):
-            tell(place, line)
-    return start + len(text) + len(end)
 
 
 @contextlib.contextmanager

@@ -97,12 +97,6 @@ def training_stages(recipe: Settings, row: Row) -> list[Stage]:
     return found
 
 
-def direction_taught(row: Row) -> str:
-    """Return the direction of a row that teaches, "" of any other; its seed is 1."""
-    direction = row.base.removeprefix(TEACHER)
-    return direction if direction in DIRECTIONS and row.seed == 1 else ""
-
-
 def same_training(recipe: Settings, row: Row) -> Row:
     """Return the row of the paper's comparison that is trained in just this way.
 
@@ -127,16 +121,14 @@ def same_training(recipe: Settings, row: Row) -> Row:
 
 def starting_row(recipe: Settings, row: Row) -> Row | None:
     """Return the row that a row takes its first weights from, if any."""
-    name = row.system.starts_from
-    teaches = direction_taught(Row(name)) if name else ""
-    start = Row(name) if teaches else row.beside(name)
-    return model_row(recipe, start) if name else None
+    if not (name := row.system.starts_from):
+        return None
+    teaches = name.removeprefix(TEACHER) in DIRECTIONS
+    return model_row(recipe, Row(name) if teaches else row.beside(name))
 
 
 def model_row(recipe: Settings, row: Row) -> Row:
     """Return the row by whose training a row that has one model is decoded."""
-    if direction_taught(row) and recipe["teachers"] == "one":
-        row = Row(f"{TEACHER}both")
     return same_training(recipe, row.beside(row.system.decodes or row.base))
 
 

@@ -6,7 +6,6 @@ printing it, checking it and adding up what it cost are walks over that one grap
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,16 +110,3 @@ def in_order(
     for target in targets:
         visit(target)
     return list(found)
-
-
-def once(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a method make each step once, so that those who need it share it."""
-
-    @functools.wraps(make)
-    def made(self: Any, *words: Any) -> Any:
-        key = (make.__name__, *words)
-        if key not in self.made:
-            self.made[key] = make(self, *words)
-        return self.made[key]
-
-    return made

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from sbnmt_plugin import retired_options
 from sbnmt_plugin.tools.command_names import ENGINES, PLUGIN
 from sbnmt_plugin.tools.launch import alone, divided
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
@@ -12,13 +12,12 @@ from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import flags, searching
 from sbnmt_plugin.tools.recipes.stages import (
     Stage,
-    direction_taught,
     model_row,
     row_records,
     starting_row,
     training_stages,
 )
-from sbnmt_plugin.tools.recipes.step import Step, once
+from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.recipes.systems.system import (
     BOTH,
     MULTILINGUAL,
@@ -32,7 +31,7 @@ from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRec
 class TrainingSteps(DataSteps):
     """Steps of a run that come before a row can be decoded."""
 
-    @once
+    @functools.cache
     def data(self, kind: str) -> Step:
         """A training set, binarised."""
         gold, (source, target) = self.gold(), self.languages
@@ -42,7 +41,7 @@ class TrainingSteps(DataSteps):
             text = self.both_ways()
             texts = {split: text.makes / split for split in SPLITS}
             purpose = "Binarise them, with one dictionary, which has the tags"
-            options = ["--joined-dictionary"]
+            options: list[Any] = ["--joined-dictionary"]
         else:
             text = self.examples(kind)
             texts = {split: self.pieces / split for split in SPLITS}
@@ -50,12 +49,12 @@ class TrainingSteps(DataSteps):
             purpose = "Binarise them, with the gold text's dictionaries"
             options = ["--srcdict", gold.makes / f"dict.{source}.txt"]
             joined = "--joined-dictionary" in self.settings["preprocess"]
-            alone = ["--tgtdict", gold.makes / f"dict.{target}.txt"]
+            alone: list[Any] = ["--tgtdict", gold.makes / f"dict.{target}.txt"]
             options += ["--joined-dictionary"] if joined else alone
         name = f"data-{kind}"
         return self.binarise(name, purpose, texts, options, gold, text)
 
-    @once
+    @functools.cache
     def examples(self, kind: str) -> Step:
         """Gold text joined with pseudo targets."""
         known = TRAINING_SETS[kind]
@@ -70,7 +69,7 @@ class TrainingSteps(DataSteps):
         last = output.with_suffix(f".{end}")  # written last
         return Step.of(f"examples/{kind}", purpose, words, last, *self.bpe())
 
-    @once
+    @functools.cache
     def both_ways(self) -> Step:
         """The gold text in both translation directions, tagged."""
         folder = self.work / "examples" / MULTILINGUAL
@@ -81,7 +80,7 @@ class TrainingSteps(DataSteps):
         name = f"examples/{MULTILINGUAL}"
         return Step.of(name, purpose, words, folder, *self.bpe())
 
-    @once
+    @functools.cache
     def way_back(self) -> Step:
         """The test set the other way round, for a model of :meth:`both_ways`."""
         data, text = self.data(MULTILINGUAL), self.both_ways()
@@ -92,7 +91,7 @@ class TrainingSteps(DataSteps):
         name = f"data-{MULTILINGUAL}-back"
         return self.binarise(name, purpose, texts, options, data, text)
 
-    @once
+    @functools.cache
     def phrases(self, name: str) -> Step:
         """The table of the gold text's phrases, or of its words."""
         output = self.work / "phrases" / name
@@ -113,7 +112,7 @@ class TrainingSteps(DataSteps):
         """Return the step that ends with the model by which a row is decoded."""
         return self.trained(model_row(self.settings, row))
 
-    @once
+    @functools.cache
     def trained(self, row: Row) -> Step:
         """The model of a row that has one, all stages trained."""
         start = starting_row(self.settings, row)
@@ -169,12 +168,11 @@ class TrainingSteps(DataSteps):
 
     def searched(self, row: Row) -> tuple[Step, list[str]]:
         """Return a row's model, and the options by which it writes in its direction."""
-        one = self.settings["teachers"] == "one"
-        asks = "--sb-answer" if one and direction_taught(row) else "--sb-direction"
         direction = row.system.direction
-        return self.model(row), [] if direction == BOTH else [asks, direction]
+        asks = [] if direction == BOTH else ["--sb-direction", direction]
+        return self.model(row), asks
 
-    @once
+    @functools.cache
     def pseudo(self, direction: str) -> Step:
         """A teacher's translation of the training source."""
         output = self.work / "pseudo" / f"{direction}.tsv"
@@ -191,7 +189,9 @@ class TrainingSteps(DataSteps):
         return Step.of(
             f"pseudo/{direction}",
             f"Pseudo targets: the {direction.upper()} teacher's translations",
-            *(words, output, *self.bpe(), model),
+            words,
+            output,
+            *self.bpe(),
             gpus=self.run.gpus(),
             workers=self.run.processes,
             record=TeacherRecord(output, record),
@@ -199,16 +199,11 @@ class TrainingSteps(DataSteps):
 
 
 def refusal(row: Row, options: list[str], processes: int) -> str:
-    """Return the reason why a training could not run, "" if it could.
+    """Return the reason why processes cannot share a row's batches, "" if they can.
 
     Args:
-        row: that is trained.
         options: of its training.
-        processes: that share each of its batches.
     """
-    for flag in options:
-        if flag in retired_options.RETIRED:
-            return f"recipe.yaml, row {row.name}: {retired_options.refusal(flag)}"
     try:
         if processes > 1:
             divided(options, processes)

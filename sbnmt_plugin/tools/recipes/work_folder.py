@@ -22,7 +22,7 @@ from sbnmt_plugin.tools.unfinished import rename, write_json
 
 # keys of recipe.yaml that every row depends on; a work folder keeps one value of each
 SHARED = (
-    *("source", "target", "prepare", "bpe", "preprocess", "teachers", "decode"),
+    *("source", "target", "prepare", "bpe", "preprocess", "decode"),
     *("pseudo", "phrase_table", "average", "generate", "rerank", "detokenise"),
     *("score", "rescore", "pseudo_engine"),
 )
@@ -36,7 +36,7 @@ DONE = "done"  # in a model's folder: it is complete
 
 
 def read_recipe(path: Path, remedy: str) -> dict[str, Any]:
-    """Read what :func:`same_recipe` has kept; newer keys have their defaults.
+    """Read the settings that a run has kept; newer keys have their defaults.
 
     Args:
         remedy: advice where it is damaged.
@@ -78,16 +78,6 @@ def check_recipe(work: Path, settings: dict[str, Any]) -> None:
         )
 
 
-def same_recipe(work: Path, settings: dict[str, Any]) -> None:
-    """Check the recipe, and keep it for those who read the folder later.
-
-    Raises:
-        ValueError: as :func:`check_recipe`.
-    """
-    check_recipe(work, settings)
-    write_json(work / "recipe.json", settings)
-
-
 def decoded_rows(work: Path) -> list[Row]:
     """Return the rows that have results, in the order of a table.
 
@@ -122,7 +112,6 @@ class ModelRecord:
     options: Options
     whole: ClassVar[bool] = False
     logs: ClassVar[str] = ""
-    fits: ClassVar[str] = "the folder was begun with these options"
     refusal: ClassVar[str] = (
         "{made} was begun with other options ({changed}): remove it, its files in "
         "results and logs, and what was made with it (of a teacher pseudo, examples, "
@@ -146,7 +135,7 @@ class ModelRecord:
         """
         if not self.path.exists():
             return
-        with as_written(self.path, f"remove it if {self.fits}"):
+        with as_written(self.path, f"remove it if {self.made} was begun as it says"):
             known = dict(json.loads(self.path.read_text("utf-8")))
         if changed := ", ".join(changed_keys(known, self.options, self.neutral)):
             folder = self.made.parent
@@ -167,9 +156,8 @@ class ModelRecord:
             ValueError: see :meth:`check`.
         """
         self.check()
-        begun = self.path.exists()
-        if not begun:
-            write_json(self.path, self.options)
+        begun = self.path.exists() or Path(f"{self.made}.shards").exists()
+        write_json(self.path, self.options)
         if mended := mend_last(self.made):
             tell(mended)
             return not (self.made / "checkpoint_last.pt").exists()
@@ -179,13 +167,12 @@ class ModelRecord:
 class TeacherRecord(ModelRecord):
     """The options of the teacher that wrote pseudo targets, if they are noted.
 
-    They are not for those of 0.1.0, nor for those taken over from another run.
-    ``made`` is the file of the pseudo targets.
+    They are not for those taken over from another run.  ``made`` is the file of the
+    pseudo targets.
     """
 
     whole = True
     logs = "*"  # workers have their own
-    fits = "a teacher of these options wrote the pseudo targets"
     refusal = (
         "{made} was written by a teacher of other options ({changed}): remove "
         "{folder}, examples, data-*, the rows trained on them and their files in "
@@ -197,18 +184,11 @@ class TeacherRecord(ModelRecord):
     def path(self) -> Path:
         return self.made.with_suffix(".teacher.json")
 
-    def begin(self, tell: Callable[[str], None]) -> bool:
-        """Note the teacher; see :meth:`ModelRecord.begin`."""
-        self.check()
-        begun = self.path.exists() or Path(f"{self.made}.shards").exists()
-        write_json(self.path, self.options)
-        return not begun
-
 
 def changed_keys(
     known: Options, options: Options, neutral: tuple[str, ...]
 ) -> list[str]:
-    """Return the keys in which two records differ; one that is no flag may be newer.
+    """Return the keys in which two records differ.
 
     Args:
         neutral: keys that may differ.
@@ -217,7 +197,6 @@ def changed_keys(
         key
         for key in {**known, **options}
         if key not in neutral
-        and (key.startswith("--") or key in known)
         and not alike(known.get(key, MISSING), options.get(key, MISSING))
     ]
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import same_training, training_stages
 from sbnmt_plugin.tools.report.content import Figure
 from sbnmt_plugin.tools.report.drawing import colours, count_updates, finish, panels
 from sbnmt_plugin.tools.report.logs import Curve, read_train_log
-from sbnmt_plugin.tools.results.table import without_seed
-from sbnmt_plugin.tools.text import as_written, read_lines
+from sbnmt_plugin.tools.text import read_lines
 
 BITS, BLEU = "bits read a token", "validation BLEU"
 Curves = dict[str, dict[str, dict[str, Curve]]]  # title -> seed -> quantity -> curve
@@ -57,7 +53,8 @@ def curves_of(
         if row.rescored or not told.get("updates"):
             continue
         if curves := row_curves(work / "logs", settings, row):
-            found.setdefault(without_seed(told)[1], {})[str(row.seed)] = curves
+            title = told["title"].removesuffix(f", seed {row.seed}")
+            found.setdefault(title, {})[str(row.seed)] = curves
     return found
 
 
@@ -94,24 +91,3 @@ def learning(found: Curves) -> Figure:
         "directions; BLEU of validation by generation. A line a seed."
     )
     return finish(canvas, "learning", caption)
-
-
-def learning_again(path: Path) -> Figure:
-    """Draw curves that have been written to a file.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: it does not hold what :func:`curves_of` finds.
-    """
-    with as_written(path, "give the NAME.json that --curves NAME has written of a run"):
-        held: Curves = json.loads("\n".join(read_lines(path)))
-        seeds = [curves for row in held.values() for curves in row.values()]
-        read = [item for curves in seeds for item in curves.items()]
-        for quantity, (updates, values) in read:
-            points = np.array([updates, values])
-            known = quantity in (BITS, BLEU) and points.size
-            if not known or points.dtype.kind not in "if":
-                raise ValueError(f"no curve of {quantity!r}")
-        if not read:
-            raise ValueError("no curve")
-        return learning(held)

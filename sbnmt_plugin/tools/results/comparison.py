@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from sacrebleu.metrics.base import Metric
 
 from sbnmt_plugin.tools.phonemes import WordErrorRate
 from sbnmt_plugin.tools.recipes.row_steps import check_row
-from sbnmt_plugin.tools.recipes.rows import RESCORED, Row
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.systems import OPPONENTS
 from sbnmt_plugin.tools.results.bootstrap import (
@@ -21,18 +19,9 @@ from sbnmt_plugin.tools.results.bootstrap import (
     of_all_seeds,
     seeds_together,
 )
-from sbnmt_plugin.tools.results.table import TableRow, without_seed
+from sbnmt_plugin.tools.results.table import TableRow
 from sbnmt_plugin.tools.scoring import bleu, token_bleu
 from sbnmt_plugin.tools.text import as_written, read_lines
-
-# the rows without interaction
-TWINS = ("sb-lambda0", "sb-noise-lambda0")
-# the rows that several seeds of a row are compared with, together
-RIVALS = (
-    "transformer-pl",
-    "transformer-pr",
-    *(name + end for name in TWINS for end in ("", RESCORED)),
-)
 
 
 class Runs:
@@ -155,47 +144,3 @@ def compare(work: Path, settings: dict[str, Any], rows: list[TableRow]) -> str |
             if row is not best and row["name"] in found:
                 row["p"] = found[row["name"]][runs.key].p
     return str(best["name"])
-
-
-def of_several_seeds(
-    work: Path, settings: dict[str, Any], rows: list[TableRow]
-) -> list[TableRow]:
-    """Summarise the seeds of each row that has several.
-
-    Returns:
-        For each such row its name, title, seeds, the mean and standard deviation of its
-        score, and p against each of the rivals there are: the paired bootstrap of the
-        seeds that both have, two at least, where a sentence is drawn with all its
-        hypotheses.
-    """
-    by_name: dict[str, dict[int, TableRow]] = defaultdict(dict)
-    for row in rows:
-        by_name[without_seed(row)[0]][row["seed"]] = row
-    several = {name: seeds for name, seeds in by_name.items() if len(seeds) > 1}
-    if not several:
-        return []
-    runs = Runs(work, settings)
-    found = []
-    for name, seeds in several.items():
-        scores = [row[runs.key] for row in seeds.values()]
-        shared = {
-            rival: sorted(seeds.keys() & several[rival].keys())
-            for rival in RIVALS
-            if rival in several and rival != name and not Row.parse(name).system.back
-        }
-        found.append(
-            {
-                "name": name,
-                "title": without_seed(seeds[min(seeds)])[1],
-                "seeds": sorted(seeds),
-                "score": runs.key,
-                "mean": round(statistics.mean(scores), 2),
-                "deviation": round(statistics.stdev(scores), 2),
-                "p": {
-                    rival: runs.p_of(*(runs.pooled(x, both) for x in (name, rival)))
-                    for rival, both in shared.items()
-                    if len(both) > 1
-                },
-            }
-        )
-    return found

@@ -105,8 +105,6 @@ def reason(row: str, default: str, outcomes: dict[str, Outcome], asked: bool) ->
             f"{scores}, significantly more than {default} with "
             f"{outcomes[default].score:.1f} ({test} {own.p:.3f})."
         )
-    if len(outcomes) == 1:
-        return f"{scores}. No other row was compared with it."
     return (
         f"{scores}. No other row is significantly better there ({test} "
         f"{SIGNIFICANT:g})."

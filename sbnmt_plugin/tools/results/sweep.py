@@ -50,8 +50,8 @@ class Setting(NamedTuple):
         """Part of a run's JSON: what is set."""
         return {k: value for k, value in self._asdict().items() if value is not None}
 
-    def folder(self, place: int | str) -> str:
-        """Name the folder of a run of the system of that number, or ``*``."""
+    def folder(self, place: int) -> str:
+        """Name the folder of a run of the system of that number."""
         words = [f"{name}-{value:g}" for name, value in self.as_json.items()]
         return "-".join([str(place), *words])
 
@@ -63,8 +63,7 @@ class Setting(NamedTuple):
     @property
     def words(self) -> list[str]:
         """Options of fairseq-generate."""
-        pairs = ((f"--{name}", f"{value:g}") for name, value in self.as_json.items())
-        return [word for pair in pairs for word in pair]
+        return [x for k, v in self.as_json.items() for x in (f"--{k}", f"{v:g}")]
 
 
 class Sweep:
@@ -72,14 +71,12 @@ class Sweep:
 
     Attributes:
         all: the runs as they stand in its file.
-        score: by which runs are compared: ``WER`` where all have one, else ``BLEU``.
         of_lenpens: whether length penalties were swept, too.
         settings: all settings of the search.
         runs: system, without its seed -> setting -> its runs.
         seeds: system -> all of its seeds.
         signatures: those of BLEU.
         missing: number of runs that were asked for and are not there.
-        options: fairseq-generate's for all systems; None where the file is older.
 
     Raises:
         ValueError: there is no run, or one twice, or values that no run has.
@@ -90,8 +87,6 @@ class Sweep:
         if not runs:
             raise ValueError("no runs of systems with beams")
         self.missing = sweep.get("planned", len(runs)) - len(runs)
-        self.options: list[str] | None = sweep.get("options")
-        self.score = "WER" if all("WER" in run for run in runs) else "BLEU"
         self.of_lenpens = any(run.get("lenpen") is not None for run in runs)
         self.runs: dict[str, dict[Setting, Runs]] = {}
         for run in runs:
@@ -100,8 +95,7 @@ class Sweep:
             if not isinstance(beam, int) or beam < 1:
                 raise ValueError(f"a beam of {beam!r}")
             setting = Setting(beam, finite(run, "lenpen") if self.of_lenpens else None)
-            for key in "BLEU", self.score:
-                finite(run, key)
+            finite(run, "BLEU")
             found = self.runs.setdefault(name, {}).setdefault(setting, {})
             if seed in found:
                 raise ValueError(f"{run['system']} with {setting.label} twice")
@@ -130,7 +124,7 @@ class Sweep:
     def scores(self, name: str, setting: Setting) -> list[float]:
         """Return the scores of all seeds, or none, where one was not decoded so."""
         found = self.runs[name].get(setting, {})
-        scores = [found[seed][self.score] for seed in sorted(found)]
+        scores = [found[seed]["BLEU"] for seed in sorted(found)]
         return scores if len(scores) == len(self.seeds[name]) else []
 
     def best(self, name: str) -> Setting:
@@ -148,17 +142,15 @@ class Sweep:
                 f"all seeds of {name} must have the same beams, but have not: decode "
                 "what is missing"
             )
-        sign = -1 if self.score == "WER" else 1
-        return max(whole, key=lambda each: sign * mean(self.scores(name, each)))
+        return max(whole, key=lambda each: mean(self.scores(name, each)))
 
 
 def render_sweep(sweep: dict[str, Any]) -> str:
     """Render a sweep as a Markdown table: a line a system, its seeds together.
 
-    A cell has WER where there is one, else BLEU; where length penalties were
-    swept, also hypothesis length over reference length in brackets.  It is empty where
-    a seed that the system has elsewhere was not decoded so.  Where every system has one
-    setting of its own, the line says which.
+    A cell has BLEU; where length penalties were swept, also hypothesis length over
+    reference length in brackets.  It is empty where a seed that the system has
+    elsewhere was not decoded so.
 
     Raises:
         ValueError: no runs, or one twice.
@@ -179,22 +171,14 @@ def render_sweep(sweep: dict[str, Any]) -> str:
         return shown
 
     bleu = bleu_named("".join(found.signatures))
-    heading = HEADINGS.get(key := "WER" if found.score == "WER" else bleu, key)
+    heading = HEADINGS.get(bleu, bleu)
     by = "beam/lenpen" if found.of_lenpens else "beam"
     names = list(found.runs)
-    of_one = all(len(settings) == 1 for settings in found.runs.values())
-    apart = of_one and len(found.settings) > 1
-    columns = {"system" if apart else f"{heading}, by {by}": names}
+    columns = {f"{heading}, by {by}": names}
     if any(seeds != [1] for seeds in found.seeds.values()):
         columns["seeds"] = [", ".join(map(str, found.seeds[name])) for name in names]
-    if apart:
-        own = [next(iter(found.runs[name])) for name in names]
-        columns[by] = [setting.label for setting in own]
-        columns[heading] = [cell(*each) for each in zip(names, own)]
-    else:
-        for setting in found.settings:
-            columns[setting.label] = [cell(name, setting) for name in names]
+    for setting in found.settings:
+        columns[setting.label] = [cell(name, setting) for name in names]
     lines = aligned(list(columns), [list(cells) for cells in zip(*columns.values())])
-    if found.score == "BLEU":
-        lines += ["", *(f"{bleu}: `{text}`" for text in found.signatures)]
+    lines += ["", *(f"{bleu}: `{text}`" for text in found.signatures)]
     return "\n".join(lines) + "\n"

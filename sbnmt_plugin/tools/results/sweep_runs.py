@@ -1,26 +1,57 @@
-"""Runs of a sweep: decoded, scored and kept, each once."""
+"""Runs of a sweep: rows of a recipe's run decoded, scored and kept, each once."""
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools import command, origin
-from sbnmt_plugin.tools.command_names import PLUGIN
+from sbnmt_plugin.tools import origin
+from sbnmt_plugin.tools.command import step_command
+from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.machine import commit, machine, versions
-from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.progress import progress
-from sbnmt_plugin.tools.results.sweep_plan import Plan, Searches, without
+from sbnmt_plugin.tools.recipes.bitext import can_be_model
+from sbnmt_plugin.tools.recipes.costs import read_log
+from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes.process import Logged
+from sbnmt_plugin.tools.recipes.row_steps import RowSteps
+from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.recipes.settings import references
+from sbnmt_plugin.tools.recipes.step import words_of
+from sbnmt_plugin.tools.recipes.work_folder import read_recipe
+from sbnmt_plugin.tools.results.sweep import Setting
 from sbnmt_plugin.tools.scoring import length_ratio, tokenised_bleu
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written, read_lines
 from sbnmt_plugin.tools.translations import read_generate_log, read_generated
 from sbnmt_plugin.tools.unfinished import write_json
+
+Searches = list[tuple[Row, Setting]]
+
+
+def searching(steps: RowSteps, row: Row) -> list[str]:
+    """Return the options by which the recipe decodes a row's test set.
+
+    Raises:
+        FileNotFoundError: the row is not trained.
+        ValueError: it is decoded in a way of its own.
+    """
+    if not can_be_model(row):
+        raise ValueError(
+            f"--rows {row.name} must be a row with a model of its own that is searched "
+            "in the usual way: leave it out"
+        )
+    if not (model := steps.model(row).makes).is_file():
+        raise FileNotFoundError(
+            f"--rows {row.name} needs {model}, which is not there: sbnmt recipe with "
+            f"--rows {model.parent.name} trains it"
+        )
+    _, *words = words_of(*steps.search(row))
+    return [str(word) for word in words]
 
 
 def decode(folder: Path, words: list[str]) -> dict[str, float]:
@@ -33,128 +64,100 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
         ValueError: it failed; with the end of its log.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "log"
-    with open(log, "w", encoding="utf-8") as file:
-        status = subprocess.run(
-            command.tied(command.step_command("fairseq-generate", *words)),
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **command.child_environment()},
-        ).returncode
-    text = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    typed = shlex.join(["fairseq-generate", *words])
+    command = Logged(step_command("fairseq-generate", *words), typed, folder / "log")
+    status = command.run(lambda line: None)
+    text = read_log(command.log)
     speed = read_generate_log(text)
     if speed is None:  # it measures when all is written
         raise ValueError(
-            f"fairseq-generate failed with status {status}, its log {log} ends with\n"
-            + "\n".join(text[-8:])
+            f"fairseq-generate failed with status {status}, its log {command.log} ends "
+            "with\n" + "\n".join(text[-8:])
         )
     return speed
 
 
 def scored(
-    folder: Path, words: list[str], plan: Plan, given: list[list[str]]
+    folder: Path, job: dict[str, Any], right: References, given: list[list[str]]
 ) -> dict[str, Any]:
-    """Decode, and return scores, lengths and speed.
+    """Decode and keep scores, lengths and speed.
 
     Args:
-        words: options of fairseq-generate.
+        job: the options of fairseq-generate, and all else that tells it from others.
         given: lines of each reference.
-
-    Raises:
-        ValueError: hypotheses and references differ in number.
     """
-    speed = decode(folder, [*words, "--results-path", str(folder)])
-    found = read_generated(folder / f"generate-{plan.subset}.txt")
-    undo = undoing(plan.raw)
+    shutil.rmtree(folder, ignore_errors=True)  # what another job has left
+    speed = decode(folder, [*job["options"], "--results-path", str(folder)])
+    undo, found = undoing(right.raw), read_generated(folder)
     tokens = [undo(text) for _, text in sorted(found.items())]
-    for text in given:
-        if len(text) != len(tokens):
-            raise ValueError(
-                f"--reference must have as many lines as {plan.subset} has "
-                f"sentences ({len(tokens)}), but has {len(text)}"
-            )
-    options = plan.lowercase, plan.raw or "none"
+    options = right.lowercase, right.raw or "none"
     bleu = tokenised_bleu(tokens, given, *options)
-    rates = error_rates(tokens, given) if plan.phonemes else {}
-    return {
+    done = {
         "BLEU": bleu["score"],
         "signature": bleu["signature"],
-        **{name: rate["score"] for name, rate in rates.items()},
         "length ratio": length_ratio(tokens, given, *options),
-        "mean length": sum(len(line.split()) for line in tokens) / len(tokens),
         "sentences/s": speed["sentences/s"],
     }
-
-
-def decoded(plan: Plan, searches: Searches) -> dict[str, Any]:
-    """Do all searches, or take those that are there.
-
-    Returns:
-        The content of the plan's output, which is written from the first run on.
-
-    Raises:
-        ValueError: one that is there was done with something else.
-    """
-    given = [read_lines(path) for path in plan.references]
-    common = [plan.data, "--user-dir", str(PLUGIN), "--task", "sb_translation"]
-    common += ["--gen-subset", plan.subset, *plan.options]
-    same: dict[str, Any] = {"references": plan.references}
-    same["reference sha256"] = origin.sha256_of(*given)
-    flags = ("phonemes", "lowercase", "raw")
-    same |= {flag: value for flag in flags if (value := getattr(plan, flag))}
-    jobs = []
-    for name, setting in searches:
-        words = [*common, *plan.systems[name], *setting.words]
-        job = {"name": name, "options": words, **same}
-        job[origin.MODELS] = origin.stamps_of(words)
-        place = list(plan.systems).index(name)
-        jobs.append((Path(f"{plan.output}.runs") / setting.folder(place), job))
-    found = [kept(folder, job) for folder, job in jobs]
-    sweep: dict[str, Any] = {
-        "command": f"sbnmt sweep-beam {shlex.join(sys.argv[1:])}",
-        "commit": commit(),
-        "machine": machine(),
-        "versions": versions(),
-        "planned": len(jobs),
-        "options": plan.options,
-        "runs": [],
-    }
-    for place, (folder, job) in enumerate(progress(jobs, desc="decoding", unit="run")):
-        if found[place] is None:
-            done = scored(folder, job["options"], plan, given)
-            write_json(folder / "result.json", {"job": job, **done})
-            found[place] = done
-        sweep["runs"] = [
-            {"system": name, **setting.as_json, **each}
-            for (name, setting), each in zip(searches, found)
-            if each is not None
-        ]
-        write_json(plan.output, sweep)
-    return sweep
+    write_json(folder / "result.json", {"job": job, **done})
+    return done
 
 
 def kept(folder: Path, job: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the result of a run that was done before, or None.
+    """Return the result of the same job that was done before, or None.
 
     Raises:
-        ValueError: another run did, or its file is damaged.
+        ValueError: its file is damaged.
     """
     result = folder / "result.json"
     if not result.exists():
         return None
     with as_written(result, "remove it to decode anew"):
         done: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-        # a sweep goes on from another clone, too
-        before, now = (
-            {**each, "options": without(each["options"], "--user-dir")}
-            for each in (done.pop("job"), job)
-        )
-        other = origin.differences(before, now)
-        if not {"BLEU", "signature"} <= set(done):
-            raise ValueError("no score")
-    if other:
-        raise ValueError(
-            f"{folder} was decoded with {', '.join(other)}: remove {folder.parent} to "
-            "decode anew, or repeat the first command"
-        )
-    return done
+        return done if done.pop("job") == job else None
+
+
+def decoded(work: Path, searches: Searches, subset: str, output: Path) -> Any:
+    """Do all searches, or take those that are there.
+
+    Args:
+        work: folder of the recipe's run.
+        searches: rows, each with a setting of its search.
+        subset: set that is decoded.
+
+    Returns:
+        The content of the output, which is written from the first run on.
+
+    Raises:
+        FileNotFoundError, ValueError: a row cannot be searched.
+    """
+    settings = read_recipe(work / "recipe.json", "repeat sbnmt recipe")
+    steps, right = RowSteps(Run(settings, work)), references(work / "text", settings)
+    first, *further = right.files(subset)
+    if subset != "test":  # which may have fewer
+        further = [path for path in further if path.is_file()]
+    given = [read_lines(path) for path in (first, *further)]
+    commands = {row: searching(steps, row) for row, _ in searches}
+    jobs = []
+    for row, setting in searches:
+        words = [*commands[row], "--gen-subset", subset, *setting.words]
+        job = {"options": words, origin.MODELS: origin.stamps_of(words)}
+        job["reference sha256"] = origin.sha256_of(*given)
+        place = list(commands).index(row)
+        jobs.append((Path(f"{output}.runs") / setting.folder(place), job))
+    found = [kept(*each) for each in jobs]
+    sweep: dict[str, Any] = {
+        "command": f"sbnmt sweep-beam {shlex.join(sys.argv[1:])}",
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
+        "planned": len(jobs),
+    }
+    for place, (folder, job) in enumerate(progress(jobs, desc="decoding", unit="run")):
+        found[place] = found[place] or scored(folder, job, right, given)
+        sweep["runs"] = [
+            {"system": row.name, **setting.as_json, **done}
+            for (row, setting), done in zip(searches, found)
+            if done
+        ]
+        write_json(output, sweep)
+    return sweep

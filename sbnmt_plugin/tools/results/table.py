@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.costs import LEFT_OUT
-from sbnmt_plugin.tools.recipes.rows import RESCORED
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 
 SCORES = ("tokenised BLEU", "BLEU", "chrF", "WER", "PER")
@@ -14,12 +13,6 @@ HEADINGS = {"WER": "WER, %", "PER": "PER, %", "tokenised BLEU": "tok. BLEU"}
 PROBES = ("as trained", "λ = 0", "partners shuffled")
 NONE = ""
 TableRow = dict[str, Any]
-
-
-def without_seed(row: TableRow) -> tuple[str, str]:
-    """Return the name and title that a row shares with its other seeds."""
-    name, _, seed = row["name"].partition("@")
-    return name, row["title"].removesuffix(f", seed {seed}")
 
 
 def aligned(header: list[str], rows: list[list[str]]) -> list[str]:
@@ -46,19 +39,6 @@ def number(value: Any, digits: int = 2, unit: float = 1) -> str:
     return NONE if value is None else f"{value / unit:,.{digits}f}"
 
 
-def minutes(seconds: float | None) -> str:
-    return number(seconds, 1, 60)
-
-
-def millions(count: float | None) -> str:
-    return number(count, 2, 1e6)
-
-
-def processors(row: TableRow) -> float | None:
-    """Return processor seconds of a row's chain, which say nothing of a GPU."""
-    return None if "gpu" in row else row.get("total processor seconds")
-
-
 def main_table(table: dict[str, Any]) -> list[str]:
     """Render scores and costs of every system, without columns that nothing fills."""
 
@@ -77,11 +57,8 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "system": lambda row: row["title"],
         "updates": lambda row: number(row.get("updates"), 0),
         "batches left out": lambda row: number(row.get(LEFT_OUT), 0),
-        "tokens, M": lambda row: millions(row.get("tokens")),
-        "in all, M": lambda row: millions(row.get("total tokens")),
-        "train, min": lambda row: minutes(row.get("seconds")),
-        "in all, min": lambda row: minutes(row.get("total seconds")),
-        "processors, min": lambda row: minutes(processors(row)),
+        "tokens, M": lambda row: number(row.get("tokens"), 2, 1e6),
+        "train, min": lambda row: number(row.get("seconds"), 1, 60),
         "GiB": memory,
         **{HEADINGS.get(key, key): score(key) for key in SCORES},
         "AER, %": score("AER"),
@@ -103,15 +80,10 @@ def bleu_heading(table: dict[str, Any]) -> str:
 
 def probe_tables(table: dict[str, Any]) -> list[str]:
     """Render probes of one checkpoint: as trained, and without the interaction."""
-    pooled = any("sets" in row for row in table["rows"])
     score = "WER, %," if "WER" in table["signatures"] else bleu_heading(table)
     lines = []
     for probe, title, digits in (
-        (
-            "interaction",
-            f"{score} of one checkpoint" + ", all sets together" * pooled,
-            2,
-        ),
+        ("interaction", f"{score} of one checkpoint", 2),
         ("reading", "bits a token, 2nd half, given away", 3),
     ):
         cells = [
@@ -131,42 +103,6 @@ def set_lines(table: dict[str, Any]) -> list[str]:
     return below([f"{bleu_heading(table)} by set", *names], cells)
 
 
-def stage_table(table: dict[str, Any]) -> list[str]:
-    """Render the cost of each stage of a training."""
-    cells = [
-        [
-            f"{row['title']}, stage {place}",
-            stage["data"],
-            number(stage.get("updates"), 0),
-            millions(stage.get("tokens")),
-            minutes(stage.get("seconds")),
-        ]
-        for row in table["rows"]
-        if RESCORED not in row["name"]  # the same training once more
-        for place, stage in enumerate(row.get("stages", []), start=1)
-    ]
-    return below(["stage", "data", "updates", "tokens, M", "train, min"], cells)
-
-
-def seeds_table(table: dict[str, Any]) -> list[str]:
-    """Render mean and deviation of each row that has several seeds."""
-    rows = table.get("seeds") or []
-    titles = {row["name"]: row["title"] for row in rows}
-    rivals = [name for name in titles if any(name in row["p"] for row in rows)]
-    scores = [HEADINGS.get(row["score"], row["score"]) for row in rows]
-    cells = [
-        [
-            row["title"],
-            ", ".join(map(str, row["seeds"])),
-            f"{number(row['mean'])} ± {number(row['deviation'])}",
-            *(number(row["p"].get(rival), 3) for rival in rivals),
-        ]
-        for row in rows
-    ]
-    tests = [f"p: {titles[rival]}" for rival in rivals]
-    return below(["seeds together", "seeds", *scores[:1], *tests], cells)
-
-
 def notes(table: dict[str, Any]) -> list[str]:
     """Explain the numbers, and tell where they come from."""
     lines = [f"{name}: `{text}`" for name, text in table["signatures"].items()]
@@ -178,19 +114,8 @@ def notes(table: dict[str, Any]) -> list[str]:
             + baseline[0]
             + ", all sets together" * any("sets" in row for row in table["rows"])
         )
-    if any(row["p"] for row in table.get("seeds") or []):
-        lines.append(
-            "seeds together: mean ± standard deviation; p: sentences are drawn, each "
-            "with its answers of all seeds that both rows have, so it speaks of other "
-            "sentences, the deviation of other seeds"
-        )
-    if any(row.get("total seconds") for row in table["rows"]):
-        lines.append(
-            "tokens: labels seen, of both directions for SB-NMT; in all: with teachers "
-            "and pseudo targets"
-            + "; processors: the same, time of all cores"
-            * any(processors(row) for row in table["rows"])
-        )
+    if any(row.get("tokens") for row in table["rows"]):
+        lines.append("tokens: labels seen, of both directions for SB-NMT")
     commits = sorted({c for row in table["rows"] for c in row.get("commits", [])})
     known = f", commit {', '.join(commits)}" if commits else ""
     lines.append(f"`{table['command']}`{known}")
@@ -200,5 +125,5 @@ def notes(table: dict[str, Any]) -> list[str]:
 
 def render(table: dict[str, Any]) -> str:
     """Render the whole table."""
-    parts = main_table, seeds_table, set_lines, stage_table, probe_tables, notes
+    parts = main_table, set_lines, probe_tables, notes
     return "\n".join(line for part in parts for line in part(table)) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,10 @@ from sbnmt_plugin.tools.machine import machine
 from sbnmt_plugin.tools.recipes.costs import (
     LEFT_OUT,
     PEAK_MEMORY,
-    PROCESSOR,
     WALL,
     step_cost,
 )
-from sbnmt_plugin.tools.recipes.row_steps import check_row, costed_steps
+from sbnmt_plugin.tools.recipes.row_steps import check_row
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.stages import (
     Stage,
@@ -24,15 +23,14 @@ from sbnmt_plugin.tools.recipes.stages import (
     training_stages,
 )
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows
-from sbnmt_plugin.tools.results.comparison import compare, of_several_seeds
+from sbnmt_plugin.tools.results.comparison import compare
 from sbnmt_plugin.tools.results.table import PROBES, SCORES, TableRow
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import write_json
 
-WORKER = re.compile(r"^pseudo-[lr]2[lr]-\d+$")
-# how a cost of a training follows from those of its stages
-SUMS = WALL, "updates", "tokens", LEFT_OUT, PROCESSOR
-JOINED: dict[str, Any] = {**dict.fromkeys(SUMS, sum), PEAK_MEMORY: max}
+# how a cost of a training follows from those of two of its stages
+JOINED: dict[str, Any] = dict.fromkeys((WALL, "updates", "tokens", LEFT_OUT), add)
+JOINED |= {PEAK_MEMORY: max, "commits": lambda a, b: list(dict.fromkeys(a + b))}
 
 
 def languages(work: Path) -> tuple[str, str]:
@@ -52,75 +50,29 @@ def languages(work: Path) -> tuple[str, str]:
 
 
 def training_cost(logs: Path, stages: list[Stage]) -> TableRow:
-    """Return the cost of a row's training and, if there are several, of each stage.
+    """Return the cost of a row's training, all of its stages together.
 
     It is empty where a log is missing.
     """
-    costs: list[TableRow] = []
+    total: TableRow = {}
     updates = 0  # as the last log has counted them
     for stage in stages:
         log = logs / f"{stage.log}.log"
         if not log.exists():
             return {}
         start = updates if stage.continues else 0
-        costs.append({"data": stage.data, **step_cost(log, start)})
-        updates = start + costs[-1].get("updates", 0)
-
-    total: TableRow = {**costs[-1]}
-    del total["data"]
-    if len(costs) == 1:
-        return total
-    for key, joined in JOINED.items():
-        told = [cost[key] for cost in costs if key in cost]
-        if told and (key != PROCESSOR or len(told) == len(costs)):
-            total[key] = joined(told)
-        else:
-            total.pop(key, None)
-    commits = sorted({each for cost in costs for each in cost.get("commits", [])})
-    return {"stages": costs, **total, "commits": commits}
-
-
-def total_costs(logs: Path, settings: dict[str, Any], row: Row) -> TableRow:
-    """Return the cost of a row's training and of all that it needs.
-
-    These are seconds by the clock and of processors, and labels seen; what is not
-    known is left out.
-    """
-    steps = costed_steps(settings, row)
-    trained = [step.name.split("/") for step in steps]
-    tokens = 0
-    for name in dict.fromkeys(name for kind, name, *_ in trained if kind == "train"):
-        stages = training_stages(settings, Row.parse(name))
-        tokens += training_cost(logs, stages).get("tokens", 0)
-    clock = 0
-    spent: list[float | None] = []
-    for step in steps:
-        log = logs / f"{step.log}.log"
-        whole = [step_cost(log)] if log.exists() else []
-        logged = [p for p in logs.glob(f"{step.log}-*.log") if WORKER.search(p.stem)]
-        workers = [step_cost(path) for path in logged]  # which ran side by side
-        if not whole + workers:
-            return {}
-        clock += sum(cost[WALL] for cost in whole)
-        clock += max((cost[WALL] for cost in workers), default=0)
-        spent += [cost.get(PROCESSOR) for cost in whole + workers]
-    told = [seconds for seconds in spent if seconds is not None]
-    found: TableRow = {f"total {WALL}": clock}
-    if tokens:
-        found["total tokens"] = tokens
-    if told and len(told) == len(spent):
-        found[f"total {PROCESSOR}"] = sum(told)
-    return found
+        cost = step_cost(log, start)
+        updates = start + cost.get("updates", 0)
+        for key in JOINED.keys() & total.keys() & cost.keys():
+            cost[key] = JOINED[key](total[key], cost[key])
+        total |= cost
+    return total
 
 
 def build_row(work: Path, settings: dict[str, Any], row: Row) -> TableRow:
     """Return scores, cost and origin of a row."""
     trained = same_training(settings, row)
     name, title = row.name, row.title(training_options(settings, row))
-    if settings["teachers"] == "one" and row.base in ("teacher-l2r", "teacher-r2l"):
-        trained = Row("teacher-both")
-        direction = row.base.removeprefix("teacher-").upper()
-        title = f"{trained.system.title}, {direction} answers"
     scored = json.loads((work / "results" / f"{name}.json").read_text("utf-8"))
     made: TableRow = {"name": name, "title": title, "seed": row.seed}
     made |= {key: scored[key]["score"] for key in SCORES if key in scored}
@@ -130,7 +82,6 @@ def build_row(work: Path, settings: dict[str, Any], row: Row) -> TableRow:
         made["L2R wins"] = scored["L2R wins"]["score"]
     if row.system.data:
         made |= training_cost(work / "logs", training_stages(settings, trained))
-    made |= total_costs(work / "logs", settings, trained)
     score = "WER" if settings["score"]["phonemes"] else "score"
     for probe, key in ("interaction", score), ("reading", "second half"):
         path = work / "results" / probe / f"{name}.json"
@@ -177,7 +128,6 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
         "signatures": signatures,
         "opponent": compare(work, settings, rows),
         "rows": rows,
-        "seeds": of_several_seeds(work, settings, rows),
     }
 
 

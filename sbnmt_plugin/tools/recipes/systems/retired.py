@@ -36,12 +36,7 @@ GONE = {
     "sb-own": ("sb-staged", "gold", "λ = 1, gold, own words"),
     "sb-staged-continued": ("sb-staged", "two", f"λ = 1, {STAGED}"),
 }
-STARTS = {
-    **dict.fromkeys(("sb-lambda0-finetuned", "sb-same-finetuned"), "teacher-l2r"),
-    **dict.fromkeys(("sb-late", "sb-late-lambda0"), "sb-noise-lambda0"),
-    "sb-reader-own": "teacher-both",
-}
 RETIRED_ROWS = {
-    name: both(title, data, starts_from=STARTS.get(name, ""), remedy=remedy)
+    name: both(title, data, remedy=remedy)
     for name, (remedy, data, title) in GONE.items()
 }

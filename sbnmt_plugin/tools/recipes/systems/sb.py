@@ -97,8 +97,8 @@ READING = {
 }
 SWEEP = sweep()
 OTHERS = {
-    # One model of both directions, the teacher where a recipe says ``teachers: one``.
-    # It has no interaction, for gold text on both sides leaks through any.
+    # One model of both directions on gold text, as two teachers are.  It has no
+    # interaction, for gold text on both sides leaks through any.
     "teacher-both": both("λ = 0, gold", "gold", options=NO_INTERACTION),
     "sb-paper": both("the paper's λ = 0.1, two triples", options=AS_IN_PAPER),
 }
