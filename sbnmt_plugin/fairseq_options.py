@@ -114,18 +114,17 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
     ((*SEARCHING,), "beam"),
     (
         (*SEARCHING, PYTHON),
-        "max_len_a max_len_b min_len unnormalized lenpen unkpen temperature "
-        "no_repeat_ngram_size",
+        "max_len_a max_len_b min_len unnormalized lenpen no_repeat_ngram_size",
     ),
     ((*COMMANDS, PYTHON), "print_alignment"),
     (COMMANDS, "nbest"),
-    ((GENERATE,), "prefix_size"),
     (
         (),
         "sacrebleu beam_mt max_len_a_mt max_len_b_mt match_source_len no_early_stop "
-        "no_beamable_mm lenpen_mt replace_unk score_reference sampling sampling_topk "
-        "sampling_topp constraints diverse_beam_groups diverse_beam_strength "
-        "diversity_rate print_step lm_path lm_weight iter_decode_eos_penalty "
+        "no_beamable_mm lenpen_mt unkpen temperature prefix_size replace_unk "
+        "score_reference sampling sampling_topk sampling_topp constraints "
+        "diverse_beam_groups diverse_beam_strength diversity_rate print_step lm_path "
+        "lm_weight iter_decode_eos_penalty "
         "iter_decode_max_iter iter_decode_force_max_iter iter_decode_with_beam "
         "iter_decode_with_external_reranker retain_iter_history retain_dropout "
         "retain_dropout_modules decoding_format eos_token",

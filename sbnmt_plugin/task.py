@@ -189,8 +189,8 @@ class SBTranslationTask(StreamData):
         models = [for_decoding(model, bf16, int8) for model in models]  # in place
         refuse_out_of_scope(self.cfg, models=models, given=args)
         search = search_for(models)
-        own = search.shares_beam, search.has_bound
-        options = search_options(args, self.cfg, self.directions, *own)
+        shared = search.shares_beam
+        options = search_options(args, self.cfg, self.directions, shared)
         check_outputs(args, self.cfg, self.datasets)
         tracer = Tracer(self._trace, models, options) if self._trace else None
         made = search(models, self.symbols, options, self._records, tracer)

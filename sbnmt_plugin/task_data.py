@@ -140,8 +140,9 @@ class StreamData(TranslationTask):
         noise = None
         if trained and self.cfg.sb_partner_noise:
             noise = PartnerNoise(self.cfg.sb_partner_noise, self.cfg.sb_seed)
+        starts, completions = self.symbols.starts, self._completions
         return SBLanguagePairDataset(
-            pairs, opposite, self.starts, self.directions, self._completions, noise
+            pairs, opposite, starts, self.directions, completions, noise
         )
 
     @functools.cached_property
@@ -154,16 +155,7 @@ class StreamData(TranslationTask):
     @property
     def symbols(self) -> Symbols:
         """Special ids of the search."""
-        words = self.tgt_dict
-        never = words.pad(), *(words.index(tag) for tag in TAGS)
-        return Symbols(words.pad(), words.eos(), words.unk(), self.starts, never)
-
-    @property
-    def starts(self) -> tuple[int, ...]:
-        """First decoder input: the direction's tag; a teacher's is fairseq's </s>."""
-        if len(self.directions) == 1:
-            return (self.tgt_dict.eos(),)
-        return tuple(self.tgt_dict.index(TAGS[d]) for d in self.directions)
+        return Symbols.of(self.tgt_dict, self.directions)
 
     def get_batch_iterator(
         self,

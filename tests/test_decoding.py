@@ -11,7 +11,7 @@ from fairseq.modules import BaseLayer, MultiheadAttention
 from helpers import B, sb_model, source, transformer
 from omegaconf import OmegaConf
 from reference import a_place_later, attention_row, fused, projected
-from searching import assert_same_answers, generate, make_generator, texts
+from searching import assert_same_answers, generate, gnmt, make_generator, power, texts
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.layout import L2R, R2L, RANK, Layout
@@ -20,13 +20,10 @@ from sbnmt_plugin.network import dot_product as products
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import adopt
-from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import additive
 from sbnmt_plugin.search import backpointers
 from sbnmt_plugin.search import generator as generator_module
-from sbnmt_plugin.search import scorer as ensemble
 from sbnmt_plugin.search.generator import Generator
-from sbnmt_plugin.search.penalties import Gnmt, Power
 from sbnmt_plugin.symbols import TAGS
 
 EXACT = {"rtol": 0, "atol": 1e-10}
@@ -36,13 +33,12 @@ SHUFFLED = replace(RANK, name="shuffled", shift=1)
 class Replay:
     """Runs beside the search and keeps keys and values in plain Python lists."""
 
-    def __init__(self, scorer, kind, pairing):
-        self.scorer = scorer
-        self.layout = scorer.state.layout
-        self.model = Namespace(decoder=scorer.decoder)
+    def __init__(self, decoder, state, kind, pairing):
+        self.decoder, self.state = decoder, state
+        self.layout = state.layout
         self.kind = kind
         self.pairing = pairing
-        self.layers = self.model.decoder.layers
+        self.layers = decoder.layers
         self.past = None  # [row][layer] -> list of keys and values, own, then across
         self.partners = set()
 
@@ -76,10 +72,10 @@ class Replay:
     def step(self, tokens):
         if self.past is None:
             self.past = [[[] for _ in self.layers] for _ in tokens]
-        decoder = self.model.decoder
+        decoder = self.decoder
         positions = decoder.embed_positions(tokens)[:, -1]
         x = decoder.embed_scale * decoder.embed_tokens(tokens[:, -1]) + positions
-        out = self.scorer.state.encoder_out
+        out = self.state.encoder_out
         for number, layer in enumerate(self.layers):
             x = layer.self_attn_layer_norm(
                 x + self.self_attention(layer.self_attn, number, x)
@@ -103,21 +99,21 @@ class Replay:
 def run_with_replay(monkeypatch, beam, pairing, shift=False, reader=False):
     model = sb_model(sb_lambda=0.9, words=9, sb_future_shift=shift, sb_reader=reader)
     replays, steps = {}, []
-    step, select = ensemble.Scorer.step, ensemble.Scorer.select
+    step, select = SBTransformerDecoder.step, kv_cache.KVCache.select
 
-    def watched_step(self, tokens, temperature):
-        replay = replays.setdefault(self, Replay(self, "tanh", pairing))
-        scores, weights = step(self, tokens, temperature)
+    def watched_step(self, tokens, state):
+        replay = replays.setdefault(id(state), Replay(self, state, "tanh", pairing))
+        scores, weights = step(self, tokens, state)
         torch.testing.assert_close(scores.lprobs(), replay.step(tokens), **EXACT)
         steps.append(len(tokens))
         return scores, weights
 
     def watched_select(self, rows):
         select(self, rows)
-        replays[self].select(rows)
+        replays[id(self)].select(rows)
 
-    monkeypatch.setattr(ensemble.Scorer, "step", watched_step)
-    monkeypatch.setattr(ensemble.Scorer, "select", watched_select)
+    monkeypatch.setattr(SBTransformerDecoder, "step", watched_step)
+    monkeypatch.setattr(kv_cache.KVCache, "select", watched_select)
     generate([model], beam=beam, pairing=pairing, max_len_b=7)
     (replay,) = replays.values()
     return replay, steps
@@ -238,7 +234,7 @@ def test_a_beam_2_score_is_the_teacher_forced_one():
     """Property 8."""
     model = sb_model(sb_lambda=0.9)
     net_input = source(model)
-    results = generate([model], net_input, beam=2, penalty=Gnmt(0.0))
+    results = generate([model], net_input, beam=2, penalty=gnmt(0.0))
     for b, hypotheses in enumerate(results):
         for hypothesis in hypotheses:
             expected = teacher_forced(model, hypothesis, b, net_input)
@@ -408,7 +404,7 @@ def test_a_sentence_alone_joins_its_neighbours():
 def test_an_ensemble_averages_probabilities():
     models = [sb_model(seed=seed, sb_lambda=0.9) for seed in (1, 2)]
     net_input = source(models[0])
-    pair = generate(models, net_input, beam=2, penalty=Gnmt(0.0))
+    pair = generate(models, net_input, beam=2, penalty=gnmt(0.0))
     words = models[0].decoder.dictionary
     for b, hypotheses in enumerate(pair):
         best = hypotheses[0]
@@ -442,7 +438,7 @@ def test_one_direction_equals_fairseqs_generator(beam):
         [model],
         (L2R,),
         beam=beam,
-        penalty=Power(1.0),
+        penalty=power(1.0),
         min_len=6,
         max_len_b=6,
         no_repeat_ngram_size=0,
@@ -601,52 +597,6 @@ def test_the_check_of_half_precision_can_fail(monkeypatch):
     monkeypatch.setattr(attention, "wide", lambda dtype: dtype)
     with pytest.raises(AssertionError):
         test_alignments_fit_half_precision()
-
-
-class HalfModel:
-    """A decoder of fairseq's kind that gives these logits, (N, V)."""
-
-    def __init__(self, logits):
-        self.logits = logits
-        self.encoder = Namespace(reorder_encoder_out=lambda out, order: out)
-
-    def decoder(self, tokens, encoder_out=None, incremental_state=None):
-        return self.logits[:, None], None
-
-    def get_normalized_probs(self, output, log_probs):
-        dtype = torch.promote_types(output[0].dtype, torch.float32)
-        return output[0].log_softmax(-1, dtype=dtype)
-
-
-def scores_of(logits, temperature, fairseqs):
-    if not fairseqs:
-        return NextTokens.of_logits(logits, temperature).lprobs()
-    decoder = fairseq_decoder.FairseqDecoder(HalfModel(logits))
-    state = decoder.start(None, Layout(1, 1))
-    tokens = torch.zeros(len(logits), 1, dtype=torch.long)
-    return decoder.step(tokens, state, temperature)[0].lprobs()
-
-
-@pytest.mark.parametrize("fairseqs", [False, True])
-def test_temperature_divides_in_float32_at_least(fairseqs, scores=scores_of):
-    logits = 20 * torch.randn(3, 11, generator=torch.Generator().manual_seed(2))
-    for dtype, allowed in ((torch.float16, 1e-5), (torch.float64, 1e-12)):
-        narrow = logits.to(dtype)
-        expected = (narrow.double() / 3).log_softmax(-1)
-        found = scores(narrow.clone(), 3.0, fairseqs)
-        assert found.dtype == torch.promote_types(dtype, torch.float32)
-        torch.testing.assert_close(found.double(), expected, rtol=0, atol=allowed)
-
-
-@pytest.mark.parametrize("fairseqs", [False, True])
-def test_the_check_of_temperature_can_fail(fairseqs):
-    """As it was: divided in half precision."""
-
-    def narrow(logits, temperature, fairseqs):
-        return scores_of(logits / temperature, 1.0, fairseqs)
-
-    with pytest.raises(AssertionError):
-        test_temperature_divides_in_float32_at_least(fairseqs, narrow)
 
 
 class Dispatched(TorchDispatchMode):

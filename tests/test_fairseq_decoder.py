@@ -9,7 +9,7 @@ from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
 from helpers import enlarge, fake_task, rnn_model, source, transformer, two_way_model
 from reference import assert_found, search
-from searching import generate, make_generator, texts
+from searching import generate, gnmt, make_generator, texts
 
 from sbnmt_plugin.families.ba.decoder import RNNSearchDecoder, RNNState
 from sbnmt_plugin.families.two_way.decoder import GridState, TwoWayDecoder
@@ -22,7 +22,6 @@ from sbnmt_plugin.network.fairseq_decoder import (
     searchable,
 )
 from sbnmt_plugin.network.kv_cache import KVCache
-from sbnmt_plugin.search.penalties import Gnmt
 
 LENGTHS = (7, 6, 4)  # an LSTM wants the longest first
 
@@ -78,7 +77,7 @@ def assert_as_reference(model, beam, direction=L2R, max_len=6, **options):
         (direction,),
         beam=beam,
         max_len_b=max_len,
-        penalty=Gnmt(0.6),
+        penalty=gnmt(0.6),
         no_repeat_ngram_size=0,
         **options,
     )

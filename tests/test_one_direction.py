@@ -13,7 +13,6 @@ from commands import (
     assert_prints_three_hypotheses,
     assert_two_halves_are_the_whole,
     best,
-    lines,
     load_hub,
     run_generate,
     run_train,
@@ -73,12 +72,9 @@ def test_an_ensemble_is_searched_together(data, model, output, tmp_path):
     assert pair != twice
 
 
-def test_a_prefix_binds_and_records_are_written(data, model, tmp_path):
+def test_records_are_written(data, model, tmp_path):
     path = tmp_path / "records.jsonl"
-    output = run_generate(data, model, *L2R, "--prefix-size", 2, "--sb-records", path)
-    for i, (_, text) in best(output).items():
-        reference = lines(output, "T")[i][0][0].split()
-        assert text.split()[:2] == reference[:2]
+    run_generate(data, model, *L2R, "--sb-records", path)
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert {record["winner"] for record in records} == {"l2r"}
 

@@ -136,7 +136,7 @@ def test_wrong_input_of_the_sweep_is_one_clear_error(words, message, searches, s
 
 
 def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch, searches, sweep):
-    words = [*A, "--unkpen", "0.6", "--beams"]
+    words = [*A, "--min-len", "2", "--beams"]
     sweep(*words, "2")
     assert [run["beam"] for run in sweep(*words, "1,2,4")] == [2, 4]
     assert [beam for _, beam, _ in searches.settings()] == ["2", "4"]
@@ -441,8 +441,8 @@ def test_what_goes_ill_with_a_choice_is_one_clear_error(tmp_path, sweep):
         refused(f"leave out .*{flag}", sweep, *A, *chosen, flag, "2")
     lacks = r"valid\.json: it must have b, but has a"
     refused(lacks, sweep, "--system", "b=--path b", *chosen)
-    other = "with the same options, --unkpen 1, but had none"
-    refused(other, sweep, *A, *chosen, "--unkpen", "1")
+    other = "with the same options, --min-len 2, but had none"
+    refused(other, sweep, *A, *chosen, "--min-len", "2")
     refused("--lenpen is set by the sweep", sweep, *A, *chosen, "--lenpen", "1")
     for taken in valid, given:
         both = "must not be read and written by one"

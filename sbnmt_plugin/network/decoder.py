@@ -55,18 +55,14 @@ class SBTransformerDecoder(TransformerDecoderBase):
         """Return an empty cache: see :meth:`protocol.Decoder.start`."""
         return KVCache(layout, encoder_out, weights)
 
-    def step(
-        self, tokens: Tensor, state: KVCache, temperature: float = 1.0
-    ) -> tuple[NextTokens, Tensor | None]:
+    def step(self, tokens: Tensor, state: KVCache) -> tuple[NextTokens, Tensor | None]:
         """Score the next tokens: see :meth:`protocol.Decoder.step`."""
         last = self.num_layers - 1 if state.wants_weights else None
         rows, extra = self.live_rows(tokens, state.encoder_out, state, last)
         logits = self.output_layer(rows)  # (N, V)
         (weights,) = extra["attn"]  # (N, 1, S)
-        return (
-            NextTokens.of_logits(logits, temperature),
-            None if weights is None else weights[:, -1],
-        )
+        looked = None if weights is None else weights[:, -1]
+        return NextTokens.of_logits(logits), looked
 
     def log_probabilities(
         self,
@@ -75,7 +71,6 @@ class SBTransformerDecoder(TransformerDecoderBase):
         live: Tensor,
         layout: Layout,
         encoder_out: Any,
-        temperature: float = 1.0,
     ) -> Tensor:
         """Score given streams, each alone, as with λ = 0, and teacher-forced.
 
@@ -88,7 +83,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         found = []
         for part, label in zip(rows.split(size), chosen.split(size)):
             own = torch.arange(len(label), device=label.device)
-            following = NextTokens.of_logits(self.output_layer(part), temperature)
+            following = NextTokens.of_logits(self.output_layer(part))
             found.append(following.lprob(own, label))
         return torch.cat(found)
 

@@ -26,7 +26,6 @@ from sbnmt_plugin.network.decoder_layer import SBDecoderLayer
 from sbnmt_plugin.network.fusion import HistoryAlone
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.protocol import Decoder
-from sbnmt_plugin.numerics import wide
 
 DECODERS = (TransformerDecoder, TransformerDecoderBase)
 LAYERS = (TransformerDecoderLayer, TransformerDecoderLayerBase)
@@ -158,17 +157,15 @@ class FairseqDecoder:
         return CopiedSource(self.model, encoder_out, layout)
 
     def step(
-        self, tokens: Tensor, state: CopiedSource, temperature: float = 1.0
+        self, tokens: Tensor, state: CopiedSource
     ) -> tuple[NextTokens, Tensor | None]:
         """Score the next tokens: see :meth:`protocol.Decoder.step`."""
         state.copy(tokens)
         logits, extra = self.model.decoder(
             tokens, encoder_out=state.encoder_out, incremental_state=state.incremental
         )
-        logits = logits[:, -1:]
-        if temperature != 1:
-            logits = logits.to(wide(logits.dtype)) / temperature
-        lprobs = self.model.get_normalized_probs((logits, extra), log_probs=True)
+        output = logits[:, -1:], extra
+        lprobs = self.model.get_normalized_probs(output, log_probs=True)
         # recurrent decoders give attention as it is, Transformers in a dictionary
         attention = extra if isinstance(extra, Tensor) else (extra or {}).get("attn")
         if isinstance(attention, list):

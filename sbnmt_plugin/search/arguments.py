@@ -13,9 +13,9 @@ from fairseq.dataclass.configs import GenerationConfig
 
 from sbnmt_plugin.fairseq_options import GENERATE, acts, refuse, refuse_names
 from sbnmt_plugin.layout import NAMES, PAIRINGS
-from sbnmt_plugin.search.lengths import LARGEST_ALPHA, LARGEST_WEIGHT
-from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
-from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
+from sbnmt_plugin.search.lengths import FORMULAS, LARGEST_ALPHA, LARGEST_WEIGHT
+from sbnmt_plugin.search.options import SearchOptions
+from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.task_options import flag_of
 
@@ -24,7 +24,6 @@ Choice = TypeVar("Choice")
 
 ANSWERS = ("best", *NAMES)
 ALIGNMENTS = ("hard", "soft")
-SMALLEST_TEMPERATURE = 1e-6
 SEARCH_OPTIONS = (
     "sb_pairing",
     "sb_length_penalty",
@@ -41,17 +40,12 @@ OWN = [  # of fairseq's options, those that search options are named after
 
 
 def search_options(
-    args: Any,
-    cfg: Any,
-    directions: tuple[int, ...],
-    shared: bool = True,
-    has_bound: bool = True,
+    args: Any, cfg: Any, directions: tuple[int, ...], shared: bool = True
 ) -> SearchOptions:
     """Read the search's options from the command line, or a caller's overrides.
 
     Args:
         shared: whether ``--beam`` counts the hypotheses of all directions together.
-        has_bound: see :class:`registry.Search`.
 
     Raises:
         ValueError: an option that the search cannot honour, or a bad value.
@@ -80,17 +74,18 @@ def search_options(
     unnormalized = getattr(args, "unnormalized", False)
     alpha = 0.0 if unnormalized else float(getattr(args, "lenpen", 1))
     name = ours("sb_length_penalty")
+    chosen("--sb-length-penalty", name, FORMULAS)
     options = SearchOptions(
         directions=directions,
         pairing=chosen("--sb-pairing", ours("sb_pairing"), PAIRINGS),
-        penalty=chosen("--sb-length-penalty", name, LENGTH_PENALTIES)(alpha),
+        penalty=LengthPenalty(name, alpha),
         stop=ours("sb_stop"),
         answer=ours("sb_answer"),
         rescore=float(number("sb_rescore", args, cfg)),
         rescore_best=number("sb_rescore_best", args, cfg, Integral),
         **given,
     )
-    check_options(options, getattr(args, "prefix_size", 0), has_bound)
+    check_options(options)
     return options
 
 
@@ -144,7 +139,7 @@ def check_types(args: Any) -> None:
 def check_names(names: Any, where: str) -> None:
     """Refuse options that nothing would act on.
 
-    ``prefix_size`` and ``nbest`` are fairseq-generate's own business.
+    ``nbest`` is fairseq-generate's own business.
 
     Args:
         names: of the options that a caller sets.
@@ -155,16 +150,11 @@ def check_names(names: Any, where: str) -> None:
     """
     known = {*GenerationConfig.__dataclass_fields__, *SEARCH_OPTIONS}
     remedy = "use the names of fairseq-generate's search options with underscores"
-    refuse_names(names, known - {"prefix_size", "nbest"}, where, remedy)
+    refuse_names(names, known - {"nbest"}, where, remedy)
 
 
-def check_options(
-    options: SearchOptions, prefix_size: int, has_bound: bool = True
-) -> None:
+def check_options(options: SearchOptions) -> None:
     """Refuse values with which the search would not be what it says.
-
-    Args:
-        has_bound: see :class:`registry.Search`.
 
     Raises:
         ValueError: see the messages.
@@ -176,9 +166,7 @@ def check_options(
     }
     for flag, (value, allowed) in choices.items():
         chosen(flag, value, {name: name for name in allowed})
-    nbest, alpha, unkpen = options.nbest, options.penalty.alpha, options.unkpen
-    best = options.rescore_best
-    falls = options.stop != "first" and has_bound
+    nbest, alpha, best = options.nbest, options.penalty.alpha, options.rescore_best
     rules: list[tuple[str, Any, bool, str]] = [
         (
             *("--sb-rescore", options.rescore, 0 <= options.rescore <= LARGEST_WEIGHT),
@@ -201,24 +189,11 @@ def check_options(
         ("--min-len", options.min_len, options.min_len >= 0, "≥ 0"),
         ("--max-len-a", options.max_len_a, math.isfinite(options.max_len_a), "finite"),
         (
-            *("--temperature", options.temperature),
-            SMALLEST_TEMPERATURE <= options.temperature < math.inf,
-            f"finite and ≥ {SMALLEST_TEMPERATURE}, where scores stay finite",
-        ),
-        (
             *("--lenpen", alpha, abs(alpha) <= LARGEST_ALPHA),
             f"in [-{LARGEST_ALPHA}, {LARGEST_ALPHA}], where scores can still be told "
             "apart",
-        ),
-        ("--unkpen", unkpen, unkpen > -math.inf, "> -inf"),
-        (
-            *("--unkpen", unkpen, unkpen >= 0 or not falls),
-            f"≥ 0 with --sb-stop {options.stop}, which counts on scores that only fall "
-            "(use --sb-stop first)",
         ),
     ]
     for flag, value, fine, rule in rules:
         if not fine:
             raise ValueError(f"{flag} must be {rule}, but is {value} instead")
-    if prefix_size > 0 and not options.binds_prefixes:
-        raise ValueError(PREFIX_NEEDS_L2R)

@@ -34,13 +34,10 @@ class Search:
     Attributes:
         shares_beam: whether ``--beam`` counts the hypotheses of both directions
             together, or each has as many.
-        has_bound: whether ``--sb-stop bound`` and ``horizon`` count on scores that
-            only fall.
         described: its models, and why they cannot honour every option; for messages.
     """
 
     shares_beam = True
-    has_bound = True
     described = "the SB-NMT search"
 
     models: list[Any]
@@ -80,30 +77,23 @@ class Search:
             models: ignored in favour of the constructor's, as in fairseq.
             sample: fairseq's batch; ``net_input`` with ``src_tokens`` (B, S) is read,
                 ``id`` where it is there.
-            prefix_tokens: (B, P) start of every L2R hypothesis; ``</s>`` and
-                padding in it are ignored.
-            constraints: None.
+            prefix_tokens, constraints: None.
 
         Returns:
             Hypotheses of each sentence, best first: see :meth:`translate`.
 
         Raises:
-            ValueError: constraints, prefixes of another shape, or lengths and bans that
-                nothing can satisfy.
+            ValueError: prefixes, constraints, or lengths and bans that nothing can
+                satisfy.
             FloatingPointError: a sentence for which no hypothesis has a score,
                 because the model gives none.
         """
-        self._refuse({"--constraints": constraints})
-        if prefix_tokens is not None:
-            sources = sample["net_input"]["src_tokens"]
-            self.options.check_prefix(prefix_tokens, sources)
+        self._refuse({"--prefix-size": prefix_tokens, "--constraints": constraints})
         for model in self.models:
             model.eval()
-        return self.translate(sample, prefix_tokens)
+        return self.translate(sample)
 
-    def translate(
-        self, sample: dict[str, Any], prefix_tokens: Tensor | None
-    ) -> list[list[dict[str, Any]]]:
+    def translate(self, sample: dict[str, Any]) -> list[list[dict[str, Any]]]:
         """Search: see :meth:`generate`, which has checked the arguments."""
         raise NotImplementedError
 
