@@ -124,7 +124,6 @@ class SBTranslationConfig(TranslationConfig):
     sb_fp16: Any = "${common.fp16}"
     sb_fairseq_bf16: Any = "${common.bf16}"
     sb_amp: Any = "${common.amp}"
-    sb_store_ema: Any = "${ema.store_ema}"
     sb_disable_validation: Any = "${dataset.disable_validation}"
     sb_path: Optional[str] = II("common_eval.path")
     sb_restore_file: str = II("checkpoint.restore_file")

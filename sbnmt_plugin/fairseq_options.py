@@ -58,7 +58,7 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
     ),
     (
         LEARNING,
-        "train_subset valid_subset combine_valid_subsets ignore_unused_valid_subsets "
+        "train_subset valid_subset ignore_unused_valid_subsets "
         "validate_interval validate_interval_updates validate_after_updates "
         "fixed_validation_seed disable_validation max_tokens_valid batch_size_valid "
         "max_valid_steps curriculum grouped_shuffling update_epoch_batch_itr "
@@ -86,14 +86,17 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         "pipeline_chunks pipeline_encoder_balance pipeline_encoder_devices "
         "pipeline_decoder_balance pipeline_decoder_devices pipeline_checkpoint",
     ),
-    # optimisation, moving averages, checkpoints
+    # optimisation, checkpoints
     (
         LEARNING,
         "max_epoch max_update stop_time_hours clip_norm sentence_avg update_freq lr "
         "stop_min_lr use_bmuf block_lr block_momentum global_sync_iter "
         "warmup_iterations use_nbm average_sync skip_remainder_batch "
-        "debug_param_names store_ema ema_decay ema_start_update ema_seed_model "
-        "ema_update_freq ema_fp32",
+        "debug_param_names",
+    ),
+    (
+        (),
+        "store_ema ema_decay ema_start_update ema_seed_model ema_update_freq ema_fp32",
     ),
     (
         LEARNING,
@@ -149,11 +152,15 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
     ((*LEARNING, GENERATE), "left_pad_source truncate_source"),
     (
         LEARNING,
-        "upsample_primary eval_bleu eval_bleu_args eval_bleu_detok "
+        "eval_bleu eval_bleu_args eval_bleu_detok "
         "eval_bleu_detok_args eval_tokenized_bleu eval_bleu_remove_bpe "
         "eval_bleu_print_samples",
     ),
-    ((), "load_alignments left_pad_target num_batch_buckets"),
+    (
+        (),
+        "load_alignments left_pad_target num_batch_buckets upsample_primary "
+        "combine_valid_subsets",
+    ),
     # a Transformer, and its loss
     (
         (*LEARNING, OVERRIDES),
@@ -198,6 +205,8 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "write_checkpoints_asynchronously": "fairseq then saves one file of each "
     "checkpoint, or none without iopath",
     "sacrebleu": "use --scoring sacrebleu",
+    "store_ema": "average checkpoints (sbnmt average)",
+    "upsample_primary": "a split here has one part",
     "beam": "give it to translate(), sample() or generate()",
     "nbest": "give it to generate(), or use fairseq-generate",
 }

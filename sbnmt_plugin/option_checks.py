@@ -99,28 +99,6 @@ def check_values(cfg: SBTranslationConfig) -> None:
             )
 
 
-def check_average(cfg: SBTranslationConfig, model: Any) -> None:
-    """Refuse fairseq's moving average of a model that it cannot be of.
-
-    It leaves out what is called a version, by which a model of ours knows its own
-    weights from a Transformer's, and takes whole numbers for weights.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    if not cfg.sb_store_ema:
-        return
-    for name, value in model.state_dict().items():
-        version = name.endswith("sb_version")
-        if version or not value.is_floating_point():
-            does = "leave out" if version else "multiply by its decay"
-            raise ValueError(
-                f"--store-ema is not supported for a {type(model).__name__}, of which "
-                f"fairseq would {does} {name}: leave the flag out, and average "
-                f"checkpoints (sbnmt average)"
-            )
-
-
 def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
     """Refuse a model that does not write in the task's directions.
 

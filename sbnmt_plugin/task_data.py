@@ -4,7 +4,6 @@ The part of :class:`task.SBTranslationTask` that needs no model.
 """
 
 import functools
-import itertools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -114,9 +113,7 @@ class StreamData(TranslationTask):
         pairs = "-".join(languages), "-".join(languages[::-1])
         streams = [*languages, *(["r2l"] if R2L in self.directions else [])]
         prefix = os.path.join(self._folder(split, epoch), split)
-        parts = (f"{prefix}{k or ''}" for k in itertools.count())
-        checked = parts if combine else itertools.islice(parts, 1)
-        check_split(checked, pairs, streams, self.cfg.dataset_impl)
+        check_split(prefix, pairs, streams, self.cfg.dataset_impl)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         loaded = self.datasets[split]
         opposite = None

@@ -322,18 +322,6 @@ def test_an_ensemble_of_two_directions_is_refused(data, trained, teacher):
         run_generate(data, f"{trained}:{teacher}")
 
 
-def test_a_checkpoint_without_checksums_warns_once(data, trained, tmp_path, caplog):
-    state = load(trained)
-    del state["cfg"]["model"].sb_dictionaries
-    torch.save(state, tmp_path / "old.pt")
-    warning = "has no checksums of its dictionaries"
-    run_generate(data, f"{tmp_path}/old.pt:{tmp_path}/old.pt")
-    assert caplog.text.count(warning) == 1
-    caplog.clear()
-    run_generate(data, trained)
-    assert warning not in caplog.text
-
-
 def test_weights_of_another_family_are_refused(data, trained_abd, teacher, tmp_path):
     words = [*ABD, "--max-epoch", 1, "--finetune-from-model"]
     with pytest.raises(Exception, match="the architectures match") as caught:

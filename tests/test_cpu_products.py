@@ -5,8 +5,6 @@ torch's own are slow, and with 8-bit ones.
 """
 
 import copy
-import subprocess
-import sys
 from functools import partial
 
 import commands
@@ -449,27 +447,6 @@ def test_8_bits_are_of_both_decoders_of_abd_nmt():
         assert {type(layer) for layer in layers} == {Int8Linear}
 
 
-FIRST_ONE = """
-import torch
-from sbnmt_plugin.network.cpu_products import Int8Linear
-layer = torch.nn.Linear(8, 8)
-layer.__class__ = Int8Linear
-torch.set_grad_enabled(False)
-{first}
-layer(torch.randn(2, 8))
-"""
-DEPRECATED = "torch.quantize_per_channel(layer.weight, torch.ones(8).double(), "
-DEPRECATED += "torch.zeros(8).long(), 0, torch.qint8)"
-
-
-@pytest.mark.parametrize(("first", "printed"), [("", 0), (DEPRECATED, 1)])
-def test_torchs_announcement_is_not_the_users(first, printed):
-    """A process of its own is asked, for torch makes it once."""
-    words = [sys.executable, "-c", FIRST_ONE.format(first=first)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stderr.count("are deprecated") == printed
-
-
 @needs_float32
 @pytest.mark.parametrize("kind", [PackedLinear, Int8Linear])
 def test_weights_of_inference_mode_are_packed(kind, copies):
@@ -481,12 +458,6 @@ def test_weights_of_inference_mode_are_packed(kind, copies):
         assert torch.equal(layer(rows_of(2)), found)
     torch.testing.assert_close(found, expected, rtol=0, atol=0.1)
     assert len(copies) == 1
-
-
-def test_8_bits_need_products_of_them(monkeypatch):
-    monkeypatch.setattr(type(torch.backends.quantized), "engine", "none")
-    with pytest.raises(ValueError, match="--sb-int8 needs a torch with 8-bit products"):
-        to_int8(sb_model().float())
 
 
 def encoder_of(lengths, attention_of_ours=True):
