@@ -120,17 +120,14 @@ class Layout:
 TRAINING = Layout()
 
 
-def opposite(rows: Tensor, beam: int = 1, dim: int = 0) -> Tensor:
-    """Give row (b, d, k) what row (b, 1 - d, k) holds.  Its own inverse.
-
-    For B = 1 and K = 2 the rows l1 l2 r1 r2 become r1 r2 l1 l2.
+def opposite(streams: Tensor) -> Tensor:
+    """Give stream (b, d) what stream (b, 1 - d) holds.  Its own inverse.
 
     Args:
-        rows: any tensor whose dimension ``dim`` has N = 2BK entries.
-        beam: K.
+        streams: (2B, …).
     """
-    grouped: Tensor = rows.unflatten(dim, (-1, 2, beam))  # N -> (B, 2, K)
-    return grouped.flip(dim + 1).flatten(dim, dim + 2)
+    grouped: Tensor = streams.unflatten(0, (-1, 2))
+    return grouped.flip(1).flatten(0, 1)
 
 
 def moved(streams: Tensor, by: int) -> Tensor:

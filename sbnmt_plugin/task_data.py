@@ -4,6 +4,7 @@ The part of :class:`task.SBTranslationTask` that needs no model.
 """
 
 import functools
+import logging
 import os
 from collections.abc import Callable
 from typing import Any
@@ -25,11 +26,12 @@ from sbnmt_plugin.training.data_files import (
     check_split,
     load_opposite,
     refuse_reserved,
-    warn_of_gold,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 from sbnmt_plugin.training.epoch_position import SETTINGS, SIZE, ResumableIterator
 from sbnmt_plugin.training.input_noise import PartnerNoise
+
+logger = logging.getLogger(__name__)
 
 
 class Words(Dictionary):
@@ -121,7 +123,13 @@ class StreamData(TranslationTask):
             opposite = load_opposite(prefix, self.cfg, loaded, self.tgt_dict)
             both = len(self.directions) == 2
             if opposite is None and both and split == self.cfg.train_subset:
-                warn_of_gold(f"{prefix}.{pairs[0]}.r2l.*")
+                logger.warning(
+                    "there are no R2L texts (%s): both streams are the same gold text, "
+                    "so each sees through the other what it has to predict. Good for "
+                    "toy runs and for validation by generation (--eval-bleu), not for "
+                    "training: build triples with sbnmt triples",
+                    f"{prefix}.{pairs[0]}.r2l.*",
+                )
         trained = split == self.cfg.train_subset
         self.datasets[split] = self._with_streams(loaded, opposite, trained)
 

@@ -167,16 +167,11 @@ def test_the_task_makes_the_search_that_a_model_wants(other, monkeypatch):
     assert made.recorder is None and made.tracer is None
 
 
-def test_searches_that_cannot_be_are_named(other):
-    with pytest.raises(ValueError, match="other is taken by Other"):
-        registry.register_search("other")(Generator)
-    registry.register_search("other")(Other)  # a second import changes nothing
+def test_models_that_want_different_searches_are_refused(other):
     with pytest.raises(ValueError, match="want other and synchronous"):
         registry.search_for([Namespace(searched_by="other"), sb_model()])
     with pytest.raises(ValueError, match="want asynchronous and synchronous"):
         registry.search_for([abd_model(), sb_model()])
-    with pytest.raises(ValueError, match="but a model says 'thrid'"):
-        registry.search_for([Namespace(searched_by="thrid")])
 
 
 # what a model says of itself

@@ -247,12 +247,6 @@ def test_one_stream_is_refused():
         model(**source(model), prev_output_tokens=streams(model)[::2])
 
 
-def test_a_full_context_is_refused():
-    model = sb_model()
-    with pytest.raises(ValueError, match="full_context_alignment must be False"):
-        model.decoder(streams(model), full_context_alignment=True)
-
-
 def test_half_precision_has_finite_scores():
     """fp16 and bf16: masks do not overflow, softmax and scores are float32."""
     for dtype in (torch.bfloat16, torch.float16):

@@ -22,8 +22,7 @@ from commands import (
 from fairseq.distributed import ModuleProxyWrapper
 from helpers import dictionary, logits, sb_model, source, streams, transformer
 
-from sbnmt_plugin.families.sb.initialisation import adopt_transformer
-from sbnmt_plugin.layout import L2R, R2L, opposite
+from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training.train_step import bare
 
@@ -89,15 +88,6 @@ def test_a_transformer_without_tags_gets_their_rows():
             state[name] = state[name][: len(words)].clone()
     model.load_state_dict(state)
     assert model.decoder.embed_tokens.weight.size(0) == len(words) + 2
-
-
-def test_weights_of_another_dictionary_are_refused():
-    fresh = sb_model().state_dict()
-    state = sb_model(words=20).state_dict()
-    with pytest.raises(
-        ValueError, match="initialise from a model trained with the same"
-    ):
-        adopt_transformer(state, fresh, 2, [13, 14], [13, 14])
 
 
 def test_fine_tuning_starts_from_a_teacher(data, teacher, tmp_path, caplog):
@@ -288,7 +278,6 @@ def test_the_streams_of_a_batch_are_what_the_files_say(data):
     assert [dataset.num_tokens(i) for i in range(5)] == [
         max(dataset.src_sizes[i], 2 * size) for i, size in enumerate(sizes[:5])
     ]
-    assert opposite(opposite(prev)).equal(prev)
     indices = dataset.ordered_indices()
     batches = dataset.batch_by_size(indices, 100, None, 8)
     assert sorted(i for batch in batches for i in batch) == sorted(indices)

@@ -93,7 +93,6 @@ class SBTransformerDecoder(TransformerDecoderBase):
         encoder_out: Any = None,
         incremental_state: KVCache | None = None,
         features_only: bool = False,
-        full_context_alignment: bool = False,
         live: Tensor | None = None,
         layout: Layout = TRAINING,
         **others: Any,
@@ -109,14 +108,8 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
         Raises:
             ValueError: the rows are not two streams a sentence, or the cache is
-                not ours: a generator or task that knows one stream only; a full
-                context.
+                not ours: a generator or task that knows one stream only.
         """
-        if full_context_alignment:
-            raise ValueError(
-                "full_context_alignment must be False: no step of this --arch "
-                "sees a later one of either stream"
-            )
         grid: AttentionGrid | None = incremental_state
         if grid is None:
             grid = self.packed(prev_output_tokens, layout, live)

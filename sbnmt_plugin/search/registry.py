@@ -115,18 +115,10 @@ SEARCHES: dict[str, type[Search]] = {}
 
 
 def register_search(name: str) -> Callable[[Kind], Kind]:
-    """Register a class of searches, which models choose by ``searched_by = name``.
-
-    Raises:
-        ValueError: the name is taken by another class.
-    """
+    """Register a class of searches, which models choose by ``searched_by = name``."""
 
     def register(search: Kind) -> Kind:
-        if SEARCHES.setdefault(name, search) is not search:
-            raise ValueError(
-                f"a search must have a name of its own, but {name} is taken by "
-                f"{SEARCHES[name].__name__}: choose another"
-            )
+        SEARCHES[name] = search
         return search
 
     return register
@@ -136,7 +128,7 @@ def search_for(models: list[Any]) -> type[Any]:
     """Return the class of searches that the models of an ensemble want.
 
     Raises:
-        ValueError: they want different ones, or one that nobody has registered.
+        ValueError: they want different ones.
     """
     names = {said(model, "searched_by") for model in models}
     if len(names) > 1:
@@ -145,9 +137,4 @@ def search_for(models: list[Any]) -> type[Any]:
             f"{' and '.join(sorted(names))}: translate with models of one family"
         )
     (name,) = names
-    if name not in SEARCHES:
-        raise ValueError(
-            f"searched_by must be one of {', '.join(SEARCHES)}, but a model says "
-            f"{name!r}: import the module that registers it"
-        )
     return SEARCHES[name]

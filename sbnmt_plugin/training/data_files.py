@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import struct
@@ -15,8 +14,6 @@ from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 from sbnmt_plugin.lines import each_entry
 from sbnmt_plugin.symbols import RESERVED, UNKNOWN
 from sbnmt_plugin.training.checksums import check_sums
-
-logger = logging.getLogger(__name__)
 
 # the index: magic, version (8 bytes), type (1), number of lines n (8); then n lengths
 # (4 bytes each), n offsets (8)
@@ -146,21 +143,6 @@ def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
             f"{path.removesuffix('r2l')}{cfg.source_lang} has {len(pairs.tgt)}: {ANEW}"
         )
     return found
-
-
-def warn_of_gold(missing: str) -> None:
-    """Warn of a training without R2L texts.
-
-    Args:
-        missing: the files that would hold them.
-    """
-    logger.warning(
-        "there are no R2L texts (%s): both streams are the same gold text, so each "
-        "sees through the other what it has to predict. Good for toy runs and for "
-        "validation by generation (--eval-bleu), not for training: build triples with "
-        "sbnmt triples",
-        missing,
-    )
 
 
 def refuse_reserved(dictionary: Any, sentences: Any) -> None:
