@@ -14,7 +14,6 @@ from sbnmt_plugin.config import task_config
 from sbnmt_plugin.families.abd.model import ABDTransformerModel
 from sbnmt_plugin.families.abd.search import AsynchronousGenerator
 from sbnmt_plugin.layout import L2R, R2L, Pairing
-from sbnmt_plugin.network.grid import AttentionGrid
 from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.symbols import TAGS as NAMES_OF_TAGS
 from sbnmt_plugin.task import SBTranslationTask
@@ -99,13 +98,6 @@ def test_records_hold_the_answer_and_what_was_read():
     assert len(told) == len(SENTENCES)
 
 
-def test_constraints_are_refused():
-    model = AsynchronousModel()
-    generator = AsynchronousGenerator([model], SYMBOLS, SearchOptions())
-    with pytest.raises(ValueError, match="--constraints is not supported"):
-        generator.generate([model], sample(SENTENCES), None, torch.ones(1))
-
-
 # on real networks
 
 
@@ -139,37 +131,6 @@ def test_the_score_check_can_fail():
     """Given the answer itself as the text that is read."""
     with pytest.raises(AssertionError):
         test_a_score_is_the_teacher_forced_one(2, lambda own: own.flip(0))
-
-
-LENGTHS = (7, 4, 6, 2, 5, 3, 7)
-
-
-def test_a_batch_of_one_gives_the_same():
-    """Property 6 in search, where the texts that are read differ in length."""
-    model = abd_model()
-    net_input = source(model, LENGTHS)
-    options = {"max_len_a": 1, "max_len_b": 0}
-    together = generate([model], net_input, **options)
-    read = {len(best["partner_tokens"]) for best, *_ in together}
-    assert len(read) > 1
-    for b, length in enumerate(LENGTHS):
-        tokens = net_input["src_tokens"][b : b + 1, max(LENGTHS) - length :]
-        alone = {"src_tokens": tokens, "src_lengths": torch.tensor([length])}
-        (hypotheses,) = generate([model], alone, **options)
-        assert_same_answers([hypotheses], [together[b]])
-
-
-@pytest.mark.parametrize("memory", ["source", "reverse"])
-def test_the_check_of_company_can_fail(memory, monkeypatch):
-    """Without a mask on either memory."""
-    right = AttentionGrid.memory_mask
-
-    def blind(self, name, padding, dtype, heads):
-        return None if name == memory else right(self, name, padding, dtype, heads)
-
-    monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
-    with pytest.raises(AssertionError):
-        test_a_batch_of_one_gives_the_same()
 
 
 def test_another_sentences_text_and_silence_change_the_answer():
@@ -206,17 +167,6 @@ def test_an_ensemble_agrees_on_what_is_read(monkeypatch):
     assert [reader for reader, _ in read] == [model, other]
     assert read[0][1].equal(read[1][1])
     assert texts(pair) != texts(alone) and texts(pair) != texts(generate([other]))
-
-
-def test_alignments_are_the_source_attentions():
-    model = abd_model()
-    for (best, *_), length in zip(generate([model], print_alignment="hard"), (7, 4, 6)):
-        assert best["attention"].shape[1] == len(best["tokens"])
-        sums = best["attention"].sum(0)
-        torch.testing.assert_close(sums, torch.ones_like(sums), **EXACT)
-        assert all(int(place) < length for place, _ in best["alignment"])
-    (best, *_), *_ = generate([model], print_alignment="soft", answer="r2l")
-    assert best["attention"].shape[1] == len(best["tokens"])
 
 
 # the task

@@ -249,13 +249,6 @@ def test_a_large_float32_weight_is_packed_for_few_rows(copies):
     assert len(copies) == 1
 
 
-def test_a_small_float32_weight_is_not_packed(copies):
-    _, layer = layers(1024, precision.LARGE // 1024 - 1)
-    with torch.no_grad():
-        layer(rows_of(1))
-    assert not copies
-
-
 @needs_float32
 def test_training_goes_on_as_ever_after_a_search(copies):
     """Validation with a search, an update that torch cannot see, and validation."""

@@ -2,6 +2,7 @@
 as :mod:`fairseq_decoder` sees it, an LSTM as it is; and our own of one direction."""
 
 from argparse import Namespace
+from functools import partial
 
 import pytest
 import torch
@@ -45,8 +46,15 @@ def lstm():
     return enlarge(LSTMModel.build_model(args, fake_task())).double().eval()
 
 
+BEFORE = {"decoder_normalize_before": True, "encoder_normalize_before": True}
+LEARNED = {"layernorm_embedding": True, "decoder_learned_pos": True}
 MODELS = {
     "transformer": transformer,
+    "transformer before": partial(transformer, **BEFORE),
+    "transformer learned": partial(transformer, **LEARNED),
+    "transformer wide": partial(
+        transformer, encoder_embed_dim=12, activation_fn="gelu"
+    ),
     "lstm": lstm,
     "ba_nmt": rnn_model,
     "two_way": two_way_model,
@@ -114,7 +122,7 @@ def test_each_is_seen_as_what_it_is():
 
 
 STUCK = {
-    "transformer": KVCache,
+    **{name: KVCache for name in MODELS if name.startswith("transformer")},
     "lstm": CopiedSource,
     "ba_nmt": RNNState,
     "two_way": GridState,

@@ -65,23 +65,6 @@ def test_with_a_lambda_of_zero_the_other_stream_is_not_read(monkeypatch):
     assert reads == [True, False] and len(seen) == 1
 
 
-def test_nobody_looks_at_the_embedding_of_padding(model):
-    prev = streams(model)
-    pad, weight = model.decoder.dictionary.pad(), model.decoder.embed_tokens.weight
-    if weight is model.encoder.embed_tokens.weight:
-        pytest.skip("fairseq's encoder multiplies what stands there by 0")
-    shown, before = prev.ne(pad), logits(model, prev)
-    with torch.no_grad():
-        weight[pad] += 1.0
-    after = logits(model, prev)
-    assert after[shown][:, pad + 1 :].equal(before[shown][:, pad + 1 :])
-    with torch.no_grad():
-        weight[pad + 1 :] += 1.0  # the twin
-    assert not logits(model, prev)[shown][:, pad + 1 :].equal(
-        before[shown][:, pad + 1 :]
-    )
-
-
 def test_swapping_the_streams_swaps_the_outputs(model):
     """Property 1: swapping the two streams swaps the outputs."""
     prev = streams(model)

@@ -99,8 +99,8 @@ class PhraseTable(Generic[S, T]):
         if not found:
             raise ValueError(
                 f"{self.name} must have an entry whose words are all in the "
-                f"dictionaries, but none of its {len(self.entries)} has: make it from the "
-                "texts that the data folder was made from"
+                f"dictionaries, but none of its {len(self.entries)} has: make it from "
+                "the texts that the data folder was made from"
             )
         logger.info(
             "%s: %d of %d entries have all words in the dictionaries",
