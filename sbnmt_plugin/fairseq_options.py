@@ -181,14 +181,13 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         "label_smoothing report_accuracy ignore_prefix_size",
     ),
     (
-        LEARNING,  # of fairseq's own; those of families refuse them with a reason
+        (),
         "adaptive_input adaptive_softmax_cutoff adaptive_softmax_dropout "
         "adaptive_softmax_factor tie_adaptive_weights tie_adaptive_proj "
         "cross_self_attention no_cross_attention merge_src_tgt_embed base_layers "
         "base_sublayers base_shuffle decoder_xformers_att_config "
-        "encoder_xformers_att_config export",
+        "encoder_xformers_att_config export char_inputs",
     ),
-    ((), "char_inputs"),
 ]
 PLACES = {name: places for places, names in GROUPS for name in names.split()}
 REASONS = {  # where there is more to say than that nothing acts on it
@@ -207,6 +206,13 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "sacrebleu": "use --scoring sacrebleu",
     "store_ema": "average checkpoints (sbnmt average)",
     "upsample_primary": "a split here has one part",
+    "adaptive_softmax_cutoff": "the search needs the full softmax",
+    "adaptive_input": "the tags need rows of an ordinary embedding",
+    "cross_self_attention": "self-attention reads target keys only",
+    "no_cross_attention": "a translation has to see its source",
+    "merge_src_tgt_embed": "binarise with --joined-dictionary and use "
+    "--share-all-embeddings",
+    "base_layers": "BASE layers mix rows of different sentences",
     "beam": "give it to translate(), sample() or generate()",
     "nbest": "give it to generate(), or use fairseq-generate",
 }

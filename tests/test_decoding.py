@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from fairseq.modules import BaseLayer, MultiheadAttention
+from fairseq.modules import MultiheadAttention
 from helpers import B, sb_model, source, transformer
 from reference import a_place_later, attention_row, fused, projected
 from searching import assert_same_answers, generate, gnmt, make_generator, texts
@@ -462,17 +462,6 @@ def test_only_fairseqs_own_transformer_is_seen_as_ours():
     model = transformer()
     model.decoder.layers[0].self_attn.__class__ = SBSelfAttention
     assert adopt(model.decoder) is model.decoder
-
-
-def test_base_layers_are_refused_by_name():
-    """They have no self-attention, and need compiled code and several GPUs."""
-    model = transformer()
-    base = BaseLayer.__new__(BaseLayer)
-    torch.nn.Module.__init__(base)
-    model.decoder.layers.insert(1, base)
-    assert not hasattr(base, "self_attn")
-    with pytest.raises(ValueError, match="--base-layers is not supported by the SB"):
-        generate([model], directions=(L2R,), beam=2)
 
 
 def half_attention(query, keys):

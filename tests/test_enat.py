@@ -234,12 +234,6 @@ def test_other_weights_are_refused():
         enat_model().load_state_dict(transformer().state_dict())
 
 
-def test_a_missing_rough_translation_is_named():
-    with pytest.raises(ValueError, match="--enat-table"):
-        net = inputs(enat_model("copy"))
-        enat_model("phrase")(**net)
-
-
 def test_the_layer_is_fairseqs_behind_positional_attention(monkeypatch):
     """The twin: without it the formulas do not hold."""
 

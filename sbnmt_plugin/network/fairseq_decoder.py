@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from fairseq.models.transformer import TransformerDecoder, TransformerDecoderBase
-from fairseq.modules import BaseLayer, MultiheadAttention
+from fairseq.modules import MultiheadAttention
 from fairseq.modules.transformer_layer import (
     TransformerDecoderLayer,
     TransformerDecoderLayerBase,
@@ -48,16 +48,7 @@ def adopt(decoder: Any) -> Any:
     Parameters are shared, not copied, and the decoder itself stays as it is.  Anything
     that is not exactly fairseq's Transformer, layers and attention included, is
     returned unchanged, and decodes in fairseq's way.
-
-    Raises:
-        ValueError: a layer that mixes rows of different sentences.
     """
-    if any(isinstance(layer, BaseLayer) for layer in getattr(decoder, "layers", ())):
-        raise ValueError(
-            "--base-layers is not supported by the SB-NMT search: BASE layers mix rows "
-            "of different sentences, so a translation would depend on its batch; use a "
-            "model trained without them"
-        )
     if type(decoder) not in DECODERS or not all(map(understood, decoder.layers)):
         return decoder
     if decoder.adaptive_softmax is not None or decoder.cross_self_attention:
