@@ -182,16 +182,3 @@ def test_big_has_the_parameters_of_table_6():
     """Property 8: 207.8M of the Transformer, 333.8M of ABD-NMT, as shapes alone."""
     ours, theirs = big_sizes(ABDTransformerModel)
     assert ours - theirs == 125_970_432
-
-
-def test_another_task_is_refused():
-    model = abd_model()
-    with pytest.raises(ValueError, match="reads two target streams, but got 3 decoder"):
-        logits(model, streams(model)[::2])
-
-
-def test_other_weights_are_refused():
-    for name in ("decoder.sb_version", "encoder.version"):
-        weights = {name: torch.ones(1)}
-        with pytest.raises(ValueError, match="has no backward_decoder"):
-            abd_model().load_state_dict(weights)

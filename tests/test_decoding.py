@@ -1,7 +1,6 @@
 """The search on real networks: caches, scores, batches, interaction."""
 
 import warnings
-from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -19,7 +18,6 @@ from sbnmt_plugin.network import dot_product as products
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import adopt
-from sbnmt_plugin.numerics import additive
 from sbnmt_plugin.search import backpointers
 from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search.generator import Generator
@@ -134,45 +132,6 @@ def test_cached_decoding_equals_a_replay_on_lists(
     assert len(set(steps)) > 1 or steps[0] == B * beam
 
 
-@pytest.mark.parametrize("hidden", [True, False])
-def test_attention_to_few_queries_is_torchs(hidden):
-    generator = torch.Generator().manual_seed(2)
-    assert_products_are_attention(generator, hidden)
-
-
-def assert_products_are_attention(generator, hidden):
-    """Of keys as they lie in the cache, slots first."""
-    streams, heads, queries, slots, size = 8, 9, 3, 7, 5
-
-    def random(*shape):
-        return torch.randn(shape, generator=generator, dtype=torch.float64)
-
-    query = random(streams, heads, queries, size)
-    key, value = (
-        random(slots, streams, heads, size).permute(1, 2, 0, 3) for _ in range(2)
-    )
-    mask = None
-    if hidden:
-        mask = additive(random(streams, 1, queries, slots) > 1, query.dtype)
-        mask[..., 0] = 0
-    with torch.no_grad():
-        assert products.few_queries(query)
-        found = products.attend(query, key, value, mask)
-        expected = products.attend_at_once(query, key, value, mask)
-    torch.testing.assert_close(found, expected, **EXACT)
-
-
-def test_the_check_of_few_queries_can_fail(monkeypatch):
-    right = products.attend_by_products
-
-    def unmasked(query, key, value, mask):
-        return right(query, key, value, None)
-
-    monkeypatch.setattr(products, "attend_by_products", unmasked)
-    with pytest.raises(AssertionError):
-        assert_products_are_attention(torch.Generator().manual_seed(2), True)
-
-
 def test_products_are_for_a_search_of_many_sentences():
     """Else torch's attention is as fast, or the only one that knows dropout or AMP."""
     query = torch.zeros(8, 8, 2, 5)
@@ -285,20 +244,6 @@ def test_shuffled_partners_and_lambda_zero_change_the_output():
 
 
 LENGTHS = (7, 2, 6, 3)
-
-
-@pytest.mark.parametrize("options", [{}, {"stop": "first"}, {"answer": "l2r"}], ids=str)
-def test_finished_sentences_that_stay_change_nothing(monkeypatch, options):
-    model = sb_model(sb_lambda=0.9)
-    options = {"max_len_a": 1, "max_len_b": 0, "beam": 4, **options}
-    left = generate([model], source(model, LENGTHS), **options)
-    leaving = Generator._leaving
-    shifted = Namespace(layout=Namespace(pairing=SHUFFLED), tracer=None)
-    monkeypatch.setattr(Generator, "_leaving", lambda _, done: leaving(shifted, done))
-    stayed = generate([model], source(model, LENGTHS), **options)
-    assert texts(stayed) == texts(left)
-    for one, other in zip(left, stayed):
-        assert [h["score"] for h in one] == [h["score"] for h in other]
 
 
 def leaving(done, of, traced=False):

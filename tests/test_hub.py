@@ -9,7 +9,7 @@ import pytest
 import torch
 from commands import lines, load, load_hub, run_generate
 from fairseq.dataclass.configs import GenerationConfig
-from helpers import sb_model, source, streams
+from helpers import abd_model, sb_model, source, streams
 
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.hub import keywords
@@ -241,8 +241,9 @@ def test_another_generator_is_refused():
         generator.generate([model], {"net_input": source(model)})
 
 
-def test_one_stream_is_refused():
-    model = sb_model()
+@pytest.mark.parametrize("make", [sb_model, abd_model])
+def test_one_stream_is_refused(make):
+    model = make()
     with pytest.raises(ValueError, match="got 3 decoder rows for 3 sentences"):
         model(**source(model), prev_output_tokens=streams(model)[::2])
 

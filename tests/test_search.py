@@ -171,57 +171,6 @@ def test_one_direction_alone_is_the_same_search(direction, beam):
         assert_same(hypotheses, expected)
 
 
-def greedy(sentence, max_len, min_len=1):
-    """The best token at every step, until that is the end."""
-    tokens, total = [], 0.0
-    while not tokens or tokens[-1] != EOS:
-        row = script_row(sentence, 0, tokens, [])
-        allowed = [t for t in range(VOCABULARY) if t not in NEVER]
-        if len(tokens) < min_len:
-            allowed.remove(EOS)
-        if len(tokens) == max_len:
-            allowed = [EOS]
-        best = max(allowed, key=lambda t: row[t])  # the first of equals
-        tokens.append(best)
-        total += row[best]
-    return tokens, total
-
-
-def assert_greedy(max_len=9, **options):
-    for direction in (L2R, R2L):
-        found = ours(
-            MANY,
-            beam=1,
-            directions=(direction,),
-            stop="first",
-            max_len_b=max_len,
-            **options,
-        )
-        for sentence, (hypothesis,) in zip(MANY, found):
-            tokens, total = greedy(sentence, max_len, options.get("min_len", 1))
-            if direction == R2L:
-                tokens = [*tokens[-2::-1], EOS]
-            assert hypothesis["tokens"].tolist() == tokens
-            assert float(hypothesis["total"]) == pytest.approx(total, abs=1e-10)
-
-
-MANY = list(range(100, 180))
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"min_len": 3}, {"alpha": 0.0}, {"max_len": 2}], ids=str
-)
-def test_one_hypothesis_that_stops_first_is_greedy_search(options):
-    assert_greedy(**options)
-
-
-def test_the_greedy_check_can_fail(monkeypatch):
-    """As it was: an end that ranks second finishes as well, and is the answer."""
-    monkeypatch.setattr(SearchOptions, "eos_candidates", 2)
-    with pytest.raises(AssertionError):
-        assert_greedy()
-
-
 def test_both_directions_win_and_ranks_change_on_these_scripts():
     """The comparison above would mean little on scripts that one direction wins."""
     found = ours(SENTENCES, beam=4)
