@@ -15,6 +15,7 @@ from commands import (
     SB,
     TINY,
     assert_two_halves_are_the_whole,
+    hydra_words,
     load,
     run_generate,
     run_train,
@@ -206,26 +207,11 @@ def test_hydra_and_the_command_line_start_alike(data, tmp_path, family):
     options = ["--max-update", 1, "--log-interval", 1]
     run_train(data, tmp_path / "line", *family, *options)
     process = run_process(
-        "-m",
-        "fairseq_cli.hydra_train",
-        "--config-dir",
-        ROOT / "examples" / "toy",
-        "--config-name",
-        "sb_transformer",
-        f"common.user_dir={ROOT / 'sbnmt_plugin'}",
-        f"task.data={data}",
-        f"checkpoint.save_dir={tmp_path / 'hydra'}",
-        f"hydra.run.dir={tmp_path / 'run'}",
-        "dataset.max_tokens=500",
-        "optimization.max_update=1",
-        "optimization.lr=[0.01]",
-        "lr_scheduler._name=fixed",
-        "+model.encoder_embed_dim=32",
-        "+model.encoder_ffn_embed_dim=24",
-        "+model.encoder_layers=1",
-        "~model.sb_lambda",
-        "~model.sb_future_shift",
-        f"model._name={family[-1]}",
+        *hydra_words(data, tmp_path, f"model._name={family[-1]}"),
+        *["dataset.max_tokens=500", "optimization.lr=[0.01]"],
+        *["lr_scheduler._name=fixed", "+model.encoder_embed_dim=32"],
+        *["+model.encoder_ffn_embed_dim=24", "+model.encoder_layers=1"],
+        *["~model.sb_lambda", "~model.sb_future_shift"],
     )
     output, _ = process.communicate(timeout=240)
     # not the exit status: fairseq's loader thread may abort the interpreter's exit
