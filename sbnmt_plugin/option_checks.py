@@ -24,7 +24,7 @@ from sbnmt_plugin.fairseq_options import (
 )
 from sbnmt_plugin.given_options import options_of, overrides_of
 from sbnmt_plugin.network.protocol import said
-from sbnmt_plugin.search.arguments import chosen
+from sbnmt_plugin.search.arguments import check_choice
 from sbnmt_plugin.task_options import KEY, TRAINING, Scope, flag_of
 from sbnmt_plugin.training.start_checks import groups_of
 
@@ -146,7 +146,7 @@ def check_settings(
         known |= {name for name in options_of(arch) if acts(name, OVERRIDES)}
     for group in ("tokenizer", "bpe"):
         if (kind := values.get(group)) is not None:
-            chosen(group, kind, REGISTRIES[group]["registry"])
+            check_choice(group, kind, REGISTRIES[group]["registry"])
             own = REGISTRIES[group]["dataclass_registry"].get(kind)
             known |= set(getattr(own, "__dataclass_fields__", ()))  # some have none
     for name in (given - known) & set(PLACES):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any
 
 from fairseq.dataclass.configs import GenerationConfig
 
@@ -20,18 +20,21 @@ from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.task_options import flag_of
 
 logger = logging.getLogger(__name__)
-Choice = TypeVar("Choice")
 
 ANSWERS = ("best", *NAMES)
 ALIGNMENTS = ("hard", "soft")
-SEARCH_OPTIONS = (
-    "sb_pairing",
-    "sb_length_penalty",
-    "sb_stop",
-    "sb_answer",
-    "sb_rescore",
-    "sb_rescore_best",
-)
+CHOICES: dict[str, Collection[str]] = {
+    "sb_pairing": PAIRINGS,
+    "sb_length_penalty": FORMULAS,
+    "sb_stop": STOPS,
+    "sb_answer": ANSWERS,
+}
+SEARCH_OPTIONS = (*CHOICES, "sb_rescore", "sb_rescore_best")
+KINDS = {
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    bool: (bool, "True or False"),
+}
 OWN = [  # of fairseq's options, those that search options are named after
     option
     for option in fields(SearchOptions)
@@ -54,11 +57,10 @@ def search_options(
         value = getattr(args, name, option.default)
         if not acts(name, GENERATE) and value not in (None, option.default):
             refuse(name, "the SB-NMT search")
-    check_types(args)
-
-    def ours(name: str) -> str:
-        return str(getattr(args, name, None) or getattr(cfg, name))
-
+        check_type(name, value, option.type)
+    own = {x: str(getattr(args, x, None) or getattr(cfg, x)) for x in CHOICES}
+    for name, known in CHOICES.items():
+        check_choice(flag_of(name), own[name], known)
     given: dict[str, Any] = {x.name: getattr(args, x.name, x.default) for x in OWN}
     beam = given["beam"]
     sharing = len(directions) if shared else 1
@@ -73,23 +75,21 @@ def search_options(
     given |= {"beam": beam, "nbest": getattr(args, "nbest", None)}
     unnormalized = getattr(args, "unnormalized", False)
     alpha = 0.0 if unnormalized else float(getattr(args, "lenpen", 1))
-    name = ours("sb_length_penalty")
-    chosen("--sb-length-penalty", name, FORMULAS)
     options = SearchOptions(
         directions=directions,
-        pairing=chosen("--sb-pairing", ours("sb_pairing"), PAIRINGS),
-        penalty=LengthPenalty(name, alpha),
-        stop=ours("sb_stop"),
-        answer=ours("sb_answer"),
-        rescore=float(number("sb_rescore", args, cfg)),
-        rescore_best=number("sb_rescore_best", args, cfg, Integral),
+        pairing=PAIRINGS[own["sb_pairing"]],
+        penalty=LengthPenalty(own["sb_length_penalty"], alpha),
+        stop=own["sb_stop"],
+        answer=own["sb_answer"],
+        rescore=float(number("sb_rescore", args, cfg, float)),
+        rescore_best=number("sb_rescore_best", args, cfg, int),
         **given,
     )
     check_options(options)
     return options
 
 
-def number(name: str, args: Any, cfg: Any, kind: type = Real) -> Any:
+def number(name: str, args: Any, cfg: Any, kind: type) -> Any:
     """Return an option of ours whose value is a number, or a whole one.
 
     Raises:
@@ -97,43 +97,31 @@ def number(name: str, args: Any, cfg: Any, kind: type = Real) -> Any:
     """
     value = getattr(args, name, None)
     value = getattr(cfg, name) if value is None else value
-    if not isinstance(value, kind):
-        words = "a number" if kind is Real else "a whole number"
-        raise ValueError(f"{flag_of(name)} must be {words}, but is {value!r} instead")
+    check_type(name, value, kind)
     return value
 
 
-def chosen(flag: str, name: str, known: Mapping[str, Choice]) -> Choice:
-    """Look a name up.
+def check_choice(flag: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name that is none of those known.
 
     Raises:
-        ValueError: an unknown one.
+        ValueError: with them.
     """
     if name not in known:
         raise ValueError(
             f"{flag} must be one of {', '.join(known)}, but is {name!r} instead"
         )
-    return known[name]
 
 
-def check_types(args: Any) -> None:
-    """Refuse what is no number, or no truth value, where fairseq's option is one.
+def check_type(name: str, value: Any, kind: Any) -> None:
+    """Refuse what is no number, or no truth value, where an option is one.
 
     Raises:
-        ValueError: with the first such option.
+        ValueError: with the option.
     """
-    kinds = {
-        int: (Integral, "a whole number"),
-        float: (Real, "a number"),
-        bool: (bool, "True or False"),
-    }
-    for name, option in GenerationConfig.__dataclass_fields__.items():
-        allowed, words = kinds.get(option.type, (object, ""))
-        value = getattr(args, name, option.default)
-        if not isinstance(value, allowed):
-            raise ValueError(
-                f"{flag_of(name)} must be {words}, but is {value!r} instead"
-            )
+    allowed, words = KINDS.get(kind, (object, ""))
+    if not isinstance(value, allowed):
+        raise ValueError(f"{flag_of(name)} must be {words}, but is {value!r} instead")
 
 
 def check_names(names: Any, where: str) -> None:
@@ -159,13 +147,9 @@ def check_options(options: SearchOptions) -> None:
     Raises:
         ValueError: see the messages.
     """
-    choices = {
-        "--sb-stop": (options.stop, STOPS),
-        "--sb-answer": (options.answer, ANSWERS),
-        "--print-alignment": (options.print_alignment or ALIGNMENTS[0], ALIGNMENTS),
-    }
-    for flag, (value, allowed) in choices.items():
-        chosen(flag, value, {name: name for name in allowed})
+    check_choice(
+        "--print-alignment", options.print_alignment or ALIGNMENTS[0], ALIGNMENTS
+    )
     nbest, alpha, best = options.nbest, options.penalty.alpha, options.rescore_best
     rules: list[tuple[str, Any, bool, str]] = [
         (
