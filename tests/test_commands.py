@@ -90,15 +90,6 @@ def test_decoding_in_narrow_numbers_changes_little(data, name, most, flag, reque
     )  # other numbers, but close ones
 
 
-@pytest.mark.parametrize("flag", ["--sb-bf16", "--sb-int8"])
-def test_a_teacher_decodes_in_narrow_numbers(data, teacher, flag):
-    options = ["--sb-direction", "r2l"]
-    wide = best(run_generate(data, teacher, *options))
-    narrow = best(run_generate(data, teacher, *options, flag))
-    assert sum(wide[i][1] == narrow[i][1] for i in wide) >= 0.9 * len(wide)
-    assert any(wide[i][0] != narrow[i][0] for i in wide)
-
-
 def test_records_say_who_won(data, model, tmp_path):
     path = tmp_path / "records.jsonl"
     output = run_generate(data, model, "--sb-records", path)

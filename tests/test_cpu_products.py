@@ -15,7 +15,6 @@ from commands import (
     load,
     load_hub,
     run_generate,
-    run_interactive,
     run_train,
 )
 from fairseq.modules import MultiheadAttention
@@ -37,7 +36,6 @@ from sbnmt_plugin.network.cpu_products import (
     to_int8,
 )
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.tools.translator import Translator
 
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number
 needs_packing, needs_float32 = (
@@ -315,10 +313,6 @@ PAIRS = [["--sb-bf16", "--fp16"], ["--sb-int8", "--fp16"], ["--sb-bf16", "--sb-i
 def test_two_kinds_of_narrow_numbers_are_refused(flags, data, trained):
     with pytest.raises(ValueError, match=BOTH):
         run_generate(data, trained, *flags)
-    with pytest.raises(ValueError, match=BOTH):
-        run_interactive(data, trained, "w1 w2\n", *flags)
-    with pytest.raises(ValueError, match=BOTH):
-        Translator([str(data), "--path", str(trained), "--cpu", "--beam", "4", *flags])
 
 
 def test_two_kinds_of_narrow_numbers_are_refused_in_python(data, trained):
