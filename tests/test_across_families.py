@@ -192,7 +192,8 @@ def test_a_step_with_what_is_kept_is_the_teacher_forced_one(name, beam):
         torch.testing.assert_close(lprobs, logits[0, -1].log_softmax(-1), **EXACT)
         if looked is not None:
             alpha = extra["attn"][0][0, -1]
-            torch.testing.assert_close(looked[one.ne(PAD)], alpha, **EXACT)
+            # fairseq's weights are float32
+            torch.testing.assert_close(looked[one.ne(PAD)], alpha, rtol=0, atol=1e-6)
 
 
 def stale(kept):

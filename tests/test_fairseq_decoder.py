@@ -122,14 +122,14 @@ def test_each_is_seen_as_what_it_is():
 
 
 STUCK = {
-    **{name: KVCache for name in MODELS if name.startswith("transformer")},
+    "transformer": KVCache,
     "lstm": CopiedSource,
     "ba_nmt": RNNState,
     "two_way": GridState,
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", STUCK)
 def test_the_comparison_can_fail(name, monkeypatch):
     """A state that does not follow the hypotheses to which it belongs."""
     right = STUCK[name].select
