@@ -202,7 +202,9 @@ def test_the_steps_from_text_to_text(text, capsys):
     path = make(text)
     table = PhraseTable.load(path)
     (counted,) = capsys.readouterr().out.splitlines()
-    assert counted.startswith(f"{len(table.entries)} entries; by source tokens 1: 14, 2: ")
+    assert counted.startswith(
+        f"{len(table.entries)} entries; by source tokens 1: 14, 2: "
+    )
     for source, target in table.entries.items():
         assert " ".join(target) == " ".join(source).upper()
 
