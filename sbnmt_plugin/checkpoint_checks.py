@@ -117,7 +117,7 @@ def check_dictionaries(saved: Any, source: Any, target: Any, where: str) -> None
 
 def check_dictionaries_of(
     settings: Any, words: tuple[Any, Any], languages: tuple[str, str]
-) -> bool:
+) -> None:
     """Check that a trained model's dictionaries are those of the command.
 
     Args:
@@ -125,9 +125,6 @@ def check_dictionaries_of(
         words: dictionaries of source and target.
         languages: of source and target, which may be exchanged where a model
             translates both ways.
-
-    Returns:
-        Whether the checkpoint says which it was trained with.
 
     Raises:
         ValueError: they differ.
@@ -137,7 +134,6 @@ def check_dictionaries_of(
     if trained is not None and exchanged_languages(trained, *languages):
         saved.reverse()
     check_dictionaries(saved, *words, "the checkpoint")
-    return bool(saved)
 
 
 def forget_files(settings: Any) -> None:

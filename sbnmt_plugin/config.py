@@ -10,7 +10,7 @@ from omegaconf import II
 
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.arguments import ANSWERS
-from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
+from sbnmt_plugin.search.lengths import FORMULAS
 from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.task_options import DECODING, TASK_OPTIONS, TRAINING, Scope, option
 
@@ -35,7 +35,7 @@ class SBTranslationConfig(TranslationConfig):
         "the same rank, or the best",
         Scope(both_directions=NO_PARTNER),
     )
-    sb_length_penalty: ChoiceEnum(tuple(LENGTH_PENALTIES)) = option(  # type: ignore[valid-type]
+    sb_length_penalty: ChoiceEnum(tuple(FORMULAS)) = option(  # type: ignore[valid-type]
         "gnmt",
         "divide the score of n tokens by ((5 + n) / 6) ** lenpen (gnmt, the paper's) "
         "or by n ** lenpen (power, fairseq's)",
@@ -124,7 +124,6 @@ class SBTranslationConfig(TranslationConfig):
     sb_fp16: Any = "${common.fp16}"
     sb_fairseq_bf16: Any = "${common.bf16}"
     sb_amp: Any = "${common.amp}"
-    sb_store_ema: Any = "${ema.store_ema}"
     sb_disable_validation: Any = "${dataset.disable_validation}"
     sb_path: Optional[str] = II("common_eval.path")
     sb_restore_file: str = II("checkpoint.restore_file")

@@ -58,7 +58,7 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
     ),
     (
         LEARNING,
-        "train_subset valid_subset combine_valid_subsets ignore_unused_valid_subsets "
+        "train_subset valid_subset ignore_unused_valid_subsets "
         "validate_interval validate_interval_updates validate_after_updates "
         "fixed_validation_seed disable_validation max_tokens_valid batch_size_valid "
         "max_valid_steps curriculum grouped_shuffling update_epoch_batch_itr "
@@ -86,14 +86,17 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         "pipeline_chunks pipeline_encoder_balance pipeline_encoder_devices "
         "pipeline_decoder_balance pipeline_decoder_devices pipeline_checkpoint",
     ),
-    # optimisation, moving averages, checkpoints
+    # optimisation, checkpoints
     (
         LEARNING,
         "max_epoch max_update stop_time_hours clip_norm sentence_avg update_freq lr "
         "stop_min_lr use_bmuf block_lr block_momentum global_sync_iter "
         "warmup_iterations use_nbm average_sync skip_remainder_batch "
-        "debug_param_names store_ema ema_decay ema_start_update ema_seed_model "
-        "ema_update_freq ema_fp32",
+        "debug_param_names",
+    ),
+    (
+        (),
+        "store_ema ema_decay ema_start_update ema_seed_model ema_update_freq ema_fp32",
     ),
     (
         LEARNING,
@@ -114,18 +117,17 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
     ((*SEARCHING,), "beam"),
     (
         (*SEARCHING, PYTHON),
-        "max_len_a max_len_b min_len unnormalized lenpen unkpen temperature "
-        "no_repeat_ngram_size",
+        "max_len_a max_len_b min_len unnormalized lenpen no_repeat_ngram_size",
     ),
     ((*COMMANDS, PYTHON), "print_alignment"),
     (COMMANDS, "nbest"),
-    ((GENERATE,), "prefix_size"),
     (
         (),
         "sacrebleu beam_mt max_len_a_mt max_len_b_mt match_source_len no_early_stop "
-        "no_beamable_mm lenpen_mt replace_unk score_reference sampling sampling_topk "
-        "sampling_topp constraints diverse_beam_groups diverse_beam_strength "
-        "diversity_rate print_step lm_path lm_weight iter_decode_eos_penalty "
+        "no_beamable_mm lenpen_mt unkpen temperature prefix_size replace_unk "
+        "score_reference sampling sampling_topk sampling_topp constraints "
+        "diverse_beam_groups diverse_beam_strength diversity_rate print_step lm_path "
+        "lm_weight iter_decode_eos_penalty "
         "iter_decode_max_iter iter_decode_force_max_iter iter_decode_with_beam "
         "iter_decode_with_external_reranker retain_iter_history retain_dropout "
         "retain_dropout_modules decoding_format eos_token",
@@ -150,11 +152,15 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
     ((*LEARNING, GENERATE), "left_pad_source truncate_source"),
     (
         LEARNING,
-        "upsample_primary eval_bleu eval_bleu_args eval_bleu_detok "
+        "eval_bleu eval_bleu_args eval_bleu_detok "
         "eval_bleu_detok_args eval_tokenized_bleu eval_bleu_remove_bpe "
         "eval_bleu_print_samples",
     ),
-    ((), "load_alignments left_pad_target num_batch_buckets"),
+    (
+        (),
+        "load_alignments left_pad_target num_batch_buckets upsample_primary "
+        "combine_valid_subsets",
+    ),
     # a Transformer, and its loss
     (
         (*LEARNING, OVERRIDES),
@@ -175,14 +181,13 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         "label_smoothing report_accuracy ignore_prefix_size",
     ),
     (
-        LEARNING,  # of fairseq's own; those of families refuse them with a reason
+        (),
         "adaptive_input adaptive_softmax_cutoff adaptive_softmax_dropout "
         "adaptive_softmax_factor tie_adaptive_weights tie_adaptive_proj "
         "cross_self_attention no_cross_attention merge_src_tgt_embed base_layers "
         "base_sublayers base_shuffle decoder_xformers_att_config "
-        "encoder_xformers_att_config export",
+        "encoder_xformers_att_config export char_inputs",
     ),
-    ((), "char_inputs"),
 ]
 PLACES = {name: places for places, names in GROUPS for name in names.split()}
 REASONS = {  # where there is more to say than that nothing acts on it
@@ -199,6 +204,15 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "write_checkpoints_asynchronously": "fairseq then saves one file of each "
     "checkpoint, or none without iopath",
     "sacrebleu": "use --scoring sacrebleu",
+    "store_ema": "average checkpoints (sbnmt average)",
+    "upsample_primary": "a split here has one part",
+    "adaptive_softmax_cutoff": "the search needs the full softmax",
+    "adaptive_input": "the tags need rows of an ordinary embedding",
+    "cross_self_attention": "self-attention reads target keys only",
+    "no_cross_attention": "a translation has to see its source",
+    "merge_src_tgt_embed": "binarise with --joined-dictionary and use "
+    "--share-all-embeddings",
+    "base_layers": "BASE layers mix rows of different sentences",
     "beam": "give it to translate(), sample() or generate()",
     "nbest": "give it to generate(), or use fairseq-generate",
 }

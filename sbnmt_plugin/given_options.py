@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
@@ -34,47 +35,17 @@ from sbnmt_plugin.retired_options import RETIRED, refusal
 TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
 
 
-class RetiredFlag(argparse.Action):
-    """A flag that is known to the parser for its refusal alone."""
-
-    def __call__(
-        self, parser: Any, args: Any, value: Any, flag: Any = None
-    ) -> NoReturn:
-        """Refuse it.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(refusal(flag))
-
-
-def add_retired(parser: argparse.ArgumentParser) -> None:
-    """Let a parser refuse the flags that are gone by their names.
-
-    It would take ``--sb-partner`` for the beginning of another flag where it allows
-    abbreviations, and call the others unknown.
-    """
-    for flag in RETIRED:
-        parser.add_argument(
-            flag,
-            action=RetiredFlag,
-            nargs="?",
-            default=argparse.SUPPRESS,
-            help=argparse.SUPPRESS,
-        )
-
-
 class Refused(argparse.Action):
     """An option that a parser refuses where it is given another value than its own.
 
     Args:
-        command: of :data:`fairseq_options.EVERYWHERE`.
+        say: refuses it, by its flag.
         options: argparse's.
     """
 
-    def __init__(self, command: str, **options: Any) -> None:
+    def __init__(self, say: Callable[[str], NoReturn], **options: Any) -> None:
         super().__init__(**options)
-        self.command = command
+        self.say = say
 
     def __call__(self, _: Any, args: Any, value: Any, flag: str | None = None) -> None:
         """Refuse it.
@@ -85,7 +56,28 @@ class Refused(argparse.Action):
         if self.nargs == 0:  # a switch
             value = self.const
         if value != self.default:
-            refuse(self.dest, self.command, str(flag))
+            self.say(str(flag))
+
+
+def refuse_retired(flag: str) -> NoReturn:
+    """Refuse a flag that is gone.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(refusal(flag))
+
+
+def add_retired(parser: argparse.ArgumentParser) -> None:
+    """Let a parser refuse the flags that are gone by their names.
+
+    It would take ``--sb-partner`` for the beginning of another flag where it allows
+    abbreviations, and call the others unknown.
+    """
+    hidden: Any = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+    refused: Any = partial(Refused, refuse_retired)
+    for flag in RETIRED:
+        parser.add_argument(flag, action=refused, nargs="?", **hidden)
 
 
 def command_of(parser: argparse.ArgumentParser) -> str:
@@ -111,7 +103,9 @@ def refuse_typed(parser: argparse.ArgumentParser, command: str) -> None:
             options = ("dest", "nargs", "const", "default", "type")
             group.add_argument(
                 *action.option_strings,
-                action=partial(Refused, command),  # type: ignore[arg-type]
+                action=partial(  # type: ignore[arg-type]
+                    Refused, partial(refuse, action.dest, command)
+                ),
                 help=argparse.SUPPRESS,
                 **{name: getattr(action, name) for name in options},
             )

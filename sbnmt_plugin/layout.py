@@ -8,9 +8,9 @@ Shape letters, used in every docstring of the package:
     G  rows of a sentence = D * K     Q  queries of a stream: the T steps of training,
     N  rows = B * D * K                  the K hypotheses of a step of the search
     P  places in a pool of finished   T' keys of a stream: the T steps of training,
-       hypotheses, and the tokens        K slots for each step of the search
-       of a forced prefix             M  candidates that are looked at, best first
-    t  steps of the search so far     L  tokens of a finished hypothesis, with </s>
+       hypotheses                        K slots for each step of the search
+    t  steps of the search so far     M  candidates that are looked at, best first
+                                      L  tokens of a finished hypothesis, with </s>
 
 A stream is what one direction of a sentence writes; a batch has BD of them.  Rows are
 sentence-major everywhere: ``row = (b * D + d) * K + k``.  Training is the case K = 1; a
@@ -120,17 +120,14 @@ class Layout:
 TRAINING = Layout()
 
 
-def opposite(rows: Tensor, beam: int = 1, dim: int = 0) -> Tensor:
-    """Give row (b, d, k) what row (b, 1 - d, k) holds.  Its own inverse.
-
-    For B = 1 and K = 2 the rows l1 l2 r1 r2 become r1 r2 l1 l2.
+def opposite(streams: Tensor) -> Tensor:
+    """Give stream (b, d) what stream (b, 1 - d) holds.  Its own inverse.
 
     Args:
-        rows: any tensor whose dimension ``dim`` has N = 2BK entries.
-        beam: K.
+        streams: (2B, …).
     """
-    grouped: Tensor = rows.unflatten(dim, (-1, 2, beam))  # N -> (B, 2, K)
-    return grouped.flip(dim + 1).flatten(dim, dim + 2)
+    grouped: Tensor = streams.unflatten(0, (-1, 2))
+    return grouped.flip(1).flatten(0, 1)
 
 
 def moved(streams: Tensor, by: int) -> Tensor:

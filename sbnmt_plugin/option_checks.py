@@ -25,7 +25,7 @@ from sbnmt_plugin.fairseq_options import (
 )
 from sbnmt_plugin.given_options import options_of, overrides_of
 from sbnmt_plugin.network.protocol import said
-from sbnmt_plugin.search.arguments import chosen
+from sbnmt_plugin.search.arguments import check_choice
 from sbnmt_plugin.task_options import KEY, TRAINING, Scope, flag_of
 from sbnmt_plugin.training.start_checks import groups_of
 
@@ -100,28 +100,6 @@ def check_values(cfg: SBTranslationConfig) -> None:
             )
 
 
-def check_average(cfg: SBTranslationConfig, model: Any) -> None:
-    """Refuse fairseq's moving average of a model that it cannot be of.
-
-    It leaves out what is called a version, by which a model of ours knows its own
-    weights from a Transformer's, and takes whole numbers for weights.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    if not cfg.sb_store_ema:
-        return
-    for name, value in model.state_dict().items():
-        version = name.endswith("sb_version")
-        if version or not value.is_floating_point():
-            does = "leave out" if version else "multiply by its decay"
-            raise ValueError(
-                f"--store-ema is not supported for a {type(model).__name__}, of which "
-                f"fairseq would {does} {name}: leave the flag out, and average "
-                f"checkpoints (sbnmt average)"
-            )
-
-
 def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:
     """Refuse a model that does not write in the task's directions.
 
@@ -169,7 +147,7 @@ def check_settings(
         known |= {name for name in options_of(arch) if acts(name, OVERRIDES)}
     for group in ("tokenizer", "bpe"):
         if (kind := values.get(group)) is not None:
-            chosen(group, kind, REGISTRIES[group]["registry"])
+            check_choice(group, kind, REGISTRIES[group]["registry"])
             own = REGISTRIES[group]["dataclass_registry"].get(kind)
             options = getattr(own, "__dataclass_fields__", {})  # some have none
             known |= set(options)
@@ -197,13 +175,6 @@ def check_outputs(
     Raises:
         ValueError: with the flag.
     """
-    targets = [loaded.tgt for loaded in datasets.values()]
-    known = bool(targets) and None not in targets
-    if getattr(args, "prefix_size", 0) > 0 and not known:
-        raise ValueError(
-            "--prefix-size takes prefixes from the target texts, but the data has "
-            "none: leave it out, or binarise the targets too"
-        )
     soft = getattr(args, "print_alignment", None) == "soft"
     if soft and cfg.sb_path and not datasets:
         raise ValueError(

@@ -15,6 +15,7 @@ SILENCED = {  # logger -> how the message begins
 WARNINGS = (  # beginnings of torch's and Hydra's, about calls by fairseq alone
     "'pin_memory' argument is set as true but no accelerator is found",
     "`torch.cuda.amp.autocast(args...)` is deprecated",
+    "torch.quantize_per_tensor",
     "Support for mismatched key_padding_mask and attn_mask is deprecated",
     "hydra.experimental.",
     "The version_base parameter is not specified",

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import logging
 import os
 from argparse import Namespace
 from typing import Any
@@ -35,7 +34,6 @@ from sbnmt_plugin.network.protocol import said
 from sbnmt_plugin.network.transformer import writable
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.option_checks import (
-    check_average,
     check_model,
     check_outputs,
     check_settings,
@@ -59,8 +57,6 @@ from sbnmt_plugin.training.start_checks import (
 from sbnmt_plugin.training.train_step import bare, in_bfloat16, nan_is_named, take_step
 from sbnmt_plugin.training.validation import NAMES, bleu_counts, log_bleu, read_json
 
-logger = logging.getLogger(__name__)
-
 
 class SBTranslationTask(StreamData):
     """Translation with synchronous bidirectional decoding: see :mod:`register`."""
@@ -69,7 +65,6 @@ class SBTranslationTask(StreamData):
         super().__init__(cfg, src_dict, tgt_dict)
         self.loaded: dict[str, Any] = {}  # by path, what a family's search reads
         self._probed: int | None = None  # the last update at which it was
-        self._warned = False  # of a checkpoint without checksums
         self._logged: list[str] | None = None  # in validation; empty: checked
         self._starts: list[Checkpoint] = []  # that a training may start from
 
@@ -114,13 +109,7 @@ class SBTranslationTask(StreamData):
         words = self.src_dict, self.tgt_dict
         languages = self.cfg.source_lang, self.cfg.target_lang
         if from_checkpoint:
-            known = check_dictionaries_of(cfg, words, languages)
-            if not known and not self._warned:
-                self._warned = True
-                logger.warning(
-                    "a checkpoint has no checksums of its dictionaries: nobody can "
-                    "tell whether those of this command are the same"
-                )
+            check_dictionaries_of(cfg, words, languages)
             forget_files(cfg)
         else:
             for start in self._starts:
@@ -141,7 +130,6 @@ class SBTranslationTask(StreamData):
             ways = [(x, bool(anew) or x.path == tuned) for x in self._starts]
             said(model, "check_starts")(cfg, ways)
             refuse_out_of_scope(self.cfg, TRAINING, [model])
-            check_average(self.cfg, model)
             for_processor(model)
         if self.cfg.eval_bleu:
             self._prepare_validation(model)
@@ -189,8 +177,8 @@ class SBTranslationTask(StreamData):
         models = [for_decoding(model, bf16, int8) for model in models]  # in place
         refuse_out_of_scope(self.cfg, models=models, given=args)
         search = search_for(models)
-        own = search.shares_beam, search.has_bound
-        options = search_options(args, self.cfg, self.directions, *own)
+        shared = search.shares_beam
+        options = search_options(args, self.cfg, self.directions, shared)
         check_outputs(args, self.cfg, self.datasets)
         tracer = Tracer(self._trace, models, options) if self._trace else None
         made = search(models, self.symbols, options, self._records, tracer)

@@ -4,7 +4,7 @@ The part of :class:`task.SBTranslationTask` that needs no model.
 """
 
 import functools
-import itertools
+import logging
 import os
 from collections.abc import Callable
 from typing import Any
@@ -26,11 +26,12 @@ from sbnmt_plugin.training.data_files import (
     check_split,
     load_opposite,
     refuse_reserved,
-    warn_of_gold,
 )
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 from sbnmt_plugin.training.epoch_position import SETTINGS, SIZE, ResumableIterator
 from sbnmt_plugin.training.input_noise import PartnerNoise
+
+logger = logging.getLogger(__name__)
 
 
 class Words(Dictionary):
@@ -114,9 +115,7 @@ class StreamData(TranslationTask):
         pairs = "-".join(languages), "-".join(languages[::-1])
         streams = [*languages, *(["r2l"] if R2L in self.directions else [])]
         prefix = os.path.join(self._folder(split, epoch), split)
-        parts = (f"{prefix}{k or ''}" for k in itertools.count())
-        checked = parts if combine else itertools.islice(parts, 1)
-        check_split(checked, pairs, streams, self.cfg.dataset_impl)
+        check_split(prefix, pairs, streams, self.cfg.dataset_impl)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         loaded = self.datasets[split]
         opposite = None
@@ -124,7 +123,13 @@ class StreamData(TranslationTask):
             opposite = load_opposite(prefix, self.cfg, loaded, self.tgt_dict)
             both = len(self.directions) == 2
             if opposite is None and both and split == self.cfg.train_subset:
-                warn_of_gold(f"{prefix}.{pairs[0]}.r2l.*")
+                logger.warning(
+                    "there are no R2L texts (%s): both streams are the same gold text, "
+                    "so each sees through the other what it has to predict. Good for "
+                    "toy runs and for validation by generation (--eval-bleu), not for "
+                    "training: build triples with sbnmt triples",
+                    f"{prefix}.{pairs[0]}.r2l.*",
+                )
         trained = split == self.cfg.train_subset
         self.datasets[split] = self._with_streams(loaded, opposite, trained)
 
@@ -140,8 +145,9 @@ class StreamData(TranslationTask):
         noise = None
         if trained and self.cfg.sb_partner_noise:
             noise = PartnerNoise(self.cfg.sb_partner_noise, self.cfg.sb_seed)
+        starts, completions = self.symbols.starts, self._completions
         return SBLanguagePairDataset(
-            pairs, opposite, self.starts, self.directions, self._completions, noise
+            pairs, opposite, starts, self.directions, completions, noise
         )
 
     @functools.cached_property
@@ -154,16 +160,7 @@ class StreamData(TranslationTask):
     @property
     def symbols(self) -> Symbols:
         """Special ids of the search."""
-        words = self.tgt_dict
-        never = words.pad(), *(words.index(tag) for tag in TAGS)
-        return Symbols(words.pad(), words.eos(), words.unk(), self.starts, never)
-
-    @property
-    def starts(self) -> tuple[int, ...]:
-        """First decoder input: the direction's tag; a teacher's is fairseq's </s>."""
-        if len(self.directions) == 1:
-            return (self.tgt_dict.eos(),)
-        return tuple(self.tgt_dict.index(TAGS[d]) for d in self.directions)
+        return Symbols.of(self.tgt_dict, self.directions)
 
     def get_batch_iterator(
         self,

@@ -122,6 +122,21 @@ def run_train(data: Path, save: Path, *words: object, cpu: bool = True) -> Path:
     return save / "checkpoint_last.pt"
 
 
+def hydra_words(data: Path, folder: Path, *words: object) -> list[str]:
+    """Words of fairseq-hydra-train by the toy's settings, for one update, to python."""
+    settings = {
+        "common.user_dir": ROOT / "sbnmt_plugin",
+        "task.data": data,
+        "checkpoint.save_dir": folder / "hydra",
+        "hydra.run.dir": folder / "run",
+        "optimization.max_update": 1,
+    }
+    place = ["--config-dir", ROOT / "examples" / "toy", "--config-name"]
+    own = [f"{name}={value}" for name, value in settings.items()]
+    command = ["-m", "fairseq_cli.hydra_train", *place, "sb_transformer", *own, *words]
+    return list(map(str, command))
+
+
 def run_generate(
     data: Path, path: object, *words: object, task: bool = True, cpu: bool = True
 ) -> str:

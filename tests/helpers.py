@@ -79,6 +79,15 @@ def built(kind: Any, sizes: dict[str, Any], seed: int, task: Any, options: Any) 
     return enlarge(model).double().eval()
 
 
+def registered(
+    kind: Any, architecture: str, words: int = 9, sources: int = 9, **options: Any
+) -> Any:
+    """A model of a registered architecture, with its own sizes."""
+    args = Namespace(**options)
+    ARCH_CONFIG_REGISTRY[architecture](args)
+    return kind.build_model(args, fake_task(words, sources=sources))
+
+
 def sb_model(seed: int = 1, words: int = 9, **options: Any) -> SBTransformerModel:
     """An SB-NMT model: see :func:`built`."""
     return built(SBTransformerModel, SIZES, seed, fake_task(words), options)

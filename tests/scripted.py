@@ -20,7 +20,7 @@ PAD, EOS, UNK = 1, 2, 3
 VOCABULARY = 9  # 0 <s>, 1 pad, 2 </s>, 3 unk, 4-6 words, 7 8 tags
 TAGS = (7, 8)
 NEVER = (PAD, *TAGS)
-SYMBOLS = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
+SYMBOLS = Symbols(pad=PAD, eos=EOS, starts=TAGS, never=NEVER)
 
 
 def script_row(
@@ -116,7 +116,7 @@ class ScriptedDecoder:
     def start(self, encoder_out: Any, layout: Any, weights: bool = False) -> Cache:
         return Cache(layout, encoder_out["first"], encoder_out.get("read"))
 
-    def step(self, tokens: Tensor, state: Cache, temperature: float = 1.0):
+    def step(self, tokens: Tensor, state: Cache):
         layout = state.layout
         if state.tokens is not None:  # selected as the hypotheses were
             assert state.tokens.equal(tokens[:, :-1])
@@ -140,7 +140,7 @@ class ScriptedDecoder:
                         script_row(sentence, d, own[1:], partner, **self.model.script)
                     )
         scores = torch.tensor(rows, dtype=torch.float64)
-        return NextTokens.of_lprobs(scores / temperature), None
+        return NextTokens.of_lprobs(scores), None
 
 
 def sample(sentences: list[int], lengths: list[int] | None = None) -> dict[str, Any]:

@@ -1,26 +1,21 @@
 """Searches with small random networks of any family but ENAT."""
 
+from functools import partial
+
 import torch
 from helpers import source
 
 from sbnmt_plugin.layout import L2R, PAIRINGS, R2L
 from sbnmt_plugin.search.options import SearchOptions, Symbols
+from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.search.registry import search_for
-from sbnmt_plugin.symbols import TAGS
+
+gnmt, power = (partial(LengthPenalty, name) for name in ("gnmt", "power"))
 
 
 def make_generator(models, directions=(L2R, R2L), **options):
     """Make the search of these models, with short hypotheses of different words."""
-    words = models[0].decoder.dictionary
-    tags = tuple(words.index(tag) for tag in TAGS)
-    starts = tags if len(directions) == 2 else (words.eos(),)
-    symbols = Symbols(
-        pad=words.pad(),
-        eos=words.eos(),
-        unk=words.unk(),
-        starts=starts,
-        never=(words.pad(), *tags),
-    )
+    symbols = Symbols.of(models[0].decoder.dictionary, directions)
     options.setdefault("max_len_b", 8)
     # random networks repeat themselves; without that, texts and lengths differ
     options.setdefault("no_repeat_ngram_size", 1)

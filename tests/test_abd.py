@@ -1,11 +1,8 @@
 """ABD-NMT's model: what must hold of it, each with a twin that fails."""
 
-from argparse import Namespace
-
 import pytest
 import torch
 from helpers import (
-    SIZES,
     B,
     C,
     S,
@@ -15,7 +12,6 @@ from helpers import (
     assert_scores_as,
     big_sizes,
     changed_words,
-    fake_task,
     logits,
     streams,
     transformer,
@@ -186,38 +182,3 @@ def test_big_has_the_parameters_of_table_6():
     """Property 8: 207.8M of the Transformer, 333.8M of ABD-NMT, as shapes alone."""
     ours, theirs = big_sizes(ABDTransformerModel)
     assert ours - theirs == 125_970_432
-
-
-def test_both_decoders_have_one_matrix_of_embeddings():
-    model = abd_model(share_all_embeddings=True)
-    assert model.backward_decoder.embed_tokens is model.decoder.embed_tokens
-
-
-def parameters(module):
-    return sum(p.numel() for p in module.parameters())
-
-
-def test_two_decoders_with_matrices_of_their_own_would_be_noticed():
-    """The check of sizes sees what is shared."""
-    model, plain = abd_model(), transformer()
-    shared = parameters(model)
-    decoder = model.backward_decoder
-    decoder.embed_tokens = torch.nn.Embedding.from_pretrained(
-        decoder.embed_tokens.weight.clone(), freeze=False
-    )
-    assert parameters(model) == shared + plain.decoder.embed_tokens.weight.numel()
-
-
-def test_another_task_is_refused():
-    model = abd_model()
-    with pytest.raises(ValueError, match="reads two target streams, but got 3 decoder"):
-        logits(model, streams(model)[::2])
-    with pytest.raises(ValueError, match="an abd_transformer needs the tags"):
-        ABDTransformerModel.build_model(Namespace(**SIZES), fake_task(tags=False))
-
-
-def test_other_weights_are_refused():
-    for name in ("decoder.sb_version", "encoder.version"):
-        weights = {name: torch.ones(1)}
-        with pytest.raises(ValueError, match="has no backward_decoder"):
-            abd_model().load_state_dict(weights)

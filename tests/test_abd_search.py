@@ -8,15 +8,13 @@ from helpers import abd_model, dictionary, source
 from nets import EXACT
 from reference import assert_found, search
 from scripted import EOS, NEVER, SYMBOLS, TAGS, AsynchronousModel, sample, script_row
-from searching import assert_same_answers, generate, texts
+from searching import assert_same_answers, generate, gnmt, texts
 
 from sbnmt_plugin.config import task_config
 from sbnmt_plugin.families.abd.model import ABDTransformerModel
 from sbnmt_plugin.families.abd.search import AsynchronousGenerator
 from sbnmt_plugin.layout import L2R, R2L, Pairing
-from sbnmt_plugin.network.grid import AttentionGrid
 from sbnmt_plugin.search.options import SearchOptions
-from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.symbols import TAGS as NAMES_OF_TAGS
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools.probes import without
@@ -25,16 +23,16 @@ SENTENCES = list(range(20, 27))
 SHIFTED = Pairing("rank", shift=1)
 
 
-def two_stage(models, batch, prefix=None, recorder=None, **options):
-    chosen = SearchOptions(penalty=Gnmt(0.6), max_len_b=7, min_len=2, **options)
+def two_stage(models, batch, recorder=None, **options):
+    chosen = SearchOptions(penalty=gnmt(0.6), max_len_b=7, min_len=2, **options)
     generator = AsynchronousGenerator(models, SYMBOLS, chosen, recorder)
-    return generator.generate(models, batch, prefix)
+    return generator.generate(models, batch)
 
 
 # against the search on lists, run twice
 
 
-def reference(sentence, beam, rank=0, prefix=None, **options):
+def reference(sentence, beam, rank=0, **options):
     """What is read, and the answers."""
     common = {"eos": EOS, "never": set(NEVER), "max_len": 7, "min_len": 2, "beam": beam}
 
@@ -47,7 +45,7 @@ def reference(sentence, beam, rank=0, prefix=None, **options):
     def forward(direction, own, partner):
         return script_row(sentence, L2R, own, seen)
 
-    found = search(forward, directions=(L2R,), prefix=prefix, **common, **options)
+    found = search(forward, directions=(L2R,), **common, **options)
     return read["tokens"], found
 
 
@@ -76,16 +74,6 @@ def test_the_comparison_can_fail():
         assert_as_reference(3, rank=1)
 
 
-def test_a_prefix_binds_the_second_search_alone():
-    prefix = torch.tensor([[5, 4]] * len(SENTENCES))
-    found = two_stage([AsynchronousModel()], sample(SENTENCES), prefix, beam=3)
-    for sentence, hypotheses in zip(SENTENCES, found):
-        read, expected = reference(sentence, 3, prefix=[5, 4])
-        assert texts([hypotheses]) == [[entry["tokens"] for entry in expected]]
-        assert all(h["tokens"].tolist()[:2] == [5, 4] for h in hypotheses)
-        assert hypotheses[0]["partner_tokens"].tolist() == read[:-1][::-1]
-
-
 def test_r2l_may_be_made_to_answer():
     told = []
     recorder = lambda sample, records: told.extend(records)  # noqa: E731
@@ -95,9 +83,6 @@ def test_r2l_may_be_made_to_answer():
         read, _ = reference(sentence, 3)
         assert best["tokens"].tolist() == read and best["direction"] == "r2l"
         assert record == ("r2l", {"r2l": best})
-    with pytest.raises(ValueError, match="--prefix-size binds the start"):
-        prefix = torch.tensor([[5]] * len(SENTENCES))
-        two_stage([AsynchronousModel()], sample(SENTENCES), prefix, **options)
 
 
 def test_records_hold_the_answer_and_what_was_read():
@@ -113,13 +98,6 @@ def test_records_hold_the_answer_and_what_was_read():
     assert len(told) == len(SENTENCES)
 
 
-def test_constraints_are_refused():
-    model = AsynchronousModel()
-    generator = AsynchronousGenerator([model], SYMBOLS, SearchOptions())
-    with pytest.raises(ValueError, match="--constraints is not supported"):
-        generator.generate([model], sample(SENTENCES), None, torch.ones(1))
-
-
 # on real networks
 
 
@@ -130,7 +108,7 @@ def test_a_score_is_the_teacher_forced_one(beam, read=None):
     net_input = source(model)
     words = model.decoder.dictionary
     starts = [words.index(tag) for tag in NAMES_OF_TAGS]
-    results = generate([model], net_input, beam=beam, penalty=Gnmt(0.0))
+    results = generate([model], net_input, beam=beam, penalty=gnmt(0.0))
     for b, hypotheses in enumerate(results):
         for hypothesis in hypotheses:
             own, other = hypothesis["tokens"][:-1], hypothesis["partner_tokens"]
@@ -153,37 +131,6 @@ def test_the_score_check_can_fail():
     """Given the answer itself as the text that is read."""
     with pytest.raises(AssertionError):
         test_a_score_is_the_teacher_forced_one(2, lambda own: own.flip(0))
-
-
-LENGTHS = (7, 4, 6, 2, 5, 3, 7)
-
-
-def test_a_batch_of_one_gives_the_same():
-    """Property 6 in search, where the texts that are read differ in length."""
-    model = abd_model()
-    net_input = source(model, LENGTHS)
-    options = {"max_len_a": 1, "max_len_b": 0}
-    together = generate([model], net_input, **options)
-    read = {len(best["partner_tokens"]) for best, *_ in together}
-    assert len(read) > 1
-    for b, length in enumerate(LENGTHS):
-        tokens = net_input["src_tokens"][b : b + 1, max(LENGTHS) - length :]
-        alone = {"src_tokens": tokens, "src_lengths": torch.tensor([length])}
-        (hypotheses,) = generate([model], alone, **options)
-        assert_same_answers([hypotheses], [together[b]])
-
-
-@pytest.mark.parametrize("memory", ["source", "reverse"])
-def test_the_check_of_company_can_fail(memory, monkeypatch):
-    """Without a mask on either memory."""
-    right = AttentionGrid.memory_mask
-
-    def blind(self, name, padding, dtype, heads):
-        return None if name == memory else right(self, name, padding, dtype, heads)
-
-    monkeypatch.setattr(AttentionGrid, "memory_mask", blind)
-    with pytest.raises(AssertionError):
-        test_a_batch_of_one_gives_the_same()
 
 
 def test_another_sentences_text_and_silence_change_the_answer():
@@ -220,17 +167,6 @@ def test_an_ensemble_agrees_on_what_is_read(monkeypatch):
     assert [reader for reader, _ in read] == [model, other]
     assert read[0][1].equal(read[1][1])
     assert texts(pair) != texts(alone) and texts(pair) != texts(generate([other]))
-
-
-def test_alignments_are_the_source_attentions():
-    model = abd_model()
-    for (best, *_), length in zip(generate([model], print_alignment="hard"), (7, 4, 6)):
-        assert best["attention"].shape[1] == len(best["tokens"])
-        sums = best["attention"].sum(0)
-        torch.testing.assert_close(sums, torch.ones_like(sums), **EXACT)
-        assert all(int(place) < length for place, _ in best["alignment"])
-    (best, *_), *_ = generate([model], print_alignment="soft", answer="r2l")
-    assert best["attention"].shape[1] == len(best["tokens"])
 
 
 # the task

@@ -2,12 +2,11 @@
 
 from argparse import Namespace
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 import torch
 import torch.nn.functional as F
-from commands import ABD, BA, SB, TWO_WAY, best, load, run_generate, run_train
+from commands import TWO_WAY, load, run_train
 from helpers import (
     enat_model,
     fake_task,
@@ -44,8 +43,7 @@ from sbnmt_plugin.families.two_way import decoder as two_way_axes
 from sbnmt_plugin.families.two_way.decoder import GridState
 from sbnmt_plugin.families.two_way.model import TwoWayModel, transpose_weights
 from sbnmt_plugin.network.grid import AttentionGrid
-from sbnmt_plugin.option_checks import check_average
-from sbnmt_plugin.tools.commands import average, rerank
+from sbnmt_plugin.tools.commands import average
 from sbnmt_plugin.tools.translator import refuse_at_once
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
@@ -187,13 +185,15 @@ WRITERS = {
 def test_a_step_with_what_is_kept_is_the_teacher_forced_one(name, beam):
     """While ranks really change and a sentence leaves; attention likewise."""
     model = WRITERS[name]()
-    for one, prefix, lprobs, looked in written(model, beam, weights=name[:2] == "ba"):
+    looks = name != "two-way"
+    for one, prefix, lprobs, looked in written(model, beam, weights=looks):
         words = one[one.ne(PAD)][None]
         logits, extra = model(words, torch.tensor([words.size(1)]), prefix[None])
         torch.testing.assert_close(lprobs, logits[0, -1].log_softmax(-1), **EXACT)
         if looked is not None:
             alpha = extra["attn"][0][0, -1]
-            torch.testing.assert_close(looked[one.ne(PAD)], alpha, **EXACT)
+            # fairseq's weights are float32
+            torch.testing.assert_close(looked[one.ne(PAD)], alpha, rtol=0, atol=1e-6)
 
 
 def stale(kept):
@@ -293,61 +293,6 @@ def test_another_task_is_refused(kind):
 
 
 ONE = ["--max-epoch", 1, "--no-epoch-checkpoints"]
-
-
-@pytest.mark.parametrize("words", [SB, ABD], ids=str)
-def test_fairseqs_moving_average_is_refused_where_it_would_be_wrong(
-    data, tmp_path, words
-):
-    with pytest.raises(ValueError, match=r"--store-ema .* leave out \S*sb_version"):
-        run_train(data, tmp_path, *words, *ONE, "--store-ema")
-
-
-def test_counters_have_no_moving_average():
-    asked = SimpleNamespace(sb_store_ema=True)
-    with pytest.raises(ValueError, match=r"a ENAT\w+, .* would multiply by its decay"):
-        check_average(asked, enat_model())
-    check_average(asked, rnn_model())
-
-
-@pytest.mark.parametrize(
-    "words", [["--arch", "transformer_tiny", "--sb-direction", "l2r"], BA], ids=str
-)
-def test_others_have_a_moving_average(data, tmp_path, words):
-    path = run_train(data, tmp_path, *words, *ONE, "--store-ema")
-    assert "ema" in load(path)["extra_state"]
-
-
-@pytest.mark.parametrize("make", [rnn_model, two_way_model])
-def test_encodings_are_copied_as_the_sentences_would_be(make):
-    model = make()
-    source = torch.tensor([[4, 5, 6, 2], [1, 7, 8, 2], [5, 2, 1, 1]])
-    order = torch.tensor([2, 0, 0, 1, 2])
-    found = model.encoder.reorder_encoder_out(model.encoder(source), order)
-    expected = model.encoder(source[order])
-    assert found.keys() == expected.keys()
-    for name, values in expected.items():
-        for one, other in zip(found[name], values, strict=True):
-            torch.testing.assert_close(one, other)
-
-
-def test_recurrent_teachers_rerank_each_other(data, tmp_path):
-    """One of them may be a Transformer."""
-    recurrent = run_train(data, tmp_path / "ba", *BA, "--max-epoch", 2)
-    other = ["--arch", "transformer_tiny", "--sb-direction", "r2l", "--max-epoch", 2]
-    paths = recurrent, run_train(data, tmp_path / "r2l", *other)
-    source, output = data.parent / "texts" / "test.en", tmp_path / "out.tsv"
-    call(
-        *(rerank, data, "--l2r", paths[0], "--r2l", paths[1], "--cpu", "--beam", 3),
-        *("--max-len-b", 12, "--input", source, "--output", output),
-    )
-    proposals = [
-        best(run_generate(data, path, "--sb-direction", d, "--max-len-b", 12))
-        for path, d in zip(paths, ("l2r", "r2l"))
-    ]
-    rows = [line.split("\t") for line in output.read_text().splitlines()]
-    assert len(rows) == len(proposals[0])
-    assert {text for _, _, text in rows} & {text for _, text in proposals[0].values()}
 
 
 def test_who_writes_all_words_at_once_is_told_apart():

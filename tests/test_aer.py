@@ -10,7 +10,7 @@ from nets import forward
 from steps import call, put
 
 from sbnmt_plugin.layout import L2R, R2L
-from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.tools import word_alignment
 from sbnmt_plugin.tools.commands import aer
 from sbnmt_plugin.tools.word_alignment import (
@@ -143,8 +143,7 @@ def forced(model, directions=(L2R,)):
     """(T, S) of every sentence."""
     task = fake_task()
     words = task.target_dictionary
-    tags = [words.index(tag) for tag in TAGS]
-    task.starts = tags if len(directions) == 2 else [words.eos()]
+    task.symbols = Symbols.of(words, directions)
     task.directions = directions
     translator = Namespace(task=task, models=[model], max_tokens=9, cuda=False)
     found = dict(forced_attention(translator, INPUTS, TARGETS))

@@ -11,7 +11,6 @@ from nets import EXACT, HISTORIES, LENGTHS, forward
 from torch import nn
 
 from sbnmt_plugin.families.ba.attention import HistoryGRU
-from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.tools.probes import without
 
 # the formulas as loops
@@ -121,75 +120,6 @@ def test_the_check_of_formulas_can_fail(history):
 # what a history is, and what it is without
 
 
-def zeroed(model, *names):
-    """These matrices, by the ends of their names, are 0."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.startswith(names):
-                parameter.zero_()
-    return model
-
-
-def without_readout(model):
-    """W_h and W_x are 0."""
-    attention = model.decoder.attention
-    columns = attention.history_size * len(attention.cells)
-    with torch.no_grad():
-        model.decoder.readout.weight[:, -columns:] = 0
-    return model
-
-
-def assert_is_rnnsearch(model):
-    """Property 2: RNNsearch*'s output, while the histories move."""
-    bare = rnn_model("none")
-    weights = {
-        name: value
-        for name, value in model.state_dict().items()
-        if name in bare.state_dict()
-    }
-    width = bare.decoder.readout.in_features
-    weights["decoder.readout.weight"] = weights["decoder.readout.weight"][:, :width]
-    bare.load_state_dict(weights)
-    prev = target()
-    encoded = model.encoder(source(model)["src_tokens"])
-    state = model.decoder.start(encoded, Layout(directions=1))
-    model.decoder.advance(prev, state)
-    assert all(history.abs().min() > 0 for history in state.histories)
-    torch.testing.assert_close(forward(model, prev), forward(bare, prev), **EXACT)
-
-
-def test_histories_that_nobody_reads_change_nothing():
-    model = without_readout(rnn_model())
-    assert_is_rnnsearch(zeroed(model, "decoder.attention.keys"))
-
-
-def test_the_check_of_silent_histories_can_fail():
-    """GRU_S writes its bias even where nothing was given; V_h reads it."""
-    model = without_readout(rnn_model())
-    model = zeroed(model, "decoder.attention.keys.target")
-    with torch.no_grad():
-        model.decoder.attention.cells["source"].weight_ih.zero_()
-    with pytest.raises(AssertionError):
-        assert_is_rnnsearch(model)
-
-
-@pytest.mark.parametrize("history", ["source", "target", "both"])
-def test_histories_begin_empty_and_fill(history):
-    """Property 3: V counts for nothing at step 1, and for something at step 2."""
-    model = rnn_model(history)
-    _, before = forward(model, target())
-    zeroed(model, "decoder.attention.keys")
-    _, after = forward(model, target())
-    torch.testing.assert_close(before[:, 0], after[:, 0], **EXACT)
-    assert (before[:, 1] - after[:, 1]).abs().max() > 1e-3
-
-
-def test_a_history_that_is_never_updated_is_noticed(monkeypatch):
-    monkeypatch.setattr(HistoryGRU, "forward", lambda self, alpha, x, history: history)
-    with pytest.raises(AssertionError):
-        test_histories_begin_empty_and_fill("both")
-
-
 def test_a_first_history_in_narrow_numbers_becomes_wide():
     """An encoder's GRU gives narrow states under a GPU's autocast."""
     cell = HistoryGRU(5, 7)
@@ -215,9 +145,3 @@ def test_histories_of_zeros_change_the_answer(history):
 def test_rnnsearch_has_none_that_could_be_zero():
     with pytest.raises(AssertionError):
         test_histories_of_zeros_change_the_answer("none")
-
-
-# step by step, with what is kept
-
-
-# padding

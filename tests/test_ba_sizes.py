@@ -1,19 +1,15 @@
 """BA-NMT's model: its sizes, which parameters learn, and what is refused."""
 
 from argparse import Namespace
+from functools import partial
 
 import pytest
 import torch
-from fairseq.models import ARCH_CONFIG_REGISTRY
-from helpers import fake_task
+from helpers import fake_task, registered
 
 from sbnmt_plugin.families.ba.model import RNNSearchModel
 
-
-def built(architecture, words=9, **options):
-    args = Namespace(**options)
-    ARCH_CONFIG_REGISTRY[architecture](args)
-    return RNNSearchModel.build_model(args, fake_task(words))
+built = partial(registered, RNNSearchModel)
 
 
 def test_the_papers_sizes_have_the_parameters_of_their_formulas():
@@ -22,7 +18,7 @@ def test_the_papers_sizes_have_the_parameters_of_their_formulas():
     count = {}
     with torch.device("meta"):
         for name in ("rnnsearch", "sa_nmt", "ta_nmt", "ba_nmt"):
-            model = built(name, words - 6)
+            model = built(name, words - 6, words - 6)
             count[name] = sum(p.numel() for p in model.parameters())
 
     def gru(inputs):

@@ -90,15 +90,6 @@ def test_decoding_in_narrow_numbers_changes_little(data, name, most, flag, reque
     )  # other numbers, but close ones
 
 
-@pytest.mark.parametrize("flag", ["--sb-bf16", "--sb-int8"])
-def test_a_teacher_decodes_in_narrow_numbers(data, teacher, flag):
-    options = ["--sb-direction", "r2l"]
-    wide = best(run_generate(data, teacher, *options))
-    narrow = best(run_generate(data, teacher, *options, flag))
-    assert sum(wide[i][1] == narrow[i][1] for i in wide) >= 0.9 * len(wide)
-    assert any(wide[i][0] != narrow[i][0] for i in wide)
-
-
 def test_records_say_who_won(data, model, tmp_path):
     path = tmp_path / "records.jsonl"
     output = run_generate(data, model, "--sb-records", path)
@@ -188,22 +179,6 @@ def test_interactive_records_have_no_id(data, trained, tmp_path):
     assert record["source"] == "w1 w2"
 
 
-def test_a_prefix_from_the_data_binds(data, model):
-    output = run_generate(data, model, "--prefix-size", 2)
-    for i, (_, text) in best(output).items():
-        target = lines(output, "T")[i][0][0].split()
-        assert text.split()[:2] == target[:2]
-
-
-def test_a_prefix_needs_target_texts(data, trained, tmp_path):
-    folder = changeable(data, tmp_path / "bin")
-    for path in folder.glob("test.*.de.*"):
-        path.unlink()
-    assert len(best(run_generate(folder, trained))) == SIZES["test"]
-    with pytest.raises(ValueError, match="--prefix-size takes prefixes from the tar"):
-        run_generate(folder, trained, "--prefix-size", 1)
-
-
 def test_records_do_not_follow_a_dangling_link(data, trained, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ValueError, match="must be a new file, but exists"):
@@ -232,7 +207,6 @@ def test_interactive_refuses_alignments_that_it_cannot_print(data, trained):
     [
         ["--min-len", 5],
         ["--max-len-a", 0, "--max-len-b", 3],
-        ["--temperature", "1e-6"],
         ["--sb-rescore", "1e6"],
         ["--no-repeat-ngram-size", 1],
         ["--sb-length-penalty", "power"],
@@ -258,17 +232,14 @@ def test_generation_options_are_honoured(data, trained, options):
     [
         (["--num-shards", 2], "--num-shards is not supported"),
         (["--beam", 1], "--beam must be ≥ 2"),
-        (["--unkpen", -1], "--unkpen must be ≥ 0"),
-        (["--temperature", 0], "--temperature must be finite and ≥ 1e-06"),
-        (["--temperature", "nan"], "--temperature must be finite and ≥ 1e-06"),
-        (["--temperature", "1e-40"], "--temperature must be finite and ≥ 1e-06"),
+        (["--unkpen", -1], "--unkpen is not supported"),
+        (["--temperature", 2], "--temperature is not supported"),
+        (["--prefix-size", 1], "--prefix-size is not supported"),
         (["--sb-rescore", "1e308"], "--sb-rescore must be in .0, 1,000,000"),
         (["--sb-rescore", -1], "--sb-rescore must be in .0, 1,000,000"),
         (["--sb-rescore", "inf"], "--sb-rescore must be in .0, 1,000,000"),
-        (["--unkpen=-inf", "--sb-stop", "first"], "--unkpen must be > -inf"),
         (["--lenpen", "nan"], "--lenpen must be in"),
         (["--lenpen", "1e6"], "--lenpen must be in"),
-        (["--prefix-size", 1, "--sb-answer", "r2l"], "--prefix-size binds the start"),
         (["--no-repeat-ngram-size", -1], "--no-repeat-ngram-size must be ≥ 0"),
         (["--sb-records", "no/such/folder/r"], "must be in a folder that exists"),
         (["--sb-direction", "l2r"], "trained with --sb-direction both"),
@@ -340,18 +311,6 @@ def test_what_is_no_checkpoint_is_an_error(data, tmp_path):
 def test_an_ensemble_of_two_directions_is_refused(data, trained, teacher):
     with pytest.raises(ValueError, match=r"must have been trained with one --sb-direc"):
         run_generate(data, f"{trained}:{teacher}")
-
-
-def test_a_checkpoint_without_checksums_warns_once(data, trained, tmp_path, caplog):
-    state = load(trained)
-    del state["cfg"]["model"].sb_dictionaries
-    torch.save(state, tmp_path / "old.pt")
-    warning = "has no checksums of its dictionaries"
-    run_generate(data, f"{tmp_path}/old.pt:{tmp_path}/old.pt")
-    assert caplog.text.count(warning) == 1
-    caplog.clear()
-    run_generate(data, trained)
-    assert warning not in caplog.text
 
 
 def test_weights_of_another_family_are_refused(data, trained_abd, teacher, tmp_path):
@@ -477,11 +436,10 @@ def test_validation_options_must_be_json(data, tmp_path, value):
             [*SB, "--sb-reader", "--sb-fusion", "gate"],
             "keeps what a stream writes alone, which --sb-fusion gate would change",
         ),
-        ([*SB, "--cross-self-attention"], "does not support --cross-self-attention"),
-        ([*SB, "--no-cross-attention"], "does not support --no-cross-attention"),
-        ([*SB, "--adaptive-softmax-cutoff", "4,8"], "--adaptive-softmax-cutoff"),
+        ([*SB, "--cross-self-attention"], "--cross-self-attention is not supported"),
+        ([*SB, "--adaptive-softmax-cutoff", "4,8"], "needs the full softmax"),
         ([*ABD, "--sb-direction", "l2r"], "needs a one-directional --arch"),
-        ([*ABD, "--no-cross-attention"], "abd_transformer does not support --no-cros"),
+        ([*ABD, "--no-cross-attention"], "--no-cross-attention is not supported"),
         ([*ABD, "--sb-probe", 5], "--sb-probe is for two streams that read each"),
     ],
     ids=str,

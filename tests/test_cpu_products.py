@@ -5,8 +5,6 @@ torch's own are slow, and with 8-bit ones.
 """
 
 import copy
-import subprocess
-import sys
 from functools import partial
 
 import commands
@@ -17,7 +15,6 @@ from commands import (
     load,
     load_hub,
     run_generate,
-    run_interactive,
     run_train,
 )
 from fairseq.modules import MultiheadAttention
@@ -39,7 +36,6 @@ from sbnmt_plugin.network.cpu_products import (
     to_int8,
 )
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.tools.translator import Translator
 
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number
 needs_packing, needs_float32 = (
@@ -251,13 +247,6 @@ def test_a_large_float32_weight_is_packed_for_few_rows(copies):
     assert len(copies) == 1
 
 
-def test_a_small_float32_weight_is_not_packed(copies):
-    _, layer = layers(1024, precision.LARGE // 1024 - 1)
-    with torch.no_grad():
-        layer(rows_of(1))
-    assert not copies
-
-
 @needs_float32
 def test_training_goes_on_as_ever_after_a_search(copies):
     """Validation with a search, an update that torch cannot see, and validation."""
@@ -324,10 +313,6 @@ PAIRS = [["--sb-bf16", "--fp16"], ["--sb-int8", "--fp16"], ["--sb-bf16", "--sb-i
 def test_two_kinds_of_narrow_numbers_are_refused(flags, data, trained):
     with pytest.raises(ValueError, match=BOTH):
         run_generate(data, trained, *flags)
-    with pytest.raises(ValueError, match=BOTH):
-        run_interactive(data, trained, "w1 w2\n", *flags)
-    with pytest.raises(ValueError, match=BOTH):
-        Translator([str(data), "--path", str(trained), "--cpu", "--beam", "4", *flags])
 
 
 def test_two_kinds_of_narrow_numbers_are_refused_in_python(data, trained):
@@ -449,27 +434,6 @@ def test_8_bits_are_of_both_decoders_of_abd_nmt():
         assert {type(layer) for layer in layers} == {Int8Linear}
 
 
-FIRST_ONE = """
-import torch
-from sbnmt_plugin.network.cpu_products import Int8Linear
-layer = torch.nn.Linear(8, 8)
-layer.__class__ = Int8Linear
-torch.set_grad_enabled(False)
-{first}
-layer(torch.randn(2, 8))
-"""
-DEPRECATED = "torch.quantize_per_channel(layer.weight, torch.ones(8).double(), "
-DEPRECATED += "torch.zeros(8).long(), 0, torch.qint8)"
-
-
-@pytest.mark.parametrize(("first", "printed"), [("", 0), (DEPRECATED, 1)])
-def test_torchs_announcement_is_not_the_users(first, printed):
-    """A process of its own is asked, for torch makes it once."""
-    words = [sys.executable, "-c", FIRST_ONE.format(first=first)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stderr.count("are deprecated") == printed
-
-
 @needs_float32
 @pytest.mark.parametrize("kind", [PackedLinear, Int8Linear])
 def test_weights_of_inference_mode_are_packed(kind, copies):
@@ -481,12 +445,6 @@ def test_weights_of_inference_mode_are_packed(kind, copies):
         assert torch.equal(layer(rows_of(2)), found)
     torch.testing.assert_close(found, expected, rtol=0, atol=0.1)
     assert len(copies) == 1
-
-
-def test_8_bits_need_products_of_them(monkeypatch):
-    monkeypatch.setattr(type(torch.backends.quantized), "engine", "none")
-    with pytest.raises(ValueError, match="--sb-int8 needs a torch with 8-bit products"):
-        to_int8(sb_model().float())
 
 
 def encoder_of(lengths, attention_of_ours=True):

@@ -1,11 +1,9 @@
 """What the README and the pages promise: names, options, commands, files."""
 
 import argparse
-import dataclasses
 import functools
 import importlib
 import re
-from typing import Optional
 
 import code_map
 import options_page
@@ -16,7 +14,6 @@ from commands import ROOT
 from fairseq import options
 from fairseq.data.encoders.moses_tokenizer import MosesTokenizerConfig
 from fairseq.data.encoders.subword_nmt_bpe import SubwordNMTBPEConfig
-from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.optim.adam import FairseqAdamConfig
 from fairseq.optim.lr_scheduler.inverse_square_root_schedule import (
@@ -36,7 +33,6 @@ from sbnmt_plugin.families.ba.model import RNNSearchModel
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.families.two_way.model import TwoWayModel
 from sbnmt_plugin.retired_options import RETIRED
-from sbnmt_plugin.task_options import option
 from sbnmt_plugin.tools.command_names import GROUPS, STEPS
 from sbnmt_plugin.tools.command_names import RETIRED as RETIRED_STEPS
 from sbnmt_plugin.tools.recipes.systems.retired import RETIRED_ROWS
@@ -88,24 +84,6 @@ def test_the_page_of_options_is_that_of_the_parsers():
     assert len(known) > 25
     assert {x for x in shown if x in known} == set(known)
     assert len(shown) == len(set(shown))
-
-
-def test_an_option_is_shown_with_its_values_default_and_meaning():
-    @dataclasses.dataclass
-    class Config:
-        sb_kind: ChoiceEnum(["a", "b"]) = option("a", "take --beam 1")
-        sb_count: int = option(0, "N: log every N updates")
-        sb_file: Optional[str] = option(None, "write b * c")
-        sb_on: bool = option(False, "on")
-        beam: int = option(5, "fairseq's")
-
-    shown = options_page.lines_of(options_page.options_of(Config))
-    assert list(shown) == [
-        "* `--sb-kind {a,b}` (a): take `--beam 1`",
-        "* `--sb-count N` (0): log every N updates",
-        "* `--sb-file FILE`: write b \\* c",
-        "* `--sb-on` (off): on",
-    ]
 
 
 def unknown_flags_of_ours(page):
@@ -257,15 +235,6 @@ def test_the_code_map_is_that_of_the_package():
     )
 
 
-def test_the_code_map_shows_every_module_and_every_folder(tmp_path):
-    (tmp_path / "room").mkdir()
-    (tmp_path / "x.py").write_text('"""Say ``one``\nthing.\n\nMore.\n"""\n')
-    (tmp_path / "room" / "__init__.py").write_text('"""A room."""\n')
-    (tmp_path / "room" / "y.py").write_text('"""See :mod:`x`."""\n')
-    wanted = ["* `x.py` Say `one` thing", "* **room/** A room", "  * `y.py` See `x`"]
-    assert code_map.modules(tmp_path).splitlines()[-3:] == wanted
-
-
 EQUATION = {
     "what": "p(y|x)",
     "functions": ["network.grid.causal"],
@@ -397,11 +366,6 @@ def test_the_readmes_commands_are_whole():
         assert "..." not in block, block
 
 
-def test_code_is_found_in_a_page():
-    text = "a\n\n    indented …\n    two\n\nb\n\n```bash\nfenced\n```\n| `…` |\n"
-    assert code_of(text) == ["fenced\n", "    indented …\n    two\n"]
-
-
 def test_github_runs_the_readmes_second_command():
     workflow = yaml.safe_load(text_of(".github/workflows/ci.yml"))
     (job,) = workflow["jobs"].values()
@@ -529,17 +493,6 @@ def test_rows_that_the_readme_compares_have_as_many_updates():
             if "updates" in row:  # two models that rerank each other have none
                 found.setdefault("reader" in name, set()).add(row["updates"])
     assert found == {False: {5748}, True: {1000}}
-
-
-def test_the_readmes_tables_are_written_between_their_marks():
-    old = "a\n<!-- results -->\n| 1 |\n<!-- end results -->\nb\n"
-    old += "<!-- speed -->\n<!-- end speed -->\nc\n"
-    new = readme_tables.renewed(old)
-    assert new == readme_tables.renewed(new) != old
-    for name in readme_tables.TABLES:
-        assert readme_tables.marked(name).findall(new) == [readme_tables.block(name)]
-    kept = [line for line in new.splitlines() if line in ("a", "b", "c")]
-    assert kept == ["a", "b", "c"]
 
 
 # files that are gone

@@ -6,22 +6,16 @@ from contextlib import nullcontext
 import pytest
 import torch
 from commands import (
-    SIZES,
     WORDS,
     assert_all_translate_alike,
-    assert_batch_size_does_not_matter,
-    assert_two_halves_are_the_whole,
     best,
-    lines,
     load,
     load_hub,
     run_generate,
     run_train,
 )
-from steps import call
 
 from sbnmt_plugin.families.enat.model import ENATModel
-from sbnmt_plugin.tools.commands import average
 
 ENAT = [
     *["--arch", "enat_transformer_tiny", "--sb-direction", "l2r"],
@@ -81,23 +75,10 @@ def output(gold_data, model, asked):
     return run_generate(gold_data, model, *asked, "--nbest", 3)
 
 
-def test_generate_prints_what_fairseq_prints(output):
-    hypotheses = lines(output, "H")
-    assert len(hypotheses) == SIZES["test"]
-    for rows in hypotheses.values():
-        scores = [float(score) for score, _ in rows]
-        assert 1 <= len(rows) <= 3
-        assert scores == sorted(scores, reverse=True)
-
-
 def test_training_has_counted_lengths(gold_data, model, given):
     weights = load(model)["model"]
     alpha = float(weights["tokens_written"]) / float(weights["tokens_read"])
     assert alpha == 1 if given == "map" else alpha > 1.2  # half the words are skipped
-
-
-def test_batch_size_does_not_matter(gold_data, model, asked):
-    assert_batch_size_does_not_matter(gold_data, model, *asked)
 
 
 def test_python_interactive_and_generate_translate_alike(
@@ -127,27 +108,6 @@ def test_records_are_written(gold_data, model, asked, tmp_path):
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert {record["winner"] for record in records} == {"l2r"}
     assert all(record["r2l"] is None for record in records)
-
-
-def test_an_average_is_a_model(gold_data, model, asked, tmp_path):
-    mean = tmp_path / "mean.pt"
-    call(average, "--output", mean, "--last", 2, model.parent)
-    assert len(best(run_generate(gold_data, mean, *asked))) == SIZES["test"]
-
-
-@pytest.mark.parametrize("flag", ["--sb-bf16", "--sb-int8"])
-def test_decoding_in_narrow_numbers_changes_little(gold_data, model, asked, flag):
-    wide, narrow = (
-        best(run_generate(gold_data, model, *asked, *more)) for more in ([], [flag])
-    )
-    assert sum(wide[i][1] == narrow[i][1] for i in wide) >= 0.8 * len(wide)
-    gaps = [abs(float(wide[i][0]) - float(narrow[i][0])) for i in wide]
-    assert 0 < max(gaps) < 0.2
-
-
-def test_one_and_one_epochs_equal_two(gold_data, given, table, tmp_path):
-    words = [*ENAT, "--enat-input", given, *words_of(given, table)]
-    assert_two_halves_are_the_whole(gold_data, tmp_path, *words)
 
 
 def test_what_decoding_cannot_do_is_refused(

@@ -9,6 +9,7 @@ from commands import ROOT
 from helpers import abd_model, enat_model, sb_model, transformer, two_way_model
 from reference import assert_found, search
 from scripted import EOS, NEVER, SYMBOLS, TAGS, VOCABULARY, sample
+from searching import gnmt
 from torch import nn
 
 from sbnmt_plugin.config import task_config
@@ -19,7 +20,6 @@ from sbnmt_plugin.option_checks import check_model, refuse_out_of_scope
 from sbnmt_plugin.search import registry
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions
-from sbnmt_plugin.search.penalties import Gnmt
 from sbnmt_plugin.task_options import DECODING, TRAINING
 
 SENTENCES = list(range(20, 27))
@@ -72,7 +72,7 @@ class RecurrentModel(nn.Module):
 def translated(model, **options):
     pairing = PAIRINGS[options.pop("pairing", "rank")]
     chosen = SearchOptions(
-        pairing=pairing, penalty=Gnmt(0.6), max_len_b=7, min_len=2, **options
+        pairing=pairing, penalty=gnmt(0.6), max_len_b=7, min_len=2, **options
     )
     generator = registry.search_for([model])([model], SYMBOLS, chosen, None, None)
     return generator.generate([model], sample(SENTENCES))
@@ -167,16 +167,11 @@ def test_the_task_makes_the_search_that_a_model_wants(other, monkeypatch):
     assert made.recorder is None and made.tracer is None
 
 
-def test_searches_that_cannot_be_are_named(other):
-    with pytest.raises(ValueError, match="other is taken by Other"):
-        registry.register_search("other")(Generator)
-    registry.register_search("other")(Other)  # a second import changes nothing
+def test_models_that_want_different_searches_are_refused(other):
     with pytest.raises(ValueError, match="want other and synchronous"):
         registry.search_for([Namespace(searched_by="other"), sb_model()])
     with pytest.raises(ValueError, match="want asynchronous and synchronous"):
         registry.search_for([abd_model(), sb_model()])
-    with pytest.raises(ValueError, match="but a model says 'thrid'"):
-        registry.search_for([Namespace(searched_by="thrid")])
 
 
 # what a model says of itself

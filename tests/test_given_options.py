@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import ROOT
+from commands import hydra_words
 from fairseq.dataclass.configs import FairseqConfig
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
@@ -76,11 +76,7 @@ def test_a_mistyped_setting_of_the_model_is_refused(hydra):
     ],
 )
 def test_fairseq_hydra_train_says_so(data, tmp_path, word, message):
-    words = ["-m", "fairseq_cli.hydra_train", "--config-dir", ROOT / "examples" / "toy"]
-    words += ["--config-name", "sb_transformer", f"hydra.run.dir={tmp_path / 'run'}"]
-    words += [f"common.user_dir={ROOT / 'sbnmt_plugin'}", f"task.data={data}"]
-    words += [f"checkpoint.save_dir={tmp_path}", "optimization.max_update=1", word]
-    command = [sys.executable, *map(str, words)]
+    command = [sys.executable, *hydra_words(data, tmp_path, word)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert message in done.stderr, done.stderr[-3000:]
-    assert not list(tmp_path.glob("*.pt"))
+    assert not list(tmp_path.rglob("*.pt"))

@@ -568,61 +568,33 @@ def test_the_check_of_slow_tests_can_fail(tmp_path):
 ROLE = re.compile(r":(?:mod|class|func|meth|data|attr):`([\w.]+)`")
 
 
-def names_in(body):
-    """Names that statements define, a class's with those of its instances."""
-    found = {}
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            own = {
-                x.attr: {}
-                for x in ast.walk(node)
-                if isinstance(x, ast.Attribute) and ast.unparse(x.value) == "self"
-            }
-            found[node.name] = {**own, **names_in(node.body)}
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found[node.name] = {}
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [x for t in targets for x in ast.walk(t) if isinstance(x, ast.Name)]
-            found.update({name.id: {} for name in names})
-    return found
+def names_in(tree):
+    """Names that a module defines, its classes' and their instances' among them."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
+            yield node.attr
 
 
 def test_docstrings_refer_to_what_exists(package=PACKAGE):
-    """What a docstring refers to exists: ``:func:`pool.finished``` by its module's last
-    names; without one among those of the same module and what it imports by name."""
+    """What a docstring refers to exists: ``:func:`pool.finished``` in the module of
+    this name; without one in the same module, or those from which it imports."""
     known = modules(package)
-    names = {name: names_in(tree_of(path).body) for name, path in known.items()}
+    names = {name: {*names_in(tree_of(path))} for name, path in known.items()}
     for module, path in known.items():
-        here = dict(names[module])
-        for members in names[module].values():
-            here.update(members)
-        for node in tree_of(path).body:  # what it imports by name
-            if isinstance(node, ast.ImportFrom) and node.module.startswith(f"{OWN}."):
-                source = names.get(node.module.removeprefix(f"{OWN}."), {})
-                here.update((x.name, source.get(x.name, {})) for x in node.names)
+        here = set().union(*(names[x] for x in {module, *imports(path, known)[0]}))
         for reference in ROLE.findall(path.read_text(encoding="utf-8")):
-            places = [here]
-            for other in known:
-                whole = "." + other.removesuffix(".__init__")
-                for cut in range(reference.count(".") + 1, 0, -1):
-                    head = ".".join(reference.split(".")[:cut])
-                    if whole.endswith("." + head):
-                        places.append({head: names[other]})
-            there = any(leads(reference, place) for place in places)
+            parts = reference.split(".")
+            there = here.issuperset(parts)
+            for size in range(1, len(parts) + 1):  # so many name a module
+                end = "." + ".".join(parts[:size])
+                for other in known:
+                    named = f".{other}".removesuffix(".__init__").endswith(end)
+                    there |= named and names[other].issuperset(parts[size:])
             assert there, f"{module} refers to {reference}, which does not exist"
-
-
-def leads(reference, names):
-    """Whether a dotted name goes through nested names."""
-    for head, inside in names.items():
-        if reference == head:
-            return True
-        if reference.startswith(f"{head}.") and leads(
-            reference.removeprefix(f"{head}."), inside
-        ):
-            return True
-    return False
 
 
 @pytest.mark.parametrize(
@@ -651,7 +623,7 @@ def test_every_step_is_a_command_and_every_command_a_step():
     assert commands - {"__init__"} == steps
     for step in steps:
         tree = tree_of(PACKAGE / "tools" / "commands" / f"{step}.py")
-        assert "main" in names_in(tree.body), step
+        assert "main" in names_in(tree), step
 
 
 # runs command lines of `sbnmt` one after the other in one process

@@ -9,7 +9,7 @@ import pytest
 import torch
 from commands import lines, load, load_hub, run_generate
 from fairseq.dataclass.configs import GenerationConfig
-from helpers import sb_model, source, streams
+from helpers import abd_model, sb_model, source, streams
 
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.hub import keywords
@@ -52,22 +52,15 @@ def test_search_options_are_honoured_and_checked(hub):
         hub.translate(["w1 <l2r>"])
 
 
-def test_alignments_and_prefixes_in_python(hub):
+def test_alignments_in_python(hub):
     tokens = [hub.encode("w1 w2 w3")]
     ((best, *_),) = hub.generate(tokens, print_alignment="hard")
     assert [pair[1] for pair in best["alignment"]] == list(
         range(len(best["tokens"]) - 1)
     )
-    prefix = {"inference_step_args": {"prefix_tokens": best["tokens"][None, :1]}}
-    ((bound, *_),) = hub.generate(tokens, **prefix)
-    assert bound["tokens"][0] == best["tokens"][0]
-    with pytest.raises(ValueError, match=r"^prefix_size binds the start"):
-        hub.generate(tokens, sb_answer="r2l", **prefix)
-    start = best["tokens"][:1]
-    for other in start, start[None, :, None], start.repeat(2, 1):
-        prefix["inference_step_args"]["prefix_tokens"] = other
-        with pytest.raises(ValueError, match=r"prefix_tokens must .* \(1, any\), but"):
-            hub.generate(tokens, **prefix)
+    for name in "prefix_tokens", "constraints":
+        with pytest.raises(ValueError, match="is not supported by the SB-NMT search"):
+            hub.generate(tokens, inference_step_args={name: best["tokens"][None]})
 
 
 @pytest.mark.parametrize("value", [3, None, ["w1", 3], {"w1": 1}, b"w1"], ids=repr)
@@ -249,37 +242,11 @@ def test_another_generator_is_refused():
         generator.generate([model], {"net_input": source(model)})
 
 
-def test_one_stream_is_refused():
-    model = sb_model()
+@pytest.mark.parametrize("make", [sb_model, abd_model])
+def test_one_stream_is_refused(make):
+    model = make()
     with pytest.raises(ValueError, match="got 3 decoder rows for 3 sentences"):
         model(**source(model), prev_output_tokens=streams(model)[::2])
-
-
-def test_a_full_context_is_refused():
-    model = sb_model()
-    with pytest.raises(ValueError, match="full_context_alignment must be False"):
-        model.decoder(streams(model), full_context_alignment=True)
-
-
-def test_half_precision_has_finite_scores():
-    """fp16 and bf16: masks do not overflow, softmax and scores are float32."""
-    for dtype in (torch.bfloat16, torch.float16):
-        model = sb_model(sb_lambda=0.7).to(dtype)
-        output = model(**source(model), prev_output_tokens=streams(model))
-        lprobs = model.get_normalized_probs(output, log_probs=True)
-        assert lprobs.dtype == torch.float32
-        assert lprobs.isfinite().all()
-
-
-def test_every_architecture_is_registered():
-    from fairseq.models import ARCH_MODEL_REGISTRY
-
-    wanted = {
-        f"{family}_transformer{name}"
-        for family in ("sb", "abd")
-        for name in ("", "_tiny", "_iwslt_de_en", "_wmt_en_de", "_wmt_en_de_big")
-    }
-    assert wanted <= set(ARCH_MODEL_REGISTRY)
 
 
 @pytest.mark.parametrize("family", ["sb", "abd"])

@@ -12,7 +12,7 @@ from nets import batch
 
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.task import SBTranslationTask
-from sbnmt_plugin.training.input_noise import EDITS, PartnerNoise
+from sbnmt_plugin.training.input_noise import PartnerNoise
 from sbnmt_plugin.training.read_bits import read_bits
 
 WORDS = torch.arange(100, 130)
@@ -232,7 +232,3 @@ def test_a_teacher_has_no_partner(gold_data, tmp_path, words):
 def test_decoding_has_no_use_for_them(gold_data, trained, words):
     with pytest.raises(ValueError, match="is for training, not for decoding"):
         run_generate(gold_data, trained, *words)
-
-
-def test_every_edit_is_one_of_those_named():
-    assert set(EDITS) == {"insert", "delete", "swap"}

@@ -6,20 +6,16 @@ from dataclasses import dataclass
 import pytest
 import torch
 from scripted import SYMBOLS, ScriptedModel, sample
+from searching import gnmt, power
 from torch import Tensor
 
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search.arguments import LARGEST_ALPHA
 from sbnmt_plugin.search.generator import Generator
+from sbnmt_plugin.search.lengths import FORMULAS
 from sbnmt_plugin.search.options import SearchOptions
-from sbnmt_plugin.search.penalties import (
-    LENGTH_PENALTIES,
-    Gnmt,
-    LengthPenalty,
-    Power,
-    name_of,
-)
+from sbnmt_plugin.search.penalties import LengthPenalty
 
 ALPHAS = [0.0, 0.6, 1.0, 2.5, -0.5, -3.0, LARGEST_ALPHA, -LARGEST_ALPHA]
 LONGEST = 300
@@ -27,7 +23,7 @@ ROUNDING = 1e-12  # two ways to the same score may differ in the last digits
 
 
 @dataclass(frozen=True)
-class EndsNow(Gnmt):
+class EndsNow(LengthPenalty):
     """Wrong for α > 0: as if every live hypothesis ended in the next step."""
 
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
@@ -35,7 +31,7 @@ class EndsNow(Gnmt):
 
 
 @dataclass(frozen=True)
-class EndsLast(Gnmt):
+class EndsLast(LengthPenalty):
     """Wrong for α < 0: as if every live hypothesis became as long as it may."""
 
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
@@ -52,23 +48,7 @@ class Hump(LengthPenalty):
         return 1 + abs(self.alpha) * (n * (10 - n)).clamp(min=0)
 
 
-@dataclass(frozen=True)
-class Reward:
-    """Right, and no division: every token is worth α, so that scores may be > 0."""
-
-    alpha: float
-
-    def worth(self, length: Tensor) -> Tensor:
-        return self.alpha * length.to(torch.float64)
-
-    def score(self, total: Tensor, worth: Tensor) -> Tensor:
-        return total + worth
-
-    def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
-        return self.score(total, torch.maximum(now, longest))
-
-
-WRONG = [EndsNow(2.5), EndsLast(-2.0), Hump(1.0)]
+WRONG = [EndsNow(alpha=2.5), EndsLast(alpha=-2.0), Hump()]
 
 
 def assert_bound_holds(penalty):
@@ -92,37 +72,15 @@ def assert_bound_holds(penalty):
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("name", LENGTH_PENALTIES)
+@pytest.mark.parametrize("name", FORMULAS)
 def test_nothing_scores_better_than_what_is_within_reach(name, alpha):
-    assert_bound_holds(LENGTH_PENALTIES[name](alpha))
-
-
-@pytest.mark.parametrize("name", LENGTH_PENALTIES)
-def test_nothing_does_with_any_alpha(name):
-    chance = random.Random(11)
-    for _ in range(30):
-        assert_bound_holds(LENGTH_PENALTIES[name](chance.gauss(0, 3)))
+    assert_bound_holds(LengthPenalty(name, alpha))
 
 
 @pytest.mark.parametrize("penalty", WRONG, ids=repr)
 def test_the_check_of_what_is_within_reach_can_fail(penalty):
     with pytest.raises(AssertionError):
         assert_bound_holds(penalty)
-
-
-@pytest.mark.parametrize("name", LENGTH_PENALTIES)
-def test_alpha_zero_leaves_sums_as_they_are(name):
-    total = torch.tensor([-3.5, DEAD], dtype=torch.float64)
-    for n in (1, 2, 77):
-        penalty = LENGTH_PENALTIES[name](0.0)
-        assert penalty.score(total, penalty.worth(torch.tensor(n))).equal(total)
-
-
-@pytest.mark.parametrize("name", LENGTH_PENALTIES)
-def test_a_penalty_knows_its_name_and_alpha(name):
-    penalty = LENGTH_PENALTIES[name](0.25)
-    assert name_of(penalty) == name
-    assert penalty.alpha == 0.25
 
 
 SENTENCES = list(range(40))
@@ -166,15 +124,15 @@ def assert_stopping_changes_nothing(monkeypatch, penalty, **options):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.5, -0.5, LARGEST_ALPHA])
-@pytest.mark.parametrize("name", LENGTH_PENALTIES)
+@pytest.mark.parametrize("name", FORMULAS)
 def test_stopping_early_never_changes_an_answer(monkeypatch, name, alpha):
-    assert_stopping_changes_nothing(monkeypatch, LENGTH_PENALTIES[name](alpha))
+    assert_stopping_changes_nothing(monkeypatch, LengthPenalty(name, alpha))
 
 
 FAR = {"stop": "horizon", "max_len_b": 25}
 
 
-@pytest.mark.parametrize("penalty", [Power(1.0), Power(2.0), Gnmt(2.5)], ids=repr)
+@pytest.mark.parametrize("penalty", [power(1.0), power(2.0), gnmt(2.5)], ids=repr)
 def test_stopping_early_changes_no_answer_within_the_horizon(monkeypatch, penalty):
     assert_stopping_changes_nothing(monkeypatch, penalty, **FAR)
 
@@ -191,7 +149,7 @@ def test_a_horizon_of_the_answers_asked_for_is_noticed(monkeypatch):
 
     monkeypatch.setattr(Generator, "_done", asked)
     with pytest.raises(AssertionError):
-        assert_stopping_changes_nothing(monkeypatch, Power(1.0), **FAR)
+        assert_stopping_changes_nothing(monkeypatch, power(1.0), **FAR)
 
 
 def test_those_that_will_be_rescored_are_final(monkeypatch):
@@ -200,10 +158,10 @@ def test_those_that_will_be_rescored_are_final(monkeypatch):
     for sharpness in (8.0, 30.0):
         with monkeypatch.context() as patch:
             patch.setattr(generator_module, "finished", to_the_end)
-            pool, _ = answers(Gnmt(0.6), 6, sharpness)
+            pool, _ = answers(gnmt(0.6), 6, sharpness)
         for count in (1, 2, 4, 7):
             options = {"rescore": 1.0, "rescore_best": count}
-            found, _ = answers(Gnmt(0.6), 6, sharpness, **options)
+            found, _ = answers(gnmt(0.6), 6, sharpness, **options)
             assert [own[:count] for own in found] == [own[:count] for own in pool]
 
 
@@ -212,12 +170,6 @@ def test_the_check_of_what_will_be_rescored_can_fail(monkeypatch, rank):
     monkeypatch.setattr(SearchOptions, "stop_rank", rank)
     with pytest.raises(AssertionError):
         test_those_that_will_be_rescored_are_final(monkeypatch)
-
-
-@pytest.mark.parametrize("alpha", [-0.7, 0.0, 0.7, LARGEST_ALPHA])
-def test_a_penalty_need_not_divide(monkeypatch, alpha):
-    assert_bound_holds(Reward(alpha))
-    assert_stopping_changes_nothing(monkeypatch, Reward(alpha))
 
 
 @pytest.mark.parametrize("penalty", WRONG[:2], ids=repr)
@@ -229,7 +181,7 @@ def test_the_check_of_stopping_early_can_fail(monkeypatch, penalty):
 def test_the_check_of_what_is_asked_for_can_fail(monkeypatch):
     monkeypatch.setattr(SearchOptions, "stop_rank", 1)  # though several are wanted
     with pytest.raises(AssertionError):
-        assert_stopping_changes_nothing(monkeypatch, Gnmt(0.6))
+        assert_stopping_changes_nothing(monkeypatch, gnmt(0.6))
 
 
 def lines_decoded(monkeypatch, recorder=None, **options):
@@ -244,7 +196,7 @@ def lines_decoded(monkeypatch, recorder=None, **options):
     with monkeypatch.context() as patch:
         patch.setattr(Generator, "_step", counted)
         models = [ScriptedModel()]
-        chosen = SearchOptions(**{"penalty": Gnmt(0.6), "max_len_b": 40, **options})
+        chosen = SearchOptions(**{"penalty": gnmt(0.6), "max_len_b": 40, **options})
         search = Generator(models, SYMBOLS, chosen, recorder)
         search.generate(models, sample(SENTENCES))
     return steps
@@ -252,7 +204,7 @@ def lines_decoded(monkeypatch, recorder=None, **options):
 
 def test_the_search_does_stop_early(monkeypatch):
     """The comparison above would mean little otherwise."""
-    assert len(lines_decoded(monkeypatch, beam=2, penalty=Gnmt(0.0))) < 39
+    assert len(lines_decoded(monkeypatch, beam=2, penalty=gnmt(0.0))) < 39
 
 
 def test_it_stops_earlier_where_fewer_answers_are_asked_for(monkeypatch):

@@ -5,12 +5,12 @@ import ast
 import pytest
 import torch
 from commands import ROOT
-from helpers import rnn_model, source, transformer, two_way_model
+from helpers import enat_model, rnn_model, source, transformer
 
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.search import score_texts
 from sbnmt_plugin.search.options import Symbols
-from sbnmt_plugin.search.scorer import Scorer, WholeTextScorer, text_scorer
+from sbnmt_plugin.search.scorer import Scorer
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 LENGTHS = (7, 4, 6)
@@ -19,13 +19,12 @@ STREAMS = [  # of three sentences, one of which has none
     [],
     [((4, 9, 10, 6, 5), R2L)],
 ]
-MODELS = {"transformer": transformer, "rnn": rnn_model, "two way": two_way_model}
 
 
 def symbols_of(model):
     words = model.decoder.dictionary
     eos = words.eos()
-    return Symbols(words.pad(), eos, words.unk(), starts=(eos, eos), never=())
+    return Symbols(words.pad(), eos, starts=(eos, eos), never=())
 
 
 def slow(model, sentence, text, direction):
@@ -42,11 +41,12 @@ def slow(model, sentence, text, direction):
 def scored(model, streams=STREAMS):
     symbols = symbols_of(model)
     ended = [[((*text, symbols.eos), d) for text, d in own] for own in streams]
-    scorers = [text_scorer(model, source(model, LENGTHS))]
+    scorers = [Scorer.encode(model, source(model, LENGTHS))]
     return score_texts.score_texts(scorers, ended, symbols, torch.device("cpu"))
 
 
-def assert_as_slow(model):
+def assert_as_slow():
+    model = transformer().double().eval()
     found = scored(model)
     assert found.shape == (3, 3, 6) and found.dtype == torch.float64
     for sentence, own in enumerate(STREAMS):
@@ -56,24 +56,23 @@ def assert_as_slow(model):
             assert row.tolist() == pytest.approx(padded, abs=1e-10)
 
 
-@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("size", [1, 2**13])
-def test_every_token_has_the_score_of_a_forward_pass(name, size, monkeypatch):
+def test_every_token_has_the_score_of_a_forward_pass(size, monkeypatch):
     monkeypatch.setattr(score_texts, "POSITIONS_AT_A_TIME", size)
-    assert_as_slow(MODELS[name]().double().eval())
+    assert_as_slow()
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_texts_that_are_not_turned_round_are_noticed(name, monkeypatch):
+def test_texts_that_are_not_turned_round_are_noticed(monkeypatch):
     monkeypatch.setattr(score_texts, "backwards", lambda text: text)
     with pytest.raises(AssertionError):
-        assert_as_slow(MODELS[name]().double().eval())
+        assert_as_slow()
 
 
-def test_a_transformer_is_scored_on_packed_rows_and_others_by_their_forward_pass():
-    net = source(transformer(), LENGTHS)
-    assert type(text_scorer(transformer(), net)) is Scorer
-    assert type(text_scorer(rnn_model(), net)) is WholeTextScorer
+@pytest.mark.parametrize("model", [rnn_model(), enat_model()], ids=["rnn", "enat"])
+def test_a_model_that_scores_no_texts_is_refused(model):
+    score_texts.check_scores_texts(transformer(), "--l2r")
+    with pytest.raises(ValueError, match="--l2r must be a Transformer, which scores"):
+        score_texts.check_scores_texts(model, "--l2r")
 
 
 def test_no_text_at_all_has_no_score():
@@ -91,7 +90,7 @@ def callers(package, method):
 
 
 def test_nothing_else_scores_given_texts(package=ROOT / "sbnmt_plugin"):
-    scoring = {"search/scorer.py", "search/score_texts.py"}
+    scoring = {"search/score_texts.py"}
     assert callers(package, "log_probabilities") <= scoring
     training = {f"training/{name}.py" for name in ("criterion", "read_bits")}
     known = {"network/fairseq_decoder.py", *training}

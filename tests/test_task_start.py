@@ -1,13 +1,10 @@
 """Start of a training: its checkpoint, its lines, the process before it, its flags."""
 
-import shutil
-
 import pytest
 import torch
 from commands import (
     SB,
     binarise,
-    changeable,
     lines,
     load,
     run_generate,
@@ -99,35 +96,6 @@ def test_the_probe_reads_no_line_that_is_too_long(long_line, tmp_path, caplog):
     words += ["--sb-probe", 1, "--log-interval", 1]
     run_train(long_line, tmp_path, *SB, *LONG, *words)
     assert "read_bits_l2r" in caplog.text
-
-
-@pytest.fixture(scope="module")
-def two_parts(tmp_path_factory):
-    """A training set of two parts, of 20 lines and of 30."""
-    folder = tmp_path_factory.mktemp("parts")
-    parts = []
-    for size in 20, 30:
-        texts = write_texts(folder / f"texts{size}", {"train": size, "valid": 5})
-        parts.append(binarise(texts, folder / f"data{size}"))
-    whole = changeable(parts[0], folder / "data")
-    for path in parts[1].glob("train.*"):
-        shutil.copy(path, whole / path.name.replace("train.", "train1."))
-    return whole
-
-
-def test_parts_have_r2l_texts_of_their_own(two_parts, tmp_path):
-    words = [*SB, "--no-save", "--max-epoch", 1, "--upsample-primary", 1]
-    run_train(two_parts, tmp_path, *words)
-    exchanged = changeable(two_parts, tmp_path / "exchanged")
-    for kind in "bin", "idx":
-        one, other = (
-            exchanged / f"{name}.en-de.r2l.{kind}" for name in ("train", "train1")
-        )
-        one.rename(tmp_path / "one")
-        other.rename(one)
-        (tmp_path / "one").rename(other)
-    with pytest.raises(ValueError, match=r"r2l has 30 lines, but .*\.en has 20"):
-        run_train(exchanged, tmp_path, *words)
 
 
 def test_patience_starts_anew_with_a_training(data, tmp_path, monkeypatch):

@@ -6,12 +6,11 @@ import pytest
 import torch
 from commands import lines, run_generate, run_interactive
 from helpers import dictionary, sb_model, source, transformer
-from searching import make_generator, texts
+from searching import make_generator, power, texts
 
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.search import trace as trace_module
-from sbnmt_plugin.search.penalties import Power
 from sbnmt_plugin.search.pool import horizon
 from sbnmt_plugin.search.trace import Tracer, TraceWriter, rounded
 
@@ -174,7 +173,7 @@ def test_without_future_its_share_is_nothing(tmp_path):
 
 
 # long texts score best, so that the horizon ends the search
-FAR = {"max_len_b": 25, "no_repeat_ngram_size": 2, "penalty": Power(1.5)}
+FAR = {"max_len_b": 25, "no_repeat_ngram_size": 2, "penalty": power(1.5)}
 
 
 @pytest.mark.parametrize("options", [{"max_len_b": 6}, FAR], ids=["near", "far"])

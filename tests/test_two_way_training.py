@@ -1,12 +1,12 @@
 """The two-way model's loss, its sizes, which parameters learn, and what is refused."""
 
 from argparse import Namespace
+from functools import partial
 
 import pytest
 import torch
 from fairseq.logging import metrics
-from fairseq.models import ARCH_CONFIG_REGISTRY
-from helpers import fake_task, rnn_model, two_way_model
+from helpers import fake_task, registered, rnn_model, two_way_model
 from nets import (
     EOS,
     EPSILON,
@@ -27,10 +27,7 @@ from sbnmt_plugin.families.two_way.model import TwoWayModel
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
 
 
-def built(architecture, words=9, sources=9, **options):
-    args = Namespace(**options)
-    ARCH_CONFIG_REGISTRY[architecture](args)
-    return TwoWayModel.build_model(args, fake_task(words, sources=sources))
+built = partial(registered, TwoWayModel)
 
 
 def slow_losses(model):

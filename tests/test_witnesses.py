@@ -96,22 +96,6 @@ def test_a_checkpoint_has_the_python_interface(name):
     assert hub.translate(texts, beam=4, lenpen=0.6) == known
 
 
-@pytest.mark.parametrize(
-    ("name", "group", "options"),
-    [
-        ("sb-reader", "model", {"sb_reader": True, "sb_freeze_writer": True}),
-        ("sb-reader-free", "model", {"sb_reader": True, "sb_freeze_writer": False}),
-        ("sb-dropped", "model", {"sb_partner_dropout": 0.5}),
-        ("sb-same", "task", {"sb_same_text": 0.5}),
-        ("sb-own", "task", {"sb_partner": "own", "sb_partner_noise": 0.5}),
-    ],
-)
-def test_a_witness_of_an_option_has_it(name, group, options):
-    settings = load(HERE / f"{name}.pt")["cfg"][group]
-    settings = settings if isinstance(settings, dict) else vars(settings)
-    assert {key: settings[key] for key in options} == options
-
-
 def words_of(name):
     """The words of a witness's training that are options still."""
     words = make.found(EXPECTED["trained"][name], HERE)

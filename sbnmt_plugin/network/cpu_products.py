@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
-from warnings import catch_warnings, filterwarnings
 
 import torch
 from fairseq.modules import MultiheadAttention
@@ -58,8 +57,7 @@ def to_int8(model: Any) -> Any:
 
     Raises:
         ValueError: a model of another dtype than float32, which was asked for too; one
-            that is not on a CPU; weights that are not finite, which 8 bits would hide;
-            a torch without such products.
+            that is not on a CPU; weights that are not finite, which 8 bits would hide.
     """
     if types_of(model) != {torch.float32}:
         raise ValueError(NARROW)
@@ -76,12 +74,6 @@ def to_int8(model: Any) -> Any:
         raise ValueError(
             "--sb-int8 needs a model whose weights are finite, but this one has some "
             "that are not: its training has diverged, take an earlier checkpoint"
-        )
-    known = hasattr(torch, "quantize_per_channel")  # torch will drop it one day
-    if torch.backends.quantized.engine == "none" or not known:
-        raise ValueError(
-            "--sb-int8 needs a torch with 8-bit products, but this one has none: "
-            "leave it out"
         )
     encoder = set(model.encoder.modules())
     for module in set(model.modules()) - encoder:
@@ -112,7 +104,7 @@ def for_processor(model: Any) -> Any:
 def pack(model: Any) -> Any:
     """Turn linear layers for which it may pay into :class:`PackedLinear`, in place."""
     for module in model.modules():
-        if type(module) is nn.Linear and suits_onednn(module.weight):
+        if type(module) is nn.Linear and may_pay(module.weight):
             module.__class__ = PackedLinear
     return model
 
@@ -138,26 +130,12 @@ def bfloat16_products(device: torch.device, wanted: bool = True) -> torch.autoca
 
 @cache
 def can_pack(dtype: torch.dtype) -> bool:
-    """Tell whether this torch and this processor multiply packed weights of a dtype.
-
-    The two operators are those of torch's own compiler; where a version has none,
-    products are torch's ``linear``: slower, and otherwise the same.
-    """
-    operators = torch.ops.mkldnn
-    if not (
-        torch.backends.mkldnn.is_available()
-        and hasattr(operators, "_reorder_linear_weight")
-        and hasattr(operators, "_linear_pointwise")
-    ):
+    """Tell whether this torch and this processor multiply packed weights of a dtype."""
+    if not torch.backends.mkldnn.is_available():
         return False
     if dtype == torch.bfloat16:
-        return bool(operators._is_mkldnn_bf16_supported())
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     return dtype == torch.float32
-
-
-def suits_onednn(weight: Tensor) -> bool:
-    """Tell whether oneDNN multiplies a weight faster for some number of rows."""
-    return gets_copy(weight) or by_onednn(weight)
 
 
 def gets_copy(weight: Tensor) -> bool:
@@ -166,8 +144,9 @@ def gets_copy(weight: Tensor) -> bool:
 
 
 def may_pay(weight: Tensor) -> bool:
-    """Tell :func:`suits_onednn` of this device, processor and torch."""
-    return weight.is_cpu and suits_onednn(weight) and can_pack(weight.dtype)
+    """Tell whether oneDNN multiplies a weight here faster, for some number of rows."""
+    faster = gets_copy(weight) or by_onednn(weight)
+    return weight.is_cpu and faster and can_pack(weight.dtype)
 
 
 class Product(torch.autograd.Function):
@@ -289,9 +268,7 @@ class Int8Linear(PackedLinear):
     def _made_of(self, weight: Tensor) -> Any:
         largest = weight.abs().amax(1).double().clamp_min(1e-12)
         zeros = torch.zeros(len(weight), dtype=torch.long)
-        with catch_warnings():
-            filterwarnings("ignore", "torch.quantize_per_tensor", UserWarning)
-            rounded = torch.quantize_per_channel(
-                weight, largest / 127, zeros, 0, torch.qint8
-            )
+        rounded = torch.quantize_per_channel(
+            weight, largest / 127, zeros, 0, torch.qint8
+        )
         return torch.ops.quantized.linear_prepack(rounded, None)

@@ -55,18 +55,14 @@ class SBTransformerDecoder(TransformerDecoderBase):
         """Return an empty cache: see :meth:`protocol.Decoder.start`."""
         return KVCache(layout, encoder_out, weights)
 
-    def step(
-        self, tokens: Tensor, state: KVCache, temperature: float = 1.0
-    ) -> tuple[NextTokens, Tensor | None]:
+    def step(self, tokens: Tensor, state: KVCache) -> tuple[NextTokens, Tensor | None]:
         """Score the next tokens: see :meth:`protocol.Decoder.step`."""
         last = self.num_layers - 1 if state.wants_weights else None
         rows, extra = self.live_rows(tokens, state.encoder_out, state, last)
         logits = self.output_layer(rows)  # (N, V)
         (weights,) = extra["attn"]  # (N, 1, S)
-        return (
-            NextTokens.of_logits(logits, temperature),
-            None if weights is None else weights[:, -1],
-        )
+        looked = None if weights is None else weights[:, -1]
+        return NextTokens.of_logits(logits), looked
 
     def log_probabilities(
         self,
@@ -75,7 +71,6 @@ class SBTransformerDecoder(TransformerDecoderBase):
         live: Tensor,
         layout: Layout,
         encoder_out: Any,
-        temperature: float = 1.0,
     ) -> Tensor:
         """Score given streams, each alone, as with λ = 0, and teacher-forced.
 
@@ -88,7 +83,7 @@ class SBTransformerDecoder(TransformerDecoderBase):
         found = []
         for part, label in zip(rows.split(size), chosen.split(size)):
             own = torch.arange(len(label), device=label.device)
-            following = NextTokens.of_logits(self.output_layer(part), temperature)
+            following = NextTokens.of_logits(self.output_layer(part))
             found.append(following.lprob(own, label))
         return torch.cat(found)
 
@@ -98,7 +93,6 @@ class SBTransformerDecoder(TransformerDecoderBase):
         encoder_out: Any = None,
         incremental_state: KVCache | None = None,
         features_only: bool = False,
-        full_context_alignment: bool = False,
         live: Tensor | None = None,
         layout: Layout = TRAINING,
         **others: Any,
@@ -114,14 +108,8 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
         Raises:
             ValueError: the rows are not two streams a sentence, or the cache is
-                not ours: a generator or task that knows one stream only; a full
-                context.
+                not ours: a generator or task that knows one stream only.
         """
-        if full_context_alignment:
-            raise ValueError(
-                "full_context_alignment must be False: no step of this --arch "
-                "sees a later one of either stream"
-            )
         grid: AttentionGrid | None = incremental_state
         if grid is None:
             grid = self.packed(prev_output_tokens, layout, live)

@@ -90,15 +90,6 @@ class UnlimitedEncoder(FairseqEncoder):
         padding = src_tokens.eq(self.dictionary.pad())
         return padding, padding.byte().sort(dim=1, stable=True).indices
 
-    def reorder_encoder_out(
-        self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
-    ) -> dict[str, list[Tensor]]:
-        """Select sentences, which may be copied: see fairseq's."""
-        return {
-            name: [x.index_select(int(name == "encoder_out"), new_order) for x in found]
-            for name, found in encoder_out.items()
-        }
-
     def max_positions(self) -> int:
         """Return the length of the longest source."""
         return POSITIONS

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from fairseq.models.transformer import TransformerDecoder, TransformerDecoderBase
-from fairseq.modules import BaseLayer, MultiheadAttention
+from fairseq.modules import MultiheadAttention
 from fairseq.modules.transformer_layer import (
     TransformerDecoderLayer,
     TransformerDecoderLayerBase,
@@ -26,7 +26,6 @@ from sbnmt_plugin.network.decoder_layer import SBDecoderLayer
 from sbnmt_plugin.network.fusion import HistoryAlone
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.protocol import Decoder
-from sbnmt_plugin.numerics import wide
 
 DECODERS = (TransformerDecoder, TransformerDecoderBase)
 LAYERS = (TransformerDecoderLayer, TransformerDecoderLayerBase)
@@ -49,16 +48,7 @@ def adopt(decoder: Any) -> Any:
     Parameters are shared, not copied, and the decoder itself stays as it is.  Anything
     that is not exactly fairseq's Transformer, layers and attention included, is
     returned unchanged, and decodes in fairseq's way.
-
-    Raises:
-        ValueError: a layer that mixes rows of different sentences.
     """
-    if any(isinstance(layer, BaseLayer) for layer in getattr(decoder, "layers", ())):
-        raise ValueError(
-            "--base-layers is not supported by the SB-NMT search: BASE layers mix rows "
-            "of different sentences, so a translation would depend on its batch; use a "
-            "model trained without them"
-        )
     if type(decoder) not in DECODERS or not all(map(understood, decoder.layers)):
         return decoder
     if decoder.adaptive_softmax is not None or decoder.cross_self_attention:
@@ -158,17 +148,15 @@ class FairseqDecoder:
         return CopiedSource(self.model, encoder_out, layout)
 
     def step(
-        self, tokens: Tensor, state: CopiedSource, temperature: float = 1.0
+        self, tokens: Tensor, state: CopiedSource
     ) -> tuple[NextTokens, Tensor | None]:
         """Score the next tokens: see :meth:`protocol.Decoder.step`."""
         state.copy(tokens)
         logits, extra = self.model.decoder(
             tokens, encoder_out=state.encoder_out, incremental_state=state.incremental
         )
-        logits = logits[:, -1:]
-        if temperature != 1:
-            logits = logits.to(wide(logits.dtype)) / temperature
-        lprobs = self.model.get_normalized_probs((logits, extra), log_probs=True)
+        output = logits[:, -1:], extra
+        lprobs = self.model.get_normalized_probs(output, log_probs=True)
         # recurrent decoders give attention as it is, Transformers in a dictionary
         attention = extra if isinstance(extra, Tensor) else (extra or {}).get("attn")
         if isinstance(attention, list):

@@ -31,16 +31,9 @@ class NextTokens:
     norm: Tensor
 
     @classmethod
-    def of_logits(cls, logits: Tensor, temperature: float = 1.0) -> NextTokens:
-        """Normalise by their own sum, that is a softmax, in float32 at least.
-
-        Args:
-            logits: (N, V).
-            temperature: by which they are divided.
-        """
+    def of_logits(cls, logits: Tensor) -> NextTokens:
+        """Normalise (N, V) by their own sum, a softmax, in float32 at least."""
         logits = logits.to(wide(logits.dtype))
-        if temperature != 1:
-            logits = logits / temperature
         parts = logits.split(rows_at_a_time(logits))
         norms = [log_sum_exp(part) for part in parts]
         return cls(logits, norms[0] if len(norms) == 1 else torch.cat(norms))

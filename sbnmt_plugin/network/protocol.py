@@ -54,9 +54,7 @@ class Decoder(Protocol[State]):
             weights: whether :meth:`step` is to give attention to the source.
         """
 
-    def step(
-        self, tokens: Tensor, state: State, temperature: float = 1.0
-    ) -> tuple[NextTokens, Tensor | None]:
+    def step(self, tokens: Tensor, state: State) -> tuple[NextTokens, Tensor | None]:
         """Score the next tokens.
 
         Args:
@@ -64,7 +62,6 @@ class Decoder(Protocol[State]):
                 but the last token were there in the step before, but for what
                 :meth:`DecoderState.select` has moved.
             state: of :meth:`start`; changed.
-            temperature: by which logits are divided, in float32 at least.
 
         Returns:
             (N, V) scores, and attention to the source (N, S), or None where it was not
@@ -89,7 +86,6 @@ class Forced(Protocol):
         live: Tensor,
         layout: Layout,
         encoder_out: Any,
-        temperature: float = 1.0,
     ) -> Tensor:
         """Score given streams, each alone.
 
@@ -98,7 +94,6 @@ class Forced(Protocol):
             live: (n,) the places that are no padding: see :func:`layout.live_places`.
             layout: D = 1 and K streams a sentence.
             encoder_out: one entry a sentence.
-            temperature: as for :meth:`Decoder.step`.
 
         Returns:
             (n,) of the labels, step by step and there stream by stream.

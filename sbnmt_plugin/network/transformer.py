@@ -26,20 +26,6 @@ from sbnmt_plugin import hub
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.task_options import flag_of
 
-REFUSED = {
-    "adaptive_softmax_cutoff": "the search needs the full softmax",
-    "adaptive_input": "the tags need rows of an ordinary embedding",
-    "tie_adaptive_weights": "there is no adaptive softmax",
-    "tie_adaptive_proj": "there is no adaptive softmax",
-    "cross_self_attention": "self-attention reads target keys only",
-    "no_cross_attention": "a translation has to see its source",
-    "merge_src_tgt_embed": "it rewrites the dictionaries behind the task's back; "
-    "binarise with --joined-dictionary and use --share-all-embeddings",
-    "base_layers": "BASE layers mix rows of different sentences",
-    "decoder_xformers_att_config": "its self-attention has a product of its own",
-    "encoder_xformers_att_config": "its cross-attention shares one copy of the keys",
-}
-
 
 class Family(hub.Pretrained):
     """A family's model: it stands before fairseq's class.
@@ -82,7 +68,6 @@ class FamilyTransformer(Family, TransformerModel):
         set_defaults(args, cls.config)
         base_architecture(args)
         cls.settle(args)
-        refuse_options(args, cls.family)
         tag_indices(task.target_dictionary, cls.family)
         config = cls.config.from_namespace(
             Namespace(**args) if OmegaConf.is_config(args) else args
@@ -132,17 +117,6 @@ def tag_indices(dictionary: Any, family: str) -> list[int]:
             "--user-dir sbnmt_plugin --task sb_translation to the command"
         )
     return indices
-
-
-def refuse_options(args: Any, family: str) -> None:
-    """Refuse by name the options that these architectures cannot honour.
-
-    Raises:
-        ValueError: see :data:`REFUSED`.
-    """
-    for name, reason in REFUSED.items():
-        if getattr(args, name, None):
-            raise ValueError(f"{family} does not support {flag_of(name)}: {reason}")
 
 
 def refuse_below_one(args: Any, config: type[FairseqDataclass]) -> None:

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any
 
 from fairseq.dataclass.configs import GenerationConfig
 
 from sbnmt_plugin.fairseq_options import GENERATE, acts, refuse, refuse_names
 from sbnmt_plugin.layout import NAMES, PAIRINGS
-from sbnmt_plugin.search.lengths import LARGEST_ALPHA, LARGEST_WEIGHT
-from sbnmt_plugin.search.options import PREFIX_NEEDS_L2R, SearchOptions
-from sbnmt_plugin.search.penalties import LENGTH_PENALTIES
+from sbnmt_plugin.search.lengths import FORMULAS, LARGEST_ALPHA, LARGEST_WEIGHT
+from sbnmt_plugin.search.options import SearchOptions
+from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.search.pool import STOPS
 from sbnmt_plugin.task_options import flag_of
 
 logger = logging.getLogger(__name__)
-Choice = TypeVar("Choice")
 
 ANSWERS = ("best", *NAMES)
 ALIGNMENTS = ("hard", "soft")
-SMALLEST_TEMPERATURE = 1e-6
-SEARCH_OPTIONS = (
-    "sb_pairing",
-    "sb_length_penalty",
-    "sb_stop",
-    "sb_answer",
-    "sb_rescore",
-    "sb_rescore_best",
-)
+CHOICES: dict[str, Collection[str]] = {
+    "sb_pairing": PAIRINGS,
+    "sb_length_penalty": FORMULAS,
+    "sb_stop": STOPS,
+    "sb_answer": ANSWERS,
+}
+SEARCH_OPTIONS = (*CHOICES, "sb_rescore", "sb_rescore_best")
+KINDS = {
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    bool: (bool, "True or False"),
+}
 OWN = [  # of fairseq's options, those that search options are named after
     option
     for option in fields(SearchOptions)
@@ -41,17 +43,12 @@ OWN = [  # of fairseq's options, those that search options are named after
 
 
 def search_options(
-    args: Any,
-    cfg: Any,
-    directions: tuple[int, ...],
-    shared: bool = True,
-    has_bound: bool = True,
+    args: Any, cfg: Any, directions: tuple[int, ...], shared: bool = True
 ) -> SearchOptions:
     """Read the search's options from the command line, or a caller's overrides.
 
     Args:
         shared: whether ``--beam`` counts the hypotheses of all directions together.
-        has_bound: see :class:`registry.Search`.
 
     Raises:
         ValueError: an option that the search cannot honour, or a bad value.
@@ -60,11 +57,10 @@ def search_options(
         value = getattr(args, name, option.default)
         if not acts(name, GENERATE) and value not in (None, option.default):
             refuse(name, "the SB-NMT search")
-    check_types(args)
-
-    def ours(name: str) -> str:
-        return str(getattr(args, name, None) or getattr(cfg, name))
-
+        check_type(name, value, option.type)
+    own = {x: str(getattr(args, x, None) or getattr(cfg, x)) for x in CHOICES}
+    for name, known in CHOICES.items():
+        check_choice(flag_of(name), own[name], known)
     given: dict[str, Any] = {x.name: getattr(args, x.name, x.default) for x in OWN}
     beam = given["beam"]
     sharing = len(directions) if shared else 1
@@ -79,22 +75,21 @@ def search_options(
     given |= {"beam": beam, "nbest": getattr(args, "nbest", None)}
     unnormalized = getattr(args, "unnormalized", False)
     alpha = 0.0 if unnormalized else float(getattr(args, "lenpen", 1))
-    name = ours("sb_length_penalty")
     options = SearchOptions(
         directions=directions,
-        pairing=chosen("--sb-pairing", ours("sb_pairing"), PAIRINGS),
-        penalty=chosen("--sb-length-penalty", name, LENGTH_PENALTIES)(alpha),
-        stop=ours("sb_stop"),
-        answer=ours("sb_answer"),
-        rescore=float(number("sb_rescore", args, cfg)),
-        rescore_best=number("sb_rescore_best", args, cfg, Integral),
+        pairing=PAIRINGS[own["sb_pairing"]],
+        penalty=LengthPenalty(own["sb_length_penalty"], alpha),
+        stop=own["sb_stop"],
+        answer=own["sb_answer"],
+        rescore=float(number("sb_rescore", args, cfg, float)),
+        rescore_best=number("sb_rescore_best", args, cfg, int),
         **given,
     )
-    check_options(options, getattr(args, "prefix_size", 0), has_bound)
+    check_options(options)
     return options
 
 
-def number(name: str, args: Any, cfg: Any, kind: type = Real) -> Any:
+def number(name: str, args: Any, cfg: Any, kind: type) -> Any:
     """Return an option of ours whose value is a number, or a whole one.
 
     Raises:
@@ -102,49 +97,37 @@ def number(name: str, args: Any, cfg: Any, kind: type = Real) -> Any:
     """
     value = getattr(args, name, None)
     value = getattr(cfg, name) if value is None else value
-    if not isinstance(value, kind):
-        words = "a number" if kind is Real else "a whole number"
-        raise ValueError(f"{flag_of(name)} must be {words}, but is {value!r} instead")
+    check_type(name, value, kind)
     return value
 
 
-def chosen(flag: str, name: str, known: Mapping[str, Choice]) -> Choice:
-    """Look a name up.
+def check_choice(flag: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name that is none of those known.
 
     Raises:
-        ValueError: an unknown one.
+        ValueError: with them.
     """
     if name not in known:
         raise ValueError(
             f"{flag} must be one of {', '.join(known)}, but is {name!r} instead"
         )
-    return known[name]
 
 
-def check_types(args: Any) -> None:
-    """Refuse what is no number, or no truth value, where fairseq's option is one.
+def check_type(name: str, value: Any, kind: Any) -> None:
+    """Refuse what is no number, or no truth value, where an option is one.
 
     Raises:
-        ValueError: with the first such option.
+        ValueError: with the option.
     """
-    kinds = {
-        int: (Integral, "a whole number"),
-        float: (Real, "a number"),
-        bool: (bool, "True or False"),
-    }
-    for name, option in GenerationConfig.__dataclass_fields__.items():
-        allowed, words = kinds.get(option.type, (object, ""))
-        value = getattr(args, name, option.default)
-        if not isinstance(value, allowed):
-            raise ValueError(
-                f"{flag_of(name)} must be {words}, but is {value!r} instead"
-            )
+    allowed, words = KINDS.get(kind, (object, ""))
+    if not isinstance(value, allowed):
+        raise ValueError(f"{flag_of(name)} must be {words}, but is {value!r} instead")
 
 
 def check_names(names: Any, where: str) -> None:
     """Refuse options that nothing would act on.
 
-    ``prefix_size`` and ``nbest`` are fairseq-generate's own business.
+    ``nbest`` is fairseq-generate's own business.
 
     Args:
         names: of the options that a caller sets.
@@ -155,30 +138,19 @@ def check_names(names: Any, where: str) -> None:
     """
     known = {*GenerationConfig.__dataclass_fields__, *SEARCH_OPTIONS}
     remedy = "use the names of fairseq-generate's search options with underscores"
-    refuse_names(names, known - {"prefix_size", "nbest"}, where, remedy)
+    refuse_names(names, known - {"nbest"}, where, remedy)
 
 
-def check_options(
-    options: SearchOptions, prefix_size: int, has_bound: bool = True
-) -> None:
+def check_options(options: SearchOptions) -> None:
     """Refuse values with which the search would not be what it says.
-
-    Args:
-        has_bound: see :class:`registry.Search`.
 
     Raises:
         ValueError: see the messages.
     """
-    choices = {
-        "--sb-stop": (options.stop, STOPS),
-        "--sb-answer": (options.answer, ANSWERS),
-        "--print-alignment": (options.print_alignment or ALIGNMENTS[0], ALIGNMENTS),
-    }
-    for flag, (value, allowed) in choices.items():
-        chosen(flag, value, {name: name for name in allowed})
-    nbest, alpha, unkpen = options.nbest, options.penalty.alpha, options.unkpen
-    best = options.rescore_best
-    falls = options.stop != "first" and has_bound
+    check_choice(
+        "--print-alignment", options.print_alignment or ALIGNMENTS[0], ALIGNMENTS
+    )
+    nbest, alpha, best = options.nbest, options.penalty.alpha, options.rescore_best
     rules: list[tuple[str, Any, bool, str]] = [
         (
             *("--sb-rescore", options.rescore, 0 <= options.rescore <= LARGEST_WEIGHT),
@@ -201,24 +173,11 @@ def check_options(
         ("--min-len", options.min_len, options.min_len >= 0, "≥ 0"),
         ("--max-len-a", options.max_len_a, math.isfinite(options.max_len_a), "finite"),
         (
-            *("--temperature", options.temperature),
-            SMALLEST_TEMPERATURE <= options.temperature < math.inf,
-            f"finite and ≥ {SMALLEST_TEMPERATURE}, where scores stay finite",
-        ),
-        (
             *("--lenpen", alpha, abs(alpha) <= LARGEST_ALPHA),
             f"in [-{LARGEST_ALPHA}, {LARGEST_ALPHA}], where scores can still be told "
             "apart",
-        ),
-        ("--unkpen", unkpen, unkpen > -math.inf, "> -inf"),
-        (
-            *("--unkpen", unkpen, unkpen >= 0 or not falls),
-            f"≥ 0 with --sb-stop {options.stop}, which counts on scores that only fall "
-            "(use --sb-stop first)",
         ),
     ]
     for flag, value, fine, rule in rules:
         if not fine:
             raise ValueError(f"{flag} must be {rule}, but is {value} instead")
-    if prefix_size > 0 and not options.binds_prefixes:
-        raise ValueError(PREFIX_NEEDS_L2R)

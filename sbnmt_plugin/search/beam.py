@@ -29,8 +29,6 @@ class Batch:
             :meth:`penalties.LengthPenalty.worth`; of all that may be asked for.
         limit: (B,) most tokens with ``</s>`` that are sought: max_len + 1, and less
             once the pool is full, where ``--sb-stop horizon`` says so.
-        prefix: (B, P) how L2R hypotheses must begin, padded.
-        prefix_len: (B,) tokens of it that are no padding.
         never: ids that are never generated.
         scores: (B, D, K) of the live hypotheses.
         first_rows: (B, D, 1) row of the first of each.
@@ -45,8 +43,6 @@ class Batch:
     first_end: int
     worth: Tensor
     limit: Tensor
-    prefix: Tensor
-    prefix_len: Tensor
     never: Tensor
     scores: Tensor
     first_rows: Tensor
@@ -61,7 +57,7 @@ class Batch:
 
     def select(self, sentences: Tensor, rows: Tensor) -> Batch:
         """Keep these sentences (B',), whose rows are ``rows`` (N',)."""
-        own = "index", "max_len", "limit", "prefix", "prefix_len", "scores", "done"
+        own = "index", "max_len", "limit", "scores", "done"
         return replace(
             self,
             **{name: getattr(self, name)[sentences] for name in own},

@@ -10,9 +10,8 @@ Score of a hypothesis, natural logarithm (fairseq prints base 2)::
 
     score = Σ_j log p(y_j | y_<j, partner's y_<j, x) / lp(L)
 
-L counts ``</s>``; lp is one of :mod:`penalties`; every ``<unk>`` costs
-``--unkpen`` more; padding and tags are left out of the choice, not out of the sum
-that normalises p.
+L counts ``</s>``; lp is one of :mod:`penalties`; padding and tags are left out of the
+choice, not out of the sum that normalises p.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from sbnmt_plugin.numerics import DEAD, wide
 from sbnmt_plugin.search.answers import answers_of
 from sbnmt_plugin.search.backpointers import BackPointers, Step
 from sbnmt_plugin.search.beam import Batch, Candidates, expand, survivors
-from sbnmt_plugin.search.logits_processing import admit, longest_outputs, restrict
+from sbnmt_plugin.search.logits_processing import longest_outputs, restrict
 from sbnmt_plugin.search.pool import Pool, best_scores, finished, within_horizon
 from sbnmt_plugin.search.records import Hypothesis
 from sbnmt_plugin.search.registry import DEFAULT, Search, register_search
@@ -54,9 +53,7 @@ class Generator(Search):
         watched = self.recorder is not None or self.tracer is not None
         self.stop_rank = self.options.beam if watched else self.options.stop_rank
 
-    def translate(
-        self, sample: dict[str, Any], prefix_tokens: Tensor | None
-    ) -> list[list[Hypothesis]]:
+    def translate(self, sample: dict[str, Any]) -> list[list[Hypothesis]]:
         """Let the encoders read a batch, and search.
 
         Returns:
@@ -71,24 +68,21 @@ class Generator(Search):
             if key != "prev_output_tokens"
         }
         scorers = [Scorer.encode(model, net_input) for model in self.models]
-        return self.search(scorers, sample, prefix_tokens)
+        return self.search(scorers, sample)
 
     def search(
-        self,
-        scorers: list[Scorer],
-        sample: dict[str, Any],
-        prefix_tokens: Tensor | None = None,
+        self, scorers: list[Scorer], sample: dict[str, Any]
     ) -> list[list[Hypothesis]]:
         """Translate a batch that the encoders have read.
 
         Args:
             scorers: a decoder of every model, and what it reads.
-            sample, prefix_tokens: as for :meth:`registry.Search.generate`.
+            sample: as for :meth:`registry.Search.generate`.
         """
         sources = sample["net_input"]["src_tokens"]
         for scorer in scorers:
             scorer.start(self.layout, self.options.print_alignment is not None)
-        pool, steps = self._translate(scorers, sources, prefix_tokens)
+        pool, steps = self._translate(scorers, sources)
         pointers = BackPointers(steps, len(sources))
         results, records = answers_of(
             pool, pointers, sources, self.symbols, self.options
@@ -104,13 +98,13 @@ class Generator(Search):
         return results
 
     def _translate(
-        self, scorers: list[Scorer], source: Tensor, prefix: Tensor | None
+        self, scorers: list[Scorer], source: Tensor
     ) -> tuple[Pool, list[Step]]:
         """Run the loop: return each sentence's finished hypotheses, and every step.
 
         A step asks the device once: how many are done.
         """
-        batch = self._open(source, prefix)
+        batch = self._open(source)
         left: list[tuple[Tensor, Pool]] = []
         steps: list[Step] = []
         while batch.index.numel():
@@ -128,10 +122,10 @@ class Generator(Search):
                 parents = parents[rows]
             if batch.index.numel():
                 for scorer in scorers:
-                    scorer.select(parents)
+                    scorer.state.select(parents)
         return Pool.of_parts(left), steps
 
-    def _open(self, source: Tensor, prefix: Tensor | None) -> Batch:
+    def _open(self, source: Tensor) -> Batch:
         """Start with one real hypothesis per direction and K - 1 at -inf."""
         layout, symbols, options = self.layout, self.symbols, self.options
         count, device = source.size(0), source.device
@@ -145,9 +139,6 @@ class Generator(Search):
         first_end, last_end = map(int, ends)
         lengths = torch.arange(last_end + 3, device=device)
         worth = options.penalty.worth(lengths)
-        if prefix is None:
-            prefix = source.new_empty(count, 0)
-        prefix = prefix.masked_fill(prefix == symbols.eos, symbols.pad)
         dtype = wide(next(self.models[0].parameters()).dtype)
         shape = count, layout.directions, layout.beam
         scores = torch.zeros(shape, device=device, dtype=dtype)
@@ -160,8 +151,6 @@ class Generator(Search):
             first_end=first_end,
             worth=worth,
             limit=max_len + 1,
-            prefix=prefix,
-            prefix_len=prefix.ne(symbols.pad).sum(1),
             never=torch.tensor(symbols.never, device=device),
             scores=scores,
             first_rows=rows.view(shape)[..., :1],
@@ -180,7 +169,7 @@ class Generator(Search):
             (N,) the row that each row continues.
         """
         options, layout, eos = self.options, self.layout, self.symbols.eos
-        following, attention = ensemble_step(scorers, batch.tokens, options.temperature)
+        following, attention = ensemble_step(scorers, batch.tokens)
         restrict(following, batch, len(steps), self.symbols, options)
         candidates = expand(batch.scores, following)
         going = candidates.token != eos
@@ -223,8 +212,7 @@ class Generator(Search):
             x[..., : options.eos_candidates]
             for x in (candidates.score, candidates.parent, going)
         )
-        kept_out = admit(going, parent, batch, self.symbols.pad, options)
-        kept_out = kept_out | batch.done[:, None, None]
+        kept_out = going | batch.done[:, None, None]
         total = total.to(torch.float64).masked_fill(kept_out, DEAD)
         score = options.penalty.score(total, batch.worth[length])
         batch.pool = batch.pool.add(score, length, parent)

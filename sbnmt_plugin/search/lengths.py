@@ -1,4 +1,4 @@
-"""Formulas of the length penalties, for numbers and tensors alike; no torch.
+"""Formulas of the length penalty, for numbers and tensors alike; no torch.
 
 The search takes them through :mod:`penalties`, an exported model through
 :mod:`tools.models.ctranslate2_engine`.
@@ -23,4 +23,5 @@ def power(length: Any, alpha: float) -> Any:
     return length**alpha
 
 
+# each only grows, or only falls, with L, whatever α is
 FORMULAS: dict[str, Callable[[Any, float], Any]] = {"gnmt": gnmt, "power": power}

@@ -1,14 +1,12 @@
-"""Restrictions of what may come next and what may answer: bans, lengths, prefixes."""
+"""Restrictions of what may come next: bans and lengths."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.beam import Batch
@@ -72,19 +70,11 @@ def restrict(
 ) -> None:
     """Give every token that may not come next -inf, in place.
 
-    In this order: what is never generated, ``--unkpen``, ``--min-len``,
-    repeated n-grams, the end at ``max_len``, a forced prefix.  What no option asks
-    for costs nothing.
+    That is what is never generated, an end before ``--min-len``, what repeats an
+    n-gram, and all but the end at ``max_len``.  What no option asks for costs nothing.
     """
     layout, logits = options.layout, following.logits
     logits.index_fill_(1, batch.never, DEAD)
-    if options.unkpen:
-        logits[:, symbols.unk] -= options.unkpen
-    bound = None
-    if step < batch.prefix.size(1):
-        bound = (batch.prefix_len > step) & (batch.max_len > step)
-        token = batch.prefix[:, step].repeat_interleave(layout.group)[:, None]
-        forced = logits.gather(1, token)
     if step < options.min_len:
         early = (batch.max_len > 0).repeat_interleave(layout.group)
         logits[:, symbols.eos].masked_fill_(early, DEAD)
@@ -96,35 +86,3 @@ def restrict(
         ending = logits[:, symbols.eos].clone()
         logits.masked_fill_(over[:, None], DEAD)
         logits[:, symbols.eos] = ending
-    if bound is not None:
-        rows = layout.split(torch.zeros_like(token, dtype=torch.bool))
-        rows[:, L2R] = bound[:, None, None]
-        rows = rows.flatten(0, 2)  # (N, 1)
-        kept = torch.where(rows, forced, logits.gather(1, token))
-        logits.masked_fill_(rows, DEAD).scatter_(1, token, kept)
-
-
-def admit(
-    going: Tensor, parent: Tensor, batch: Batch, pad: int, options: SearchOptions
-) -> Tensor:
-    """Turn away R2L hypotheses whose text does not begin with the forced prefix.
-
-    Args:
-        going: (B, D, M) bool, which candidates have not finished.
-        parent: (B, D, M) rank of the hypothesis that each continues.
-
-    Returns:
-        (B, D, M) bool, which have not, or are turned away.
-    """
-    width = batch.prefix.size(1)
-    if width == 0 or R2L not in options.directions:
-        return going
-    place = options.directions.index(R2L)
-    written = options.layout.split(batch.tokens)[:, place, :, 1:]  # (B, K, t)
-    natural = written.flip(-1)[..., :width]
-    natural = F.pad(natural, (0, width - natural.size(-1)), value=-1)
-    free = batch.prefix == pad
-    matches = ((natural == batch.prefix[:, None]) | free[:, None]).all(-1)  # (B, K)
-    refused = torch.zeros_like(going)
-    refused[:, place] = ~matches.gather(1, parent[:, place])
-    return going | refused

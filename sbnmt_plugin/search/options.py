@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-from torch import Tensor
+from typing import Any
 
 from sbnmt_plugin.layout import DEFAULT_BEAM, L2R, NAMES, R2L, RANK, Layout, Pairing
-from sbnmt_plugin.search.penalties import Gnmt, LengthPenalty
-
-PREFIX_NEEDS_L2R = (
-    "--prefix-size binds the start of the text, which R2L decoding writes last: it "
-    "needs L2R hypotheses that may answer"
-)
+from sbnmt_plugin.search.penalties import LengthPenalty
+from sbnmt_plugin.symbols import TAGS
 
 
 @dataclass(frozen=True)
@@ -26,9 +22,20 @@ class Symbols:
 
     pad: int
     eos: int
-    unk: int
     starts: tuple[int, ...]
     never: tuple[int, ...]
+
+    @classmethod
+    def of(cls, dictionary: Any, directions: Sequence[int]) -> Symbols:
+        """Look up the ids of a dictionary with tags.
+
+        Two streams start with the tags of their directions, a teacher's one with
+        ``</s>``, as fairseq's do.
+        """
+        pad, eos = dictionary.pad(), dictionary.eos()
+        tags = tuple(map(dictionary.index, TAGS))
+        starts = tuple(tags[d] for d in directions) if len(directions) > 1 else (eos,)
+        return cls(pad, eos, starts, never=(pad, *tags))
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class SearchOptions:
     beam: int = DEFAULT_BEAM
     directions: tuple[int, ...] = (L2R, R2L)
     pairing: Pairing = RANK
-    penalty: LengthPenalty = field(default_factory=Gnmt)
+    penalty: LengthPenalty = field(default_factory=LengthPenalty)
     stop: str = "horizon"
     answer: str = "best"
     rescore: float = 0.0
@@ -59,8 +66,6 @@ class SearchOptions:
     min_len: int = 1
     max_len_a: float = 0
     max_len_b: int = 200
-    unkpen: float = 0
-    temperature: float = 1.0
     no_repeat_ngram_size: int = 0
     print_alignment: str | None = None
 
@@ -106,26 +111,3 @@ class SearchOptions:
             return slice(0, len(self.directions))
         place = self.directions.index(NAMES.index(self.answer))
         return slice(place, place + 1)
-
-    @property
-    def binds_prefixes(self) -> bool:
-        """True where a direction that may answer writes the start of a text first."""
-        return self.answer != "r2l" and L2R in self.directions
-
-    def check_prefix(self, prefix: Tensor, sources: Tensor) -> None:
-        """Refuse starts of the text that cannot be written.
-
-        Args:
-            prefix: (B, P), as the search is given it.
-            sources: (B, S).
-
-        Raises:
-            ValueError: it has another shape, or no L2R hypothesis may answer.
-        """
-        if prefix.dim() != 2 or len(prefix) != len(sources):
-            raise ValueError(
-                "prefix_tokens must have the shape (sentences, tokens), here "
-                f"({len(sources)}, any), but has {tuple(prefix.shape)}"
-            )
-        if prefix.size(1) and not self.binds_prefixes:
-            raise ValueError(PREFIX_NEEDS_L2R)

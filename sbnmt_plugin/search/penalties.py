@@ -1,9 +1,4 @@
-"""Length penalties: how sums of different lengths are compared, and what that bounds.
-
-A penalty is a class with what :class:`LengthPenalty` has, under a name in
-:data:`LENGTH_PENALTIES`; that is all there is to a new one.  The stop rule asks it how
-good a hypothesis can still become, so a penalty for which that is not known cannot be.
-"""
+"""Length penalty: how sums of different lengths are compared, and what that bounds."""
 
 from __future__ import annotations
 
@@ -12,23 +7,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sbnmt_plugin.search.lengths import gnmt, power
+from sbnmt_plugin.search.lengths import FORMULAS
 
 
 @dataclass(frozen=True)
 class LengthPenalty:
     """``total / lp(L)`` with an lp that only grows, or only falls, with L.
 
-    A subclass says what lp is; one of another form says all three methods anew.
+    The stop rule asks how good a hypothesis can still become, so it can be no other.
 
     Args:
+        name: of lp, in :data:`lengths.FORMULAS`.
         alpha: ``--lenpen``; 0 leaves sums as they are (``--unnormalized``).
     """
 
+    name: str = "gnmt"
     alpha: float = 1.0
 
     def worth(self, length: Tensor) -> Tensor:
-        """Value of lengths for the other methods, lp(L) in float64, one by one.
+        """Compute lp(L) in float64, one by one.
 
         The search asks once a batch, for all lengths that may come.
 
@@ -36,7 +33,8 @@ class LengthPenalty:
             length: L, tokens with ``</s>``, of any shape.  0 may be among them; what
                 is given for it is not used.
         """
-        raise NotImplementedError
+        found: Tensor = FORMULAS[self.name](length.to(torch.float64), self.alpha)
+        return found
 
     def score(self, total: Tensor, worth: Tensor) -> Tensor:
         """Score finished hypotheses.
@@ -60,31 +58,3 @@ class LengthPenalty:
             longest: worth of the longest that is allowed, which is not shorter.
         """
         return total / torch.maximum(now, longest)
-
-
-@dataclass(frozen=True)
-class Gnmt(LengthPenalty):
-    """The paper's penalty: see :func:`lengths.gnmt`."""
-
-    def worth(self, length: Tensor) -> Tensor:
-        """lp(L), in float64."""
-        found: Tensor = gnmt(length.to(torch.float64), self.alpha)
-        return found
-
-
-@dataclass(frozen=True)
-class Power(LengthPenalty):
-    """fairseq's penalty: see :func:`lengths.power`."""
-
-    def worth(self, length: Tensor) -> Tensor:
-        """lp(L), in float64."""
-        found: Tensor = power(length.to(torch.float64), self.alpha)
-        return found
-
-
-LENGTH_PENALTIES: dict[str, type[LengthPenalty]] = {"gnmt": Gnmt, "power": Power}
-
-
-def name_of(penalty: LengthPenalty) -> str:
-    """Return the name by which a penalty is chosen."""
-    return next(n for n, kind in LENGTH_PENALTIES.items() if type(penalty) is kind)

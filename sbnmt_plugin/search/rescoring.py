@@ -81,13 +81,12 @@ def rescore(
                 f"--sb-rescore is not supported by {type(scorer.decoder).__name__}, "
                 "which cannot score given texts: leave it out"
             )
-    # --unkpen is in the search's scores and not in the model's
-    interacts = options.unkpen != 0 or any(x.decoder.interacts for x in scorers)
+    interacts = any(x.decoder.interacts for x in scorers)
     streams, places = texts_to_score(found, interacts)
     hypotheses = [hypothesis for own in found for hypothesis in own]
     known = torch.stack([hypothesis["total"] for hypothesis in hypotheses])
     device = known.device
-    scores = score_texts(scorers, streams, symbols, device, options.temperature)
+    scores = score_texts(scorers, streams, symbols, device)
     scored = scores.sum(2).flatten()
     index = torch.tensor(places, device=device)
     total = torch.cat([known.to(scored), scored]).index_select(0, index).view(-1, 2)

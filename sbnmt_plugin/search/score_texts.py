@@ -8,12 +8,16 @@ bounded number of positions, so that its memory does not depend on the batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from sbnmt_plugin.layout import Layout, live_places
+from sbnmt_plugin.network.fairseq_decoder import searchable
+from sbnmt_plugin.network.kv_cache import select_sentences
+from sbnmt_plugin.network.protocol import Forced
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.scorer import Scorer, mean_probability
 
@@ -21,6 +25,22 @@ POSITIONS_AT_A_TIME = 2**13  # of the target; more than that is done in several 
 
 Text = tuple[int, ...]  # with </s>, in natural order
 Stream = tuple[Text, int]  # a text and the direction in which it is scored
+
+
+def check_scores_texts(model: Any, flag: str) -> None:
+    """Refuse a model that cannot score given texts.
+
+    Args:
+        flag: that names it.
+
+    Raises:
+        ValueError: with it.
+    """
+    if not isinstance(searchable(model), Forced):
+        raise ValueError(
+            f"{flag} must be a Transformer, which scores a whole text at once, but is "
+            f"{type(model).__name__}: choose another"
+        )
 
 
 def backwards(text: Text) -> Text:
@@ -34,7 +54,6 @@ def score_texts(
     streams: list[list[Stream]],
     symbols: Symbols,
     device: torch.device,
-    temperature: float = 1.0,
 ) -> Tensor:
     """Score texts by the mean probability of some models, without interaction.
 
@@ -43,7 +62,6 @@ def score_texts(
         streams: of each sentence, perhaps none.
         symbols: ``starts`` has the first decoder input of every direction in use.
         device: of the models.
-        temperature: by which logits are divided.
 
     Returns:
         (B, K, T) natural log-probabilities in float64, K the most streams of a
@@ -55,7 +73,7 @@ def score_texts(
     width = max((len(text) for own in streams for text, _ in own), default=0)
     parts = [torch.zeros(0, most, width, dtype=torch.float64, device=device)]
     for first, last in passes(streams):
-        found = _one_pass(scorers, streams, first, last, symbols, device, temperature)
+        found = _one_pass(scorers, streams, first, last, symbols, device)
         missing = width - found.size(2), most - found.size(1)
         parts.append(F.pad(found, (0, missing[0], 0, missing[1])))
     return torch.cat(parts)
@@ -88,7 +106,6 @@ def _one_pass(
     last: int,
     symbols: Symbols,
     device: torch.device,
-    temperature: float,
 ) -> Tensor:
     """Score some sentences, first … last - 1, with as many rows for each: (B', K', T').
 
@@ -117,7 +134,10 @@ def _one_pass(
     )
     layout = Layout(directions=1, beam=most)  # rows of a sentence: no partners
     outputs = [
-        scorer.log_probabilities(inputs, target, live, layout, sentences, temperature)
+        scorer.decoder.log_probabilities(
+            *(inputs, target, live, layout),
+            select_sentences(scorer.encoder_out, sentences),
+        )
         for scorer in scorers
     ]
     each = mean_probability(outputs).to(torch.float64)

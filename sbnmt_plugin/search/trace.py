@@ -20,7 +20,6 @@ from sbnmt_plugin.search.answers import partners
 from sbnmt_plugin.search.backpointers import BackPointers
 from sbnmt_plugin.search.beam import Batch
 from sbnmt_plugin.search.options import SearchOptions
-from sbnmt_plugin.search.penalties import name_of
 from sbnmt_plugin.search.pool import Pool, best_scores
 from sbnmt_plugin.search.records import RecordWriter
 
@@ -186,7 +185,7 @@ class Tracer:
         common = {
             "beam": options.beam,
             "pairing": options.pairing.name,
-            "penalty": name_of(options.penalty),
+            "penalty": options.penalty.name,
             "alpha": options.penalty.alpha,
             "stop": options.stop,
             "answer": options.answer,

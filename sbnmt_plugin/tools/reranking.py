@@ -11,9 +11,9 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import L2R, R2L
 from sbnmt_plugin.search.registry import Search
-from sbnmt_plugin.search.score_texts import score_texts
-from sbnmt_plugin.search.scorer import text_scorer
-from sbnmt_plugin.tools.translator import Translator, refuse_at_once
+from sbnmt_plugin.search.score_texts import check_scores_texts, score_texts
+from sbnmt_plugin.search.scorer import Scorer
+from sbnmt_plugin.tools.translator import Translator
 
 Candidate = tuple[int, ...]  # tokens in natural order, without </s>
 
@@ -24,14 +24,18 @@ class Reranker(Translator):
     Args:
         arguments: fairseq-generate's command line, without model and direction.
         l2r, r2l: the teachers' checkpoints.
+
+    Raises:
+        ValueError: one that cannot score given texts.
     """
 
     def __init__(self, arguments: list[str], l2r: str, r2l: str) -> None:
         own = [*arguments, "--path", l2r, "--sb-direction", "l2r"]
         super().__init__(own, nbest=None)
-        refuse_at_once(self.models[0], f"L2R {l2r}")
         others = [*arguments, "--path", r2l, "--sb-direction", "r2l"]
         self.r2l = Translator(others, nbest=None)
+        check_scores_texts(self.models[0], f"--l2r {l2r}")
+        check_scores_texts(self.r2l.models[0], f"--r2l {r2l}")
 
     def best(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
         """Return every sentence's best candidate, scored by a sum of log-probabilities.
@@ -83,6 +87,6 @@ def sum_of_both(
         )  # a teacher's start is </s>
         streams = [[((*c, eos), direction) for c in own] for own in candidates]
         (model,) = search.models
-        scorers = [text_scorer(model, net_input)]
+        scorers = [Scorer.encode(model, net_input)]
         found.append(score_texts(scorers, streams, symbols, device).sum(2))
     return found[L2R] + found[R2L]

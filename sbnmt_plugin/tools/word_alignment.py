@@ -137,7 +137,7 @@ def forced_attention(
         ]
         sides.append((rows, [len(row) for row in rows], dictionary))
     pairs = LanguagePairDataset(*sides[0], *sides[1], shuffle=False)
-    streams = SBLanguagePairDataset(pairs, None, task.starts, task.directions)
+    streams = SBLanguagePairDataset(pairs, None, task.symbols.starts, task.directions)
     (_, lengths, _), (_, ends, _) = sides
     for numbers in batches_of_one_length(lengths, ends, translator.max_tokens):
         batch = streams.collater([streams[i] for i in numbers])

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import struct
 from typing import Any
 
 import numpy as np
-from fairseq.data import ConcatDataset, data_utils, indexed_dataset
+from fairseq.data import data_utils, indexed_dataset
 from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
 
 from sbnmt_plugin.lines import each_entry
 from sbnmt_plugin.symbols import RESERVED, UNKNOWN
 from sbnmt_plugin.training.checksums import check_sums
 
-logger = logging.getLogger(__name__)
-
 # the index: magic, version (8 bytes), type (1), number of lines n (8); then n lengths
 # (4 bytes each), n offsets (8)
 MAGIC = b"MMIDIDX\x00\x00"
 HEADER = len(MAGIC) + 17
-BLOCK = 2**20  # lines of an index that are looked at together
+FORMATS = ("mmap", "raw")  # of --dataset-impl
 WORD = re.compile(r"(\S+) [0-9]+( #fairseq:overwrite)?")  # of a dictionary
-OLDER = (b"TNTIDX", b"HUFFIDX")  # formats that are not checked
 ANEW = "binarise all texts of the split together again (sbnmt binarise)"
 
 
@@ -51,31 +47,30 @@ def check_dictionary(path: str) -> None:
 
 
 def check_split(
-    prefixes: Any, pairs: tuple[str, str], streams: list[str], impl: Any
+    prefix: str, pairs: tuple[str, str], streams: list[str], impl: Any
 ) -> None:
-    """Refuse files of a split, or of its parts, that fairseq would pass over.
+    """Refuse files of a split that fairseq would pass over.
 
     Args:
-        prefixes: folder and name of the split, and of its parts in order.
+        prefix: folder and name of the split.
         pairs: the names that fairseq tries, ``en-de`` and ``de-en``.
         streams: languages, and ``r2l``.
         impl: ``--dataset-impl``.
 
     Raises:
-        ValueError: see :func:`check_stream`.
+        ValueError: see :func:`check_stream`; the split has a second part.
     """
-    for prefix in prefixes:
-        there = [
-            check_stream(f"{prefix}.{pair}.{stream}", impl)
-            for pair in pairs
-            for stream in streams
-        ]
-        if not any(there):
-            return
+    for name in (f"{pair}.{stream}" for pair in pairs for stream in streams):
+        check_stream(f"{prefix}.{name}", impl)
+        if dataset_exists(f"{prefix}1.{name}", impl):
+            raise ValueError(
+                f"{prefix} must be in one part, but there is {prefix}1.{name}, too: "
+                f"join the texts, and {ANEW}"
+            )
 
 
-def check_stream(prefix: str, impl: Any) -> bool:
-    """Tell whether a stream is there; refuse one that is not whole.
+def check_stream(prefix: str, impl: Any) -> None:
+    """Refuse a stream that is there but not whole.
 
     Raises:
         ValueError: half of its two files, files of another ``--dataset-impl``, or
@@ -91,18 +86,18 @@ def check_stream(prefix: str, impl: Any) -> bool:
                 f"{impl or 'mmap'}), but is as {' and '.join(there)} only: {ANEW}"
             )
         check_sums(f"{prefix}.bin", f"{prefix}.idx")  # that it is meant to be missing
-        return False
-    if (impl or indexed_dataset.infer_dataset_impl(prefix)) == "cached":
+        return
+    kind = impl or indexed_dataset.infer_dataset_impl(prefix) or "mmap"
+    if kind not in FORMATS:
         raise ValueError(
-            f"{prefix} cannot be read as --dataset-impl cached, which is what fairseq "
-            "takes it for: add --dataset-impl lazy, or binarise the texts again"
+            f"{prefix} must be as --dataset-impl {' or '.join(FORMATS)}, but is as "
+            f"{kind}: {ANEW}"
         )
-    if impl != "raw" and not _is_whole(prefix):
+    if kind == "mmap" and not _is_whole(prefix):
         raise ValueError(
             f"{prefix}.bin and .idx must be whole, but are cut off or damaged: {ANEW}"
         )
     check_sums(*(f"{prefix}{end}" for end in ("", ".bin", ".idx")))
-    return True
 
 
 def _is_whole(prefix: str) -> bool:
@@ -110,29 +105,22 @@ def _is_whole(prefix: str) -> bool:
 
     The lines stand one after the other: each starts where the one before it ends.
     """
-    with open(f"{prefix}.idx", "rb") as lengths, open(f"{prefix}.idx", "rb") as starts:
-        header = lengths.read(HEADER)
-        if not header.startswith(MAGIC):
-            return header.startswith(OLDER)
-        if len(header) < HEADER:
+    with open(f"{prefix}.idx", "rb") as index:
+        header = index.read(HEADER)
+        if len(header) < HEADER or not header.startswith(MAGIC):
             return False
         version, code, count = struct.unpack("<QBQ", header[len(MAGIC) :])
-        if version != 1 or code not in _code_to_dtype:
+        size = HEADER + (4 + 8) * count
+        known = version == 1 and code in _code_to_dtype
+        if not known or os.path.getsize(index.name) != size:
             return False
-        if os.path.getsize(lengths.name) != HEADER + (4 + 8) * count:
-            return False
-        width, end = np.dtype(_code_to_dtype[code]).itemsize, 0
-        starts.seek(HEADER + 4 * count)
-        for _ in range(0, count, BLOCK):
-            number = min(BLOCK, count)
-            count -= number
-            bytes_ = np.fromfile(lengths, np.int32, number).astype(np.int64) * width
-            ends = end + np.cumsum(bytes_)
-            wanted = np.fromfile(starts, np.int64, number)
-            if (bytes_ < 0).any() or not np.array_equal(wanted, ends - bytes_):
-                return False
-            end = int(ends[-1])
-    return os.path.getsize(f"{prefix}.bin") >= end
+        lengths = np.fromfile(index, np.int32, count).astype(np.int64)
+        starts = np.fromfile(index, np.int64, count)
+    lengths *= np.dtype(_code_to_dtype[code]).itemsize
+    ends = np.cumsum(lengths)
+    fits = os.path.getsize(f"{prefix}.bin") >= ends.max(initial=0)
+    joined = np.array_equal(starts, ends - lengths)
+    return fits and joined and bool((lengths >= 0).all())
 
 
 def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
@@ -141,53 +129,21 @@ def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
     Args:
         prefix: folder and name of the split.
         cfg: the task's.
-        pairs: fairseq's dataset of the split, one part or several.
+        pairs: fairseq's dataset of the split.
 
     Raises:
-        ValueError: only some parts have R2L texts, or another number of lines.
+        ValueError: another number of lines.
     """
-    several = isinstance(pairs.tgt, ConcatDataset)
-    pair = f"{cfg.source_lang}-{cfg.target_lang}"
-    prefixes = [
-        f"{prefix}{part or ''}.{pair}.r2l"
-        for part in range(len(pairs.tgt.datasets) if several else 1)
-    ]
-    parts = [
-        data_utils.load_indexed_dataset(path, dictionary, cfg.dataset_impl)
-        for path in prefixes
-        if dataset_exists(path, impl=cfg.dataset_impl)
-    ]
-    if not parts:
+    path = f"{prefix}.{cfg.source_lang}-{cfg.target_lang}.r2l"
+    if not dataset_exists(path, cfg.dataset_impl):
         return None
-    if len(parts) < len(prefixes):
+    found = data_utils.load_indexed_dataset(path, dictionary, cfg.dataset_impl)
+    if len(found) != len(pairs.tgt):
         raise ValueError(
-            f"{', '.join(prefixes)} must all be there, or none, but only "
-            f"{len(parts)} of {len(prefixes)} are: give every part of --combine "
-            f"R2L texts (sbnmt binarise)"
+            f"{path} has {len(found)} lines, but "
+            f"{path.removesuffix('r2l')}{cfg.source_lang} has {len(pairs.tgt)}: {ANEW}"
         )
-    texts = pairs.tgt.datasets if several else [pairs.tgt]
-    for path, part, text in zip(prefixes, parts, texts):
-        if len(part) != len(text):
-            raise ValueError(
-                f"{path} has {len(part)} lines, but "
-                f"{path.removesuffix('r2l')}{cfg.source_lang} has {len(text)}: {ANEW}"
-            )
-    return ConcatDataset(parts, pairs.tgt.sample_ratios) if several else parts[0]
-
-
-def warn_of_gold(missing: str) -> None:
-    """Warn of a training without R2L texts.
-
-    Args:
-        missing: the files that would hold them.
-    """
-    logger.warning(
-        "there are no R2L texts (%s): both streams are the same gold text, so each "
-        "sees through the other what it has to predict. Good for toy runs and for "
-        "validation by generation (--eval-bleu), not for training: build triples with "
-        "sbnmt triples",
-        missing,
-    )
+    return found
 
 
 def refuse_reserved(dictionary: Any, sentences: Any) -> None:

@@ -15,7 +15,6 @@ import logging
 import os
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from sbnmt_plugin.lines import each_entry
@@ -31,7 +30,7 @@ T = TypeVar("T", bound=Hashable)  # a target token
 
 
 class PhraseTable(Generic[S, T]):
-    """One target phrase for each of some source phrases; immutable.
+    """One target phrase for each of some source phrases.
 
     Args:
         entries: source phrase -> target phrase, neither of them empty.
@@ -51,17 +50,9 @@ class PhraseTable(Generic[S, T]):
                 f"{name} must have at least one entry, but has none: make it from "
                 "another text, or with a lower count"
             )
-        self._entries = dict(entries)
+        self.entries = entries
         self.name = name
-        self.longest = max(map(len, self._entries))  # tokens of a source phrase
-
-    @property
-    def entries(self) -> Mapping[tuple[S, ...], tuple[T, ...]]:
-        """Source phrase -> target phrase; read-only."""
-        return MappingProxyType(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
+        self.longest = max(map(len, entries))  # tokens of a source phrase
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> PhraseTable[str, str]:
@@ -100,7 +91,7 @@ class PhraseTable(Generic[S, T]):
             ValueError: no entry remains.
         """
         found = {}
-        for source, target in self._entries.items():
+        for source, target in self.entries.items():
             key = tuple(map(source_index, source))
             value = tuple(map(target_index, target))
             if source_unknown not in key and target_unknown not in value:
@@ -108,12 +99,12 @@ class PhraseTable(Generic[S, T]):
         if not found:
             raise ValueError(
                 f"{self.name} must have an entry whose words are all in the "
-                f"dictionaries, but none of its {len(self)} has: make it from the "
-                "texts that the data folder was made from"
+                f"dictionaries, but none of its {len(self.entries)} has: make it from "
+                "the texts that the data folder was made from"
             )
         logger.info(
             "%s: %d of %d entries have all words in the dictionaries",
-            *(self.name, len(found), len(self)),
+            *(self.name, len(found), len(self.entries)),
         )
         return PhraseTable(found, self.name)
 
@@ -134,7 +125,7 @@ class PhraseTable(Generic[S, T]):
     def _longest_at(self, tokens: Sequence[S], start: int) -> tuple[int, tuple[T, ...]]:
         """Return the place behind the longest phrase at ``start``, its translation."""
         for end in range(min(start + self.longest, len(tokens)), start, -1):
-            target = self._entries.get(tuple(tokens[start:end]))
+            target = self.entries.get(tuple(tokens[start:end]))
             if target is not None:
                 return end, target
         return start + 1, ()

@@ -36,9 +36,9 @@ class RecurrentDecoder(nn.Module):
         rows = encoder_out.repeat_interleave(layout.group, 0)
         return Memory(layout, encoder_out, torch.zeros_like(rows))
 
-    def step(self, tokens, state, temperature=1.0):
+    def step(self, tokens, state):
         """Score what may come next."""
-        return NextTokens.of_logits(self.read(tokens[:, -1], state), temperature), None
+        return NextTokens.of_logits(self.read(tokens[:, -1], state)), None
 
     def read(self, words, state):
         """Read a word of every row: logits (N, V) of the next."""

@@ -8,9 +8,8 @@
 k for each, since they do not run side by side: that costs what two Transformers cost.
 (The authors' first release hands on a greedy ȳ, their later one the text of another
 model; in the SB-NMT paper the backward decoder generates.)  Both searches are those of
-:mod:`generator` in one direction, with all options of the run; a forced prefix binds
-the second one alone.  An ensemble agrees on one ȳ, of which each model then makes
-states of its own.
+:mod:`generator` in one direction, with all options of the run.  An ensemble agrees on
+one ȳ, of which each model then makes states of its own.
 
 Departs from the paper where ``--sb-answer r2l`` asks for it: ȳ is the answer then.
 """
@@ -46,9 +45,7 @@ class AsynchronousGenerator(Search):
             "--sb-trace": self.tracer,
         }
 
-    def translate(
-        self, sample: dict[str, Any], prefix_tokens: Tensor | None
-    ) -> list[list[Hypothesis]]:
+    def translate(self, sample: dict[str, Any]) -> list[list[Hypothesis]]:
         """Search R2L, then L2R.
 
         Returns:
@@ -65,7 +62,7 @@ class AsynchronousGenerator(Search):
         ]
         asked = {"print_alignment": self.options.print_alignment}
         if self.options.answer == NAMES[R2L]:
-            answers = self._search(R2L, **asked).search(backward, sample, prefix_tokens)
+            answers = self._search(R2L, **asked).search(backward, sample)
             self._record(sample, [{NAMES[R2L]: best} for best, *_ in answers])
             return answers
         read = self._search(R2L, print_alignment=None, nbest=1).search(backward, sample)
@@ -77,7 +74,7 @@ class AsynchronousGenerator(Search):
             Scorer(model.decoder, model.with_reverse(source, tokens))
             for model, source in zip(self.models, sources)
         ]
-        answers = self._search(L2R, **asked).search(forward, sample, prefix_tokens)
+        answers = self._search(L2R, **asked).search(forward, sample)
         for hypotheses, text in zip(answers, written):
             for hypothesis in hypotheses:
                 hypothesis["partner_tokens"] = text

@@ -136,13 +136,10 @@ class RNNSearchDecoder(FairseqDecoder):
             weights=weights,
         )
 
-    def step(
-        self, tokens: Tensor, state: RNNState, temperature: float = 1.0
-    ) -> tuple[NextTokens, Tensor | None]:
+    def step(self, tokens: Tensor, state: RNNState) -> tuple[NextTokens, Tensor | None]:
         """See :meth:`protocol.Decoder.step`."""
         features, weights = self.advance(tokens[:, -1:], state)
-        logits = self.output_layer(features[:, 0])
-        following = NextTokens.of_logits(logits, temperature)
+        following = NextTokens.of_logits(self.output_layer(features[:, 0]))
         return following, weights[:, 0] if state.weights else None
 
     def advance(self, tokens: Tensor, state: RNNState) -> tuple[Tensor, Tensor]:

@@ -145,19 +145,9 @@ class ENATModel(FamilyTransformer):
         Args:
             src_tokens: (B, S).
             lookup_tokens: (B, Z) their rough translations, ``</s>`` last, for phrase.
-
-        Raises:
-            ValueError: there are none.
         """
         padding = self.encoder.padding_idx
-        tokens = src_tokens
-        if self.reads_lookup:
-            if lookup_tokens is None:
-                raise ValueError(
-                    "--enat-input phrase needs rough translations in its batches: add "
-                    "--enat-table to the command"
-                )
-            tokens = lookup_tokens
+        tokens: Any = lookup_tokens if self.reads_lookup else src_tokens
         rough = self.decoder.embed(tokens)
         if self.mapping is not None:
             rough = self.mapping(rough)

@@ -25,15 +25,13 @@ from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
 from sbnmt_plugin.layout import L2R, NAMES
-from sbnmt_plugin.network.fairseq_decoder import searchable
-from sbnmt_plugin.network.protocol import Forced
 from sbnmt_plugin.numerics import DEAD, LOGITS_AT_A_TIME, log_sum_exp, wide
 from sbnmt_plugin.search.answers import refuse
 from sbnmt_plugin.search.logits_processing import longest_outputs
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.records import Hypothesis
 from sbnmt_plugin.search.registry import Search, register_search
-from sbnmt_plugin.search.score_texts import score_texts
+from sbnmt_plugin.search.score_texts import check_scores_texts, score_texts
 from sbnmt_plugin.search.scorer import Scorer
 from sbnmt_plugin.task_options import caller_files
 
@@ -58,21 +56,14 @@ class Teacher:
     def __init__(self, model: Any, symbols: Symbols) -> None:
         self.model = model.eval()
         self.symbols = replace(symbols, starts=(symbols.eos,))
-        if not isinstance(searchable(self.model), Forced):
-            raise ValueError(
-                f"{FLAG} must be a Transformer of --sb-direction l2r, which scores a "
-                f"whole text at once, but is {type(model).__name__}: choose another"
-            )
+        check_scores_texts(model, FLAG)
 
-    def __call__(
-        self, net_input: dict[str, Tensor], tokens: Tensor, temperature: float = 1.0
-    ) -> Tensor:
+    def __call__(self, net_input: dict[str, Tensor], tokens: Tensor) -> Tensor:
         """Score all words, (BK, T) in float64; 0 at padding.
 
         Args:
             net_input: fairseq's, of B sentences.
             tokens: (BK, T) K texts a sentence, ``</s>`` last, padded on the right.
-            temperature: by which logits are divided.
         """
         source = net_input["src_tokens"]
         self.model.to(source.device)
@@ -84,8 +75,7 @@ class Teacher:
             for first in range(0, len(texts), beam)
         ]
         scorers = [Scorer.encode(self.model, own)]
-        device = source.device
-        found = score_texts(scorers, streams, self.symbols, device, temperature)
+        found = score_texts(scorers, streams, self.symbols, source.device)
         return found.flatten(0, 1)
 
 
@@ -133,7 +123,6 @@ class ParallelGenerator(Search):
     """
 
     shares_beam = False
-    has_bound = False
     described = "an enat_transformer, which writes all words at once"
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -163,9 +152,7 @@ class ParallelGenerator(Search):
                 task.loaded[path] = load_teacher(path, task, self.symbols)
             self.teacher = task.loaded[path]
 
-    def translate(
-        self, sample: dict[str, Any], prefix_tokens: Tensor | None
-    ) -> list[list[Hypothesis]]:
+    def translate(self, sample: dict[str, Any]) -> list[list[Hypothesis]]:
         """Write all lengths, and choose.
 
         Args:
@@ -176,10 +163,8 @@ class ParallelGenerator(Search):
             A hypothesis for each length of every sentence, best first.
 
         Raises:
-            ValueError: prefixes; lengths that nothing can have.
+            ValueError: lengths that nothing can have.
         """
-        forced = prefix_tokens is not None and prefix_tokens.numel() > 0
-        self._refuse({"--prefix-size": forced})
         net_input = sample["net_input"]
         source = net_input["src_tokens"]
         inputs = self.model.read(source, net_input.get("lookup_tokens"))
@@ -188,9 +173,7 @@ class ParallelGenerator(Search):
         rows = rows.repeat_interleave(lengths.size(1))
         tokens, gained = self.write(inputs.select(rows), lengths.flatten())
         if self.teacher is not None:
-            gained = self.teacher(net_input, tokens, self.options.temperature)
-            unknown = tokens.eq(self.symbols.unk)  # inf times 0 is no number
-            gained = gained.where(~unknown, gained - self.options.unkpen)
+            gained = self.teacher(net_input, tokens)
         answers = self.answers(tokens, gained, lengths, new)
         if self.recorder is not None:
             name = NAMES[L2R]
@@ -234,10 +217,9 @@ class ParallelGenerator(Search):
         size = max(1, LOGITS_AT_A_TIME // len(decoder.dictionary))
         for part, end in zip(features.split(size), ends.split(size)):
             logits = decoder.output_layer(part)
-            logits = logits.to(wide(logits.dtype)) / self.options.temperature
+            logits = logits.to(wide(logits.dtype))
             norm, ending = log_sum_exp(logits), logits[:, eos].clone()
             logits[:, banned] = DEAD
-            logits[:, self.symbols.unk] -= self.options.unkpen
             best, word = logits.max(-1)
             words.append(word.masked_fill(end, eos))
             values.append(torch.where(end, ending, best) - norm)

@@ -160,9 +160,7 @@ class TwoWayDecoder(FairseqDecoder):
             c=source.new_zeros(rows),
         )
 
-    def step(
-        self, tokens: Tensor, state: GridState, temperature: float = 1.0
-    ) -> tuple[NextTokens, None]:
+    def step(self, tokens: Tensor, state: GridState) -> tuple[NextTokens, None]:
         """See :meth:`protocol.Decoder.step`."""
         read, _ = self.axis.extract_features(tokens, None, state.cache)
         beam = state.layout.beam
@@ -171,7 +169,7 @@ class TwoWayDecoder(FairseqDecoder):
         state.z, state.c = self.grid.row(inputs, state.z, state.c)
         padding = state.padding.repeat_interleave(beam, 0)[..., None]
         logits = self.forth(masked_maximum(state.z, padding, 1))
-        return NextTokens.of_logits(logits, temperature), None
+        return NextTokens.of_logits(logits), None
 
     def forward(
         self, prev_output_tokens: Tensor, encoder_out: Any, live: Tensor | None = None

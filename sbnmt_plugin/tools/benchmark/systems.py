@@ -15,7 +15,7 @@ from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.network.cpu_products import for_decoding
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.search.options import SearchOptions, Symbols
-from sbnmt_plugin.search.penalties import Gnmt
+from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.converted import CTranslate2, Exported
@@ -102,23 +102,15 @@ class Ours(Fairseq):
         for_decoding(self.loaded.model, dtype == "bfloat16", dtype == "int8")
 
     def generator(self, case: Case) -> Any:
-        words = self.loaded.words
-        tags = tuple(words.index(tag) for tag in TAGS)
         options = SearchOptions(
             beam=case.beam,
             directions=self.directions,
-            penalty=Gnmt(case.alpha),
+            penalty=LengthPenalty("gnmt", case.alpha),
             rescore=self.rescore,
             nbest=1,
             **case.limits,
         )
-        symbols = Symbols(
-            pad=words.pad(),
-            eos=words.eos(),
-            unk=words.unk(),
-            starts=tags if len(self.directions) == 2 else (words.eos(),),
-            never=(words.pad(), *tags),
-        )
+        symbols = Symbols.of(self.loaded.words, self.directions)
         return self.engine([self.loaded.model], symbols, options)
 
 

@@ -82,7 +82,7 @@ def print_table(table: PhraseTable[str, str]) -> None:
     """Print the number of entries, by the length of their source phrase."""
     lengths = sorted(Counter(map(len, table.entries)).items())
     counts = ", ".join(f"{length}: {count}" for length, count in lengths)
-    print(f"{len(table)} entries; by source tokens {counts}")
+    print(f"{len(table.entries)} entries; by source tokens {counts}")
 
 
 def parsed() -> argparse.Namespace:

@@ -24,7 +24,7 @@ from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.network.fusion import Gate
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.score_texts import score_texts
-from sbnmt_plugin.search.scorer import text_scorer
+from sbnmt_plugin.search.scorer import Scorer
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.models.converted import END, Converted
@@ -186,13 +186,12 @@ def compare(
     symbols = Symbols(
         pad=target.pad(),
         eos=target.eos(),
-        unk=target.unk(),
         starts=tuple(map(target.index, starts)),
         never=(),
     )
     streams = [[(text, NAMES.index(name)) for name in directions] for text in texts]
     with torch.no_grad():
-        scorer = text_scorer(wide_copy(model), net_input)
+        scorer = Scorer.encode(wide_copy(model), net_input)
     ours = score_texts([scorer], streams, symbols, torch.device("cpu")).sum(2)
     pairs = [
         ([source[i] for i in one[:-1]], (tuple(target[i] for i in text[:-1]), name))

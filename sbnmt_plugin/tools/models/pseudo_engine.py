@@ -8,7 +8,6 @@ from typing import Any
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.search.options import SearchOptions
-from sbnmt_plugin.search.penalties import name_of
 from sbnmt_plugin.tools.models.conversion import ConvertedSearch, refuse_unknown
 from sbnmt_plugin.tools.translator import Translator
 
@@ -47,7 +46,7 @@ class ConvertedTranslator(Translator):
                 "--sb-rescore, --max-len-a and --max-len-b: leave out all else"
             )
         kept |= {"lenpen": options.penalty.alpha, "max_positions": 0}
-        kept["length_penalty"] = name_of(options.penalty)
+        kept["length_penalty"] = options.penalty.name
         directions = tuple(NAMES[x] for x in options.directions)
         words = self.task.source_dictionary, self.task.target_dictionary
         device = "cuda" if self.cuda else "cpu"
