@@ -10,20 +10,13 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.corpora.raw_data import (
-    Archive,
-    Part,
-    Raw,
-    Row,
-    rows_of,
-    tokenised,
-)
+from sbnmt_plugin.tools.corpora.raw_data import Archive, Part, Row, rows_of, tokenised
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.text import write_lines
 from sbnmt_plugin.tools.unfinished import new_file
@@ -89,14 +82,12 @@ class Preparation:
     """Writes the text that ``sbnmt recipe`` expects, as a command line asks."""
 
     corpus: Corpus
-    raw: Raw
     args: argparse.Namespace
-
     left_out: Counter[str] = field(default_factory=Counter)  # reasons, of one set
 
     def rows(self, split: str, part: Part) -> Iterator[Row]:
         """Yield the raw lines of a part of a set."""
-        return rows_of(self.raw.find(part), self.args.first)
+        return rows_of(part.files(self.args.data), self.args.first)
 
     def problem(self, split: str, row: Row) -> str:
         """Return the reason for which a tokenised row is left out, "" if it stays."""
@@ -152,13 +143,7 @@ class Preparation:
             sizes.append(f"{part.name or split}\t{len(kept)}")
         self.tell(split, f"{len(pairs)} sentences")
         if not pairs:
-            words = " ".join(map(str, self.args.words or ()))
-            raise ValueError(
-                f"--words {words} must leave sentences, but {split} has none of such a "
-                "length"
-                if words
-                else f"{split} must have a sentence, but all were left out"
-            )
+            raise ValueError(f"{split} must have a sentence, but all were left out")
         if split == "test":
             write_lines(self.args.output / "test.sets", sizes)
         raw, tokens = zip(*pairs)
@@ -171,46 +156,27 @@ class Preparation:
             write_lines(path, (row[place] for row in column))
 
     def run(self) -> None:
-        """Write all sets, the test set last."""
+        """Write all sets, the test set last; a missing file is told at once."""
+        corpus = self.corpus
+        for part in (*corpus.train, corpus.valid, *corpus.test):
+            part.files(self.args.data)
         self.train()
-        self.held_out("valid", (self.corpus.valid,))
-        self.held_out("test", self.corpus.test)
+        self.held_out("valid", (corpus.valid,))
+        self.held_out("test", corpus.test)
 
 
-def parse(
-    description: str,
-    public: bool,
-    more: Callable[[argparse.ArgumentParser], None] = lambda parser: None,
-) -> argparse.Namespace:
-    """Read the command line of a prepare.py.
-
-    Args:
-        more: adds options of its own.
-    """
+def options(description: str) -> argparse.ArgumentParser:
+    """Return the parser of a prepare.py's command line."""
     parser = command.parser(description)
     add, number = parser.add_argument, command.at_least(1)
     add("--data", type=Path, required=True, help="folder of the raw files")
     add("--output", type=Path, required=True, help="folder to write")
     add("--lowercase", action="store_true")
     add("--first", action=number, help="lines to read of each file")
-    add(
-        "--words",
-        type=int,
-        nargs=2,
-        metavar=("MIN", "MAX"),
-        help="keep sentences, of all sets, whose (first) target has so many tokens",
-    )
+    words = "keep sentences, of all sets, whose (first) target has so many tokens"
+    add("--words", type=int, nargs=2, metavar=("MIN", "MAX"), help=words)
     add("--workers", action=number, default=os.cpu_count())
-    if public:
-        add("--download", action="store_true", help="fetch archives that are missing")
-    more(parser)
-    args = parser.parse_args()
-    least, most = args.words or (1, 1)
-    if not 1 <= least <= most:
-        raise ValueError(
-            f"--words must be 1 ≤ MIN ≤ MAX, but are {least} {most} instead"
-        )
-    return args
+    return parser
 
 
 def prepare(description: str, _script: str, corpus: Corpus) -> None:
@@ -221,10 +187,4 @@ def prepare(description: str, _script: str, corpus: Corpus) -> None:
         _script: its path, which every prepare.py gives; nothing depends on it.
         corpus: the corpus to prepare.
     """
-    parts = (*corpus.train, corpus.valid, *corpus.test)
-    public = any(part.archive for part in parts)
-    args = parse(description, public)
-    raw = Raw(args.data, public and args.download)
-    for part in parts:  # a missing file is told before hours of work
-        raw.find(part)
-    Preparation(corpus, raw, args).run()
+    Preparation(corpus, options(description).parse_args()).run()

@@ -1,4 +1,4 @@
-"""Raw files of a corpus: fetched, unpacked, read and tokenised.
+"""Raw files of a corpus: found, read and tokenised.
 
 Texts are streams of rows, so that a corpus may be larger than the memory.
 """
@@ -6,52 +6,32 @@ Texts are streams of rows, so that a corpus may be larger than the memory.
 from __future__ import annotations
 
 import gzip
-import lzma
 import os
 import re
-import shutil
 import signal
-import sys
-import tarfile
-import urllib.request
 import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice, zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 
 from sbnmt_plugin.lines import decoded
 from sbnmt_plugin.tools.tied import tie
 from sbnmt_plugin.tools.tokens import tokeniser
-from sbnmt_plugin.tools.unfinished import new_file
 
 Row = tuple[str, ...]  # a sentence and its translations
-CHUNK = 5000  # sentences that a process tokenises at a time
-# errors of reading a packed file that is cut off or damaged
-DAMAGES = (tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
-
-
-@contextmanager
-def damage_is_named(path: Path) -> Iterator[None]:
-    """Raise ValueError with the file's name where a packed file is damaged."""
-    try:
-        yield
-    except DAMAGES as error:
-        raise ValueError(
-            f"{path} must be a whole file, but is cut off or "
-            f"damaged ({error}): fetch it anew"
-        ) from error
+CHUNK = 1000  # sentences that a process tokenises at a time
+GROUP = 100  # chunks that memory has to hold
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A .tgz that is public.
+    """A public .tgz, which holds files of a corpus.
 
     Attributes:
-        name: the file's, in the folder of raw data.
+        name: to save it by.
         url: its published address.
     """
 
@@ -75,100 +55,31 @@ class Part:
     source: str
     targets: tuple[str, ...]
     archive: Archive | None = None
-    remedy: str = ""
+    remedy: str = "put it there, plain or as .gz"
     name: str = ""
 
-    @property
-    def paths(self) -> Row:
-        return (self.source, *self.targets)
-
-
-@dataclass
-class Raw:
-    """The folder of raw data.
-
-    Attributes:
-        folder: given by the user.
-        download: allows archives that are missing to be fetched.
-    """
-
-    folder: Path
-    download: bool = False
-
-    def find(self, part: Part) -> list[Path]:
-        """Return the files of a part, unpacked if need be.
+    def files(self, folder: Path) -> list[Path]:
+        """Return the files of the part in a folder, as named or with .gz added.
 
         Raises:
             FileNotFoundError: one is missing, with the remedy.
         """
-        missing = tuple(name for name in part.paths if self.existing(name) is None)
-        if missing and part.archive is not None:
-            self.unpack(part.archive, missing)
+        remedy = self.remedy
+        if self.archive:
+            name = self.archive.name
+            remedy = f"fetch {self.archive.url} as {name}, and unpack it in {folder}"
         found = []
-        for name in part.paths:
-            path = self.existing(name)
+        for name in (self.source, *self.targets):
+            path = existing(folder / name)
             if path is None:
-                archive = part.archive
-                where = f" ({archive.name} has no such file)" if archive else ""
-                remedy = part.remedy or "put it there, plain or as .gz"
-                raise FileNotFoundError(
-                    f"{self.folder / name} does not exist{where}: {remedy}"
-                )
+                raise FileNotFoundError(f"{folder / name} does not exist: {remedy}")
             found.append(path)
         return found
 
-    def existing(self, name: str) -> Path | None:
-        """Return a file as named, or with .gz added, if it exists."""
-        paths = self.folder / name, self.folder / f"{name}.gz"
-        return next((path for path in paths if path.is_file()), None)
 
-    def unpack(self, archive: Archive, names: Row) -> None:
-        """Unpack some files of an archive, which is fetched if it is missing.
-
-        Raises:
-            ValueError: it is damaged; files that were whole before the damage stay.
-        """
-        path = self.folder / archive.name
-        if not path.is_file():
-            self.fetch(archive)
-        wanted = set(names)
-        with damage_is_named(path), tarfile.open(path, "r:*") as tar:
-            for member in tar:
-                name = member.name.removeprefix("./")
-                if name in wanted and member.isfile():
-                    content = tar.extractfile(member)
-                    assert content is not None
-                    with new_file(self.folder / name, "wb") as file:
-                        shutil.copyfileobj(content, file)
-                    wanted.remove(name)
-                if not wanted:
-                    break
-
-    def fetch(self, archive: Archive) -> None:
-        """Download an archive, if that is allowed.
-
-        Raises:
-            FileNotFoundError: it is not.
-            ValueError: the download fails, or is cut short.
-        """
-        path, url = self.folder / archive.name, archive.url
-        if not self.download:
-            raise FileNotFoundError(
-                f"{path} does not exist: put {url} there under this name, or let "
-                "--download fetch it"
-            )
-        print(f"downloading {url}", file=sys.stderr)
-        try:
-            with urllib.request.urlopen(url) as response, new_file(path, "wb") as file:
-                shutil.copyfileobj(response, file)
-                size = response.headers.get("Content-Length")
-                if size is not None and file.tell() != int(size):
-                    raise OSError(f"{file.tell()} of {size} bytes came")
-        except OSError as error:
-            raise ValueError(
-                f"{url} cannot be fetched ({error}): try again, or put the file at "
-                f"{path}"
-            ) from error
+def existing(path: Path) -> Path | None:
+    """Return a file as named, or with .gz added, if it exists."""
+    return next((x for x in (path, Path(f"{path}.gz")) if x.is_file()), None)
 
 
 def lines_of(path: Path) -> Iterator[str]:
@@ -180,14 +91,20 @@ def lines_of(path: Path) -> Iterator[str]:
         ValueError: the file is not UTF-8, or its .gz is damaged.
     """
     packed = path.suffix == ".gz"
-    with damage_is_named(path), gzip.open(path) if packed else path.open("rb") as file:
-        for _, text in decoded(path, file):
-            if path.name.removesuffix(".gz").endswith((".sgm", ".sgml")):
-                segment = re.search(r"<seg\b[^>]*>(.*)</seg>", text, re.IGNORECASE)
-                if segment is None:
-                    continue
-                text = segment[1]
-            yield " ".join(text.removeprefix("\ufeff").split())
+    try:
+        with gzip.open(path) if packed else path.open("rb") as file:
+            for _, text in decoded(path, file):
+                if path.name.removesuffix(".gz").endswith((".sgm", ".sgml")):
+                    segment = re.search(r"<seg\b[^>]*>(.*)</seg>", text, re.IGNORECASE)
+                    if segment is None:
+                        continue
+                    text = segment[1]
+                yield " ".join(text.removeprefix("\ufeff").split())
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise ValueError(
+            f"{path} must be a whole file, but is cut off or damaged ({error}): fetch "
+            "it anew"
+        ) from error
 
 
 def rows_of(paths: list[Path], first: int | None = None) -> Iterator[Row]:
@@ -210,12 +127,9 @@ def rows_of(paths: list[Path], first: int | None = None) -> Iterator[Row]:
         raise ValueError(f"{paths[0]} must have at least one line, but has none")
 
 
-def tokenise_rows(rows: list[Row], languages: Row, lowercase: bool) -> list[Row]:
-    """Tokenise each column in its language."""
-    columns = []
-    for language, column in zip(languages, zip(*rows)):
-        columns.append([*map(tokeniser(language, lowercase), column)])
-    return [*zip(*columns)]
+def tokenise_row(row: Row, languages: Row, lowercase: bool) -> Row:
+    """Tokenise each text of a row in its language."""
+    return tuple(tokeniser(x, lowercase)(text) for x, text in zip(languages, row))
 
 
 def tokenised(
@@ -223,16 +137,11 @@ def tokenised(
 ) -> Iterator[Row]:
     """Tokenise a stream of rows in several processes, in order."""
     rows = iter(rows)
-    work = partial(tokenise_rows, languages=languages, lowercase=lowercase)
-    chunks = iter(lambda: [*islice(rows, CHUNK)], [])
-    beginning = [*islice(chunks, 2)]
-    if workers == 1 or len(beginning) < 2:  # processes would take longer to start
-        for chunk in chain(beginning, chunks):
-            yield from work(chunk)
-        return
-    chunks = chain(beginning, chunks)
-    kill = (os.getpid(), signal.SIGKILL)  # with this process, whose chunks they have
+    work = partial(tokenise_row, languages=languages, lowercase=lowercase)
+    kill = (os.getpid(), signal.SIGKILL)  # with this process, whose rows they have
     with ProcessPoolExecutor(workers, initializer=tie, initargs=kill) as pool:
-        while group := [*islice(chunks, 4 * workers)]:  # what memory has to hold
-            for done in pool.map(work, group):
-                yield from done
+        while group := [*islice(rows, GROUP * CHUNK)]:
+            few = workers == 1 or len(group) <= CHUNK  # processes would start longer
+            yield from (
+                map(work, group) if few else pool.map(work, group, chunksize=CHUNK)
+            )
