@@ -3,7 +3,7 @@
 import pytest
 from steps import call, put
 
-from sbnmt_plugin.tools.commands import average, bpe, evaluate, triples
+from sbnmt_plugin.tools.commands import average, evaluate, triples
 
 
 def there(folder):
@@ -52,10 +52,3 @@ def test_a_mean_replaces_none_of_its_checkpoints(tmp_path):
     paths = [put(tmp_path / f"checkpoint{i}.pt", "weights") for i in (1, 2)]
     words = ["--output", paths[1], *paths]
     assert_refused(tmp_path, r"checkpoint2\.pt", average, *words)
-
-
-def test_a_threshold_is_of_a_vocabulary(tmp_path):
-    paths = [put(tmp_path / name, "#version: 0.2") for name in ("codes", "text")]
-    words = ["apply", "--codes", *paths, tmp_path / "out", "--threshold", 50]
-    with pytest.raises(ValueError, match="--threshold 50 counts in a vocabulary: give"):
-        call(bpe, *words)

@@ -174,9 +174,6 @@ def test_a_text_is_split_and_joined_by_commands(model, tmp_path):
     call(bpe, "apply", "--codes", model, source, split)
     call(bpe, "undo", "--codes", model, split, back)
     assert back.read_bytes() == source.read_bytes() != split.read_bytes()
-    with pytest.raises(ValueError, match="must be codes of kind bpe, to limit"):
-        counted = put(tmp_path / "vocabulary", "a 1")
-        call(bpe, "apply", "--codes", model, "--vocabulary", counted, source, split)
 
 
 def test_fewer_pieces_than_asked_for_are_told_of(tmp_path, capsys):

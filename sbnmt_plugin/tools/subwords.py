@@ -47,15 +47,12 @@ class Subwords(Protocol):
         ...
 
 
-def subwords(
-    kind: str, codes: Path | None, vocabulary: set[str] | None = None
-) -> Subwords:
+def subwords(kind: str, codes: Path | None) -> Subwords:
     """Return the subwords of a kind.
 
     Args:
         kind: one of ``KINDS``.
         codes: the file that ``sbnmt bpe learn`` wrote; None for kind ``none``.
-        vocabulary: subwords that those of kind ``bpe`` are limited to.
 
     Raises:
         ValueError: the kind is unknown, or codes are missing or of another kind.
@@ -68,11 +65,7 @@ def subwords(
         return Words()
     if codes is None:
         raise ValueError(f"subwords of kind {kind} must have a file of codes: give it")
-    if kind == "bpe":
-        return BytePairs(codes, vocabulary)
-    if vocabulary is not None:
-        raise ValueError(f"{codes} must be codes of kind bpe, to limit its subwords")
-    return Pieces(codes)
+    return BytePairs(codes) if kind == "bpe" else Pieces(codes)
 
 
 def kind_of(codes: str | Path) -> str:
@@ -110,19 +103,17 @@ class BytePairs:
 
     Args:
         codes: file that ``sbnmt bpe learn`` wrote.
-        vocabulary: subwords that the result is limited to.
     """
 
-    def __init__(self, codes: Path, vocabulary: set[str] | None = None) -> None:
+    def __init__(self, codes: Path) -> None:
         pairs = read_codes(codes)
-        fast = None if vocabulary is not None else fast_bpe(pairs)
+        fast = fast_bpe(pairs)
         if fast is not None:
             self.split = lambda line: fast.apply([line])[0]
         else:
             from subword_nmt.apply_bpe import BPE
 
-            merges = io.StringIO("\n".join(pairs))
-            self.split = BPE(merges, vocab=vocabulary).process_line
+            self.split = BPE(io.StringIO("\n".join(pairs))).process_line
 
     def apply(self, line: str) -> str:
         """Split the tokens of a line: see :class:`Subwords`."""

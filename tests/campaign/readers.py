@@ -29,7 +29,6 @@ from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.commands.aer import read_gold
-from sbnmt_plugin.tools.commands.bpe import read_vocabulary
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.phrase_extraction import linked_sentences
 from sbnmt_plugin.tools.recipes import costs
@@ -239,10 +238,6 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader("log", "train.log", log.encode(), costs.step_cost),
         Reader("codes", "codes", CODES, lambda p: read_codes(str(p))),
-        Reader(
-            *("vocabulary", "vocabulary", b"ab@@ 12\nc 3\n"),
-            lambda p: read_vocabulary(str(p), 2),
-        ),
         Reader(
             *("dictionary", "dict.en.txt", "ab@@ 12\nc 3\né 1\n".encode()),
             lambda p: SBTranslationTask.load_dictionary(str(p)).symbols,
