@@ -6,11 +6,10 @@ import contextlib
 import itertools
 import os
 import re
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Iterator
+from typing import cast
 
-from sbnmt_plugin.lines import each_line, readable, without_end
+from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -49,8 +48,11 @@ def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:
     return [list(lines) for lines in zip(*each_parallel(*paths))]
 
 
-def check_parallel(*paths: str | os.PathLike[str]) -> None:
+def check_parallel(*paths: str | os.PathLike[str]) -> int:
     """Check texts to be binarised: parallel, and without reserved symbols.
+
+    Returns:
+        The number of their lines.
 
     Raises:
         ValueError: see :func:`each_parallel` and :func:`refuse_reserved`.
@@ -58,30 +60,7 @@ def check_parallel(*paths: str | os.PathLike[str]) -> None:
     for number, row in enumerate(each_parallel(*paths), start=1):
         for path, line in zip(paths, row):
             refuse_reserved(path, [line], number)
-
-
-class Lines(Sequence[str]):
-    """The lines of a file, read when they are asked for.
-
-    Memory holds the place where each begins: 8 bytes a line.
-
-    Args:
-        path: a file that :func:`each_line` takes.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.file = open(readable(path), "rb")  # noqa: SIM115 (as long as this lives)
-        self.starts = array("q", [0])
-        for line in self.file:
-            self.starts.append(self.starts[-1] + len(line))
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def __getitem__(self, index: Any) -> Any:
-        start, end = self.starts[index], self.starts[index + 1]
-        data = os.pread(self.file.fileno(), end - start, start)
-        return without_end(data.decode("utf-8"))
+    return number
 
 
 # errors that reading a damaged file raises, somewhere in the middle

@@ -214,7 +214,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader(
             *("pseudo targets", "l2r.tsv", b"0\t-0.5\tW1\n2\t-0.25\tW2 W3\n"),
-            lambda p: translations.read_translations(p, 4),
+            lambda p: dict(translations.each_translation(p, 4)),
         ),
         Reader(
             *("output of fairseq-generate", "generate-x.txt", generated.encode()),
