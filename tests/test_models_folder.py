@@ -5,20 +5,19 @@ import sys
 
 import pytest
 from commands import ROOT
+from exporting import model_folder
 from steps import call, imported, put, ran
 
 import sbnmt_plugin
-from sbnmt_plugin.tools.commands import bundle, translate
+from sbnmt_plugin.tools.commands import translate
 
 WITNESSES = ROOT / "tests" / "data" / "0.2.0"
-MADE = ["--path", WITNESSES / "sb.pt", "--tokeniser", "none"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     output = tmp_path_factory.mktemp("folder") / "model"
-    call(bundle, WITNESSES / "data", "--output", output, *MADE)
-    return output
+    return model_folder(WITNESSES / "sb.pt", WITNESSES / "data", output)
 
 
 @pytest.fixture(scope="module")
