@@ -12,7 +12,7 @@ import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry, readable
 from sbnmt_plugin.symbols import BLANK, BYTES, RESERVED, UNKNOWN, join_pieces
@@ -30,8 +30,8 @@ SPELT_BLANK = " ".join(f"<0x{byte:02X}>" for byte in BLANK.encode())
 NOT_LEARNED = re.compile(r"[^\S ]|[\0▁▅\ufeff]")
 
 
-class Subwords(Protocol):
-    """Subwords of a line of text."""
+class Subwords:
+    """Subwords of a line of text; these are whole tokens, between single blanks."""
 
     def apply(self, line: str) -> str:
         """Split a line into subwords, joined by single blanks.
@@ -40,11 +40,11 @@ class Subwords(Protocol):
             ValueError: the line cannot be split without loss; the message is a rule
                 ("must have …"), to stand behind the place of the line.
         """
-        ...
+        return " ".join(line.replace(BYTE_ORDER_MARK, "").split())
 
     def undo(self, line: str) -> str:
         """Join subwords that stand between blanks."""
-        ...
+        return line
 
 
 def subwords(kind: str, codes: Path | None) -> Subwords:
@@ -62,7 +62,7 @@ def subwords(kind: str, codes: Path | None) -> Subwords:
             f"the kind of subwords must be one of {', '.join(KINDS)}, but is {kind!r}"
         )
     if kind == "none":
-        return Words()
+        return Subwords()
     if codes is None:
         raise ValueError(f"subwords of kind {kind} must have a file of codes: give it")
     return BytePairs(codes) if kind == "bpe" else Pieces(codes)
@@ -83,19 +83,7 @@ def undoing(raw: str | bool) -> Callable[[str], str]:
     return join_pieces if raw else remove_bpe
 
 
-class Words:
-    """Whole tokens, with single blanks between them."""
-
-    def apply(self, line: str) -> str:
-        """Write single blanks between the tokens of a line, and none at its ends."""
-        return " ".join(line.replace(BYTE_ORDER_MARK, "").split())
-
-    def undo(self, line: str) -> str:
-        """Return the tokens as they are."""
-        return line
-
-
-class BytePairs:
+class BytePairs(Subwords):
     """Byte-pair encoding of tokens.
 
     fastBPE applies codes if it is installed, subword-nmt otherwise, with the same
@@ -124,7 +112,7 @@ class BytePairs:
         return remove_bpe(line)
 
 
-class Pieces:
+class Pieces(Subwords):
     """Sentencepiece's pieces of raw text; letters that it has not learned are bytes.
 
     Text comes back as it was, but for byte order marks, which are left out: a file may
