@@ -1,8 +1,8 @@
 """Subwords: one object per kind applies them to a line and undoes them.
 
-Kinds: ``bpe`` (byte-pair encoding of tokens, ``a@@ b``), ``sentencepiece`` (pieces of
-raw text, ``▁a b``) and ``none`` (tokens are left whole).  Words are what stands between
-white space of any kind, as for fairseq.
+Kinds are byte-pair encoding of tokens, ``a@@ b``, and sentencepiece's pieces of raw
+text, ``▁a b``; or tokens are left whole.  Words are what stands between white space of
+any kind, as for fairseq.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from sbnmt_plugin.symbols import BLANK, BYTES, RESERVED, UNKNOWN, join_pieces
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import remove_bpe, write_lines
 
-KINDS = ("bpe", "sentencepiece", "none")
 MARK = "@@"
 VERSION = re.compile(r"#version: 0\.[12]")
 PAIR = re.compile(r"([^ ]+) ([^ ]+)")
@@ -47,35 +46,21 @@ class Subwords:
         return line
 
 
-def subwords(kind: str, codes: Path | None) -> Subwords:
-    """Return the subwords of a kind.
+def subwords(codes: Path | None) -> Subwords:
+    """Return the subwords of a file of codes, whose kind it shows itself.
 
     Args:
-        kind: one of ``KINDS``.
-        codes: the file that ``sbnmt bpe learn`` wrote; None for kind ``none``.
+        codes: the file that ``sbnmt bpe learn`` wrote; None: tokens are left whole.
 
     Raises:
-        ValueError: the kind is unknown, or codes are missing or of another kind.
+        FileNotFoundError: there is no such file.
+        ValueError: it holds no codes.
     """
-    if kind not in KINDS:
-        raise ValueError(
-            f"the kind of subwords must be one of {', '.join(KINDS)}, but is {kind!r}"
-        )
-    if kind == "none":
-        return Subwords()
     if codes is None:
-        raise ValueError(f"subwords of kind {kind} must have a file of codes: give it")
-    return BytePairs(codes) if kind == "bpe" else Pieces(codes)
-
-
-def kind_of(codes: str | Path) -> str:
-    """Tell the kind of a file of codes.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
+        return Subwords()
     with open(readable(codes), "rb") as file:
-        return "sentencepiece" if file.read(len(HEAD)) == HEAD else "bpe"
+        pieces = file.read(len(HEAD)) == HEAD
+    return Pieces(codes) if pieces else BytePairs(codes)
 
 
 def undoing(raw: str | bool) -> Callable[[str], str]:

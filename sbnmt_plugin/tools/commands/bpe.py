@@ -35,16 +35,15 @@ from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.subwords import (
-    KINDS,
     NOT_LEARNED,
     Pieces,
-    kind_of,
     single_blanks,
     subwords,
 )
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
+KINDS = ("bpe", "sentencepiece")
 # options of sentencepiece, by which a text comes back as it was
 UNIGRAM: dict[str, Any] = {
     "model_type": "unigram",
@@ -160,7 +159,7 @@ def main() -> None:
     parser = command.parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     learner = commands.add_parser("learn", help="learn codes")
-    learner.add_argument("--kind", choices=KINDS[:2], default="bpe", help="default bpe")
+    learner.add_argument("--kind", choices=KINDS, default=KINDS[0], help="(bpe)")
     learner.add_argument("--merges", action=command.at_least(1), required=True)
     learner.add_argument("--codes", required=True, help="file to write")
     learner.add_argument("texts", nargs="+")
@@ -177,10 +176,10 @@ def main() -> None:
     if args.command == "learn":
         refuse_overwriting(args.codes, *args.texts)
         refuse_overwriting(f"{args.codes}.dict", *args.texts)
-        how = learn if args.kind == "bpe" else learn_pieces
+        how = learn if args.kind == KINDS[0] else learn_pieces
         return how(args.texts, args.codes, args.merges)
     refuse_overwriting(args.output, args.input, args.codes)
-    made = subwords(kind_of(args.codes), Path(args.codes))
+    made = subwords(Path(args.codes))
     lines = progress(each_line(args.input), leave=False)
     change = made.apply if args.command == "apply" else made.undo
     write_lines(args.output, each_of(change, args.input, lines))

@@ -40,7 +40,6 @@ from sbnmt_plugin.tools.models.description import (
     write_description,
 )
 from sbnmt_plugin.tools.models.fairseq_engine import FLAGS, open_engine
-from sbnmt_plugin.tools.subwords import kind_of
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import sha256_of
@@ -98,7 +97,6 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
         language=language,
         tokeniser=args.tokeniser[-place],
         lowercase=args.lowercase,
-        subwords=kind_of(folder / codes) if codes else "none",
         codes=codes,
         dictionary=dictionary,
     )

@@ -19,13 +19,12 @@ from sbnmt_plugin.search.lengths import FORMULAS, LARGEST_ALPHA, LARGEST_WEIGHT
 from sbnmt_plugin.symbols import NAMES as DIRECTIONS
 from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.command_names import ENGINES
-from sbnmt_plugin.tools.subwords import KINDS, Subwords, subwords
+from sbnmt_plugin.tools.subwords import Pieces, Subwords, subwords
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
 
 NAME, MODEL = "model.yaml", "model.pt"
 LARGEST, DEEPEST = 2**20, 20  # bytes and levels of a model.yaml that is read
-SENTENCEPIECE = "sentencepiece"  # of :data:`subwords.KINDS`
 MOSES, CHARACTERS = "moses", tokens.CHARACTERS
 TOKENISERS = MOSES, tokens.NONE, CHARACTERS
 REMEDY = "restore the folder, or make it anew by sbnmt bundle or sbnmt export"
@@ -42,7 +41,7 @@ class Range(NamedTuple):
 NEEDED = {"fairseq": (MODEL,), "ctranslate2": ("model.bin", "config.json")}
 SIDE = {
     **dict.fromkeys(("language", "codes", "dictionary"), str),
-    **{"tokeniser": TOKENISERS, "lowercase": bool, "subwords": KINDS},
+    **{"tokeniser": TOKENISERS, "lowercase": bool},
 }
 SEARCH = {
     "beam": Range(int, 1, 1000),
@@ -70,37 +69,35 @@ class Side:
             ``none`` for tokens between blanks or, with sentencepiece, raw text,
             ``characters`` for tokens of one ideograph.
         lowercase: whether the model knows lower case alone.
-        subwords: one of :data:`subwords.KINDS`.
-        codes: file of the subwords' codes, a name in the folder; empty for none.
+        codes: file of the subwords' codes, a name in the folder; empty where tokens
+            are left whole.
         dictionary: file of the dictionary, a name in the folder.
     """
 
     language: str
     tokeniser: str
     lowercase: bool
-    subwords: str
     codes: str
     dictionary: str
 
     def encoder(self, folder: Path) -> Callable[[str], str]:
         """Return a function that makes subwords, joined by blanks, of a raw line."""
-        cut = self._subwords(folder).apply
-        if self._raw:
-            return lambda line: cut(line.lower() if self.lowercase else line)
+        made = self._subwords(folder)
+        if self._raw(made):
+            return lambda line: made.apply(line.lower() if self.lowercase else line)
         split = tokens.tokeniser(self._rules, self.lowercase)
-        return lambda line: cut(split(line))
+        return lambda line: made.apply(split(line))
 
     def decoder(self, folder: Path) -> Callable[[str], str]:
         """Return a function that makes a raw line of subwords joined by blanks."""
-        join = self._subwords(folder).undo
-        if self._raw:
-            return join
-        return lambda line: tokens.detokenise([join(line)], self._rules)[0]
+        made = self._subwords(folder)
+        if self._raw(made):
+            return made.undo
+        return lambda line: tokens.detokenise([made.undo(line)], self._rules)[0]
 
-    @property
-    def _raw(self) -> bool:
-        """True where the subwords are made of raw text."""
-        return self.subwords == SENTENCEPIECE and self.tokeniser == tokens.NONE
+    def _raw(self, made: Subwords) -> bool:
+        """Return whether the subwords are made of raw text."""
+        return isinstance(made, Pieces) and self.tokeniser == tokens.NONE
 
     @property
     def _rules(self) -> str:
@@ -108,7 +105,7 @@ class Side:
         return self.language if self.tokeniser == MOSES else self.tokeniser
 
     def _subwords(self, folder: Path) -> Subwords:
-        return subwords(self.subwords, folder / self.codes if self.codes else None)
+        return subwords(folder / self.codes if self.codes else None)
 
 
 @dataclass(frozen=True)
