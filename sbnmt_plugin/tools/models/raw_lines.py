@@ -106,45 +106,39 @@ def record(number: int, source: str, hypotheses: list[Hypothesis]) -> str:
     return json.dumps(made, ensure_ascii=False)
 
 
-class Written:
-    """A file of which a killed command has written some lines, and which goes on.
+def continued(path: Path, rows: int) -> tuple[IO[bytes], int]:
+    """Open a file to append, of which a killed command may have written some lines.
+
+    It is cut off behind the rows of the last input line that has all of them.
 
     Args:
-        path: file; it may be missing.
         rows: lines that it has for each input line.
+
+    Returns:
+        The file, and the number of input lines.
 
     Raises:
         OSError: it is no regular file, or cannot be written.
+        ValueError: another command writes it.
     """
-
-    def __init__(self, path: Path, rows: int) -> None:
-        self.path = path
-        self.rows = rows
-        refuse_special(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        with open(path, "rb") as file:
-            self.done = sum(line.endswith(b"\n") for line in file) // rows
-
-    def go_on(self, done: int) -> IO[bytes]:
-        """Open the file to append, cut off behind the rows of ``done`` input lines.
-
-        Raises:
-            ValueError: another command writes it.
-        """
-        file = open(self.path, "r+b")  # noqa: SIM115 (the caller closes it)
-        with contextlib.suppress(OSError):  # of file systems without locks
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise ValueError(
-                    f"{self.path} must have one writer, but another command is at "
-                    "work on it: wait for it, or choose another name"
-                ) from error
-        for _ in range(done * self.rows):
-            file.readline()
-        file.truncate()
-        return file
+    refuse_special(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = open(path, "a+b")  # noqa: SIM115 (the caller closes it)
+    with contextlib.suppress(OSError):  # of file systems without locks
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(
+                f"{path} must have one writer, but another command is at work on it: "
+                "wait for it, or choose another name"
+            ) from error
+    file.seek(0)
+    done = sum(line.endswith(b"\n") for line in file) // rows
+    file.seek(0)
+    for _ in range(done * rows):
+        file.readline()
+    file.truncate()
+    return file, done
 
 
 def translate_stream(
