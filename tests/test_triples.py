@@ -179,6 +179,7 @@ def test_foreign_pseudo_targets_are_refused(bitext, tmp_path, left, message):
         ("r2l", ["--pairs", "pr"], "--pseudo-r2l must be given, but for --pairs"),
         ("", ["--triples", "one"], "--pseudo-l2r is not for --triples one, which has"),
         ("", ["--pairs", "kd"], "--pseudo-r2l is not for --pairs kd, which has"),
+        ("", ["--target", "g.en"], "must end in two different suffixes"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(bitext, without, words, message):
