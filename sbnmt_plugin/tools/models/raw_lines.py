@@ -23,44 +23,34 @@ LONGEST = 2**18  # bytes of a line that is read; of what is longer the rest is d
 READ = 2**16  # bytes at a time
 
 
-def each_line(handle: int, done: int = 0) -> Iterator[bytes | None]:
-    """Yield the lines of a stream without their ends.
+def each_chunk(handle: int, done: int = 0) -> Iterator[list[bytes]]:
+    """Yield lines of a stream that are translated together, without their ends.
+
+    They are few at first, and no more than are there where reading on has to wait for
+    whoever writes.  A line is cut off some bytes behind :data:`LONGEST`.
 
     Args:
         handle: file descriptor.
         done: lines at its beginning that are left out.
-
-    Yields:
-        A line, cut off behind :data:`LONGEST` bytes if it is longer; None where
-        reading on has to wait for whoever writes.
     """
-    rest = b""
+    chunk: list[bytes] = []
+    rest, most = b"", FIRST
     while True:
-        if not select.select([handle], [], [], 0)[0]:
-            yield None
+        waits = not select.select([handle], [], [], 0)[0]
+        while chunk and (waits or len(chunk) >= most):
+            yield chunk[:most]
+            chunk, most = chunk[most:], min(2 * most, MOST)
         piece = os.read(handle, READ)
         if not piece:
             break
         *lines, rest = (rest + piece).split(b"\n")
-        yield from lines[done:]
+        chunk += lines[done:]
         done = max(done - len(lines), 0)
         rest = rest[: LONGEST + 1]
     if rest and not done:
-        yield rest
-
-
-def each_chunk(lines: Iterator[bytes | None]) -> Iterator[list[bytes]]:
-    """Gather lines that are translated together: few at first, and what is there."""
-    chunk: list[bytes] = []
-    most = FIRST
-    for line in lines:
-        if line is not None:
-            chunk.append(line)
-        if chunk and (line is None or len(chunk) == most):
-            yield chunk
-            chunk, most = [], min(2 * most, MOST)
-    if chunk:
-        yield chunk
+        chunk.append(rest)
+    for start in range(0, len(chunk), most):
+        yield chunk[start : start + most]
 
 
 def text_of(line: bytes, first: bool) -> str:
@@ -163,7 +153,7 @@ def translate_stream(
         with their numbers from 1.
     """
     number = done
-    for chunk in each_chunk(each_line(source, done)):
+    for chunk in each_chunk(source, done):
         reasons: dict[int, str] = {}
         texts = []
         for place, line in enumerate(chunk):
