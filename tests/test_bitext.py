@@ -118,7 +118,7 @@ def test_files_of_other_lengths_and_missing_ones_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"valid\.de does not exist: put one"):
         prepared(data, tmp_path / "text")
     put(data / "valid.de", "a .", "b .")
-    with pytest.raises(ValueError, match="must have the same number of lines"):
+    with pytest.raises(ValueError, match="must have as many lines as"):
         prepared(data, tmp_path / "text")
 
 

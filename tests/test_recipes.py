@@ -206,8 +206,10 @@ def test_files_of_different_lengths_are_refused(longer, techdocs):
     raw, words = techdocs
     with open(raw / f"valid.{longer}", "a") as file:
         file.write("one more\n")
-    shorter = "en" if longer == "zh" else "zh"
-    with pytest.raises(ValueError, match=rf"valid\.{shorter} ends after 12"):
+    count = "12 instead of 13" if longer == "zh" else "13 instead of 12"
+    with pytest.raises(
+        ValueError, match=rf"valid\.en must have as many lines .*, but has {count}"
+    ):
         prepare(*words)
 
 

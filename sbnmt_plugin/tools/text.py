@@ -6,8 +6,8 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.symbols import RESERVED
@@ -19,20 +19,25 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
     return list(each_line(path))
 
 
-def each_parallel(*paths: str | os.PathLike[str]) -> Iterator[tuple[str, ...]]:
+def each_parallel(
+    *paths: str | os.PathLike[str], read: Callable[[Any], Iterator[str]] = each_line
+) -> Iterator[tuple[str, ...]]:
     """Yield the lines of one number of files that must have equally many, not none.
+
+    Args:
+        read: yields the lines of a file.
 
     Raises:
         ValueError: one is empty, or has another number of lines than the first.
     """
     row: tuple[str | None, ...] = (None,)
-    for row in itertools.zip_longest(*map(each_line, paths)):
+    for row in itertools.zip_longest(*map(read, paths)):
         if None in row:
             break
         yield cast(tuple[str, ...], row)
     if None not in row:
         return
-    counts = [sum(1 for _ in each_line(path)) for path in paths]
+    counts = [sum(1 for _ in read(path)) for path in paths]
     if not counts[0]:
         raise ValueError(f"{paths[0]} must have at least one line, but is empty")
     for path, count in zip(paths, counts):

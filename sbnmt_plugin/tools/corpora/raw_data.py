@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 
 from sbnmt_plugin.lines import decoded
+from sbnmt_plugin.tools.text import each_parallel
 from sbnmt_plugin.tools.tied import tie
 from sbnmt_plugin.tools.tokens import tokeniser
 
@@ -113,18 +114,7 @@ def rows_of(paths: list[Path], first: int | None = None) -> Iterator[Row]:
     Raises:
         ValueError: the files do not have the same number of lines, or none.
     """
-    count = 0
-    for row in islice(zip_longest(*map(lines_of, paths)), first):
-        if None in row:
-            ended = ", ".join(str(p) for p, line in zip(paths, row) if line is None)
-            raise ValueError(
-                f"{', '.join(map(str, paths))} must have the same number of lines, but "
-                f"{ended} ends after {count}: one of the files is damaged or unaligned"
-            )
-        count += 1
-        yield row
-    if not count:
-        raise ValueError(f"{paths[0]} must have at least one line, but has none")
+    return islice(each_parallel(*paths, read=lines_of), first)
 
 
 def tokenise_row(row: Row, languages: Row, lowercase: bool) -> Row:
