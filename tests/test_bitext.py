@@ -11,8 +11,8 @@ from corpora import raw_sentences as raw
 from corpora import sentences
 from steps import call, put
 
+from sbnmt_plugin.tools import bitext as corpus
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.corpora import bitext as corpus
 from sbnmt_plugin.tools.recipes import bitext, duration, model_steps
 from sbnmt_plugin.tools.recipes.step import Step
 

@@ -21,11 +21,11 @@ from steps import call
 
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.symbols import TAGS
+from sbnmt_plugin.tools import published, raw_data
 from sbnmt_plugin.tools import tokens as tokenise
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.commands import prepare as prepare_step
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.corpora import published, raw_data
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import flags, search_options, searching

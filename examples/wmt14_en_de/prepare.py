@@ -8,7 +8,7 @@ Commentary v9; validation: newstest2013; test: newstest2014, all 3,003 sentences
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.corpora.published import Archive, Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT14 = "https://www.statmt.org/wmt14"

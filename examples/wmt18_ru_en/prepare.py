@@ -9,7 +9,7 @@ newstest2017; test: newstest2018.
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.corpora.published import Archive, Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT17 = "https://data.statmt.org/wmt17/translation-task"

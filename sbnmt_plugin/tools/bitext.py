@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from sbnmt_plugin.symbols import RESERVED
-from sbnmt_plugin.tools.corpora.published import Corpus, Limits, Preparation, options
-from sbnmt_plugin.tools.corpora.raw_data import Part, Row, existing, lines_of, rows_of
+from sbnmt_plugin.tools.published import Corpus, Limits, Preparation, options
+from sbnmt_plugin.tools.raw_data import Part, Row, existing, lines_of, rows_of
 from sbnmt_plugin.tools.tokens import language_code
 
 LEAST, MOST = 1000, 2000  # lines that are held out of a large bitext
