@@ -387,10 +387,6 @@ def other_language(folder, told):
     told["source"]["language"] = "x/../../en"
 
 
-def unknown_file(folder, told):
-    told["source"]["dictionary"] = "../dict.en.txt"
-
-
 def without_sums(folder, told):
     del told["files"]["model.pt"]
 
@@ -448,8 +444,7 @@ FOLDERS = {
     linked_description: "a file of its own",
     outside("../dict.en.txt"): "files must name files in the folder itself",
     outside("{}/dict.en.txt"): "files must name files in the folder itself",
-    other_language: "must be dict.x/../../en.txt",
-    unknown_file: "files must have ../dict.en.txt",
+    other_language: "files must have dict.x/../../en.txt",
     without_sums: "files must have model.pt",
     swapped: "the checksum of model.pt is another",
     code_in_the_checkpoint: "cannot be read safely",

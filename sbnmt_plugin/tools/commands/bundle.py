@@ -37,6 +37,7 @@ from sbnmt_plugin.tools.models.description import (
     TOKENISERS,
     Description,
     Side,
+    dictionary_of,
     write_description,
 )
 from sbnmt_plugin.tools.models.fairseq_engine import FLAGS, open_engine
@@ -88,7 +89,7 @@ def parsed() -> argparse.Namespace:
 def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
     """Copy codes and dictionary of source (0) or target (1) into a model folder."""
     language, codes = args.languages[place], ""
-    dictionary = f"dict.{language}.txt"
+    dictionary = dictionary_of(language)
     shutil.copyfile(args.data / dictionary, folder / dictionary)
     if args.codes:
         codes = "codes" if len(args.codes) == 1 else f"codes.{language}"
@@ -98,7 +99,6 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
         tokeniser=args.tokeniser[-place],
         lowercase=args.lowercase,
         codes=codes,
-        dictionary=dictionary,
     )
 
 

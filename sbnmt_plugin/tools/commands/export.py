@@ -73,7 +73,7 @@ def main() -> None:
         how = args.quantization
         conversion.convert(network, known.directions, folder, how)
         for side in known.source, known.target:
-            for name in filter(None, (side.codes, side.dictionary)):
+            for name in side.files:
                 shutil.copy(args.model / name, folder / name)
         most = min(known.search["max_positions"], *engine.max_positions)
         made = replace(

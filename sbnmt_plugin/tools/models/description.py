@@ -40,7 +40,7 @@ class Range(NamedTuple):
 
 NEEDED = {"fairseq": (MODEL,), "ctranslate2": ("model.bin", "config.json")}
 SIDE = {
-    **dict.fromkeys(("language", "codes", "dictionary"), str),
+    **dict.fromkeys(("language", "codes"), str),
     **{"tokeniser": TOKENISERS, "lowercase": bool},
 }
 SEARCH = {
@@ -59,6 +59,11 @@ RULES = {  # of every key: see :func:`check`
 }
 
 
+def dictionary_of(language: str) -> str:
+    """Return the name of a dictionary, which is fairseq's."""
+    return f"dict.{language}.txt"
+
+
 @dataclass(frozen=True)
 class Side:
     """Source or target text of a model.
@@ -71,14 +76,17 @@ class Side:
         lowercase: whether the model knows lower case alone.
         codes: file of the subwords' codes, a name in the folder; empty where tokens
             are left whole.
-        dictionary: file of the dictionary, a name in the folder.
     """
 
     language: str
     tokeniser: str
     lowercase: bool
     codes: str
-    dictionary: str
+
+    @property
+    def files(self) -> list[str]:
+        """Names of the dictionary and, where there are any, of the codes."""
+        return [dictionary_of(self.language), *filter(None, [self.codes])]
 
     def encoder(self, folder: Path) -> Callable[[str], str]:
         """Return a function that makes subwords, joined by blanks, of a raw line."""
@@ -200,7 +208,7 @@ def checked(values: Any) -> dict[str, Any]:
     check(values, RULES, "")
     needed = [*NEEDED[values["engine"]]]
     for side in values["source"], values["target"]:
-        needed += [side["dictionary"], *filter(None, [side["codes"]])]
+        needed += Side(**side).files
     for name in needed:
         if name not in values["files"]:
             raise ValueError(f"files must have {name}, which the model needs")

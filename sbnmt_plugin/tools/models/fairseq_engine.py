@@ -86,12 +86,6 @@ def open_engine(
         )
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device cuda must be there, but torch finds no GPU: use cpu")
-    for side in description.source, description.target:
-        if side.dictionary != f"dict.{side.language}.txt":
-            raise ValueError(
-                f"the dictionary of {side.language} must be dict.{side.language}.txt "
-                f"for fairseq, but is {side.dictionary}"
-            )
     both = len(description.directions) == 2
     words = [str(folder), "--path", str(folder / MODEL)]
     words += ["--sb-direction", "both" if both else description.directions[0]]
