@@ -1,5 +1,6 @@
 """The recipes: prepare.py on data laid out as the real files are, and the settings."""
 
+import contextlib
 import gzip
 import json
 import math
@@ -31,6 +32,7 @@ from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import flags, search_options, searching
 from sbnmt_plugin.tools.recipes.stages import training_options
 from sbnmt_plugin.tools.recipes.systems import PAPER
+from sbnmt_plugin.tools.unfinished import new_file
 
 LANGUAGES = {
     "techdocs_zh_en": ("zh", "en"),
@@ -163,10 +165,17 @@ def test_nist_has_four_references_and_four_test_sets(texts):
 
 def test_the_file_that_the_driver_waits_for_comes_last(techdocs):
     _, words = techdocs
-    with mock.patch.object(published, "write_lines") as write:
+    written = []
+
+    @contextlib.contextmanager
+    def watched(path):
+        with new_file(path) as file:
+            yield file
+        written.append(path.name)
+
+    with mock.patch.object(published, "new_file", watched):
         prepare(*words)
-    written = [call.args[0].name for call in write.call_args_list]
-    assert written[-1] == "test.en"
+    assert len(written) == 8 and written[-1] == "test.en"
 
 
 def test_first_reads_some_lines_of_each_file(texts, tmp_path):

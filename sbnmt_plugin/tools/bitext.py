@@ -107,10 +107,10 @@ class BitextPreparation(Preparation):
             return f"with a reserved word, such as </s>, or one that ends in {MARK}"
         return super().problem(split, row) or self.corpus.limits.problem(row)
 
-    def tell(self, split: str, text: str) -> None:
-        """Tell the size of a set, and where it is from."""
+    def origin(self, split: str) -> str:
+        """Return whether a set is held out of train."""
         made = ", held out of train, where each stands once; not trained on"
-        super().tell(split, text + made * (split in self.held.values()))
+        return made * (split in self.held.values())
 
 
 def prepare(description: str) -> None:

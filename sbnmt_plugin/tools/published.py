@@ -6,13 +6,14 @@ A recipe's prepare.py declares a :class:`Corpus` and calls :func:`prepare`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import tee
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
@@ -83,7 +84,6 @@ class Preparation:
 
     corpus: Corpus
     args: argparse.Namespace
-    left_out: Counter[str] = field(default_factory=Counter)  # reasons, of one set
 
     def rows(self, split: str, part: Part) -> Iterator[Row]:
         """Yield the raw lines of a part of a set."""
@@ -96,73 +96,59 @@ class Preparation:
             return "not as long as --words asks for"
         return self.corpus.limits.problem(row) if split == "train" else ""
 
-    def keeps(self, split: str, row: Row) -> bool:
-        """Return whether a tokenised row stays; the others are counted by reason."""
-        reason = self.problem(split, row)
-        self.left_out.update([reason] if reason else [])
-        return not reason
+    def origin(self, split: str) -> str:
+        """Return what is to be told of a set's origin."""
+        return ""
 
-    def tell(self, split: str, text: str) -> None:
-        """Tell the size of a set, and what was left out of it."""
-        print(f"{split}: {text}", file=sys.stderr)
-        for reason, count in self.left_out.most_common():
-            print(f"{split}: {count:,} left out, {reason}", file=sys.stderr)
-        self.left_out.clear()
+    def write(self, split: str, parts: tuple[Part, ...]) -> None:
+        """Write a set: tokenised text and, but for training, references as they were.
 
-    def tokenised(self, rows: Iterable[Row], references: int = 1) -> Iterator[Row]:
+        The target, by which a set is known to be whole, appears last.
+
+        Raises:
+            ValueError: no sentence is left.
+        """
         source, target = self.corpus.languages
-        languages = (source, *[target] * references)
-        return tokenised(rows, languages, self.args.lowercase, self.args.workers)
-
-    def train(self) -> None:
-        """Write the training set: the clean pairs of all parts."""
-        rows = chain.from_iterable(self.rows("train", x) for x in self.corpus.train)
-        read = kept = 0
-        prefix = self.args.output / "train"
-        with (
-            new_file(f"{prefix}.{self.corpus.source}") as source,
-            new_file(f"{prefix}.{self.corpus.target}") as target,
-        ):
-            for pair in progress(self.tokenised(rows), unit="pair", leave=False):
-                read += 1
-                if self.keeps("train", pair):
-                    kept += 1
-                    source.write(pair[0] + "\n")
-                    target.write(pair[1] + "\n")
-        self.tell("train", f"{kept} of {read} sentence pairs kept")
-
-    def held_out(self, split: str, parts: tuple[Part, ...]) -> None:
-        """Write a validation or test set; the file that marks it as done comes last."""
-        pairs: list[tuple[Row, Row]] = []  # as published, tokenised
-        sizes = []
-        for part in parts:
-            rows = [*self.rows(split, part)]
-            both = zip(rows, self.tokenised(rows, len(rows[0]) - 1))
-            kept = [pair for pair in both if self.keeps(split, pair[1])]
-            pairs += kept
-            sizes.append(f"{part.name or split}\t{len(kept)}")
-        self.tell(split, f"{len(pairs)} sentences")
-        if not pairs:
-            raise ValueError(f"{split} must have a sentence, but all were left out")
-        if split == "test":
-            write_lines(self.args.output / "test.sets", sizes)
-        raw, tokens = zip(*pairs)
-        columns = {self.corpus.source: (tokens, 0)}
-        for place in reversed(range(1, len(raw[0]))):
-            end = self.corpus.target + (f".{place}" if place > 1 else "")
-            columns |= {f"ref.{end}": (raw, place), end: (tokens, place)}
-        for end, (column, place) in columns.items():
-            path = self.args.output / f"{split}.{end}"
-            write_lines(path, (row[place] for row in column))
+        args, references = self.args, len(parts[0].targets)
+        languages = source, *[target] * references
+        targets = [self.corpus.target]
+        targets += [f"{targets[0]}.{number}" for number in range(2, references + 1)]
+        given = [] if split == "train" else [f"ref.{name}" for name in targets]
+        names = [*targets, self.corpus.source, *given]
+        sizes: Counter[str] = Counter()
+        left_out: Counter[str] = Counter()  # reasons
+        with contextlib.ExitStack() as stack:  # what is opened first appears last
+            paths = [args.output / f"{split}.{name}" for name in names]
+            files = [stack.enter_context(new_file(path)) for path in paths]
+            for part in parts:
+                raw, rows = tee(self.rows(split, part))
+                made = tokenised(rows, languages, args.lowercase, args.workers)
+                for row, before in zip(progress(made, unit="line", leave=False), raw):
+                    if reason := self.problem(split, row):
+                        left_out[reason] += 1
+                        continue
+                    sizes[part.name or split] += 1
+                    for file, text in zip(files, (*row[1:], row[0], *before[1:])):
+                        file.write(text + "\n")
+            kept = sizes.total()
+            count = f"{kept:,} of {kept + left_out.total():,} sentences"
+            print(f"{split}: {count}{self.origin(split)}", file=sys.stderr)
+            for reason, number in left_out.most_common():
+                print(f"{split}: {number:,} left out, {reason}", file=sys.stderr)
+            if not kept:
+                raise ValueError(f"{split} must have a sentence, but all were left out")
+            if split == "test":
+                listed = (f"{name}\t{size}" for name, size in sizes.items())
+                write_lines(args.output / "test.sets", listed)
 
     def run(self) -> None:
         """Write all sets, the test set last; a missing file is told at once."""
         corpus = self.corpus
         for part in (*corpus.train, corpus.valid, *corpus.test):
             part.files(self.args.data)
-        self.train()
-        self.held_out("valid", (corpus.valid,))
-        self.held_out("test", corpus.test)
+        self.write("train", corpus.train)
+        self.write("valid", (corpus.valid,))
+        self.write("test", corpus.test)
 
 
 def options(description: str) -> argparse.ArgumentParser:
