@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 import yaml
-from commands import ROOT, load, run_generate
+from commands import ROOT, load
 from exporting import model_folder
 from steps import call, put
 
@@ -59,21 +59,6 @@ def test_the_check_of_translations_can_fail(tmp_path):
         scores = [float(score) * LOG_2 for score, _ in known["0"]]
         close = [h.score for h in found[0]] == pytest.approx(scores, abs=1e-3)
         assert close == same
-
-
-def test_fairseq_generate_writes_the_same_text(data, trained, tmp_path):
-    folder = model_folder(trained, data, tmp_path / "model")
-    output = run_generate(
-        data, trained, "--lenpen", 0.6, "--max-len-a", 1.2, "--max-len-b", 10
-    )
-    rows = [line.split("\t") for line in output.splitlines()]
-    source = {r[0][2:]: r[1] for r in rows if r[0].startswith("S-")}
-    best = {r[0][2:]: r[2] for r in rows if r[0].startswith("H-")}
-    numbers = sorted(source, key=int)
-    model = sbnmt_plugin.load(folder)
-    assert len(numbers) == 21
-    translated = model.translate([source[n] for n in numbers])
-    assert translated == [best[n] for n in numbers]
 
 
 def test_a_folder_says_what_it_is_made_of(data, trained, tmp_path):
