@@ -239,9 +239,9 @@ def test_sentences_of_some_lengths(techdocs, texts):
 
 def test_lengths_that_leave_nothing_are_refused(techdocs, capsys):
     _, words = techdocs
-    with pytest.raises(ValueError, match="valid must have a sentence, but all were"):
+    with pytest.raises(ValueError, match="train must have a sentence, but all were"):
         prepare(*words, "--words", 80, 90)
-    assert "12 left out, not as long as --words asks for" in capsys.readouterr().err
+    assert "180 left out, not as long as --words asks for" in capsys.readouterr().err
 
 
 def test_text_that_is_not_utf8_and_empty_text_are_refused(techdocs):
