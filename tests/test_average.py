@@ -2,18 +2,12 @@
 
 import os
 
-import in_process
 import pytest
 import torch
-from commands import ROOT, SB, load, run_generate, run_train
+from commands import SB, load, run_generate, run_train
 from steps import call
 
 from sbnmt_plugin.tools.commands import average as average_checkpoints
-from sbnmt_plugin.tools.recipes import runner
-from sbnmt_plugin.tools.recipes.data_steps import Run
-from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
-from sbnmt_plugin.tools.recipes.row_steps import RowSteps
-from sbnmt_plugin.tools.recipes.rows import Row
 
 
 def test_averaging_is_the_mean(data, tmp_path):
@@ -104,19 +98,3 @@ def test_one_kind_of_checkpoint_is_averaged_where_there_are_both(tmp_path):
     assert averaged(tmp_path, "--last", 2) == 1.5
     assert averaged(tmp_path, "--last", 3) == 20
     assert averaged(tmp_path, "--last", 9, "--or-fewer") == 20
-
-
-@pytest.mark.parametrize("names", [EPOCHS, UPDATES])
-def test_a_recipe_averages_as_many_as_it_says(tmp_path, monkeypatch, names):
-    """The recipes of WMT save after updates: "the last 20", not one."""
-    monkeypatch.setattr(runner.Runner, "run", in_process.run)
-    save_checkpoints(tmp_path / "sb", names, range(1, 31))
-    settings = load_recipe(ROOT / "examples" / "toy", small=False)
-    for count, mean in (20, 20.5), (40, 15.5):
-        steps = RowSteps(Run({**settings, "average": count}, tmp_path))
-        step = steps.trained(Row("sb"))
-        made = runner.Runner(tmp_path, {})
-        made.made.update(step.inputs)
-        made.make(step)
-        (tmp_path / "sb" / "done").unlink()
-        assert float(load(tmp_path / "sb" / "model.pt")["model"]["w"]) == mean

@@ -150,8 +150,3 @@ def test_a_word_that_the_converter_calls_padding_stays_a_word(tmp_path):
     found = json.loads((folder / "shared_vocabulary.json").read_text())
     assert found == words.symbols
     assert found.index("<blank>") > 3
-
-
-def test_an_unknown_type_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="int7"):
-        convert(sb_model(**FREE), tmp_path, quantization="int7")
