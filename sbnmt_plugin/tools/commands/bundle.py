@@ -143,14 +143,15 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
         with as_written(args.scores, "give a file of JSON"):
             scores = dict(json.loads(args.scores.read_text(encoding="utf-8")))
     torch.save({**state, "last_optimizer_state": None}, folder / MODEL)
-    sides = [add_side(args, place, folder) for place in (0, 1)]
+    source, target = (add_side(args, place, folder) for place in (0, 1))
     for name in caller_files():
         if path := getattr(args, name):
             shutil.copyfile(path, folder / name)
     direction = str(settings.get("sb_direction"))
     made = Description(
-        "fairseq",
-        *sides,
+        engine="fairseq",
+        source=source,
+        target=target,
         directions=NAMES if direction == "both" else (direction,),
         search={**{key: getattr(args, key) for key in FLAGS}, "max_positions": 0},
         files={path.name: sha256_of(path) for path in sorted(folder.iterdir())},
@@ -159,7 +160,7 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
     )
     positions = int(open_engine(folder, made, "cpu", "float32", 1).max_positions[0])
     made = made.with_search({"max_positions": positions})
-    for side in sides:
+    for side in source, target:
         side.encoder(folder)
         side.decoder(folder)
     write_description(folder, made)

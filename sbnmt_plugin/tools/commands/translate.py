@@ -24,6 +24,7 @@ import argparse
 import contextlib
 import sys
 from pathlib import Path
+from typing import IO
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.lines import STANDARD_INPUT
@@ -83,7 +84,8 @@ def main() -> None:
     options = args.beam, args.lenpen, args.rescore
     nbest = None if args.records else args.nbest
     model = load(args.model, args.device, args.dtype, *options, nbest)
-    output, records, done, failed = sys.stdout.buffer, None, 0, 0
+    output: IO[bytes] = sys.stdout.buffer
+    records, done, failed = None, 0, 0
     with contextlib.ExitStack() as stack:
         if args.output:
             output, done = continued(args.output, args.nbest)
