@@ -129,16 +129,6 @@ def test_a_recipe_says_what_raw_files_it_wants(tmp_path):
         assert not (tmp_path / name / "logs").exists()  # before any step
 
 
-def test_training_pairs_stay_pairs(texts):
-    _, text = texts["wmt14_en_de"]
-    translated = dict(zip(corpora.NOUNS["en"], corpora.NOUNS["de"]))
-    for split in ("train", "valid", "test"):
-        columns = (lines(text / f"{split}.{ln}") for ln in ("en", "de"))
-        for source, target in zip(*columns):
-            words = [translated.get(w, w) for w in source.lower().split()]
-            assert [w.lower() for w in words] == target.lower().split()
-
-
 def test_chinese_is_segmented_and_english_lower_cased(texts):
     _, text = texts["nist_zh_en"]
     chinese = " ".join(lines(text / "train.zh")).split()
@@ -210,18 +200,6 @@ def test_a_missing_file_is_named_with_its_remedy(tmp_path):
         prepare("nist_zh_en", "--data", raw, "--output", tmp_path / "text")
 
 
-@pytest.mark.parametrize("longer", ["zh", "en"])
-def test_files_of_different_lengths_are_refused(longer, techdocs):
-    raw, words = techdocs
-    with open(raw / f"valid.{longer}", "a") as file:
-        file.write("one more\n")
-    count = "12 instead of 13" if longer == "zh" else "13 instead of 12"
-    with pytest.raises(
-        ValueError, match=rf"valid\.en must have as many lines .*, but has {count}"
-    ):
-        prepare(*words)
-
-
 def test_sentences_of_some_lengths(techdocs, texts):
     """Of all sets, by the target's tokens: these, and no others."""
     _, words = techdocs
@@ -244,11 +222,8 @@ def test_lengths_that_leave_nothing_are_refused(techdocs, capsys):
     assert "180 left out, not as long as --words asks for" in capsys.readouterr().err
 
 
-def test_text_that_is_not_utf8_and_empty_text_are_refused(techdocs):
+def test_empty_text_is_refused(techdocs):
     raw, words = techdocs
-    (raw / "test.zh").write_bytes("好\n".encode() + "好\n".encode("gb18030"))
-    with pytest.raises(ValueError, match=r"test\.zh, line 2, must be UTF-8"):
-        prepare(*words)
     for language in ("zh", "en"):
         (raw / f"test.{language}").write_bytes(b"")
     with pytest.raises(ValueError, match=r"test\.zh must have at least one line"):
