@@ -22,7 +22,7 @@ def test_averaging_is_the_mean(data, tmp_path):
     assert "H-0" in run_generate(data, output)
     with pytest.raises(ValueError, match="--last 9 needs as many checkpoints"):
         call(average_checkpoints, "--output", output, "--last", 9, tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"none.pt does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"none.pt \(inputs\) does not exist"):
         call(average_checkpoints, "--output", output, tmp_path / "none.pt")
     with pytest.raises(ValueError, match=r"is a folder: name checkpoints, or"):
         call(average_checkpoints, "--output", output, tmp_path)

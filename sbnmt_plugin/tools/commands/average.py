@@ -74,7 +74,7 @@ def average(paths: list[Path]) -> dict[str, Any]:
     sums: dict[str, Any] = {}
     first: list[str] = []
     for path in paths:
-        checkpoint = read_checkpoint(str(path))
+        checkpoint = read_checkpoint(str(path), "(inputs)")
         model = checkpoint["model"]
         first = first or kind(checkpoint)
         if kind(checkpoint) != first:
