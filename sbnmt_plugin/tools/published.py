@@ -61,7 +61,8 @@ class Corpus:
     """The parts of a recipe's text.
 
     Attributes:
-        rules: see :attr:`languages`, where the endings of the files are others.
+        rules: names by which :mod:`tokens` knows the rules of source and target, where
+            they are not the endings of the files.
     """
 
     source: str
@@ -71,11 +72,6 @@ class Corpus:
     test: tuple[Part, ...]
     limits: Limits = Limits()
     rules: Row = ()
-
-    @property
-    def languages(self) -> Row:
-        """The names by which :mod:`tokens` knows the rules of source and target."""
-        return self.rules or (self.source, self.target)
 
 
 @dataclass
@@ -108,13 +104,14 @@ class Preparation:
         Raises:
             ValueError: no sentence is left.
         """
-        source, target = self.corpus.languages
+        corpus = self.corpus
+        source, target = corpus.rules or (corpus.source, corpus.target)
         args, references = self.args, len(parts[0].targets)
         languages = source, *[target] * references
-        targets = [self.corpus.target]
+        targets = [corpus.target]
         targets += [f"{targets[0]}.{number}" for number in range(2, references + 1)]
         given = [] if split == "train" else [f"ref.{name}" for name in targets]
-        names = [*targets, self.corpus.source, *given]
+        names = [*targets, corpus.source, *given]
         sizes: Counter[str] = Counter()
         left_out: Counter[str] = Counter()  # reasons
         with contextlib.ExitStack() as stack:  # what is opened first appears last

@@ -58,15 +58,6 @@ UNIGRAM: dict[str, Any] = {
 }
 
 
-def each_text(path: str) -> Iterator[str]:
-    """Yield the lines of a text, with single blanks between words.
-
-    Raises:
-        FileNotFoundError, ValueError: see :func:`each_line` and :func:`each_of`.
-    """
-    return each_of(single_blanks, path, each_line(path))
-
-
 def each_of(
     change: Callable[[str], str], path: str, lines: Iterable[str]
 ) -> Iterator[str]:
@@ -88,11 +79,15 @@ def learn(texts: list[str], codes: str, merges: int) -> None:
     Raises:
         ValueError: no two letters stand together twice.
     """
-    lines = [chain.from_iterable(map(each_text, texts)) for _ in range(2)]
+
+    def lines() -> Iterator[str]:
+        for path in texts:
+            yield from each_of(single_blanks, path, each_line(path))
+
     learned = io.StringIO()
-    if any(len(word) > 1 for line in lines[0] for word in line.split()):
+    if any(len(word) > 1 for line in lines() for word in line.split()):
         with contextlib.redirect_stderr(io.StringIO()):  # more is said below
-            learn_bpe(lines[1], learned, merges)
+            learn_bpe(lines(), learned, merges)
     found = learned.getvalue().count("\n") - 1
     if found < 1:
         raise ValueError(

@@ -19,7 +19,7 @@ from sbnmt_plugin.search.lengths import FORMULAS, LARGEST_ALPHA, LARGEST_WEIGHT
 from sbnmt_plugin.symbols import NAMES as DIRECTIONS
 from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.command_names import ENGINES
-from sbnmt_plugin.tools.subwords import Pieces, Subwords, subwords
+from sbnmt_plugin.tools.subwords import Pieces, subwords
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
 
@@ -27,6 +27,7 @@ NAME, MODEL = "model.yaml", "model.pt"
 LARGEST, DEEPEST = 2**20, 20  # bytes and levels of a model.yaml that is read
 MOSES, CHARACTERS = "moses", tokens.CHARACTERS
 TOKENISERS = MOSES, tokens.NONE, CHARACTERS
+Coder = Callable[[str], str]  # of a line; subwords are joined by blanks
 REMEDY = "restore the folder, or make it anew by sbnmt bundle or sbnmt export"
 
 
@@ -88,32 +89,24 @@ class Side:
         """Names of the dictionary and, where there are any, of the codes."""
         return [dictionary_of(self.language), *filter(None, [self.codes])]
 
-    def encoder(self, folder: Path) -> Callable[[str], str]:
-        """Return a function that makes subwords, joined by blanks, of a raw line."""
-        made = self._subwords(folder)
-        if self._raw(made):
-            return lambda line: made.apply(line.lower() if self.lowercase else line)
-        split = tokens.tokeniser(self._rules, self.lowercase)
-        return lambda line: made.apply(split(line))
+    def coders(self, folder: Path) -> tuple[Coder, Coder]:
+        """Return functions that make subwords of a raw line, and a raw line of them.
 
-    def decoder(self, folder: Path) -> Callable[[str], str]:
-        """Return a function that makes a raw line of subwords joined by blanks."""
-        made = self._subwords(folder)
-        if self._raw(made):
-            return made.undo
-        return lambda line: tokens.detokenise([made.undo(line)], self._rules)[0]
-
-    def _raw(self, made: Subwords) -> bool:
-        """Return whether the subwords are made of raw text."""
-        return isinstance(made, Pieces) and self.tokeniser == tokens.NONE
-
-    @property
-    def _rules(self) -> str:
-        """Name by which :mod:`tokens` knows the tokeniser."""
-        return self.language if self.tokeniser == MOSES else self.tokeniser
-
-    def _subwords(self, folder: Path) -> Subwords:
-        return subwords(folder / self.codes if self.codes else None)
+        Args:
+            folder: that holds the codes.
+        """
+        made = subwords(folder / self.codes if self.codes else None)
+        if isinstance(made, Pieces) and self.tokeniser == tokens.NONE:  # of raw text
+            return (
+                lambda line: made.apply(line.lower() if self.lowercase else line),
+                made.undo,
+            )
+        rules = self.language if self.tokeniser == MOSES else self.tokeniser
+        split = tokens.tokeniser(rules, self.lowercase)
+        return (
+            lambda line: made.apply(split(line)),
+            lambda line: tokens.detokenise([made.undo(line)], rules)[0],
+        )
 
 
 @dataclass(frozen=True)
