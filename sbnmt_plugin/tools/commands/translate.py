@@ -84,7 +84,7 @@ def main() -> None:
     options = args.beam, args.lenpen, args.rescore
     nbest = None if args.records else args.nbest
     model = load(args.model, args.device, args.dtype, *options, nbest)
-    output: IO[bytes] = sys.stdout.buffer
+    output: IO[bytes] | None = None
     records, done, failed = None, 0, 0
     with contextlib.ExitStack() as stack:
         if args.output:
@@ -103,7 +103,8 @@ def main() -> None:
             print(f"{done} lines are translated already", file=sys.stderr)
         bar = stack.enter_context(progress(total=total, initial=done, unit="line"))
         how = args.nbest, args.scores, records, done
-        for count, problems in translate_stream(model, source, output, *how):
+        stream = translate_stream(model, source, output or sys.stdout.buffer, *how)
+        for count, problems in stream:
             bar.update(count)
             failed += len(problems)
             for problem in problems:
