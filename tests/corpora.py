@@ -7,9 +7,7 @@ is then a recipe's ``--data``.
 from __future__ import annotations
 
 import gzip
-import io
 import random
-import tarfile
 from pathlib import Path
 
 TRAIN, HELD_OUT = 90, 12  # sentences of a training corpus, of a validation or test set
@@ -59,14 +57,9 @@ def put(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def pack(path: Path, members: dict[str, bytes]) -> None:
-    """A .tgz of these members, and of one that nobody asks for."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w:gz") as tar:
-        for name, content in {"README": b"\xff\n", **members}.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
+def put_all(folder: Path, members: dict[str, bytes]) -> None:
+    for name, content in members.items():
+        put(folder / name, content)
 
 
 def pair(path: str, languages: str, count: int, seed: int) -> dict[str, bytes]:
@@ -87,41 +80,25 @@ def news(path: str, name: str, languages: str, seed: int) -> dict[str, bytes]:
 
 
 def lay_out_wmt14(folder: Path) -> Path:
-    """The archives of WMT14 English-German."""
-    archives = {
-        "training-parallel-europarl-v7": pair(
-            "training/europarl-v7.de-en", "de en", TRAIN, 1
-        ),
-        "training-parallel-commoncrawl": {
-            **pair("commoncrawl.de-en", "de en", TRAIN, 2),
-            **pair("commoncrawl.ru-en", "ru en", TRAIN, 3),
-        },
-        "training-parallel-nc-v9": pair(
-            "training/news-commentary-v9.de-en", "de en", TRAIN, 4
-        ),
-        "dev": pair("dev/newstest2013", "de en", HELD_OUT, 5),
-        "test-full": news("test-full/newstest2014-deen", "newstest2014", "en de", 6),
-    }
-    for name, members in archives.items():
-        pack(folder / f"{name}.tgz", members)
+    """What the archives of WMT14 English-German hold."""
+    training = ("training/europarl-v7", "commoncrawl", "training/news-commentary-v9")
+    for seed, name in enumerate(training):
+        put_all(folder, pair(f"{name}.de-en", "de en", TRAIN, seed))
+    put_all(folder, pair("commoncrawl.ru-en", "ru en", TRAIN, 3))  # which is not asked
+    put_all(folder, pair("dev/newstest2013", "de en", HELD_OUT, 5))
+    put_all(folder, news("test-full/newstest2014-deen", "newstest2014", "en de", 6))
     return folder
 
 
 def lay_out_wmt18(folder: Path) -> Path:
-    """The archives of WMT18 Russian-English, and the unpacked Yandex corpus."""
-    crawl = "paracrawl-release1.en-ru.zipporah0-dedup-clean"
-    commentary = "training-parallel-nc-v13"
-    archives = {
-        crawl: pair(crawl, "en ru", TRAIN, 1),
-        "training-parallel-commoncrawl": pair("commoncrawl.ru-en", "ru en", TRAIN, 2),
-        commentary: pair(f"{commentary}/news-commentary-v13.ru-en", "ru en", TRAIN, 3),
-        "test2017": news("test/newstest2017-ruen", "newstest2017", "ru en", 4),
-        "test2018": news("test/newstest2018-ruen", "newstest2018", "ru en", 5),
-    }
-    for name, members in archives.items():
-        pack(folder / f"{name}.tgz", members)
-    for name, content in pair("corpus.en_ru.1m", "en ru", TRAIN, 6).items():
-        put(folder / name, content)
+    """What the archives of WMT18 Russian-English hold, and the Yandex corpus."""
+    commentary = "training-parallel-nc-v13/news-commentary-v13.ru-en"
+    crawls = ("paracrawl-release1.en-ru.zipporah0-dedup-clean", "commoncrawl.ru-en")
+    for seed, name in enumerate((*crawls, commentary, "corpus.en_ru.1m")):
+        put_all(folder, pair(name, "en ru", TRAIN, seed))
+    for year in (2017, 2018):
+        name = f"newstest{year}"
+        put_all(folder, news(f"test/{name}-ruen", name, "ru en", year))
     return folder
 
 
@@ -129,9 +106,7 @@ def lay_out_nist(folder: Path) -> Path:
     """Text that a user has extracted from LDC's corpora and NIST's test sets."""
     corpora = "2000T50 2002T01 2002E18 2003E07 2003E14 2003T17 2004T07"
     for seed, name in enumerate(corpora.split()):
-        files = pair(f"train/LDC{name}", "zh en", TRAIN, seed)
-        for path, content in files.items():
-            put(folder / path, content)
+        put_all(folder, pair(f"train/LDC{name}", "zh en", TRAIN, seed))
     for seed, year in enumerate(range(2, 7), start=100):
         texts, references = zip(*rows("zh en", HELD_OUT + year, seed))
         put(folder / f"test/MT0{year}.zh", plain(texts))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
-from unittest import mock
 
 import torch
 from commands import WORDS, captured, load
+from steps import call
 
-from sbnmt_plugin.tools.commands import export
-from sbnmt_plugin.tools.models.bundle import bundle
-from sbnmt_plugin.tools.models.description import Side
-
-SEARCH = {"beam": 4, "lenpen": 0.6, "length_penalty": "gnmt", "rescore": 0.0}
+from sbnmt_plugin.tools.commands import bundle, export
 
 
 def without_interaction(checkpoint: Path, path: Path) -> Path:
@@ -25,21 +20,17 @@ def without_interaction(checkpoint: Path, path: Path) -> Path:
     return path
 
 
-def model_folder(checkpoint: Path, data: Path, output: Path, **search: object) -> Path:
+def model_folder(checkpoint: Path, data: Path, output: Path, *words: object) -> Path:
     """Make a model folder for text whose tokens stand between blanks."""
-    source, target = (
-        Side(x, "none", False, "none", "", str(data / f"dict.{x}.txt"))
-        for x in ("en", "de")
-    )
-    bundle(checkpoint, output, source, target, {**SEARCH, **search}, {}, {})
+    own = ["--path", checkpoint, "--output", output, "--tokeniser", "none"]
+    call(bundle, data, *own, *words)
     return output
 
 
 def run_export(folder: Path, output: Path, *words: object) -> str:
     """Run sbnmt export; return what it prints."""
-    command = ["sbnmt export", folder, "--output", output, *words]
-    with mock.patch.object(sys, "argv", list(map(str, command))), captured() as out:
-        export.main()
+    with captured() as out:
+        call(export, folder, "--output", output, *words)
     return out.text
 
 

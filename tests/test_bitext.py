@@ -11,8 +11,8 @@ from corpora import raw_sentences as raw
 from corpora import sentences
 from steps import call, put
 
+from sbnmt_plugin.tools import bitext as corpus
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.corpora import bitext as corpus
 from sbnmt_plugin.tools.recipes import bitext, duration, model_steps
 from sbnmt_plugin.tools.recipes.step import Step
 
@@ -118,7 +118,7 @@ def test_files_of_other_lengths_and_missing_ones_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"valid\.de does not exist: put one"):
         prepared(data, tmp_path / "text")
     put(data / "valid.de", "a .", "b .")
-    with pytest.raises(ValueError, match="must have the same number of lines"):
+    with pytest.raises(ValueError, match="must have as many lines as"):
         prepared(data, tmp_path / "text")
 
 

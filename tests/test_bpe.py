@@ -1,7 +1,6 @@
 """sbnmt bpe: learning, applying and undoing subwords."""
 
 import re
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -26,36 +25,26 @@ def test_bpe_is_undone(tmp_path):
     with mock.patch.object(subwords, "fast_bpe", lambda codes: None):
         call(bpe, *words[:-1], tmp_path / "slow")
     assert texts.read_lines(tmp_path / "slow") == split
-    call(bpe, "vocabulary", tmp_path / "split", tmp_path / "vocabulary")
-    call(bpe, *words[:-2], "--vocabulary", tmp_path / "vocabulary", *words[-2:-1], "x")
-    Path("x").unlink()
 
 
 @settings(deadline=None, max_examples=100)
-@given(lines=st.lists(LINE, min_size=1, max_size=5), limited=st.booleans())
-def test_any_line_comes_back_from_its_subwords_or_is_refused(
-    lines, limited, tmp_path_factory
-):
-    assert_comes_back(lines, tmp_path_factory.getbasetemp(), limited)
+@given(lines=st.lists(LINE, min_size=1, max_size=5))
+def test_any_line_comes_back_from_its_subwords_or_is_refused(lines, tmp_path_factory):
+    assert_comes_back(lines, tmp_path_factory.getbasetemp())
 
 
-def assert_comes_back(lines, folder, limited=False):
+def assert_comes_back(lines, folder):
     """Learn codes of lines twice over, apply them, and join the subwords again."""
     lines = ["aa", "aa", *lines, *lines]
     source, split = put(folder / "source", *lines), folder / "split"
-    codes, vocabulary = folder / "codes", folder / "vocabulary"
+    codes = folder / "codes"
     learn = ["learn", "--merges", 30, "--codes", codes, source]
     if any(word.endswith("@@") for line in lines for word in line.split()):
         with pytest.raises(ValueError, match=r"source, line \d+, must have no word"):
             call(bpe, *learn)
         return
     call(bpe, *learn)
-    words = ["apply", "--codes", codes]
-    if limited:
-        call(bpe, *words, source, split)
-        call(bpe, "vocabulary", split, vocabulary)
-        words += ["--vocabulary", vocabulary, "--threshold", 3]
-    call(bpe, *words, source, split)
+    call(bpe, "apply", "--codes", codes, source, split)
     wanted = [" ".join(line.replace("\ufeff", "").split()) for line in lines]
     found = texts.read_lines(split)
     assert [texts.remove_bpe(line) for line in found] == wanted
@@ -123,22 +112,3 @@ def test_codes_are_read_whatever_ends_their_lines(content, tmp_path):
     codes.write_text(content, encoding="utf-8", newline="")
     call(bpe, "apply", "--codes", codes, source, tmp_path / "out")
     assert texts.read_lines(tmp_path / "out") == ["abc ab@@ d"]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("abc 2\nab@@\n", "line 2, must be a subword and its count, but is 'ab@@'"),
-        ("\ufeffabc 2\n", "line 1, must not begin with a byte order mark"),
-        (CODES, "line 1, must be a subword and its count"),
-        ("", "must have at least one line"),
-    ],
-)
-def test_a_vocabulary_that_is_none_is_refused(content, message, tmp_path):
-    source, codes = put(tmp_path / "text", "abc"), tmp_path / "codes"
-    codes.write_text(CODES)
-    given = tmp_path / "vocabulary"
-    given.write_text(content, encoding="utf-8")
-    words = ["--codes", codes, "--vocabulary", given]
-    with pytest.raises(ValueError, match=f"vocabulary,? {message}"):
-        call(bpe, "apply", *words, source, tmp_path / "out")

@@ -44,10 +44,10 @@ def test_standard_input_is_one_input():
 
 def test_what_the_system_refuses_is_one_line(tmp_path):
     source = put(tmp_path / "in", "a b")
-    words = ["bpe", "vocabulary", source]
-    assert f"{tmp_path}: Is a directory: choose" in fails(*words, tmp_path)
-    assert f"{source}: File exists: choose" in fails(*words, source / "out")
-    assert f"{tmp_path} is no file" in fails("bpe", "vocabulary", tmp_path, "x")
+    words = ["tokenise", "--language", "none"]
+    assert f"{tmp_path}: Is a directory: choose" in fails(*words, source, tmp_path)
+    assert f"{source}: File exists: choose" in fails(*words, source, source / "out")
+    assert f"{tmp_path} is no file" in fails(*words, tmp_path, "x")
     assert list(tmp_path.iterdir()) == [source]
 
 

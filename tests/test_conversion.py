@@ -60,10 +60,9 @@ FILE = "model.bin"
 OTHERS = abd_model, rnn_model, two_way_model, enat_model
 
 
-def convert(model, folder, directions=NAMES, quantization=None):
+def convert(model, folder, directions=NAMES, quantization="float32"):
     folder.mkdir(exist_ok=True)
-    words = model.encoder.dictionary, model.decoder.dictionary
-    conversion.convert(model, *words, directions, folder, quantization)
+    conversion.convert(model, directions, folder, quantization)
     return folder
 
 
@@ -85,9 +84,8 @@ def test_another_direction_or_weight_is_noticed(tmp_path, monkeypatch):
             other = copy.deepcopy(model)
             other.get_parameter(name).data *= 1.01
             folder = convert(model, tmp_path / name)
-            words = model.encoder.dictionary, model.decoder.dictionary
             with pytest.raises(ValueError, match="must score texts as the model does"):
-                conversion.compare(other, *words, NAMES, folder)
+                conversion.compare(other, NAMES, folder)
     monkeypatch.setattr(converted, "TAGS", TAGS[::-1])
     with pytest.raises(ValueError, match="must score texts as the model does"):
         convert(model, tmp_path)
@@ -152,8 +150,3 @@ def test_a_word_that_the_converter_calls_padding_stays_a_word(tmp_path):
     found = json.loads((folder / "shared_vocabulary.json").read_text())
     assert found == words.symbols
     assert found.index("<blank>") > 3
-
-
-def test_an_unknown_type_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="int7"):
-        convert(sb_model(**FREE), tmp_path, quantization="int7")

@@ -297,10 +297,6 @@ def test_what_it_cannot_do_is_refused(folders, teachers):
             load(folder, **options)
 
 
-def test_an_8_bit_dtype_is_taken(folders):
-    assert len(load(folders[1], dtype="int8").translate(LINES)) == len(LINES)
-
-
 # without torch
 
 

@@ -77,5 +77,5 @@ def test_plain_lines_are_hypotheses(tmp_path):
     path.write_text("ei@@ ns\n\n")
     assert read_hypotheses(path, references) == ["eins", ""]
     path.write_text("eins\n")
-    with pytest.raises(ValueError, match="must have 2 lines"):
+    with pytest.raises(ValueError, match="each of the 2 lines"):
         read_hypotheses(path, references)

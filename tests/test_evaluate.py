@@ -98,7 +98,7 @@ def test_a_sentence_that_reranking_left_out_is_empty(tmp_path, text):
     assert texts.read_lines(tmp_path / "results" / "sb.tok") == [GOLD[0], "", GOLD[2]]
     assert row["tokenised BLEU"] == tokenised_bleu([GOLD[0], "", GOLD[2]], [GOLD])
     put(out, f"3\t-1.0\t{GOLD[0]}")
-    with pytest.raises(ValueError, match="id 3 is ≥ 3 lines"):
+    with pytest.raises(ValueError, match="below 3, but has 3: it belongs"):
         run(tmp_path, text, out)
 
 

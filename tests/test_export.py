@@ -17,7 +17,9 @@ pytest.importorskip("ctranslate2")
 def free(trained, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("free")
     checkpoint = without_interaction(trained, folder / "free.pt")
-    return model_folder(checkpoint, data, folder / "model", rescore=1.0, beam=6)
+    return model_folder(
+        checkpoint, data, folder / "model", "--sb-rescore", 1, "--beam", 6
+    )
 
 
 @pytest.fixture(scope="module")

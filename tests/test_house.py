@@ -41,8 +41,6 @@ RINGS = (
     ("__init__",),  # what --user-dir imports
     ("tools",),  # libraries of the commands
     ("tools.models",),  # trained models as folders
-    ("tools.corpora",),
-    ("tools.published", "tools.synthetic"),  # of corpora, by old names
     ("tools.recipes",),
     ("tools.results",),
     ("tools.report",),

@@ -14,7 +14,11 @@ from steps import put
 
 from sbnmt_plugin.tools.models import raw_lines
 from sbnmt_plugin.tools.models.engine import Hypothesis
-from sbnmt_plugin.tools.models.raw_lines import Written, each_line, translate_stream
+from sbnmt_plugin.tools.models.raw_lines import (
+    continued,
+    each_chunk,
+    translate_stream,
+)
 
 ENDS = st.sampled_from([b"\n", b"\r\n"])
 ODD = st.sampled_from([b"\xff\xfe", b"\0", b"a\rb", b"\xef\xbb\xbf", b"", b" \t"])
@@ -98,7 +102,8 @@ def test_an_endless_line_is_left_out_and_takes_no_memory(tmp_path, monkeypatch):
     path = tmp_path / "text"
     path.write_bytes(b"a b\n" + b"x " * 10**4 + b"\n" + b"y " * 50 + b"\nc d\n")
     handle = os.open(path, os.O_RDONLY)
-    assert max(len(line) for line in each_line(handle)) <= 100 + 16
+    lines = [line for chunk in each_chunk(handle) for line in chunk]
+    assert max(map(len, lines)) <= 100 + 16
     os.close(handle)
     found, problems = translated(path)
     assert found == ["a b", "", " ".join("y" * 50), "c d"]
@@ -144,21 +149,19 @@ def test_hypotheses_are_as_many_as_asked_for_on_every_line(tmp_path):
 def test_a_file_goes_on_behind_its_last_whole_rows(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"1\n1\n2\n2\n3\n3")
-    written = Written(path, 2)
-    assert written.done == 2
-    with written.go_on(1) as file:
+    file, done = continued(path, 2)
+    with file:
         file.write(b"x\n")
-    assert path.read_bytes() == b"1\n1\nx\n"
+    assert done == 2 and path.read_bytes() == b"1\n1\n2\n2\nx\n"
     for special in tmp_path, Path("-"), Path("/dev/stdout"):
         with pytest.raises(OSError, match=str(special)):
-            Written(special, 1)
+            continued(special, 1)
 
 
 def test_a_file_has_one_writer(tmp_path):
     path = put(tmp_path / "out", "a b")
-    with Written(path, 1).go_on(1):
+    with continued(path, 1)[0]:
         with pytest.raises(ValueError, match="must have one writer"):
-            Written(path, 1).go_on(0)
+            continued(path, 1)
         assert path.read_text() == "a b\n"
-    Written(path, 1).go_on(0).close()
-    assert path.read_text() == ""
+    continued(path, 1)[0].close()

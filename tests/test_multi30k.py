@@ -1,8 +1,5 @@
 """Multi30k's raw files, prepared for its recipe."""
 
-import subprocess
-import sys
-
 import in_process
 import pytest
 from commands import ROOT
@@ -10,41 +7,30 @@ from steps import put
 
 from sbnmt_plugin.tools import text as texts
 
-
-def test_multi30k_is_prepared_from_raw_files(tmp_path):
-    for name in ("train", "valid", "test2016"):
-        put(tmp_path / f"{name}.en", "A man, running.", "Two dogs!")
-        put(tmp_path / f"{name}.de", "Ein Mann, der läuft.", "Zwei Hunde!")
-    script = ROOT / "examples" / "multi30k" / "prepare.py"
-    words = ["--data", tmp_path, "--output", tmp_path / "text", "--lowercase"]
-    subprocess.run([sys.executable, script, *words], check=True, capture_output=True)
-    assert texts.read_lines(tmp_path / "text" / "test.de") == [
-        "ein mann , der läuft .",
-        "zwei hunde !",
-    ]
-    assert texts.read_lines(tmp_path / "text" / "test.ref.de")[1] == "zwei hunde!"
-    english = texts.read_lines(tmp_path / "test2016.en")  # for rows that go back
-    lowered = [line.lower() for line in english]
-    assert texts.read_lines(tmp_path / "text" / "test.ref.en") == lowered
-
-
 SIZES = {"train": 2, "valid": 3, "test2016": 4, "test2017": 1, "coco2017": 5,
          "test2018": 6}  # fmt: skip
 
 
-def prepared_multi30k(tmp_path, *sets, without=None):
+def prepared_multi30k(tmp_path, *sets, without=None, options=()):
     """From raw files of these test sets, a line of which says whose it is."""
     raw = tmp_path / "raw"
     for name in ("train", "valid", *sets):
         for language in ("en", "de"):
-            lines = [f"{name} {language} {n}." for n in range(SIZES[name])]
+            lines = [f"{name} {language.upper()} {n}." for n in range(SIZES[name])]
             put(raw / f"{name}.{language}", *lines)
     put(raw / "test2017.fr", "Deux chiens.")  # as in the repository
     if without:
         (raw / without).unlink()
     script = ROOT / "examples" / "multi30k" / "prepare.py"
-    in_process.run_script(script, "--data", raw, "--output", tmp_path / "text")
+    words = ["--data", raw, "--output", tmp_path / "text", *options]
+    in_process.run_script(script, *words)
     return tmp_path / "text"
+
+
+def test_case_may_be_ignored(tmp_path):
+    text = prepared_multi30k(tmp_path, "test2016", options=["--lowercase"])
+    for split in "test", "test.ref", "train":
+        assert (text / f"{split}.de").read_text().islower()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +43,9 @@ def test_further_test_sets_of_multi30k_follow_the_first(sets, tmp_path, capsys):
     wanted = [f"{name} {n}" for name in sets for n in range(SIZES[name])]
     for language in ("en", "de"):
         raw = texts.read_lines(text / f"test.ref.{language}")
-        assert raw == [line.replace(" ", f" {language} ") + "." for line in wanted]
+        assert raw == [
+            line.replace(" ", f" {language.upper()} ") + "." for line in wanted
+        ]
         tokens = texts.read_lines(text / f"test.{language}")
         assert [line.replace(" .", ".") for line in tokens] == raw
     assert not (text / "valid.sets").exists()

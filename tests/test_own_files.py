@@ -3,7 +3,14 @@
 import pytest
 from steps import call, put
 
-from sbnmt_plugin.tools.commands import average, bpe, evaluate, triples
+from sbnmt_plugin.tools.commands import (
+    average,
+    bpe,
+    evaluate,
+    score,
+    tokenise,
+    triples,
+)
 
 
 def there(folder):
@@ -48,14 +55,18 @@ def test_triples_keep_pseudo_targets(tmp_path, name):
         assert_refused(tmp_path, rf"new\.{name}", triples, *words, *given)
 
 
-def test_a_mean_replaces_none_of_its_checkpoints(tmp_path):
-    paths = [put(tmp_path / f"checkpoint{i}.pt", "weights") for i in (1, 2)]
-    words = ["--output", paths[1], *paths]
-    assert_refused(tmp_path, r"checkpoint2\.pt", average, *words)
+OTHERS = {  # whose output is a file "in" that they read
+    "tokenise": (tokenise, "--language", "en", "in", "in"),
+    "learn": (bpe, "learn", "--merges", 2, "--codes", "in", "in"),
+    "apply": (bpe, "apply", "--codes", "other", "in", "in"),
+    "score": (score, "--hypothesis", "in", "--reference", "other", "--json", "in"),
+    "average": (average, "--output", "in", "other", "in"),
+}
 
 
-def test_a_threshold_is_of_a_vocabulary(tmp_path):
-    paths = [put(tmp_path / name, "#version: 0.2") for name in ("codes", "text")]
-    words = ["apply", "--codes", *paths, tmp_path / "out", "--threshold", 50]
-    with pytest.raises(ValueError, match="--threshold 50 counts in a vocabulary: give"):
-        call(bpe, *words)
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_steps_keep_what_they_read(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    for path in "in", "other":
+        put(tmp_path / path, "a b")
+    assert_refused(tmp_path, "in", *OTHERS[name])

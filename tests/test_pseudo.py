@@ -101,25 +101,6 @@ def test_another_job_of_the_same_name_is_refused(
     assert output.read_bytes() == whole
 
 
-@pytest.mark.parametrize(
-    "words", [["--path={}"], ["--path", "{}:{}"], ["--path={}:{}"]], ids=str
-)
-def test_a_retrained_model_is_seen_however_it_is_given(
-    data, source, teacher, tmp_path, words
-):
-    model = shutil.copy(teacher, tmp_path / "model.pt")
-    named = [word.format(teacher, model) for word in words]
-    if len(words) == 1 and ":" not in words[0]:
-        named = [words[0].format(model)]
-    command = [data, *named, "--sb-direction", "r2l", "--cpu", "--beam", 2]
-    command += ["--input", source, "--output", tmp_path / "out.tsv"]
-    call(pseudo, *command)
-    call(pseudo, *command)
-    os.utime(model, (1, 1))
-    with pytest.raises(ValueError, match=f"begun with another {model}: remove"):
-        call(pseudo, *command)
-
-
 def test_the_checkpoints_that_a_command_names_are_found():
     words = ["data", "--path", "a.pt:b", "--x=c.pt", "--path=d=e:f.pt", "g.pt", "h"]
     words += ["--enat-table", "table", "--nat-teacher=i", "--input", "j"]

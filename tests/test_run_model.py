@@ -82,7 +82,10 @@ TINY = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["bpe", "sentencepiece"])
+TOKENISERS = {"bpe": "moses", "sentencepiece": "none"}
+
+
+@pytest.mark.parametrize("kind", TOKENISERS)
 def test_raw_lines_become_a_model_that_translates_raw_lines(kind, tmp_path, capsys):
     data, work = raw(tmp_path / "raw", *sentences(60)), tmp_path / "work"
     words = ["--source", "en", "--target", "de", "--data", data, "--work", work]
@@ -100,7 +103,7 @@ def test_raw_lines_become_a_model_that_translates_raw_lines(kind, tmp_path, caps
 
     model = load(work / "model")
     assert model.description.search["rescore"] == 1
-    assert model.description.source.subwords == kind
+    assert model.description.source.tokeniser == TOKENISERS[kind]
     assert model.description.scores == kept
     assert len(model.translate(["a little dog .", "", "Hill"])) == 3
     # the same command again has nothing to do

@@ -60,7 +60,7 @@ def assert_comes_back(made, line):
 @settings(deadline=None, max_examples=300)
 @given(line=LINE | st.text(st.characters(blacklist_categories=["Cs"])))
 def test_any_line_comes_back_from_its_pieces_or_is_refused(model, line):
-    assert_comes_back(subwords.subwords("sentencepiece", model), line)
+    assert_comes_back(subwords.subwords(model), line)
 
 
 @settings(deadline=None, max_examples=40)
@@ -174,9 +174,6 @@ def test_a_text_is_split_and_joined_by_commands(model, tmp_path):
     call(bpe, "apply", "--codes", model, source, split)
     call(bpe, "undo", "--codes", model, split, back)
     assert back.read_bytes() == source.read_bytes() != split.read_bytes()
-    with pytest.raises(ValueError, match="must be codes of kind bpe, to limit"):
-        counted = put(tmp_path / "vocabulary", "a 1")
-        call(bpe, "apply", "--codes", model, "--vocabulary", counted, source, split)
 
 
 def test_fewer_pieces_than_asked_for_are_told_of(tmp_path, capsys):
@@ -214,15 +211,12 @@ def test_a_damaged_model_is_refused(place, model, tmp_path):
     assert not Path("x").exists()
 
 
-def test_the_kinds_are_known_by_name(tmp_path):
-    words = subwords.subwords("none", None)
+def test_codes_show_their_kind(model, tmp_path):
+    words = subwords.subwords(None)
     assert words.undo(words.apply(" a  b\u3000c\ufeff ")) == "a b c"
-    pairs = subwords.subwords("bpe", put(tmp_path / "codes", "a b"))
+    pairs = subwords.subwords(put(tmp_path / "codes", "a b"))
     assert pairs.apply("abc") == "ab@@ c" and pairs.undo("ab@@ c") == "abc"
-    with pytest.raises(ValueError, match="one of bpe, sentencepiece, none, but is 'x'"):
-        subwords.subwords("x", None)
-    with pytest.raises(ValueError, match="sentencepiece must have a file of codes"):
-        subwords.subwords("sentencepiece", None)
+    assert isinstance(subwords.subwords(model), subwords.Pieces)
 
 
 @pytest.mark.parametrize("words", [["learn", *KIND, "--merges", 300], ["apply"]])

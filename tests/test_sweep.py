@@ -143,28 +143,11 @@ def test_wrong_input_of_the_sweep_is_one_clear_error(words, message, searches, w
     assert not searches.words
 
 
-<<<<<<< HEAD
 def test_the_sweep_decodes_what_is_missing(tmp_path, searches, work):
     run, output = work("teacher-l2r"), tmp_path / "work" / "s.json"
     run("--beams", "2")
     assert [found["beam"] for found in run("--beams", "1,2,4")] == [1, 2, 4]
     assert [beam for _, beam, _ in searches.settings()] == ["2", "1", "4"]
-=======
-def test_the_sweep_decodes_what_is_missing(tmp_path, monkeypatch, searches, sweep):
-    words = [*A, "--min-len", "2", "--beams"]
-    sweep(*words, "2")
-    assert [run["beam"] for run in sweep(*words, "1,2,4")] == [2, 4]
-    assert [beam for _, beam, _ in searches.settings()] == ["2", "4"]
-    with monkeypatch.context() as elsewhere:  # another clone goes on
-        elsewhere.setattr(sweep_runs, "PLUGIN", tmp_path / "clone" / "sbnmt_plugin")
-        sweep(*words, "2,4")
-    assert len(searches.words) == 2
-    refused("was decoded with other options: remove", sweep, *A, "--beams", "2")
-    gold = (tmp_path / "gold").read_text()
-    put(tmp_path / "gold", *["A C"] * 21)
-    refused("another text in --reference: remove", sweep, *words, "2")
-    (tmp_path / "gold").write_text(gold)
->>>>>>> cutD
     # an interrupted sweep has what was decoded, and its repeat loses nothing
     searches.limit = 4
     refused("", run, "--beams", "2,4,6,8", error=KeyboardInterrupt)
@@ -357,23 +340,11 @@ def test_what_goes_ill_with_a_choice_is_one_clear_error(tmp_path, work):
     run, valid = work("sb"), put(tmp_path / "v.json", json.dumps(held({"sb": {2: 1}})))
     chosen = "--chosen-by", valid
     for flag in "--beams", "--lenpens":
-<<<<<<< HEAD
         refused(f"leave out .*{flag}", run, *chosen, flag, "2")
     lacks = r"v\.json: it must have teacher-l2r, but has sb"
     refused(lacks, run, *chosen, rows=["teacher-l2r"])
     both = "must not be read and written by one"
     refused(both, run, *chosen, output=valid)
-=======
-        refused(f"leave out .*{flag}", sweep, *A, *chosen, flag, "2")
-    lacks = r"valid\.json: it must have b, but has a"
-    refused(lacks, sweep, "--system", "b=--path b", *chosen)
-    other = "with the same options, --min-len 2, but had none"
-    refused(other, sweep, *A, *chosen, "--min-len", "2")
-    refused("--lenpen is set by the sweep", sweep, *A, *chosen, "--lenpen", "1")
-    for taken in valid, given:
-        both = "must not be read and written by one"
-        refused(both, sweep, *A, *chosen, "--output", taken)
->>>>>>> cutD
     for nothing in "", tmp_path / "none.json":
         words = "--chosen-by", nothing
         refused("does not exist: give", run, *words, error=FileNotFoundError)

@@ -2,34 +2,13 @@
 
 import json
 import tracemalloc
+from collections import deque
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sbnmt_plugin.tools import jobs
 from sbnmt_plugin.tools import text as texts
-from sbnmt_plugin.tools.translations import Translations, read_translations
-
-LINE = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r"))
-
-
-@settings(deadline=None, max_examples=50)
-@given(lines=st.lists(LINE, min_size=1), last=st.booleans(), windows=st.booleans())
-def test_any_line_can_be_asked_for(lines, last, windows, tmp_path_factory):
-    path = tmp_path_factory.getbasetemp() / "lines"
-    end = "\r\n" if windows else "\n"
-    lines = [
-        "x" + lines[0],
-        *lines,
-        "y",
-    ]  # no byte order mark; the last is no empty one
-    path.write_bytes((end.join(lines) + end * last).encode())
-    assert texts.read_lines(path) == lines
-    found = texts.Lines(path)
-    assert [found[i] for i in range(len(found))] == lines
-    assert found[len(found) - 1] == lines[-1]
-
+from sbnmt_plugin.tools.translations import each_translation, texts_to_learn
 
 LONG = 20_000  # lines of 200 signs: 4 MB a file
 
@@ -51,15 +30,14 @@ def long(tmp_path_factory):
 
 READERS = {
     "parallel files": lambda at: texts.check_parallel(at / "t.en", at / "t.en"),
-    "lines": lambda at: texts.Lines(at / "t.en"),
-    "translations": lambda at: Translations(at / "t.tsv", LONG),
+    "translations": lambda at: deque(texts_to_learn(at / "t.tsv", LONG), maxlen=0),
     "shards": lambda at: jobs.merge(
         sorted((at / "shards").iterdir()), LONG, at / "merged.tsv"
     ),
 }
 TWINS = {  # hold it all
     "parallel files": lambda at: texts.read_parallel(at / "t.en", at / "t.en"),
-    "translations": lambda at: read_translations(at / "t.tsv", LONG),
+    "translations": lambda at: dict(each_translation(at / "t.tsv", LONG)),
 }
 
 

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -89,13 +88,6 @@ def test_the_wheel_holds_what_the_steps_read(wheel):
     assert sbnmt_plugin.__version__ == wheel.name.split("-")[1]
 
 
-def test_the_sdist_builds_without_the_checkout(wheel):
-    (sdist,) = wheel.parent.glob("dist/*.tar.gz")
-    with tarfile.open(sdist) as tar:
-        names = {name.partition("/")[2] for name in tar.getnames()}
-    assert {"setup.py", "README.md", "examples/toy/recipe.yaml"} <= names
-
-
 def test_the_command_says_what_there_is(environment, tmp_path):
     said = run(environment / "sbnmt", "--help", folder=tmp_path).stdout
     assert re.findall(r"^  ([a-z][\w-]*)  ", said, re.M) == list(STEPS)
@@ -168,11 +160,3 @@ def test_recipes_run_in_a_clone_and_outside_any(environment, tmp_path, monkeypat
     assert rows[1]["commits"] == [f"v{sbnmt_plugin.__version__}"]
     run(sbnmt, "prepare", "toy", "--output", tmp_path / "text", folder=tmp_path)
     assert len(read_lines(tmp_path / "text" / "train.src")) == 6000
-
-
-def test_pages_are_made_without_a_clone(environment, data, trained, tmp_path):
-    pytest.importorskip("jinja2", reason="the extra [report] is not installed")
-    run_generate(data, trained, "--sb-trace", tmp_path / "trace")
-    words = ["trace-page", "--trace", tmp_path / "trace", "--output", "page.html"]
-    run(environment / "sbnmt", *words, folder=tmp_path)
-    assert "</html>" in (tmp_path / "page.html").read_text()

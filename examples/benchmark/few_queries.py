@@ -15,8 +15,8 @@ from collections.abc import Callable
 import torch
 
 from sbnmt_plugin.network.dot_product import attend_at_once, attend_by_products
-from sbnmt_plugin.tools.corpora.synthetic import parser_of
 from sbnmt_plugin.tools.results.table import aligned
+from sbnmt_plugin.tools.synthetic import parser_of
 
 CASES = [  # streams, heads, queries, keys, channels of a head
     *((100, 4, 4, keys, 32) for keys in (10, 26, 40)),

@@ -24,8 +24,8 @@ from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.tools.benchmark.choices import SIZES
 from sbnmt_plugin.tools.benchmark.models import make_dictionary, model_options
-from sbnmt_plugin.tools.corpora.synthetic import parser_of
 from sbnmt_plugin.tools.results.table import aligned
+from sbnmt_plugin.tools.synthetic import parser_of
 
 SENTENCES, WORDS, STEPS, VOCABULARY = 100, 17, 20, 6000
 LAYOUT = Layout(2, 2)

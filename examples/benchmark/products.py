@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from sbnmt_plugin.network.cpu_products import can_pack, multiplied
-from sbnmt_plugin.tools.corpora.synthetic import parser_of
 from sbnmt_plugin.tools.results.table import aligned
+from sbnmt_plugin.tools.synthetic import parser_of
 
 SHAPES = [  # rows, inputs, outputs
     *((800, 512, 2048), (800, 2048, 512), (800, 512, 512), (3500, 128, 256)),

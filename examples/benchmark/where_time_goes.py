@@ -20,8 +20,8 @@ from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.benchmark.cases import named
 from sbnmt_plugin.tools.benchmark.decoding import Station
 from sbnmt_plugin.tools.benchmark.models import Spec
-from sbnmt_plugin.tools.corpora.synthetic import parser_of
 from sbnmt_plugin.tools.results.table import aligned
+from sbnmt_plugin.tools.synthetic import parser_of
 
 COLUMNS = (("fairseq", "float32"), ("SB-NMT", "float32"), ("SB-NMT", "bfloat16"))
 KINDS = {

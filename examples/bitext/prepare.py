@@ -10,8 +10,8 @@ train are held out, 1,000 to 2,000 for each, at most one in ten.  Pairs are left
 and counted, that are empty, longer than 250 words or of very different lengths.
 """
 
+from sbnmt_plugin.tools.bitext import prepare
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.corpora.bitext import prepare
 
 if __name__ == "__main__":
     run(lambda: prepare(__doc__))

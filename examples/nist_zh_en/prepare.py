@@ -9,7 +9,7 @@ test/MT02.zh with its references test/MT02.ref0 … test/MT02.ref3, and so on to
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.corpora.published import Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Corpus, Part, prepare
 
 # as footnote 4 of the paper lists them
 LDC = (

@@ -8,7 +8,7 @@ one sentence a line.
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.corpora.published import Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Corpus, Part, prepare
 
 
 def part(split: str) -> Part:

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.corpora.synthetic import parser_of
+from sbnmt_plugin.tools.synthetic import parser_of
 
 LEAST_BLEU = 93.0
 LEAST_DROP = 1.0

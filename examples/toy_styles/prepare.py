@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.corpora.synthetic import invented_stems, write_corpus
+from sbnmt_plugin.tools.synthetic import invented_stems, write_corpus
 
 STYLES = ("e", "io", "iu", "iy")  # how their words end; "i" are those in common
 TIMES = (2, 1, 1, 1)  # each is there, of every training sentence

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from sbnmt_plugin.checkpoints import read_checkpoint
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.corpora.synthetic import LANGUAGES
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.recipes.systems.two_way import TWO_WAY
 from sbnmt_plugin.tools.report.speeds import count_parameters
 from sbnmt_plugin.tools.results.table import aligned
+from sbnmt_plugin.tools.synthetic import LANGUAGES
 from sbnmt_plugin.tools.text import read_lines
 from sbnmt_plugin.tools.translator import Translator
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.corpora.synthetic import invented_stems, write_corpus
+from sbnmt_plugin.tools.synthetic import invented_stems, write_corpus
 
 ENDINGS = ("o", "in", "u")
 NOUNS, ADJECTIVES = 24, 16

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Fetch, clean and tokenise WMT14 English -> German.
+"""Clean and tokenise WMT14 English -> German.
 
-    prepare.py --data RAW --output TEXT [--download] [--first N]
+    prepare.py --data RAW --output TEXT [--first N]
 
-RAW holds the archives, or the files in them under their paths in the archives; with
---download what is missing is fetched.  Training: Europarl v7, Common Crawl, News
+RAW is where the archives were unpacked.  Training: Europarl v7, Common Crawl, News
 Commentary v9; validation: newstest2013; test: newstest2014, all 3,003 sentences.
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.corpora.published import Archive, Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT14 = "https://www.statmt.org/wmt14"

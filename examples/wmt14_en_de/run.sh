@@ -5,7 +5,7 @@
 #
 # usage: examples/wmt14_en_de/run.sh WORK DATA
 #   WORK: a new folder (default: work/wmt14_en_de)
-#   DATA: a folder with the archives of WMT14, as README.md says
+#   DATA: a folder with the unpacked archives of WMT14, as README.md says
 #
 # Printed by `sbnmt recipe examples/wmt14_en_de --print`; to change it, change
 # recipe.yaml. The same command with `--work WORK --data DATA` instead of --print runs

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Fetch, clean and tokenise WMT18 Russian -> English.
+"""Clean and tokenise WMT18 Russian -> English.
 
-    prepare.py --data RAW --output TEXT [--download] [--first N]
+    prepare.py --data RAW --output TEXT [--first N]
 
-RAW holds the archives, or the files in them under their paths in the archives; with
---download what is missing is fetched, except for the Yandex corpus, which Yandex gives
-out on request.  Training: ParaCrawl, Common Crawl, News Commentary v13, Yandex;
-validation: newstest2017; test: newstest2018.
+RAW is where the archives were unpacked.  Training: ParaCrawl, Common Crawl, News
+Commentary v13, and the Yandex corpus, which Yandex gives out on request; validation:
+newstest2017; test: newstest2018.
 """
 
 from sbnmt_plugin.tools.command import run
-from sbnmt_plugin.tools.corpora.published import Archive, Corpus, Part, prepare
+from sbnmt_plugin.tools.published import Archive, Corpus, Part, prepare
 
 WMT13 = "https://www.statmt.org/wmt13"
 WMT17 = "https://data.statmt.org/wmt17/translation-task"

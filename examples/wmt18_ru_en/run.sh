@@ -5,7 +5,8 @@
 #
 # usage: examples/wmt18_ru_en/run.sh WORK DATA
 #   WORK: a new folder (default: work/wmt18_ru_en)
-#   DATA: a folder with the archives of WMT18 and Yandex's text, as README.md says
+#   DATA: a folder with the unpacked archives of WMT18 and Yandex's text, as README.md
+#   says
 #
 # Printed by `sbnmt recipe examples/wmt18_ru_en --print`; to change it, change
 # recipe.yaml. The same command with `--work WORK --data DATA` instead of --print runs

@@ -22,7 +22,7 @@ from sbnmt_plugin.tools.scoring import (
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written, read_lines
 from sbnmt_plugin.tools.tokens import detokenise
-from sbnmt_plugin.tools.translations import read_generated, read_translations
+from sbnmt_plugin.tools.translations import each_translation, read_generated
 
 SET = re.compile(r"([^\t]+)\t([0-9]+)")  # a line of test.sets
 
@@ -105,16 +105,10 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
     reference = references.files()[0]
     count = len(read_lines(reference))
     if path.suffix == ".tsv":
-        found = read_translations(path, count)
-    elif path.suffix == ".bpe":
-        found = dict(enumerate(read_lines(path)))
-        if len(found) != count:
-            raise ValueError(
-                f"{path} must have {count} lines, as {reference} has, but has "
-                f"{len(found)}: give the translation of the whole of this test set"
-            )
+        found = dict(each_translation(path, count))
     else:
-        found = read_generated(path)
+        lines = path.suffix == ".bpe"
+        found = dict(enumerate(read_lines(path))) if lines else read_generated(path)
         wrong = sorted(set(range(count)).symmetric_difference(found))
         if wrong:
             problem = "lacks" if wrong[0] not in found else "has"

@@ -1,8 +1,8 @@
 """Subwords: one object per kind applies them to a line and undoes them.
 
-Kinds: ``bpe`` (byte-pair encoding of tokens, ``a@@ b``), ``sentencepiece`` (pieces of
-raw text, ``▁a b``) and ``none`` (tokens are left whole).  Words are what stands between
-white space of any kind, as for fairseq.
+Kinds are byte-pair encoding of tokens, ``a@@ b``, and sentencepiece's pieces of raw
+text, ``▁a b``; or tokens are left whole.  Words are what stands between white space of
+any kind, as for fairseq.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sbnmt_plugin.lines import BYTE_ORDER_MARK, each_entry, readable
 from sbnmt_plugin.symbols import BLANK, BYTES, RESERVED, UNKNOWN, join_pieces
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import remove_bpe, write_lines
 
-KINDS = ("bpe", "sentencepiece", "none")
 MARK = "@@"
 VERSION = re.compile(r"#version: 0\.[12]")
 PAIR = re.compile(r"([^ ]+) ([^ ]+)")
@@ -30,8 +29,8 @@ SPELT_BLANK = " ".join(f"<0x{byte:02X}>" for byte in BLANK.encode())
 NOT_LEARNED = re.compile(r"[^\S ]|[\0▁▅\ufeff]")
 
 
-class Subwords(Protocol):
-    """Subwords of a line of text."""
+class Subwords:
+    """Subwords of a line of text; these are whole tokens, between single blanks."""
 
     def apply(self, line: str) -> str:
         """Split a line into subwords, joined by single blanks.
@@ -40,49 +39,28 @@ class Subwords(Protocol):
             ValueError: the line cannot be split without loss; the message is a rule
                 ("must have …"), to stand behind the place of the line.
         """
-        ...
+        return " ".join(line.replace(BYTE_ORDER_MARK, "").split())
 
     def undo(self, line: str) -> str:
         """Join subwords that stand between blanks."""
-        ...
+        return line
 
 
-def subwords(
-    kind: str, codes: Path | None, vocabulary: set[str] | None = None
-) -> Subwords:
-    """Return the subwords of a kind.
+def subwords(codes: Path | None) -> Subwords:
+    """Return the subwords of a file of codes, whose kind it shows itself.
 
     Args:
-        kind: one of ``KINDS``.
-        codes: the file that ``sbnmt bpe learn`` wrote; None for kind ``none``.
-        vocabulary: subwords that those of kind ``bpe`` are limited to.
+        codes: the file that ``sbnmt bpe learn`` wrote; None: tokens are left whole.
 
     Raises:
-        ValueError: the kind is unknown, or codes are missing or of another kind.
+        FileNotFoundError: there is no such file.
+        ValueError: it holds no codes.
     """
-    if kind not in KINDS:
-        raise ValueError(
-            f"the kind of subwords must be one of {', '.join(KINDS)}, but is {kind!r}"
-        )
-    if kind == "none":
-        return Words()
     if codes is None:
-        raise ValueError(f"subwords of kind {kind} must have a file of codes: give it")
-    if kind == "bpe":
-        return BytePairs(codes, vocabulary)
-    if vocabulary is not None:
-        raise ValueError(f"{codes} must be codes of kind bpe, to limit its subwords")
-    return Pieces(codes)
-
-
-def kind_of(codes: str | Path) -> str:
-    """Tell the kind of a file of codes.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
+        return Subwords()
     with open(readable(codes), "rb") as file:
-        return "sentencepiece" if file.read(len(HEAD)) == HEAD else "bpe"
+        pieces = file.read(len(HEAD)) == HEAD
+    return Pieces(codes) if pieces else BytePairs(codes)
 
 
 def undoing(raw: str | bool) -> Callable[[str], str]:
@@ -90,19 +68,7 @@ def undoing(raw: str | bool) -> Callable[[str], str]:
     return join_pieces if raw else remove_bpe
 
 
-class Words:
-    """Whole tokens, with single blanks between them."""
-
-    def apply(self, line: str) -> str:
-        """Write single blanks between the tokens of a line, and none at its ends."""
-        return " ".join(line.replace(BYTE_ORDER_MARK, "").split())
-
-    def undo(self, line: str) -> str:
-        """Return the tokens as they are."""
-        return line
-
-
-class BytePairs:
+class BytePairs(Subwords):
     """Byte-pair encoding of tokens.
 
     fastBPE applies codes if it is installed, subword-nmt otherwise, with the same
@@ -110,19 +76,17 @@ class BytePairs:
 
     Args:
         codes: file that ``sbnmt bpe learn`` wrote.
-        vocabulary: subwords that the result is limited to.
     """
 
-    def __init__(self, codes: Path, vocabulary: set[str] | None = None) -> None:
+    def __init__(self, codes: Path) -> None:
         pairs = read_codes(codes)
-        fast = None if vocabulary is not None else fast_bpe(pairs)
+        fast = fast_bpe(pairs)
         if fast is not None:
             self.split = lambda line: fast.apply([line])[0]
         else:
             from subword_nmt.apply_bpe import BPE
 
-            merges = io.StringIO("\n".join(pairs))
-            self.split = BPE(merges, vocab=vocabulary).process_line
+            self.split = BPE(io.StringIO("\n".join(pairs))).process_line
 
     def apply(self, line: str) -> str:
         """Split the tokens of a line: see :class:`Subwords`."""
@@ -133,7 +97,7 @@ class BytePairs:
         return remove_bpe(line)
 
 
-class Pieces:
+class Pieces(Subwords):
     """Sentencepiece's pieces of raw text; letters that it has not learned are bytes.
 
     Text comes back as it was, but for byte order marks, which are left out: a file may

@@ -6,11 +6,10 @@ import contextlib
 import itertools
 import os
 import re
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
-from sbnmt_plugin.lines import each_line, readable, without_end
+from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.unfinished import new_file
 
@@ -20,20 +19,25 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
     return list(each_line(path))
 
 
-def each_parallel(*paths: str | os.PathLike[str]) -> Iterator[tuple[str, ...]]:
+def each_parallel(
+    *paths: str | os.PathLike[str], read: Callable[[Any], Iterator[str]] = each_line
+) -> Iterator[tuple[str, ...]]:
     """Yield the lines of one number of files that must have equally many, not none.
+
+    Args:
+        read: yields the lines of a file.
 
     Raises:
         ValueError: one is empty, or has another number of lines than the first.
     """
     row: tuple[str | None, ...] = (None,)
-    for row in itertools.zip_longest(*map(each_line, paths)):
+    for row in itertools.zip_longest(*map(read, paths)):
         if None in row:
             break
         yield cast(tuple[str, ...], row)
     if None not in row:
         return
-    counts = [sum(1 for _ in each_line(path)) for path in paths]
+    counts = [sum(1 for _ in read(path)) for path in paths]
     if not counts[0]:
         raise ValueError(f"{paths[0]} must have at least one line, but is empty")
     for path, count in zip(paths, counts):
@@ -49,8 +53,11 @@ def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:
     return [list(lines) for lines in zip(*each_parallel(*paths))]
 
 
-def check_parallel(*paths: str | os.PathLike[str]) -> None:
+def check_parallel(*paths: str | os.PathLike[str]) -> int:
     """Check texts to be binarised: parallel, and without reserved symbols.
+
+    Returns:
+        The number of their lines.
 
     Raises:
         ValueError: see :func:`each_parallel` and :func:`refuse_reserved`.
@@ -58,30 +65,7 @@ def check_parallel(*paths: str | os.PathLike[str]) -> None:
     for number, row in enumerate(each_parallel(*paths), start=1):
         for path, line in zip(paths, row):
             refuse_reserved(path, [line], number)
-
-
-class Lines(Sequence[str]):
-    """The lines of a file, read when they are asked for.
-
-    Memory holds the place where each begins: 8 bytes a line.
-
-    Args:
-        path: a file that :func:`each_line` takes.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.file = open(readable(path), "rb")  # noqa: SIM115 (as long as this lives)
-        self.starts = array("q", [0])
-        for line in self.file:
-            self.starts.append(self.starts[-1] + len(line))
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def __getitem__(self, index: Any) -> Any:
-        start, end = self.starts[index], self.starts[index + 1]
-        data = os.pread(self.file.fileno(), end - start, start)
-        return without_end(data.decode("utf-8"))
+    return number
 
 
 # errors that reading a damaged file raises, somewhere in the middle

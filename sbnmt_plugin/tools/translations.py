@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import re
-from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sbnmt_plugin.lines import each_entry, each_line
-from sbnmt_plugin.tools.text import Lines, refuse_reserved
+from sbnmt_plugin.tools.text import refuse_reserved
 
 logger = logging.getLogger(__name__)
 ENTRY = re.compile(r"([0-9]+)\t[^\t]*\t([^\t]*)")
@@ -34,33 +33,26 @@ def each_translation(
         count: sentences of the source.
 
     Raises:
-        ValueError: an id that is out of range, doubled or not a number.
+        ValueError: an id that is no number, out of range, or not in order.
     """
-    seen = bytearray(count)
+    least = 0
     entries = each_entry(path, ENTRY, *ENTRIES)
     for number, entry in enumerate(entries, start=1):
         index = int(entry[1])
-        if index >= count or seen[index]:
-            problem = f"is ≥ {count} lines" if index >= count else "appears twice"
+        if not least <= index < count:
             raise ValueError(
-                f"{path}, line {number}: id {index} {problem}: it belongs to another "
-                "source, translate again"
+                f"{path}, line {number}, must have an id after the last one and "
+                f"below {count}, but has {index}: it belongs to another source, "
+                "translate again"
             )
-        seen[index] = True
+        least = index + 1
         yield index, entry[2]
 
 
-def read_translations(path: str | os.PathLike[str], count: int) -> dict[int, str]:
-    """Return all texts of a file by their numbers: see :func:`each_translation`."""
-    return dict(each_translation(path, count))
-
-
-class Translations:
-    """Translations of a file to train on, read when they are asked for.
+def texts_to_learn(path: str | os.PathLike[str], count: int) -> Iterator[str]:
+    """Yield the translation of every sentence, "" where there is none to learn from.
 
     An empty one is none: it would teach to write nothing.
-
-    Memory holds the place of each: 16 bytes a sentence.
 
     Args:
         path, count: as for :func:`each_translation`.
@@ -68,25 +60,16 @@ class Translations:
     Raises:
         ValueError: as there, or a text has a reserved symbol.
     """
-
-    def __init__(self, path: str | os.PathLike[str], count: int) -> None:
-        self.places, empty = array("q", [-1]) * count, 0
-        for place, (index, text) in enumerate(each_translation(path, count)):
-            refuse_reserved(path, [text], place + 1)
-            if text.strip():
-                self.places[index] = place
-            else:
-                empty += 1
-        if empty:
-            logger.warning("%s has %d empty lines, not translated", path, empty)
-        self.lines = Lines(path)
-
-    def __contains__(self, index: int) -> bool:
-        return self.places[index] >= 0
-
-    def __getitem__(self, index: int) -> str:
-        text: str = self.lines[self.places[index]].split("\t")[2]
-        return text
+    before = empty = 0
+    for line, (index, text) in enumerate(each_translation(path, count), start=1):
+        refuse_reserved(path, [text], line)
+        yield from [""] * (index - before)
+        yield text.strip() and text
+        empty += not text.strip()
+        before = index + 1
+    yield from [""] * (count - before)
+    if empty:
+        logger.warning("%s has %d empty lines, not translated", path, empty)
 
 
 def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:

@@ -19,6 +19,7 @@ from odd_text import BLANKS
 from campaign.garbage import changed, clean, flipped, odd, text, words
 from campaign.readers import DataFolder, Reader, readers
 from sbnmt_plugin.tools.commands import bpe
+from sbnmt_plugin.tools.subwords import subwords
 from sbnmt_plugin.tools.text import read_lines, write_lines
 from sbnmt_plugin.tools.tokens import changed_lines, detokenise, normal_form, tokeniser
 
@@ -174,11 +175,11 @@ def returned(folder: Path, draw: random.Random, seconds: float) -> Count:
 
 def subwords_joined(path: Path) -> list[str]:
     """Split a text into subwords by codes of its own, and join them as fairseq does."""
-    codes, output = f"{path}.codes", f"{path}.bpe"
+    codes = f"{path}.codes"
     with contextlib.redirect_stderr(io.StringIO()):
         bpe.learn([str(path)] * 2, codes, 40)  # twice, so that something is learned
-        bpe.apply(codes, str(path), output, None, 1)
-    lines = [" ".join(line.split()) + " " for line in read_lines(output)]
+    split = map(subwords(Path(codes)).apply, read_lines(path))
+    lines = [" ".join(line.split()) + " " for line in split]
     return [line.replace("@@ ", "").rstrip() for line in lines]
 
 

@@ -29,7 +29,6 @@ from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.commands.aer import read_gold
-from sbnmt_plugin.tools.commands.bpe import read_vocabulary
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.phrase_extraction import linked_sentences
 from sbnmt_plugin.tools.recipes import costs
@@ -215,7 +214,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader(
             *("pseudo targets", "l2r.tsv", b"0\t-0.5\tW1\n2\t-0.25\tW2 W3\n"),
-            lambda p: translations.read_translations(p, 4),
+            lambda p: dict(translations.each_translation(p, 4)),
         ),
         Reader(
             *("output of fairseq-generate", "generate-x.txt", generated.encode()),
@@ -239,10 +238,6 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader("log", "train.log", log.encode(), costs.step_cost),
         Reader("codes", "codes", CODES, lambda p: read_codes(str(p))),
-        Reader(
-            *("vocabulary", "vocabulary", b"ab@@ 12\nc 3\n"),
-            lambda p: read_vocabulary(str(p), 2),
-        ),
         Reader(
             *("dictionary", "dict.en.txt", "ab@@ 12\nc 3\né 1\n".encode()),
             lambda p: SBTranslationTask.load_dictionary(str(p)).symbols,

@@ -183,7 +183,7 @@ def test_an_index_whose_lines_overlap_is_refused(data, trained, tmp_path):
 KINDS = [
     *("checkpoint", "recipe.yaml", "recipe.json", "options.json", "shard", "job.json"),
     *("pseudo targets", "output of fairseq-generate", "records", "trace", "beam sweep"),
-    *("benchmark.json", "log", "codes", "vocabulary", "dictionary", "phrase table"),
+    *("benchmark.json", "log", "codes", "dictionary", "phrase table"),
     *("links", "known links", "lengths of sets"),
 ]
 

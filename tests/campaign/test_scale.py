@@ -7,7 +7,7 @@ import pytest
 
 from campaign import scale
 from sbnmt_plugin.tools.text import read_parallel
-from sbnmt_plugin.tools.translations import read_translations
+from sbnmt_plugin.tools.translations import each_translation
 
 LINES = 30
 
@@ -17,7 +17,7 @@ def test_a_step_is_measured_on_texts_of_the_size(tmp_path, monkeypatch):
     scale.write_corpus(tmp_path, random.Random(1), LINES)
     source, target = read_parallel(tmp_path / "train.en", tmp_path / "train.de")
     assert len(source) == LINES and target == [line.upper() for line in source]
-    assert len(read_translations(tmp_path / "l2r.tsv", LINES)) == LINES
+    assert len(list(each_translation(tmp_path / "l2r.tsv", LINES))) == LINES
     assert len(list((tmp_path / "shards").iterdir())) == 5
     words, _ = scale.commands(tmp_path, LINES)["triples"]
     found = scale.measured(words, tmp_path / "log")

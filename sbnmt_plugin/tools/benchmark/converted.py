@@ -27,7 +27,7 @@ class Exported:
         self.loaded = load(spec, kind)
         options = {"beam": 2, "rescore": rescore, "length_penalty": "gnmt"}
         self.generator = ConvertedSearch(
-            *(self.loaded.model, self.loaded.source, self.loaded.words),
+            self.loaded.model,
             directions=(kind,) if kind in NAMES else NAMES,
             search=options,
             device=spec.device,

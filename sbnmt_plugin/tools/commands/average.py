@@ -55,11 +55,14 @@ def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
     return chosen
 
 
-def kind(checkpoint: dict[str, Any]) -> str:
-    """Return family, direction and dictionaries of a checkpoint's model."""
+def kind(checkpoint: dict[str, Any]) -> list[str]:
+    """Return what the checkpoints of one training have in common.
+
+    These are family, direction, dictionaries and the names of the parameters.
+    """
     values = settings_of(checkpoint)
     names = "sb_direction", "sb_dictionaries", "two_way_languages", "enat_input"
-    return repr([str(values.get(name)) for name in names])
+    return [*(str(values.get(name)) for name in names), *sorted(checkpoint["model"])]
 
 
 def average(paths: list[Path]) -> dict[str, Any]:
@@ -69,19 +72,16 @@ def average(paths: list[Path]) -> dict[str, Any]:
         ValueError: the checkpoints are not of one training.
     """
     sums: dict[str, Any] = {}
-    first: tuple[str, set[str]] | None = None
+    first: list[str] = []
     for path in paths:
-        checkpoint = read_checkpoint(str(path))
+        checkpoint = read_checkpoint(str(path), "(inputs)")
         model = checkpoint["model"]
-        own = kind(checkpoint), set(model)
-        first = first or own
-        if own[0] != first[0]:
+        first = first or kind(checkpoint)
+        if kind(checkpoint) != first:
             raise ValueError(
-                f"{path} must have the direction and the dictionaries of {paths[0]}, "
-                "but has others: average checkpoints of one training"
+                f"{path} must have the direction, the dictionaries and the parameters "
+                f"of {paths[0]}, but has others: average checkpoints of one training"
             )
-        if own[1] != first[1]:
-            raise ValueError(f"{path} must have the parameters of {paths[0]}")
         for name, value in model.items():
             if value.is_floating_point():
                 sums[name] = sums.get(name, 0) + value.double()
@@ -92,18 +92,16 @@ def average(paths: list[Path]) -> dict[str, Any]:
 
 def main() -> None:
     parser = command.parser(__doc__)
-    parser.add_argument("--output", required=True, help="checkpoint to write")
-    parser.add_argument("--last", type=int, help="number of checkpoints of a folder")
-    parser.add_argument("--or-fewer", action="store_true", help="if it has fewer")
-    parser.add_argument("inputs", nargs="+", help="checkpoints, or one folder")
+    add = parser.add_argument
+    add("--output", type=Path, required=True, help="checkpoint to write")
+    add("--last", action=command.at_least(1), help="number of checkpoints of a folder")
+    add("--or-fewer", action="store_true", help="if it has fewer")
+    add("inputs", type=Path, nargs="+", help="checkpoints, or one folder")
     args = parser.parse_args()
-    paths = [Path(name) for name in args.inputs]
-    for path in paths:
-        if not path.exists():
-            raise FileNotFoundError(f"{path} does not exist")
-    if args.last is not None:
-        if args.last < 1 or len(paths) != 1 or not paths[0].is_dir():
-            raise ValueError("--last N (≥ 1) goes with exactly one folder")
+    paths = args.inputs
+    if args.last:
+        if len(paths) > 1:
+            raise ValueError("--last goes with exactly one folder")
         paths = newest(paths[0], args.last, args.or_fewer)
     elif args.or_fewer:
         raise ValueError("--or-fewer goes with --last N")
@@ -112,13 +110,12 @@ def main() -> None:
             raise ValueError(
                 f"{path} is a folder: name checkpoints, or give --last N for its newest"
             )
-    refuse_overwriting(args.output, *map(str, paths))
+    refuse_overwriting(str(args.output), *map(str, paths))
     mean = io.BytesIO()
     torch.save(average(paths), mean)
-    output = Path(args.output)
-    there = output.is_file() and output.read_bytes() == mean.getvalue()
+    there = args.output.is_file() and args.output.read_bytes() == mean.getvalue()
     if not there:
-        with new_file(output, "wb") as file:
+        with new_file(args.output, "wb") as file:
             file.write(mean.getbuffer())
     names = ", ".join(path.name for path in paths)
-    print(f"{output}: {'there already, the ' if there else ''}mean of {names}")
+    print(f"{args.output}: {'there already, the ' if there else ''}mean of {names}")

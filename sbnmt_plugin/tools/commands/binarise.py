@@ -60,6 +60,8 @@ def refuse_options(settings: argparse.Namespace) -> None:
             f"--dataset-impl must be one of {', '.join(FORMATS)}, but is "
             f"{settings.dataset_impl}: use fairseq-preprocess for anything else"
         )
+    if settings.task != "translation":
+        raise ValueError(f"--task {settings.task} is not supported: leave it out")
     if settings.workers < 1:
         raise ValueError(f"--workers must be ≥ 1, but is {settings.workers} instead")
 
@@ -87,15 +89,12 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
         words += [f"--{split}pref", prefixes[split]]
     parser = options.get_preprocessing_parser()
     refuse_typed(parser, BINARISE)
-    parse = parser.parse_args
-    settings = parse(words)
+    settings = parser.parse_args(words)
     refuse_options(settings)
     for dictionary in filter(None, (settings.srcdict, settings.tgtdict)):
         check_dictionary(dictionary)
     with new_folder(destination) as temporary:
-        settings = parse([*words, "--destdir", str(temporary)])
-        if settings.task != "translation":
-            raise ValueError(f"--task {settings.task} is not supported: leave it out")
+        settings.destdir = str(temporary)
         try:
             preprocess.main(settings)
         except AssertionError as error:  # how fairseq asks for dictionaries

@@ -1,7 +1,7 @@
 """Learn, apply and undo subwords: byte-pair encoding, or sentencepiece's pieces.
 
     sbnmt bpe learn --merges 8000 --codes codes TEXT [TEXT ...]
-    sbnmt bpe apply --codes codes [--vocabulary vocab --threshold 1] INPUT OUTPUT
+    sbnmt bpe apply --codes codes INPUT OUTPUT
     sbnmt bpe undo --codes codes INPUT OUTPUT
 
     sbnmt bpe learn --kind sentencepiece --merges 8000 --codes codes TEXT [TEXT ...]
@@ -20,7 +20,6 @@ sentencepiece.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import re
@@ -30,24 +29,21 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from subword_nmt.get_vocab import get_vocab
 from subword_nmt.learn_bpe import learn_bpe
 
-from sbnmt_plugin.lines import each_entry, each_line
+from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.subwords import (
-    KINDS,
     NOT_LEARNED,
     Pieces,
-    kind_of,
     single_blanks,
     subwords,
 )
 from sbnmt_plugin.tools.text import refuse_overwriting, write_lines
 from sbnmt_plugin.tools.unfinished import new_file
 
-COUNTED = re.compile(r"([^ ]+) ([0-9]+)")
+KINDS = ("bpe", "sentencepiece")
 # options of sentencepiece, by which a text comes back as it was
 UNIGRAM: dict[str, Any] = {
     "model_type": "unigram",
@@ -60,15 +56,6 @@ UNIGRAM: dict[str, Any] = {
     **{f"{symbol}_id": -1 for symbol in ("bos", "eos", "pad")},  # fairseq has its own
     "minloglevel": 2,
 }
-
-
-def each_text(path: str) -> Iterator[str]:
-    """Yield the lines of a text, with single blanks between words.
-
-    Raises:
-        FileNotFoundError, ValueError: see :func:`each_line` and :func:`each_of`.
-    """
-    return each_of(single_blanks, path, each_line(path))
 
 
 def each_of(
@@ -86,28 +73,21 @@ def each_of(
             raise ValueError(f"{path}, line {number}, {error}") from error
 
 
-def read_vocabulary(path: str, least: int) -> set[str]:
-    """Return the subwords of a vocabulary that have been counted often enough.
-
-    Raises:
-        ValueError: a line is no subword with its count, or there is none.
-    """
-    remedy = "give the file that sbnmt bpe vocabulary wrote"
-    entries = each_entry(path, COUNTED, "a subword and its count", remedy)
-    return {entry[1] for entry in entries if int(entry[2]) >= least}
-
-
 def learn(texts: list[str], codes: str, merges: int) -> None:
     """Learn joint codes from all texts; say where they are fewer than was asked for.
 
     Raises:
         ValueError: no two letters stand together twice.
     """
-    lines = [chain.from_iterable(map(each_text, texts)) for _ in range(2)]
+
+    def lines() -> Iterator[str]:
+        for path in texts:
+            yield from each_of(single_blanks, path, each_line(path))
+
     learned = io.StringIO()
-    if any(len(word) > 1 for line in lines[0] for word in line.split()):
+    if any(len(word) > 1 for line in lines() for word in line.split()):
         with contextlib.redirect_stderr(io.StringIO()):  # more is said below
-            learn_bpe(lines[1], learned, merges)
+            learn_bpe(lines(), learned, merges)
     found = learned.getvalue().count("\n") - 1
     if found < 1:
         raise ValueError(
@@ -170,70 +150,31 @@ def learn_pieces(texts: list[str], codes: str, count: int) -> None:
         )
 
 
-def apply(
-    codes: str, source: str, target: str, vocabulary: str | None, least: int
-) -> None:
-    """Split a text into subwords.
-
-    Raises:
-        ValueError: codes or vocabulary are files of another kind, or a line cannot be
-            split without loss.
-    """
-    known = None if vocabulary is None else read_vocabulary(vocabulary, least)
-    split = subwords(kind_of(codes), Path(codes), known).apply
-    lines = progress(each_line(source), leave=False)
-    write_lines(target, each_of(split, source, lines))
-
-
 def main() -> None:
     parser = command.parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     learner = commands.add_parser("learn", help="learn codes")
-    learner.add_argument("--kind", choices=KINDS[:2], default="bpe", help="default bpe")
+    learner.add_argument("--kind", choices=KINDS, default=KINDS[0], help="(bpe)")
     learner.add_argument("--merges", action=command.at_least(1), required=True)
     learner.add_argument("--codes", required=True, help="file to write")
     learner.add_argument("texts", nargs="+")
     changers = {
         "apply": "split a text into subwords",
         "undo": "join the subwords of a text",
-        "vocabulary": "count the subwords of a text",
     }
     for name, does in changers.items():
         changer = commands.add_parser(name, help=does)
-        if name != "vocabulary":
-            changer.add_argument("--codes", required=True, help="file that learn wrote")
-        if name == "apply":
-            changer.add_argument("--vocabulary", help="that subwords are limited to")
-            changer.add_argument("--threshold", type=int, help="least count in it (1)")
+        changer.add_argument("--codes", required=True, help="file that learn wrote")
         changer.add_argument("input")
         changer.add_argument("output")
-    run(parser.parse_args())
-
-
-def run(args: argparse.Namespace) -> None:
-    """Do what the command line asks for.
-
-    Raises:
-        ValueError: it would write over what it reads, or a file is of another kind.
-    """
+    args = parser.parse_args()
     if args.command == "learn":
         refuse_overwriting(args.codes, *args.texts)
         refuse_overwriting(f"{args.codes}.dict", *args.texts)
-        learner = learn if args.kind == "bpe" else learn_pieces
-        return learner(args.texts, args.codes, args.merges)
-    given = (getattr(args, name, None) for name in ("input", "codes", "vocabulary"))
-    refuse_overwriting(args.output, *given)
-    if args.command == "apply":
-        if args.threshold is not None and args.vocabulary is None:
-            raise ValueError(
-                f"--threshold {args.threshold} counts in a vocabulary: give "
-                "--vocabulary, or leave it out"
-            )
-        least = 1 if args.threshold is None else args.threshold
-        apply(args.codes, args.input, args.output, args.vocabulary, least)
-    elif args.command == "undo":
-        undo = subwords(kind_of(args.codes), Path(args.codes)).undo
-        write_lines(args.output, map(undo, each_line(args.input)))
-    else:
-        with new_file(args.output) as output:
-            get_vocab((" ".join(x.split()) for x in each_line(args.input)), output)
+        how = learn if args.kind == KINDS[0] else learn_pieces
+        return how(args.texts, args.codes, args.merges)
+    refuse_overwriting(args.output, args.input, args.codes)
+    made = subwords(Path(args.codes))
+    lines = progress(each_line(args.input), leave=False)
+    change = made.apply if args.command == "apply" else made.undo
+    write_lines(args.output, each_of(change, args.input, lines))

@@ -15,26 +15,43 @@ folder appears when it is whole, and may be moved.
 
 from __future__ import annotations
 
+import argparse
+import datetime
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
+import torch
 from fairseq.data.data_utils import infer_language_pair
 
-from sbnmt_plugin import quiet
+from sbnmt_plugin import __version__, quiet
+from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
 from sbnmt_plugin.register import register
+from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.task_options import caller_files, flag_of
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.models.bundle import DEFAULTS, bundle
-from sbnmt_plugin.tools.models.description import TOKENISERS, Side
-from sbnmt_plugin.tools.models.fairseq_engine import FLAGS
-from sbnmt_plugin.tools.subwords import KINDS, kind_of
+from sbnmt_plugin.tools.machine import commit, machine, versions
+from sbnmt_plugin.tools.models.description import (
+    MODEL,
+    TOKENISERS,
+    Description,
+    Side,
+    dictionary_of,
+    write_description,
+)
+from sbnmt_plugin.tools.models.fairseq_engine import FLAGS, open_engine
 from sbnmt_plugin.tools.text import as_written
-from sbnmt_plugin.tools.unfinished import refuse_existing
+from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
+from sbnmt_plugin.training.checksums import sha256_of
 
 
-def main() -> None:
-    register()
-    quiet.only_warnings("fairseq", "hydra")
+def parsed() -> argparse.Namespace:
+    """Return the options of the command line.
+
+    Raises:
+        ValueError: the languages are unknown, or more than two have codes.
+    """
     parser = command.parser(__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("data", type=Path, help="folder of the binarised texts")
@@ -42,56 +59,118 @@ def main() -> None:
     add("--output", type=Path, required=True, help="folder to make")
     add("-s", "--source-lang", help="(by the files of DATA)")
     add("-t", "--target-lang", help="(by the files of DATA)")
-    add("--codes", help="joint codes of the subwords")
-    add("--source-codes", help="codes of the source")
-    add("--target-codes", help="codes of the target")
-    add("--subwords", choices=KINDS, help="(by the codes)")
-    rules = "(moses) of both languages, or one of source and one of target"
+    each = "of both languages, or one of source and one of target"
+    add("--codes", nargs="+", help=f"codes of the subwords {each}")
+    rules = f"(moses) {each}"
     add("--tokeniser", choices=TOKENISERS, nargs="+", default=["moses"], help=rules)
     add("--lowercase", action="store_true", help="the model knows lower case alone")
     add("--scores", type=Path, help="JSON file of scores to note, by the name of a set")
     search = parser.add_argument_group("search")
-    for key, flag in FLAGS.items():
-        usual = DEFAULTS[key]
+    for key, (flag, usual) in FLAGS.items():
         add = search.add_argument
         add(flag, dest=key, type=type(usual), default=usual, help=f"({usual})")
     own = parser.add_argument_group("files of a family")
     for name in caller_files():
         own.add_argument(flag_of(name), type=Path)
     args = parser.parse_args()
-    refuse_existing("--output", args.output)
+    for name in "codes", "tokeniser":
+        if len(given := getattr(args, name) or []) > 2:
+            raise ValueError(f"--{name} must be one or two, but is {given}")
     pair = infer_language_pair(str(args.data)) if args.data.is_dir() else (None, None)
-    given = args.source_lang or pair[0], args.target_lang or pair[1]
-    languages = [language for language in given if language]
-    if len(languages) < 2:
+    args.languages = args.source_lang or pair[0], args.target_lang or pair[1]
+    if None in args.languages:
         raise ValueError(
             f"{args.data} must be a folder that sbnmt binarise has written, but no "
             "file of it names two languages: give such a folder, or -s and -t"
         )
-    codes = args.source_codes or args.codes, args.target_codes or args.codes
-    kinds = [args.subwords or (kind_of(each) if each else "none") for each in codes]
-    if args.subwords == "none" and any(codes):
-        raise ValueError("--subwords none has no codes: leave them out, or the former")
-    tokenisers = (args.tokeniser * 2)[:2]
-    if len(args.tokeniser) > 2:
-        raise ValueError(f"--tokeniser must be one or two, but is {args.tokeniser}")
-    source, target = (
-        Side(
-            language=language,
-            tokeniser=rules,
-            lowercase=args.lowercase,
-            subwords=kind,
-            codes=each or "",
-            dictionary=str(args.data / f"dict.{language}.txt"),
-        )
-        for language, kind, each, rules in zip(languages, kinds, codes, tokenisers)
+    return args
+
+
+def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
+    """Copy codes and dictionary of source (0) or target (1) into a model folder."""
+    language, codes = args.languages[place], ""
+    dictionary = dictionary_of(language)
+    shutil.copyfile(args.data / dictionary, folder / dictionary)
+    if args.codes:
+        codes = "codes" if len(args.codes) == 1 else f"codes.{language}"
+        shutil.copyfile(args.codes[-place], folder / codes)
+    return Side(
+        language=language,
+        tokeniser=args.tokeniser[-place],
+        lowercase=args.lowercase,
+        codes=codes,
     )
-    scores = {}
+
+
+def origin_of(
+    checkpoint: Path, state: dict[str, Any], settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what is known of a checkpoint's origin.
+
+    Args:
+        state: its contents.
+        settings: its model's.
+    """
+    training = state.get("cfg") or {}
+    history = state.get("optimizer_history") or [{}]
+    known = {
+        "version": __version__,
+        "commit": commit(),
+        "date": f"{datetime.datetime.now():%Y-%m-%d}",
+        "machine": machine(),
+        "versions": versions(),
+        "checkpoint": checkpoint.name,
+        "checkpoint sha256": sha256_of(checkpoint),
+        "architecture": settings.get("arch") or settings.get("_name"),
+        "seed": (training.get("common") or {}).get("seed"),
+        "updates": history[-1].get("num_updates"),
+    }
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def fill(folder: Path, args: argparse.Namespace) -> None:
+    """Write the files of a model folder.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        ValueError: the checkpoint does not go with the dictionaries or the options, or
+            lacks a file that its family reads.
+    """
+    state = read_checkpoint(str(args.path), "(--path)")
+    settings = settings_of(state)
+    scores: dict[str, Any] = {}
     if args.scores:
         with as_written(args.scores, "give a file of JSON"):
             scores = dict(json.loads(args.scores.read_text(encoding="utf-8")))
-    options = {key: getattr(args, key) for key in DEFAULTS}
-    files = {n: x for n in caller_files() if (x := getattr(args, n)) is not None}
-    bundle(args.path, args.output, source, target, options, files, scores)
+    torch.save({**state, "last_optimizer_state": None}, folder / MODEL)
+    source, target = (add_side(args, place, folder) for place in (0, 1))
+    for name in caller_files():
+        if path := getattr(args, name):
+            shutil.copyfile(path, folder / name)
+    direction = str(settings.get("sb_direction"))
+    made = Description(
+        engine="fairseq",
+        source=source,
+        target=target,
+        directions=NAMES if direction == "both" else (direction,),
+        search={**{key: getattr(args, key) for key in FLAGS}, "max_positions": 0},
+        files={path.name: sha256_of(path) for path in sorted(folder.iterdir())},
+        provenance=origin_of(args.path, state, settings),
+        scores=scores,
+    )
+    positions = int(open_engine(folder, made, "cpu", "float32", 1).max_positions[0])
+    made = made.with_search({"max_positions": positions})
+    for side in source, target:
+        side.coders(folder)
+    write_description(folder, made)
+
+
+def main() -> None:
+    register()
+    quiet.only_warnings("fairseq", "hydra")
+    args = parsed()
+    refuse_existing("--output", args.output)
+    with new_folder(args.output) as folder:
+        fill(folder, args)
     print(f"Made {args.output}. Translate raw text with:")
     print(f"  sbnmt translate {args.output} < INPUT > OUTPUT")

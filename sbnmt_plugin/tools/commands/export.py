@@ -70,11 +70,10 @@ def main() -> None:
     conversion.refuse_unknown(network)
     check_interaction(args, adopt(network.decoder).interacts)
     with new_folder(args.output) as folder:
-        words = engine.task.source_dictionary, engine.task.target_dictionary
         how = args.quantization
-        conversion.convert(network, *words, known.directions, folder, how)
+        conversion.convert(network, known.directions, folder, how)
         for side in known.source, known.target:
-            for name in filter(None, (side.codes, side.dictionary)):
+            for name in side.files:
                 shutil.copy(args.model / name, folder / name)
         most = min(known.search["max_positions"], *engine.max_positions)
         made = replace(

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.corpora.bitext import count_lines
+from sbnmt_plugin.tools.bitext import count_lines
 from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.recipes import bitext
 from sbnmt_plugin.tools.recipes.data_steps import Run

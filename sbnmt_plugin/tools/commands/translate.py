@@ -12,7 +12,7 @@ fewer hypotheses have finished.
 
 An --output that exists is continued: its lines are counted, and as many input lines are
 left out.  What is there is kept, whatever model and options made it: remove the file to
-translate anew.
+translate anew.  A file of --records must be new, and has no --output that goes on.
 
 The exit status is 0, or 1 if a line could not be translated, or 2 if the command is
 wrong.
@@ -24,13 +24,14 @@ import argparse
 import contextlib
 import sys
 from pathlib import Path
+from typing import IO
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.lines import STANDARD_INPUT
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.launch import gives
 from sbnmt_plugin.tools.models.folder import DEVICES, DTYPES, load
-from sbnmt_plugin.tools.models.raw_lines import Written, translate_stream
+from sbnmt_plugin.tools.models.raw_lines import continued, translate_stream
 from sbnmt_plugin.tools.progress import progress, write
 from sbnmt_plugin.tools.text import refuse_overwriting
 
@@ -68,67 +69,45 @@ def parsed() -> argparse.Namespace:
     return args
 
 
-def continued(args: argparse.Namespace) -> tuple[list[Written], int]:
-    """Return the files that are written, and how many input lines they have already.
-
-    Raises:
-        ValueError: one of two has been begun without the other.
-    """
-    wanted = (args.output, args.nbest), (args.records, 1)
-    files = [Written(path, count) for path, count in wanted if path is not None]
-    counts = [file.done for file in files]
-    if args.records and any(counts) and (0 in counts or not args.output):
-        raise ValueError(
-            f"--records {args.records} must be continued together with --output, but "
-            f"they have {counts[0]} and {counts[-1]} lines: remove both"
-        )
-    return files, min(counts, default=0)
-
-
 def main() -> None:
     args = parsed()
+    total = None
     if args.input == STANDARD_INPUT:
-        source, total = sys.stdin.fileno(), None
+        source = sys.stdin.fileno()
     else:
         file = open(args.input, "rb", buffering=0)  # noqa: SIM115 (till the end)
-        source, total = file.fileno(), lines_of(Path(args.input))
+        source = file.fileno()
+        if Path(args.input).is_file():  # a stream is read once
+            with open(args.input, "rb") as lines:
+                total = sum(1 for _ in lines)
     quiet.only_warnings("fairseq", "hydra")
-    model = load(
-        args.model,
-        args.device,
-        args.dtype,
-        args.beam,
-        args.lenpen,
-        args.rescore,
-        None if args.records else args.nbest,
-    )
-    files, done = continued(args)
-    if total is not None and done > total:
-        raise ValueError(
-            f"--output {args.output} must be of --input {args.input}, but has more "
-            "lines: remove it"
-        )
-    if done:
-        print(f"{done} lines are translated already", file=sys.stderr)
-    failed = 0
+    options = args.beam, args.lenpen, args.rescore
+    nbest = None if args.records else args.nbest
+    model = load(args.model, args.device, args.dtype, *options, nbest)
+    output: IO[bytes] | None = None
+    records, done, failed = None, 0, 0
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(file.go_on(done)) for file in files]
-        output = opened.pop(0) if args.output else sys.stdout.buffer
+        if args.output:
+            output, done = continued(args.output, args.nbest)
+            stack.enter_context(output)
+        if done and args.records:
+            raise ValueError(f"--output {args.output} has no --records yet: remove it")
+        if args.records:
+            records = stack.enter_context(open(args.records, "xb"))
+        if total is not None and done > total:
+            raise ValueError(
+                f"--output {args.output} must be of --input {args.input}, but has more "
+                "lines: remove it"
+            )
+        if done:
+            print(f"{done} lines are translated already", file=sys.stderr)
         bar = stack.enter_context(progress(total=total, initial=done, unit="line"))
-        records = opened[0] if opened else None
         how = args.nbest, args.scores, records, done
-        for count, problems in translate_stream(model, source, output, *how):
+        stream = translate_stream(model, source, output or sys.stdout.buffer, *how)
+        for count, problems in stream:
             bar.update(count)
             failed += len(problems)
             for problem in problems:
                 write(f"sbnmt translate: {problem}", file=sys.stderr)
     if failed:
         sys.exit(1)
-
-
-def lines_of(path: Path) -> int | None:
-    """Return how many lines a file has; None for a stream, which is read once."""
-    if not path.is_file():
-        return None
-    with open(path, "rb") as file:
-        return sum(1 for _ in file)

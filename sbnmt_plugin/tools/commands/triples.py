@@ -34,19 +34,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import random
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.text import (
-    check_parallel,
-    each_parallel,
-    refuse_overwriting,
-)
-from sbnmt_plugin.tools.translations import Translations
+from sbnmt_plugin.tools.text import check_parallel, refuse_overwriting
+from sbnmt_plugin.tools.translations import texts_to_learn
 from sbnmt_plugin.tools.unfinished import new_file
 
 # the targets of every example of a sentence: l or r by a teacher, g of the bitext
@@ -77,37 +71,44 @@ def examples_of(
 
 
 def each_example(
-    kind: str, source: str, gold: str, read: list[Translations]
+    kind: str, source: str, gold: str, pseudo: list[str], count: int
 ) -> Iterator[Example]:
     """Yield the examples of all sentences that the teachers have translated.
 
     Args:
         kind: a name of :data:`TRIPLES` or :data:`PAIRS`.
-        source, gold: files of the bitext.
-        read: the teachers' translations, L2R first, or the only one.
+        source, gold: files of the bitext, of ``count`` lines.
+        pseudo: the teachers' translations, L2R first, or the only one.
     """
-    left, right = read[0], read[-1]  # one and the same, if there is one
-    for index, (line, target) in enumerate(each_parallel(source, gold)):
-        if index in left and index in right:
-            yield from examples_of(kind, line, target, left[index], right[index])
+    columns = [texts_to_learn(path, count) for path in pseudo]
+    rows = zip(each_line(source), each_line(gold), *columns, strict=True)
+    for line, target, *texts in rows:
+        if all(texts):
+            yield from examples_of(kind, line, target, texts[0], texts[-1])
 
 
-def write(examples: Iterable[Example], paths: list[str], wanted: list[int]) -> None:
-    """Write examples, a file for each text, and print those of the wanted numbers.
+def write(examples: Iterable[Example], paths: list[str]) -> tuple[int, int]:
+    """Write examples, a file for each text; the files appear when all are written.
 
-    The files appear when all are written.
+    Returns:
+        The number of all, and of those whose last two texts are identical.
+
+    Raises:
+        ValueError: there is none.
     """
-    shown: dict[int, Example] = {}
+    total = same = 0
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(new_file(path)) for path in paths]
-        for number, example in enumerate(examples):
+        for example in examples:
+            total += 1
+            same += example[-2] == example[-1]
             for file, text in zip(files, example):
                 file.write(f"{text}\n")
-            if number in wanted:
-                shown[number] = example
-    for number in wanted:
-        for label, text in zip(("source", "   l2r", "   r2l"), shown[number]):
-            print(f"  {label} {text}")
+        if not total:
+            raise ValueError(
+                "nothing is left: the teachers translated none of the sentences"
+            )
+    return total, same
 
 
 def parser() -> argparse.ArgumentParser:
@@ -162,25 +163,13 @@ def main() -> None:
     args = parser().parse_args()
     suffixes = checked_suffixes(args)
     kind = args.pairs or args.triples or "two"
-    check_parallel(args.source, args.target)
+    count = check_parallel(args.source, args.target)
     pseudo = [path for path in (args.pseudo_l2r, args.pseudo_r2l) if path]
-    count = sum(1 for _ in each_line(args.source))
-    read = [Translations(path, count) for path in pseudo]
-
-    def examples() -> Iterator[Example]:
-        return each_example(kind, args.source, args.target, read)
-
-    found = Counter(example[1] == example[-1] for example in examples())
-    total, same = found.total(), found[True]
-    if not total:
-        raise ValueError(
-            "nothing is left: the teachers translated none of the sentences"
-        )
+    examples = each_example(kind, args.source, args.target, pseudo, count)
+    total, same = write(examples, [f"{args.output}{suffix}" for suffix in suffixes])
     print(f"{count} sentences, {count - total // len(KINDS[kind])} not translated")
     if args.pairs:
         print(f"{total} pairs written; {kind}")
     else:
         share = f"{same} of {total} ({100 * same / total:.1f} %)"
         print(f"{total} triples written; {share} with identical texts")
-    wanted = random.Random(0).sample(range(total), min(5, total))
-    write(examples(), [f"{args.output}{suffix}" for suffix in suffixes], wanted)

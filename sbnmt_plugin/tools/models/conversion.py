@@ -74,7 +74,7 @@ def refuse_unknown(model: Any) -> None:
             )
 
 
-def specification(model: Any, source: Dictionary, target: Dictionary) -> Any:
+def specification(model: Any) -> Any:
     """Return a copy of a model in CTranslate2's form.
 
     Raises:
@@ -112,8 +112,8 @@ def specification(model: Any, source: Dictionary, target: Dictionary) -> Any:
     converter.set_transformer_encoder(spec.encoder, model.encoder)
     converter.set_transformer_decoder(spec.decoder, model.decoder)
     # not by the converter's names, which make padding of the word <blank>
-    spec.register_source_vocabulary(source.symbols)
-    spec.register_target_vocabulary(target.symbols)
+    spec.register_source_vocabulary(model.encoder.dictionary.symbols)
+    spec.register_target_vocabulary(model.decoder.dictionary.symbols)
     spec.config.decoder_start_token = None
     spec.config.add_source_eos = True
     spec.validate()
@@ -128,12 +128,7 @@ def wide_copy(model: Any) -> Any:
 
 
 def convert(
-    model: Any,
-    source: Dictionary,
-    target: Dictionary,
-    directions: tuple[str, ...],
-    folder: Path,
-    quantization: str | None = None,
+    model: Any, directions: tuple[str, ...], folder: Path, quantization: str = "float32"
 ) -> None:
     """Write a model in CTranslate2's form, once it is known to compute the same.
 
@@ -141,33 +136,28 @@ def convert(
         model: an SB-NMT model, or a Transformer of one direction; it is not changed.
         directions: names of those that it writes.
         folder: to write to, which exists.
-        quantization: CTranslate2's name of the type of its weights; None: float32.
+        quantization: CTranslate2's name of the type of its weights.
 
     Raises:
         ValueError: a model that cannot be converted, or whose texts have other
             log-probabilities then.
     """
-    spec = specification(model, source, target)
+    spec = specification(model)
     spec.save(str(folder))
-    compare(model, source, target, directions, folder)
-    if quantization not in (None, "float32"):
+    compare(model, directions, folder)
+    if quantization != "float32":
         spec.optimize(quantization)
         spec.save(str(folder))
 
 
-def compare(
-    model: Any,
-    source: Dictionary,
-    target: Dictionary,
-    directions: tuple[str, ...],
-    folder: Path,
-) -> None:
+def compare(model: Any, directions: tuple[str, ...], folder: Path) -> None:
     """Compare the log-probabilities of made-up texts, in every direction.
 
     Raises:
         ValueError: one differs by more than :data:`TOLERANCE`.
     """
     chance = torch.Generator().manual_seed(SEED)
+    source, target = model.encoder.dictionary, model.decoder.dictionary
 
     def made_up(dictionary: Dictionary, count: int) -> list[int]:
         first, last = dictionary.nspecial, len(dictionary) - len(TAGS)
@@ -213,7 +203,6 @@ class ConvertedSearch:
 
     Args:
         model: that is converted, without its interaction.
-        source, target: its dictionaries.
         directions: names of those that it writes.
         search: options: see :class:`ctranslate2_engine.CTranslate2Engine`; the
             positions are those of the model.
@@ -223,17 +212,15 @@ class ConvertedSearch:
     def __init__(
         self,
         model: Any,
-        source: Dictionary,
-        target: Dictionary,
         directions: tuple[str, ...],
         search: dict[str, Any],
         device: str,
         compute: str = "default",
     ) -> None:
-        self.source, self.target = source, target
+        self.source, self.target = model.encoder.dictionary, model.decoder.dictionary
         threads = torch.get_num_threads()
         with tempfile.TemporaryDirectory() as name:
-            convert(model, source, target, directions, Path(name))
+            convert(model, directions, Path(name))
             converted = Converted(Path(name), directions, device, compute, threads)
         search = {**search, "max_positions": model.max_decoder_positions()}
         self.engine = CTranslate2Engine(converted, search, 1)

@@ -15,7 +15,7 @@ from typing import Any
 from sbnmt_plugin.search.lengths import FORMULAS
 from sbnmt_plugin.symbols import SPECIALS, TAGS, UNKNOWN
 from sbnmt_plugin.tools.models.converted import TOKENS, Converted, Stream, ordered
-from sbnmt_plugin.tools.models.description import Description
+from sbnmt_plugin.tools.models.description import Description, dictionary_of
 from sbnmt_plugin.tools.models.engine import Hypothesis
 
 # float32: the type in which the folder's weights are
@@ -183,11 +183,12 @@ def open_engine(
     shared = folder / "shared_vocabulary.json"
     for name, side in ("source", description.source), ("target", description.target):
         path = shared if shared.exists() else folder / f"{name}_vocabulary.json"
-        entries = (folder / side.dictionary).read_text("utf-8").rstrip("\n").split("\n")
+        dictionary = folder / dictionary_of(side.language)
+        entries = dictionary.read_text("utf-8").rstrip("\n").split("\n")
         words = [*SPECIALS, UNKNOWN, *(x.split(" ")[0] for x in entries), *TAGS]
         if json.loads(path.read_text("utf-8")) != words:
             raise ValueError(
-                f"{path} must have the words of {side.dictionary}, and the tags: "
+                f"{path} must have the words of {dictionary.name}, and the tags: "
                 "export the model again"
             )
     model = Converted(folder, description.directions, device, COMPUTE[dtype])

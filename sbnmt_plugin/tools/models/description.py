@@ -19,15 +19,15 @@ from sbnmt_plugin.search.lengths import FORMULAS, LARGEST_ALPHA, LARGEST_WEIGHT
 from sbnmt_plugin.symbols import NAMES as DIRECTIONS
 from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.command_names import ENGINES
-from sbnmt_plugin.tools.subwords import KINDS, Subwords, subwords
+from sbnmt_plugin.tools.subwords import Pieces, subwords
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
 
 NAME, MODEL = "model.yaml", "model.pt"
 LARGEST, DEEPEST = 2**20, 20  # bytes and levels of a model.yaml that is read
-SENTENCEPIECE = "sentencepiece"  # of :data:`subwords.KINDS`
 MOSES, CHARACTERS = "moses", tokens.CHARACTERS
 TOKENISERS = MOSES, tokens.NONE, CHARACTERS
+Coder = Callable[[str], str]  # of a line; subwords are joined by blanks
 REMEDY = "restore the folder, or make it anew by sbnmt bundle or sbnmt export"
 
 
@@ -41,8 +41,8 @@ class Range(NamedTuple):
 
 NEEDED = {"fairseq": (MODEL,), "ctranslate2": ("model.bin", "config.json")}
 SIDE = {
-    **dict.fromkeys(("language", "codes", "dictionary"), str),
-    **{"tokeniser": TOKENISERS, "lowercase": bool, "subwords": KINDS},
+    **dict.fromkeys(("language", "codes"), str),
+    **{"tokeniser": TOKENISERS, "lowercase": bool},
 }
 SEARCH = {
     "beam": Range(int, 1, 1000),
@@ -60,6 +60,11 @@ RULES = {  # of every key: see :func:`check`
 }
 
 
+def dictionary_of(language: str) -> str:
+    """Return the name of a dictionary, which is fairseq's."""
+    return f"dict.{language}.txt"
+
+
 @dataclass(frozen=True)
 class Side:
     """Source or target text of a model.
@@ -70,45 +75,38 @@ class Side:
             ``none`` for tokens between blanks or, with sentencepiece, raw text,
             ``characters`` for tokens of one ideograph.
         lowercase: whether the model knows lower case alone.
-        subwords: one of :data:`subwords.KINDS`.
-        codes: file of the subwords' codes, a name in the folder; empty for none.
-        dictionary: file of the dictionary, a name in the folder.
+        codes: file of the subwords' codes, a name in the folder; empty where tokens
+            are left whole.
     """
 
     language: str
     tokeniser: str
     lowercase: bool
-    subwords: str
     codes: str
-    dictionary: str
-
-    def encoder(self, folder: Path) -> Callable[[str], str]:
-        """Return a function that makes subwords, joined by blanks, of a raw line."""
-        cut = self._subwords(folder).apply
-        if self._raw:
-            return lambda line: cut(line.lower() if self.lowercase else line)
-        split = tokens.tokeniser(self._rules, self.lowercase)
-        return lambda line: cut(split(line))
-
-    def decoder(self, folder: Path) -> Callable[[str], str]:
-        """Return a function that makes a raw line of subwords joined by blanks."""
-        join = self._subwords(folder).undo
-        if self._raw:
-            return join
-        return lambda line: tokens.detokenise([join(line)], self._rules)[0]
 
     @property
-    def _raw(self) -> bool:
-        """True where the subwords are made of raw text."""
-        return self.subwords == SENTENCEPIECE and self.tokeniser == tokens.NONE
+    def files(self) -> list[str]:
+        """Names of the dictionary and, where there are any, of the codes."""
+        return [dictionary_of(self.language), *filter(None, [self.codes])]
 
-    @property
-    def _rules(self) -> str:
-        """Name by which :mod:`tokens` knows the tokeniser."""
-        return self.language if self.tokeniser == MOSES else self.tokeniser
+    def coders(self, folder: Path) -> tuple[Coder, Coder]:
+        """Return functions that make subwords of a raw line, and a raw line of them.
 
-    def _subwords(self, folder: Path) -> Subwords:
-        return subwords(self.subwords, folder / self.codes if self.codes else None)
+        Args:
+            folder: that holds the codes.
+        """
+        made = subwords(folder / self.codes if self.codes else None)
+        if isinstance(made, Pieces) and self.tokeniser == tokens.NONE:  # of raw text
+            return (
+                lambda line: made.apply(line.lower() if self.lowercase else line),
+                made.undo,
+            )
+        rules = self.language if self.tokeniser == MOSES else self.tokeniser
+        split = tokens.tokeniser(rules, self.lowercase)
+        return (
+            lambda line: made.apply(split(line)),
+            lambda line: tokens.detokenise([made.undo(line)], rules)[0],
+        )
 
 
 @dataclass(frozen=True)
@@ -203,7 +201,7 @@ def checked(values: Any) -> dict[str, Any]:
     check(values, RULES, "")
     needed = [*NEEDED[values["engine"]]]
     for side in values["source"], values["target"]:
-        needed += [side["dictionary"], *filter(None, [side["codes"]])]
+        needed += Side(**side).files
     for name in needed:
         if name not in values["files"]:
             raise ValueError(f"files must have {name}, which the model needs")

@@ -9,19 +9,20 @@ from typing import Any
 import torch
 
 from sbnmt_plugin import quiet
+from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.task_options import caller_files, flag_of
 from sbnmt_plugin.tools.models.description import MODEL, Description
 from sbnmt_plugin.tools.models.engine import Hypothesis
 from sbnmt_plugin.tools.translator import Translator
 
-FLAGS = {  # keys of a description's search -> flags
-    "beam": "--beam",
-    "lenpen": "--lenpen",
-    "length_penalty": "--sb-length-penalty",
-    "rescore": "--sb-rescore",
-    "max_len_a": "--max-len-a",
-    "max_len_b": "--max-len-b",
+FLAGS = {  # keys of a description's search -> flags, and what they are by default
+    "beam": ("--beam", DEFAULT_BEAM),
+    "lenpen": ("--lenpen", 0.6),
+    "length_penalty": ("--sb-length-penalty", "gnmt"),
+    "rescore": ("--sb-rescore", 0.0),
+    "max_len_a": ("--max-len-a", 1.2),
+    "max_len_b": ("--max-len-b", 10),
 }
 NUMBERS = {
     "float32": [],
@@ -85,18 +86,12 @@ def open_engine(
         )
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device cuda must be there, but torch finds no GPU: use cpu")
-    for side in description.source, description.target:
-        if side.dictionary != f"dict.{side.language}.txt":
-            raise ValueError(
-                f"the dictionary of {side.language} must be dict.{side.language}.txt "
-                f"for fairseq, but is {side.dictionary}"
-            )
     both = len(description.directions) == 2
     words = [str(folder), "--path", str(folder / MODEL)]
     words += ["--sb-direction", "both" if both else description.directions[0]]
     words += ["--source-lang", description.source.language]
     words += ["--target-lang", description.target.language]
-    for key, flag in FLAGS.items():
+    for key, (flag, _) in FLAGS.items():
         words += [flag, str(description.search[key])]
     words += NUMBERS[dtype]
     words += ["--cpu"] if device == "cpu" else []

@@ -27,8 +27,8 @@ class Model:
     def __init__(self, folder: Path, description: Description, engine: Engine) -> None:
         self.description = description
         self.engine = engine
-        self.encode = description.source.encoder(folder)
-        self.decode = description.target.decoder(folder)
+        self.encode, _ = description.source.coders(folder)
+        _, self.decode = description.target.coders(folder)
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """Translate lines of raw text; an empty line gives an empty line.

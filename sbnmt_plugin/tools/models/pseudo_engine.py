@@ -48,9 +48,8 @@ class ConvertedTranslator(Translator):
         kept |= {"lenpen": options.penalty.alpha, "max_positions": 0}
         kept["length_penalty"] = options.penalty.name
         directions = tuple(NAMES[x] for x in options.directions)
-        words = self.task.source_dictionary, self.task.target_dictionary
         device = "cuda" if self.cuda else "cpu"
-        self.generator = ConvertedSearch(model, *words, directions, kept, device)
+        self.generator = ConvertedSearch(model, directions, kept, device)
 
     def translate(self, lines: list[str]) -> tuple[dict[int, Any], dict[int, str]]:
         """Translate sentences: see :meth:`translator.Translator.translate`."""

@@ -23,44 +23,34 @@ LONGEST = 2**18  # bytes of a line that is read; of what is longer the rest is d
 READ = 2**16  # bytes at a time
 
 
-def each_line(handle: int, done: int = 0) -> Iterator[bytes | None]:
-    """Yield the lines of a stream without their ends.
+def each_chunk(handle: int, done: int = 0) -> Iterator[list[bytes]]:
+    """Yield lines of a stream that are translated together, without their ends.
+
+    They are few at first, and no more than are there where reading on has to wait for
+    whoever writes.  A line is cut off some bytes behind :data:`LONGEST`.
 
     Args:
         handle: file descriptor.
         done: lines at its beginning that are left out.
-
-    Yields:
-        A line, cut off behind :data:`LONGEST` bytes if it is longer; None where
-        reading on has to wait for whoever writes.
     """
-    rest = b""
+    chunk: list[bytes] = []
+    rest, most = b"", FIRST
     while True:
-        if not select.select([handle], [], [], 0)[0]:
-            yield None
+        waits = not select.select([handle], [], [], 0)[0]
+        while chunk and (waits or len(chunk) >= most):
+            yield chunk[:most]
+            chunk, most = chunk[most:], min(2 * most, MOST)
         piece = os.read(handle, READ)
         if not piece:
             break
         *lines, rest = (rest + piece).split(b"\n")
-        yield from lines[done:]
+        chunk += lines[done:]
         done = max(done - len(lines), 0)
         rest = rest[: LONGEST + 1]
     if rest and not done:
-        yield rest
-
-
-def each_chunk(lines: Iterator[bytes | None]) -> Iterator[list[bytes]]:
-    """Gather lines that are translated together: few at first, and what is there."""
-    chunk: list[bytes] = []
-    most = FIRST
-    for line in lines:
-        if line is not None:
-            chunk.append(line)
-        if chunk and (line is None or len(chunk) == most):
-            yield chunk
-            chunk, most = [], min(2 * most, MOST)
-    if chunk:
-        yield chunk
+        chunk.append(rest)
+    for start in range(0, len(chunk), most):
+        yield chunk[start : start + most]
 
 
 def text_of(line: bytes, first: bool) -> str:
@@ -106,45 +96,39 @@ def record(number: int, source: str, hypotheses: list[Hypothesis]) -> str:
     return json.dumps(made, ensure_ascii=False)
 
 
-class Written:
-    """A file of which a killed command has written some lines, and which goes on.
+def continued(path: Path, rows: int) -> tuple[IO[bytes], int]:
+    """Open a file to append, of which a killed command may have written some lines.
+
+    It is cut off behind the rows of the last input line that has all of them.
 
     Args:
-        path: file; it may be missing.
         rows: lines that it has for each input line.
+
+    Returns:
+        The file, and the number of input lines.
 
     Raises:
         OSError: it is no regular file, or cannot be written.
+        ValueError: another command writes it.
     """
-
-    def __init__(self, path: Path, rows: int) -> None:
-        self.path = path
-        self.rows = rows
-        refuse_special(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        with open(path, "rb") as file:
-            self.done = sum(line.endswith(b"\n") for line in file) // rows
-
-    def go_on(self, done: int) -> IO[bytes]:
-        """Open the file to append, cut off behind the rows of ``done`` input lines.
-
-        Raises:
-            ValueError: another command writes it.
-        """
-        file = open(self.path, "r+b")  # noqa: SIM115 (the caller closes it)
-        with contextlib.suppress(OSError):  # of file systems without locks
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise ValueError(
-                    f"{self.path} must have one writer, but another command is at "
-                    "work on it: wait for it, or choose another name"
-                ) from error
-        for _ in range(done * self.rows):
-            file.readline()
-        file.truncate()
-        return file
+    refuse_special(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = open(path, "a+b")  # noqa: SIM115 (the caller closes it)
+    with contextlib.suppress(OSError):  # of file systems without locks
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(
+                f"{path} must have one writer, but another command is at work on it: "
+                "wait for it, or choose another name"
+            ) from error
+    file.seek(0)
+    done = sum(line.endswith(b"\n") for line in file) // rows
+    file.seek(0)
+    for _ in range(done * rows):
+        file.readline()
+    file.truncate()
+    return file, done
 
 
 def translate_stream(
@@ -169,7 +153,7 @@ def translate_stream(
         with their numbers from 1.
     """
     number = done
-    for chunk in each_chunk(each_line(source, done)):
+    for chunk in each_chunk(source, done):
         reasons: dict[int, str] = {}
         texts = []
         for place, line in enumerate(chunk):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import random
 from collections.abc import Iterator
@@ -12,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from sbnmt_plugin.symbols import RESERVED
-from sbnmt_plugin.tools.corpora.published import Corpus, Limits, Preparation, parse
-from sbnmt_plugin.tools.corpora.raw_data import Part, Raw, Row, lines_of, rows_of
+from sbnmt_plugin.tools.published import Corpus, Limits, Preparation, options
+from sbnmt_plugin.tools.raw_data import Part, Row, existing, lines_of, rows_of
 from sbnmt_plugin.tools.tokens import language_code
 
 LEAST, MOST = 1000, 2000  # lines that are held out of a large bitext
@@ -39,7 +38,7 @@ def count_lines(data: Path, source: str, target: str) -> int:
     Raises:
         FileNotFoundError, ValueError: a side is missing, or is no whole UTF-8 text.
     """
-    first, _ = Raw(data).find(part_of("train", source, target))
+    first, _ = part_of("train", source, target).files(data)
     return sum(1 for _ in lines_of(first))
 
 
@@ -108,21 +107,10 @@ class BitextPreparation(Preparation):
             return f"with a reserved word, such as </s>, or one that ends in {MARK}"
         return super().problem(split, row) or self.corpus.limits.problem(row)
 
-    def tell(self, split: str, text: str) -> None:
-        """Tell the size of a set, and where it is from."""
+    def origin(self, split: str) -> str:
+        """Return whether a set is held out of train."""
         made = ", held out of train, where each stands once; not trained on"
-        super().tell(split, text + made * (split in self.held.values()))
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of any language."""
-    add = parser.add_argument
-    add("--source", required=True, help="language, and ending of its files")
-    add("--target", required=True, help="language, and ending of its files")
-    add("--no-tokenise", action="store_true", help="tokens stand between blanks")
-    add("--raw", action="store_true", help="leave text as it is, for sentencepiece")
-    characters = "languages of which every ideograph is a token"
-    add("--characters", nargs="+", default=[], metavar="LANGUAGE", help=characters)
+        return made * (split in self.held.values())
 
 
 def prepare(description: str) -> None:
@@ -135,20 +123,28 @@ def prepare(description: str) -> None:
         FileNotFoundError, ValueError: files are missing, or are no text; the bitext is
             too small; with the file.
     """
-    args = parse(description, False, add_options)
-    languages, raw = (args.source, args.target), Raw(args.data)
+    parser = options(description)
+    add = parser.add_argument
+    add("--source", required=True, help="language, and ending of its files")
+    add("--target", required=True, help="language, and ending of its files")
+    add("--no-tokenise", action="store_true", help="tokens stand between blanks")
+    add("--raw", action="store_true", help="leave text as it is, for sentencepiece")
+    characters = "languages of which every ideograph is a token"
+    add("--characters", nargs="+", default=[], metavar="LANGUAGE", help=characters)
+    args = parser.parse_args()
+    languages = args.source, args.target
     plain = args.no_tokenise or args.raw
     rules = {name: "none" if plain else name for name in languages}
     rules |= dict.fromkeys(args.characters, "characters")
     for language in rules.values():
         language_code(language)
     parts = {x: part_of(x, *languages) for x in ("train", "valid", "test")}
-    train = raw.find(parts["train"])
-    lacking = [x for x, y in parts.items() if not any(map(raw.existing, y.paths))]
+    lacking = [
+        x for x in parts if not any(existing(args.data / f"{x}.{y}") for y in languages)
+    ]
+    train = parts["train"].files(args.data)
     held = choose(rows_of(train, args.first), lacking) if lacking else {}
     parts |= dict.fromkeys(lacking, parts["train"])
-    for part in parts.values():  # a missing file is told before hours of work
-        raw.find(part)
     corpus = Corpus(
         *languages,
         train=(parts["train"],),
@@ -157,4 +153,4 @@ def prepare(description: str) -> None:
         limits=RAW_LIMITS if args.raw else LIMITS,
         rules=(rules[args.source], rules[args.target]),
     )
-    BitextPreparation(corpus, raw, args, held=held).run()
+    BitextPreparation(corpus, args, held=held).run()

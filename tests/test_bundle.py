@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 import yaml
-from commands import ROOT, load, run_generate
+from commands import ROOT, load
+from exporting import model_folder
 from steps import call, put
 
 import sbnmt_plugin
@@ -21,32 +22,21 @@ ALL = [name for name in EXPECTED if name not in ("sb, l2r answers", "sb, best pa
 TABLE = ["--enat-table", WITNESSES / "table"]
 
 
-def bundled(output, data, path, *words):
-    """A model folder of tokens that stand between blanks."""
-    call(
-        bundle, data, "--path", path, "--output", output, "--tokeniser", "none", *words
-    )
-    return output
-
-
-def words_of(name):
-    """How a witness is bundled."""
-    case = EXPECTED[name]
-    made = ["--path", WITNESSES / f"{case['checkpoint']}.pt", *LENGTHS]
+def witness(name, output):
+    """The model folder of a witness."""
+    case, made = EXPECTED[name], [*LENGTHS]
     flags = {"--sb-rescore", "--source-lang", "--target-lang"}
     flags |= {"--enat-table", "--nat-teacher"}
     for flag, value in zip(case["options"], case["options"][1:]):
         if flag in flags:
             made += [flag, value.replace("@", f"{WITNESSES}/")]
-    return made
+    path = WITNESSES / f"{case['checkpoint']}.pt"
+    return model_folder(path, WITNESSES / "data", output, *made)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_folder_of_any_family_translates_as_its_checkpoint(name, tmp_path):
-    folder = tmp_path / "model"
-    made = ["--output", folder, "--tokeniser", "none", *words_of(name)]
-    call(bundle, WITNESSES / "data", *made)
-    moved = shutil.move(folder, tmp_path / "moved")
+    moved = shutil.move(witness(name, tmp_path / "model"), tmp_path / "moved")
     model = sbnmt_plugin.load(moved, device="cpu", nbest=2)
     known = EXPECTED[name]["hypotheses"]
     for place, found in enumerate(model.hypotheses(LINES)):
@@ -61,37 +51,19 @@ def test_a_folder_of_any_family_translates_as_its_checkpoint(name, tmp_path):
 
 def test_the_check_of_translations_can_fail(tmp_path):
     """A folder that keeps no options of the search would be noticed."""
-    words = [*words_of("sb, rescored"), "--tokeniser", "none"]
-    call(bundle, WITNESSES / "data", "--output", tmp_path / "m", *words)
+    folder = witness("sb, rescored", tmp_path / "model")
     known = EXPECTED["sb, rescored"]["hypotheses"]
     for rescore, same in (None, True), (0, False):
-        model = sbnmt_plugin.load(
-            tmp_path / "m", device="cpu", rescore=rescore, nbest=2
-        )
+        model = sbnmt_plugin.load(folder, device="cpu", rescore=rescore, nbest=2)
         found = model.hypotheses(LINES)
         scores = [float(score) * LOG_2 for score, _ in known["0"]]
         close = [h.score for h in found[0]] == pytest.approx(scores, abs=1e-3)
         assert close == same
 
 
-def test_fairseq_generate_writes_the_same_text(data, trained, tmp_path):
-    folder = bundled(tmp_path / "model", data, trained, "--lenpen", 0.6, "--beam", 4)
-    output = run_generate(
-        data, trained, "--lenpen", 0.6, "--max-len-a", 1.2, "--max-len-b", 10
-    )
-    rows = [line.split("\t") for line in output.splitlines()]
-    source = {r[0][2:]: r[1] for r in rows if r[0].startswith("S-")}
-    best = {r[0][2:]: r[2] for r in rows if r[0].startswith("H-")}
-    numbers = sorted(source, key=int)
-    model = sbnmt_plugin.load(folder)
-    assert len(numbers) == 21
-    translated = model.translate([source[n] for n in numbers])
-    assert translated == [best[n] for n in numbers]
-
-
 def test_a_folder_says_what_it_is_made_of(data, trained, tmp_path):
     scores = put(tmp_path / "scores.json", '{"test": {"bleu": 9.5, "signature": "x"}}')
-    folder = bundled(tmp_path / "model", data, trained, "--scores", scores)
+    folder = model_folder(trained, data, tmp_path / "model", "--scores", scores)
     state = load(folder / "model.pt")
     assert state["last_optimizer_state"] is None
     told = yaml.safe_load((folder / "model.yaml").read_text())
@@ -103,7 +75,7 @@ def test_a_folder_says_what_it_is_made_of(data, trained, tmp_path):
     assert origin["version"] == sbnmt_plugin.__version__ and origin["updates"] > 30
 
 
-NO_CODES = WITNESSES / "data" / "dict.en.txt"  # refused before they are read
+NO_CODES = WITNESSES / "data" / "dict.en.txt"
 
 
 @pytest.mark.parametrize(
@@ -114,11 +86,8 @@ NO_CODES = WITNESSES / "data" / "dict.en.txt"  # refused before they are read
         (["--path", WITNESSES / "sb.pt", *TABLE], "--enat-table"),
         (["--path", WITNESSES / "sb.pt", "--beam", 1], "--beam must be ≥ 2"),
         (["--path", WITNESSES / "sb.pt", "-s", "fr"], "dict.fr.txt"),
-        (["--path", WITNESSES / "sb.pt", "--subwords", "bpe"], "file of codes"),
-        (
-            ["--path", WITNESSES / "sb.pt", "--subwords", "none", "--codes", NO_CODES],
-            "has no codes",
-        ),
+        (["--path", WITNESSES / "sb.pt", "--codes", NO_CODES], "must join letters"),
+        (["--path", WITNESSES / "sb.pt", "--codes", 1, 2, 3], "--codes must be one or"),
         (["--path", WITNESSES / "sb.pt", "--lenpen", "nan"], "lenpen"),
     ],
 )
@@ -132,18 +101,18 @@ def test_what_would_not_translate_is_refused_and_leaves_nothing(
 
 def test_a_folder_that_exists_is_kept(tmp_path):
     with pytest.raises(FileExistsError, match="--output"):
-        call(bundle, WITNESSES / "data", "--output", tmp_path, *words_of("sb"))
+        witness("sb", tmp_path)
 
 
 def test_a_folder_without_languages_is_refused(tmp_path):
     with pytest.raises(ValueError, match="names two languages"):
-        call(bundle, tmp_path, "--output", tmp_path / "model", *words_of("sb"))
+        model_folder(WITNESSES / "sb.pt", tmp_path, tmp_path / "model")
 
 
 def test_from_pretrained_takes_the_folder(data, trained, tmp_path):
     from sbnmt_plugin.model import SBTransformerModel
 
-    folder = bundled(tmp_path / "model", data, trained)
+    folder = model_folder(trained, data, tmp_path / "model")
     hub = SBTransformerModel.from_pretrained(
         str(folder), source_lang="en", target_lang="de"
     )

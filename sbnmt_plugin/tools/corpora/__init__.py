@@ -1,1 +1,0 @@
-"""Corpora made into the text of a recipe: published, raw, or made up."""
