@@ -106,26 +106,6 @@ def test_rows_go_on_from_the_one_teacher(tmp_path, monkeypatch):
     shown = [show_table, "--recipe", folder, "--work", work]
     call(*shown)
     assert json.loads((work / "table.json").read_text())["rows"] == table["rows"]
-    drawn = tmp_path / "curves"  # the toy's rows are not validated by BLEU, nor probed
-    with pytest.raises(ValueError, match=r"--curves needs logs of .*/logs has none"):
-        call(*shown, "--curves", drawn)
-    log = work / "logs" / "train-sb-finetuned.log"
-    probed = "read_bits_l2r=0.2, read_bits_r2l=0.1, num_updates=9"
-    with log.open("a", encoding="utf-8") as file:
-        file.write(f"x | train_inner | epoch 001:      9 / 9 {probed}\n")
-    kept = (work / "table.json").read_text()
-    with pytest.raises(ValueError, match="must not be read and written by one"):
-        call(*shown, "--curves", work / "table")
-    assert (work / "table.json").read_text() == kept
-    call(*shown, "--curves", drawn)
-    title = "SB-NMT from the teacher, two triples"
-    (curves,) = json.loads(drawn.with_suffix(".json").read_text()).items()
-    assert curves == (
-        title,
-        {"1": {"bits read a token": [[9.0], [pytest.approx(0.15)]]}},
-    )
-    assert f"<!-- {title} -->" in drawn.with_suffix(".svg").read_text("utf-8")
-    assert drawn.with_suffix(".png").exists()
     settings = load_recipe(folder, small=False)
     needed = {step.name for step in costed_steps(settings, Row("sb-finetuned"))}
     trained = {"train/teacher-both", "train/sb-finetuned"}

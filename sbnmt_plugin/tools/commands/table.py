@@ -3,17 +3,11 @@
     sbnmt table --recipe multi30k [--small] --work work/multi30k
     sbnmt table work/multi30k/table.json
     sbnmt table work/multi30k/beam-sweep.json
-    sbnmt table examples/multi30k/curves-small.json --curves NAME
     sbnmt table --page examples/multi30k
 
 With --recipe the table is built from WORK/results, and its costs from WORK/logs, where
 sbnmt recipe has run.  It is kept in WORK/table.json.  A file of sweep-beam has a line a
 system and a column a beam; several seeds are a mean and a standard deviation.
-
---curves NAME, with --recipe and --work, draws NAME.svg and NAME.png from the run's
-logs, and writes the numbers to NAME.json.  It shows, over updates and with a line a
-seed, validation BLEU and the bits that rows read of the other direction, which
-trainings with --sb-probe log.  Given such a NAME.json as TABLE, it draws that again.
 
 --page writes FOLDER/RESULTS.md from all JSON files of results in that folder.
 """
@@ -32,8 +26,7 @@ from sbnmt_plugin.tools.results.sweep import render_sweep
 from sbnmt_plugin.tools.results.table import render
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
 from sbnmt_plugin.tools.results_page import write_page
-from sbnmt_plugin.tools.text import as_written, refuse_overwriting
-from sbnmt_plugin.tools.unfinished import new_file
+from sbnmt_plugin.tools.text import as_written
 
 
 def read_table(name: str) -> str:
@@ -45,22 +38,17 @@ def read_table(name: str) -> str:
     path = Path(name)
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
-    remedy = (
-        "give a table of sbnmt recipe, or of sbnmt sweep-beam; numbers that --curves "
-        "has written are drawn with --curves NAME"
-    )
+    remedy = "give a table of sbnmt recipe, or of sbnmt sweep-beam"
     with as_written(path, remedy):
         table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return render_sweep(table) if "runs" in table else render(table)
 
 
 def of_run(args: argparse.Namespace) -> None:
-    """Print the table of a run, and draw its curves where they are asked for.
+    """Print the table of a run.
 
     Raises:
-        ValueError: flags exclude each other; the folder is another recipe's; no row was
-            trained there with --eval-bleu or --sb-probe, or a file of the run would be
-            overwritten.
+        ValueError: flags exclude each other; the folder is another recipe's.
     """
     if not (args.recipe and args.work):
         raise ValueError("--recipe and --work go together, and --small with them")
@@ -73,59 +61,20 @@ def of_run(args: argparse.Namespace) -> None:
         settings = load_recipe(folder, args.small)
     check_recipe(work, settings)
     called = f"sbnmt table --recipe {args.recipe}" + " --small" * args.small
-    table = write_table(work, settings, called)
-    print(render(table), end="")
-    if not args.curves:
-        return
-    from sbnmt_plugin.tools.report.learning import curves_of, learning
-
-    name = f"{args.curves}.json"
-    refuse_overwriting(name, f"{work}/table.json", f"{work}/recipe.json")
-    curves = curves_of(work, settings, table["rows"])
-    if not curves:
-        raise ValueError(
-            f"--curves needs logs of trainings with --eval-bleu or --sb-probe, but "
-            f"{work / 'logs'} has none"
-        )
-    learning(curves).write(args.curves)
-    with new_file(name) as file:
-        json.dump(curves, file, ensure_ascii=False)
-        file.write("\n")
-
-
-def draw_curves_again(args: argparse.Namespace) -> None:
-    """Draw curves from numbers that have been written before.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: not one file, or not of such numbers.
-    """
-    from sbnmt_plugin.tools.report.learning import learning_again
-
-    if len(args.tables) != 1:
-        raise ValueError(
-            "--curves draws a run's logs, or the numbers of one run: give --recipe and "
-            "--work, or one NAME.json that --curves NAME has written"
-        )
-    learning_again(Path(args.tables[0])).write(args.curves)
+    print(render(write_table(work, settings, called)), end="")
 
 
 def main() -> None:
     parser = command.parser(__doc__)
     add = parser.add_argument
     add("tables", nargs="*", metavar="TABLE", help="JSON file")
-    add(
-        "--curves",
-        metavar="NAME",
-        help="draw how rows learned; with --work, or a file of --curves as TABLE",
-    )
     add("--recipe", help="its name, or its folder")
     add("--small", action="store_true", help="its small setting")
     add("--work", help="folder that the recipe's steps have filled")
     add("--page", metavar="FOLDER", help="write FOLDER/RESULTS.md; no other option")
     args = parser.parse_args()
     if args.page:
-        if args.tables or args.curves or args.recipe or args.work or args.small:
+        if args.tables or args.recipe or args.work or args.small:
             raise ValueError(
                 "--page takes all JSON files of its folder: leave TABLE and all other "
                 "options out"
@@ -133,8 +82,6 @@ def main() -> None:
         print(write_page(Path(args.page)))
     elif args.recipe or args.work or args.small:
         of_run(args)
-    elif args.curves:
-        draw_curves_again(args)
     elif not args.tables:
         raise ValueError("give a TABLE, or --recipe and --work, or --page")
     else:
