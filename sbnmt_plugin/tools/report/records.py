@@ -88,7 +88,7 @@ def read_races(flag: str, path: Path, source: list[str]) -> list[Race]:
                     f"0 … {count - 1}: give fairseq-generate's records of this test set"
                 )
             found[place] = Race.of_record(record)
-            text = record["source"]
+            text = join_subwords(record["source"])
             matching += spelling(text) == spelling(source[place]) or "<unk>" in text
         if matching < SAME_SOURCES * len(found):
             raise ValueError(
