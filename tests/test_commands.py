@@ -209,32 +209,6 @@ def test_interactive_refuses_alignments_that_it_cannot_print(data, trained):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        ["--min-len", 5],
-        ["--max-len-a", 0, "--max-len-b", 3],
-        ["--temperature", "1e-6"],
-        ["--sb-rescore", "1e6"],
-        ["--no-repeat-ngram-size", 1],
-        ["--sb-length-penalty", "power"],
-        ["--sb-stop", "first"],
-        ["--max-tokens", 60],
-    ],
-    ids=str,
-)
-def test_generation_options_are_honoured(data, trained, options):
-    found = best(run_generate(data, trained, *options))
-    assert len(found) == SIZES["test"]
-    lengths = [len(text.split()) for _, text in found.values()]
-    if "--min-len" in options:
-        assert min(lengths) >= 5
-    if "--max-len-b" in options:
-        assert max(lengths) <= 3
-    if "--no-repeat-ngram-size" in options:
-        assert all(len(set(t.split())) == len(t.split()) for _, t in found.values())
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--num-shards", 2], "--num-shards is not supported"),
