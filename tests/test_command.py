@@ -8,12 +8,11 @@ import signal
 import subprocess
 import sys
 import termios
-import time
 import warnings
 
 import pytest
 from commands import PLUGIN, ROOT
-from steps import environment, imported, pseudo_command, put, ran
+from steps import environment, imported, put, ran
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.command import step_command
@@ -49,25 +48,6 @@ def test_what_the_system_refuses_is_one_line(tmp_path):
     assert f"{source}: File exists: choose" in fails(*words, source, source / "out")
     assert f"{tmp_path} is no file" in fails(*words, tmp_path, "x")
     assert list(tmp_path.iterdir()) == [source]
-
-
-def test_the_end_by_sigterm_leaves_nothing(tmp_path):
-    """A batch system ends a job in this way."""
-    for suffix in ("en", "de"):
-        put(tmp_path / "texts" / f"train.{suffix}", *["a b c d e f g"] * 50_000)
-    output = tmp_path / "data"
-    output.mkdir()
-    words = ["-s", "en", "-t", "de", "--trainpref", tmp_path / "texts" / "train"]
-    words += ["--destdir", output / "bin", "--workers", "2"]
-    command = step_command("binarise", *words)
-    running = subprocess.Popen(command, stderr=subprocess.PIPE)
-    while not list(output.glob(".bin.*.tmp/*.bin")):
-        assert running.poll() is None, running.stderr.read()
-        time.sleep(0.01)
-    running.terminate()
-    running.communicate(timeout=60)
-    assert running.returncode == 128 + signal.SIGTERM
-    assert not list(output.iterdir())
 
 
 FALL = """
@@ -355,15 +335,6 @@ def test_a_command_of_fairseqs_that_a_recipe_starts_has_its_own_messages(
     missing = runner.executable(["fairseq-generate", tmp_path, *words[1:]])
     done = ran(missing, env=environment())
     assert done.returncode == 1 and "Traceback" in done.stderr
-
-
-def test_progress_bars_are_not_interrupted(data, teacher, tmp_path):
-    source = data.parent / "texts" / "test.en"
-    words = pseudo_command(data, teacher, source, tmp_path / "out", "--shard-size", 9)
-    done = ran(step_command("pseudo", *words))
-    assert done.returncode == 0, done.stderr
-    assert "out: 3 of 3 shards" in done.stderr
-    assert not [noise for noise in NOISE if noise in done.stderr]
 
 
 SCRIPTS_OF_EXAMPLES = sorted(

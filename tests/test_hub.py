@@ -243,19 +243,6 @@ def test_one_stream_is_refused(make):
         model(**source(model), prev_output_tokens=streams(model)[::2])
 
 
-@pytest.mark.parametrize("family", ["sb", "abd"])
-@pytest.mark.parametrize("name", ["", "_tiny", "_iwslt_de_en", "_wmt_en_de"])
-def test_architectures_have_fairseqs_defaults(name, family):
-    from fairseq.models import ARCH_CONFIG_REGISTRY
-
-    ours, theirs = Namespace(), Namespace()
-    ARCH_CONFIG_REGISTRY[f"{family}_transformer{name}"](ours)
-    ARCH_CONFIG_REGISTRY[f"transformer{name}"](theirs)
-    for key, value in vars(theirs).items():
-        assert getattr(ours, key) == value
-    assert getattr(ours, "sb_fusion", None) == ("tanh" if family == "sb" else None)
-
-
 def test_a_training_does_not_choose_the_end_of_searches(data, trained, tmp_path):
     """A checkpoint has the rule of its time, by which --eval-bleu searched."""
     checkpoint = load(trained)

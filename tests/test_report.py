@@ -1,5 +1,6 @@
 """The report's inputs, its command and its refusals."""
 
+import csv
 import json
 import re
 from types import SimpleNamespace
@@ -20,12 +21,11 @@ pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 from sbnmt_plugin.tools.report import (
     content,
     drawing,
-    files,
     inputs,
-    learning,
     page,
     records,
     scores,
+    sentences,
     speeds,
     training,
 )
@@ -50,8 +50,6 @@ def test_records_are_ordered_and_their_words_joined(tmp_path):
     found = records.read_races("--records sb", path, source)
     assert [race.winner for race in found] == ["l2r", "r2l"]
     assert found[0].text["r2l"] == "xy" and found[1].text["l2r"] is None
-    path = put(tmp_path / "i.jsonl", *(record(None, line.lower()) for line in source))
-    assert len(records.read_races("--records sb", path, [*source, source[0]])) == 3
 
 
 @pytest.mark.parametrize(
@@ -59,6 +57,7 @@ def test_records_are_ordered_and_their_words_joined(tmp_path):
     [
         ([record(0, "a")], r"for each of the 2 sentences, but has 1 \(none for line 2"),
         ([record(0, "a"), record(2, "b")], "has the id 2, but --source has the lines"),
+        ([record(None, "a")], "has the id None, .* give fairseq-generate's records"),
         ([record(0, "b"), record(1, "a")], "only 0 of its 2 sources are the line"),
         (["{"], "line 1, must be a JSON object"),
         (['{"id": 0}'], "line 1, must be a JSON object with id, source, winner"),
@@ -71,8 +70,10 @@ def test_wrong_records_are_refused(tmp_path, lines, message):
 
 
 def test_tokens_of_chinese_are_characters():
-    found = inputs.tokens_of(["我爱NLP。", "Hi, you!"], False, True)
+    given = inputs.Inputs([], [], {}, lowercase=True)
+    found = given.tokens(["我爱NLP。", "Hi, you!"])
     assert found == [["我", "爱", "nlp", "。"], ["hi", ",", "you", "!"]]
+    assert inputs.Inputs([], [], {}, tokenize="none").tokens(["a, b"]) == [["a,", "b"]]
     assert records.join_subwords("▁Hal lo ▁Welt") == "Hallo Welt"
 
 
@@ -100,36 +101,36 @@ def given(tmp_path):
     penalised = [{**run, "lenpen": 1.0} for run in runs]
     texts = {"src": lines, "ref0": GOLDS[0], "ref1": GOLDS[1], **OUTPUTS}
     texts |= {"records": won, "log": LOG.splitlines(), "short": ["only"]}
-    texts["old/figures/y"] = GOLDS[0]
     texts["sweep"] = [json.dumps({"runs": runs})]
     texts["lenpens"] = [json.dumps({"runs": penalised})]
     for name, text in texts.items():
         put(tmp_path / name, *text)
     command = "--source {0}/src --reference {0}/ref0 --reference {0}/ref1 "
-    command += "--system one={0}/one --system two={0}/two --output {0}/out "
-    command += "--bootstrap-samples 20"
+    command += "--system one={0}/one --system two={0}/two --output {0}/out"
     return tmp_path, command.format(tmp_path).split()
 
 
-def numbers_of(folder):
-    return json.loads((folder / "out" / "numbers.json").read_text())
+def numbers_of(folder, name):
+    """Return the rows of a table of the report."""
+    with (folder / "out" / "numbers" / f"{name}.csv").open() as file:
+        return [*csv.DictReader(file)]
 
 
 def test_the_report_has_all_sections_and_files(given):
     folder, command = given
-    more = ["--records", f"one={folder / 'records'}", "--tokenised"]
-    more += ["--train-log", f"one={folder / 'log'}"]
-    more += ["--beam-sweep", folder / "sweep", "--buckets", "10,2"]
+    more = ["--records", f"one={folder / 'records'}", "--tokenize", "none"]
+    more += ["--train-log", f"one={folder / 'log'}", "--beam-sweep", folder / "sweep"]
     call(report, *command, *more)
     html = (folder / "out" / "report.html").read_text()
     assert "Left out." not in html.split("</nav>")[1].split('id="trace"')[0]
-    numbers = numbers_of(folder)
-    rows = {row["system"]: row for row in numbers["scores"]["scores"]["rows"]}
-    corpus = sacrebleu.corpus_bleu(OUTPUTS["two"], GOLDS).score
-    assert rows["two"]["BLEU"] == pytest.approx(corpus)
-    assert numbers["winners"]["winners"]["rows"][0]["L2R won (%)"] == 75
-    (group,) = numbers["winners"]["winners-by-length"]["rows"]
-    assert [*group.values()] == ["3–10", 4, 75]
+    _, two = numbers_of(folder, "scores")
+    corpus = sacrebleu.corpus_bleu(OUTPUTS["two"], GOLDS, tokenize="none").score
+    assert float(two["BLEU"]) == pytest.approx(corpus)
+    assert "tok:none" in html and "bs:1000|seed:12345" in html
+    (winners,) = numbers_of(folder, "winners")
+    assert float(winners["L2R won (%)"]) == 75
+    (group,) = numbers_of(folder, "winners-by-length")
+    assert [*group.values()] == ["3", "4", "75.0"]
     for name in ("scores", "accuracy", "by-length", "winners", "beam-sweep"):
         assert (folder / "out" / "figures" / f"{name}.png").stat().st_size > 1000
         assert b"<svg" in (folder / "out" / "figures" / f"{name}.svg").read_bytes()
@@ -140,14 +141,14 @@ def test_a_section_without_input_says_why(given):
     folder, command = given
     call(report, *command)
     call(report, *command)  # an earlier report is replaced
-    numbers = numbers_of(folder)
+    html = (folder / "out" / "report.html").read_text()
     for key, reason in {
         "beams": "sbnmt sweep-beam",
         "speeds": "--checkpoint",
         "winners": "--sb-records",
         "training": "--train-log",
     }.items():
-        assert reason in numbers[key]["left out"]
+        assert reason in html.split(f'id="{key}"')[1].split("</section>")[0]
     assert not list(folder.glob(".out*"))
 
 
@@ -159,26 +160,20 @@ def test_a_section_without_input_says_why(given):
         (["--system", "one=ref0"], "--system one must be given once"),
         (["--records", "six=records"], "must name one of the systems"),
         (["--records", "one=missing"], "missing does not exist"),
-        (["--n", "0"], "--n must be ≥ 1, but is 0"),
-        (["--baseline", "six"], "--baseline six=… must name one of the systems"),
         (["--beam-sweep", "none"], "none does not exist"),
         (["--beam-sweep", "ref0"], "ref0 must be as .* damaged .*: give a file"),
         (["--beam-sweep", "lenpens"], "must be a sweep over beams, but is one over"),
-        (["--tokenised-reference", "ref0"], "go together"),
+        (["--work", "."], "--system must not stand beside --work"),
         (["--train-log", "one=src"], r"--train-log one=.*src must be a log with"),
         (["--generate-log", "one=log"], "--generate-log one=.*log must be a log with"),
         (["--output", "."], "must be new, empty or an earlier report"),
         (["--output", "ref0"], "must be a folder, but is a file"),
-        (
-            ["--output", "old", "--system", "x=old/figures/y"],
-            "new, .* holds y:",
-        ),
     ],
 )
 def test_wrong_input_of_the_report_is_one_clear_error(given, words, message):
     folder, command = given
     words = [w if w.startswith("--") else w.replace("=", f"={folder}/") for w in words]
-    if words[0] in ("--beam-sweep", "--tokenised-reference", "--output"):
+    if words[0] in ("--beam-sweep", "--output"):
         words[1] = str(folder / words[1])
     with pytest.raises((ValueError, FileNotFoundError), match=message) as caught:
         call(report, *command, *words)
@@ -189,13 +184,27 @@ def test_wrong_input_of_the_report_is_one_clear_error(given, words, message):
 def test_everything_in_the_page_is_escaped():
     evil = "</script><script>alert(1)</script>&<b>\u2028"
     table = content.Table(evil, evil, [content.Column(evil)], [[evil]], [evil])
-    data = {"rows": [[evil, [evil], [evil], [1.0], 1, ""]], "systems": [evil]}
-    section = content.Section("sentences", evil, evil, [table], [], [evil], data=data)
-    html = page.render(evil, [evil], [section])
+    section = content.Section("trace", evil, evil, [table], [], [evil], data=[evil])
+    given = inputs.Inputs([evil], [[evil]], {evil: [evil]})
+    html = page.render(evil, [evil], [section, sentences.section(given)])
     assert "<script>alert" not in html and "<b>\u2028" not in html
-    assert html.count("</script>") == 3  # the texts', the numbers' and ours
+    assert html.count("</script>") == 2  # the trace's and ours
     missing = content.Section("beams", "t", missing=evil)
     assert "<script>alert" not in page.render("t", [], [missing])
+
+
+def test_the_sentences_that_differ_most_are_shown(monkeypatch):
+    monkeypatch.setattr(sentences, "SHOWN", 1)
+    gold = ["a b c d", "e f g h", "i j k l"]
+    systems = {"one": ["x", *gold[1:]], "two": [gold[0], "e f", ""]}
+    section = sentences.section(inputs.Inputs(gold, [gold], systems))
+    best, worst = section.data
+    assert (best["line"], best["gain"]) == (1, 100) and worst["line"] == 3
+    assert best["texts"][2:] == [("one", "0.0", "x"), ("two", "100.0", "a b c d")]
+    html = page.render("t", [], [section])
+    assert "(empty)" in html and 'dir="auto">e f' not in html
+    assert 'dir="auto">a b c d' in html  # scripts of either direction
+    assert [row[0] for row in section.tables[0].rows] == [1, 2, 3]
 
 
 def test_the_best_of_a_column_is_bold_only_among_several():
@@ -219,10 +228,7 @@ def every_figure(given):
     runs = [{**run, "system": x, "beam": k} for x in NAMES for k in (2, 4)]
     put(folder / "sweep", json.dumps({"runs": runs}))
     call(report, *command, "--beam-sweep", folder / "sweep")
-    drawn = {x.stem: x.read_text() for x in (folder / "out" / "figures").glob("*.svg")}
-    curves = {name: {"1": {learning.BLEU: ([1, 2], [3, 4])}} for name in NAMES}
-    drawn["learning"] = learning.learning(curves).svg.decode()
-    return drawn
+    return {x.stem: x.read_text() for x in (folder / "out" / "figures").glob("*.svg")}
 
 
 def assert_names_are_text(drawn, names=NAMES):
@@ -240,7 +246,7 @@ def label_of(name):
 def test_names_are_text_in_every_figure(given):
     drawn = every_figure(given)
     known = {"scores", "accuracy", "by-length", "beam-sweep", "training"}
-    assert known | {"learning"} <= set(drawn)
+    assert known <= set(drawn)
     assert_names_are_text(drawn)
 
 
@@ -265,12 +271,6 @@ def test_figures_are_the_same_bytes_for_the_same_numbers():
     assert one.svg == two.svg and one.png == two.png
 
 
-def test_one_system_has_no_paired_test():
-    made = inputs.Inputs(["a"], [["b"]], {"one": ["b"]})
-    section = scores.section(made)
-    assert any("second --system" in note for note in section.notes)
-
-
 @pytest.fixture(params=[False, True], ids=["tokenised", "detokenised"])
 def recipe_folder(given, request):
     """A folder that a recipe has filled, with text of its own or tokens alone."""
@@ -290,51 +290,32 @@ def recipe_folder(given, request):
     (folder / "records").rename(work / "results" / "sb.jsonl")
     put(work / "logs" / "train-sb.log", *LOG.splitlines())
 
-    def found(**systems):
-        command = ["--work", str(work), "--output", "x"]
-        for name, path in systems.items():
-            command += ["--system", f"{name}={path}"]
-        return inputs.read(files.of_command(report.parser().parse_args(command)))
-
-    return folder, work, found, request.param
+    return folder, work, request.param
 
 
 def test_a_recipes_folder_fills_everything_in(recipe_folder):
-    folder, _, read, detokenised = recipe_folder
-    found = read()
+    folder, work, detokenised = recipe_folder
+    args = report.parser().parse_args(["--work", str(work), "--output", "x"])
+    found = inputs.read(inputs.of_command(args))
     # as in the table
     order = ["teacher-l2r", "rerank", "sb", "sb@2", "sb+rescored"]
     assert list(found.systems) == order
     assert list(found.races) == list(found.files["train_log"]) == ["sb"]
-    assert found.tokenised[1] == [GOLDS[0]]
-    assert found.tokenised[0]["sb"] == OUTPUTS["one"]
     assert (found.references == [GOLDS[0]]) == (not detokenised)
+    assert found.tokenize == ("13a" if detokenised else "none")
     with pytest.raises(FileNotFoundError, match=r"must be a folder that .* finished"):
-        files.of_work(folder)
-
-
-def test_the_users_own_system_stands_beside_a_recipes_folder(recipe_folder):
-    """Of other systems the folder has neither records nor tokens."""
-    folder, work, read, detokenised = recipe_folder
-    own, other = work / "results" / "sb.txt", folder / "two"
-    assert list(read(sb=own).races) == ["sb"]
-    assert read(sb=own).tokenised[0] == {"sb": OUTPUTS["one"]}
-    both = read(sb=own, mt=other)
-    assert list(both.systems) == ["sb", "mt"] and list(both.races) == ["sb"]
-    assert (both.tokenised is None) == detokenised
-    assert read(sb=other).races == {}  # another text of that name
+        inputs.of_work(folder)
 
 
 def test_a_recipes_folder_says_how_it_is_scored(recipe_folder):
     """Several references, case ignored: as in its table."""
-    _, work, _, detokenised = recipe_folder
+    _, work, detokenised = recipe_folder
     settings = load_recipe(ROOT / "examples" / "multi30k", small=True)
     settings["score"] |= {"references": 2, "lowercase": True}
     put(work / "recipe.json", json.dumps(settings))
     stem = "test.ref.de" if detokenised else "test.de"
-    found = files.of_work(work)
-    references = found.plain["reference"]
-    assert references == [work / "text" / (stem + end) for end in ("", ".2")]
+    found = inputs.of_work(work)
+    assert found.reference == [work / "text" / (stem + end) for end in ("", ".2")]
     assert found.lowercase
 
 

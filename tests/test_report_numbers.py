@@ -4,7 +4,6 @@ import pytest
 import sacrebleu
 import torch
 from report_texts import GOLDS, LOG, OUTPUTS
-from sacrebleu.metrics import BLEU
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
@@ -61,18 +60,6 @@ def races():
     ]
 
 
-GOLD = ["the cat sat down", "he walked home now", "yes", "only one"]
-
-
-def check_choices(choose):
-    found = choose(races(), [GOLD], False, "none")
-    assert found["the search's choice"] == GOLD
-    assert found["always L2R"][1] == "he ran home now"
-    assert found["always R2L"][0] == "a dog ran up"
-    assert found["always R2L"][3] == "only one"  # R2L never finished
-    assert found["better one (oracle)"] == GOLD
-
-
 def check_parameters(count):
     weight = torch.ones(5, 3)
     state = {
@@ -110,11 +97,6 @@ CHECKS = [
         lambda o, r, n, last=False: accuracy.accuracy(o, r[:1], n),
     ),
     (check_buckets, lengths.buckets, lambda n, u: lengths.buckets(n, [4, 10])),
-    (
-        check_choices,
-        winners.choices,
-        lambda r, g, *how: winners.choices(r, [g[0][::-1]], *how),
-    ),
     (
         check_parameters,
         speeds.count_parameters,
@@ -160,76 +142,40 @@ def test_length_groups_are_few_and_not_tiny():
 
 
 def assert_scores(made, lowercase):
-    for name, text in OUTPUTS.items():
-        bleu = sacrebleu.corpus_bleu(text, GOLDS, lowercase=lowercase).score
-        chrf = sacrebleu.metrics.CHRF(lowercase=lowercase).corpus_score(text, GOLDS)
-        ter = sacrebleu.metrics.TER(case_sensitive=not lowercase)
-        assert made[name]["BLEU"] == pytest.approx(bleu)
-        assert made[name]["chrF"] == pytest.approx(chrf.score)
-        assert made[name]["TER"] == pytest.approx(ter.corpus_score(text, GOLDS).score)
+    """Check scores and intervals, which are those of sacreBLEU's own metrics."""
+    for name, bleu, interval, _, chrf, *_ in made.tables[0].rows:
+        text = OUTPUTS[name]
+        found = sacrebleu.metrics.BLEU(lowercase=lowercase).corpus_score(
+            text, GOLDS, n_bootstrap=1000
+        )
+        assert (bleu, interval) == pytest.approx((found.score, found._ci))
+        own = sacrebleu.metrics.CHRF(lowercase=lowercase).corpus_score(text, GOLDS)
+        assert chrf == pytest.approx(own.score)
+
+
+def scored(golds, **options):
+    return scores.section(inputs.Inputs(golds[0], golds, OUTPUTS, **options))
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
 def test_scores_are_sacrebleus(lowercase):
-    metrics = scores.metrics(lowercase, "13a")
-    assert_scores(scores.scored(OUTPUTS, GOLDS, metrics), lowercase)
-    signatures = scores.signatures_of(metrics)
-    assert f"case:{'lc' if lowercase else 'mixed'}" in signatures["BLEU"]
-
-
-@pytest.mark.parametrize("chosen", [["one"], ["one", "two"]])
-def test_the_table_scores_every_text_once(chosen, monkeypatch):
-    """TER above all takes its time; the paired test gives the scores, too."""
-    texts, seen = {name: OUTPUTS[name] for name in chosen}, []
-    extract = sacrebleu.metrics.TER._extract_corpus_statistics
-
-    def noted(self, hypotheses, references):
-        seen.append(hypotheses)
-        return extract(self, hypotheses, references)
-
-    monkeypatch.setattr(sacrebleu.metrics.TER, "_extract_corpus_statistics", noted)
-    given = inputs.Inputs(GOLDS[0], GOLDS, texts, baseline=chosen[-1], samples=20)
-    found, *tests = scores.tables(given)
-    assert seen == list(reversed(texts.values()))  # the baseline first
-    metrics = scores.metrics(False, "13a")
-    expected = scores.scored(texts, GOLDS, metrics)
-    signatures = scores.signatures_of(metrics)
-    assert found.rows == [[name, *expected[name].values()] for name in chosen]
-    assert found.notes == [f"{key}: {value}" for key, value in signatures.items()]
-    assert len(tests) == len(chosen) - 1
-    for table in tests:
-        assert [row[0] for row in table.rows] == ["one", "two (baseline)"]
-        assert table.rows[1][3] is None and "bs:20|seed:12345" in table.notes[0]
+    made = scored(GOLDS, lowercase=lowercase)
+    assert_scores(made, lowercase)
+    (table,) = made.tables
+    first, second = table.rows
+    assert first[3] is None and 0 < second[3] <= 1  # against the first system
+    assert f"case:{'lc' if lowercase else 'mixed'}" in table.notes[0]
+    alone = inputs.Inputs(GOLDS[0], GOLDS, {"one": OUTPUTS["one"]}, lowercase)
+    assert scores.section(alone).tables[0].rows == [first]
 
 
 def test_the_comparison_with_sacrebleu_can_fail():
-    made = scores.scored(OUTPUTS, GOLDS[:1], scores.metrics(False, "13a"))
     with pytest.raises(AssertionError):
-        assert_scores(made, False)
-
-
-def test_chinese_is_scored_by_characters():
-    texts, gold = {"a": ["我爱中国菜"]}, [["我吃中国菜"]]
-    metrics = scores.metrics(False, "zh")
-    made = scores.scored(texts, gold, metrics)
-    assert made["a"]["TER"] == pytest.approx(20)  # one of five
-    signatures = scores.signatures_of(metrics)
-    assert "tok:zh" in signatures["BLEU"] and "asian:yes" in signatures["TER"]
-    plain = scores.scored(texts, gold, scores.metrics(False, "13a"))
-    assert plain["a"]["TER"] == pytest.approx(100)  # the check can fail
+        assert_scores(scored(GOLDS[:1]), False)
 
 
 def test_sentence_scores_are_sacrebleus():
-    found = sentences.sentence_scores(OUTPUTS["two"], GOLDS, False, "two")
+    found = sentences.sentence_scores(OUTPUTS["two"], GOLDS, False)
     metric = sacrebleu.metrics.CHRF()
     for value, text, *golds in zip(found, OUTPUTS["two"], *GOLDS):
         assert value == pytest.approx(metric.sentence_score(text, golds).score, abs=0.1)
-
-
-def test_the_oracle_is_never_worse_by_sentence():
-    metric = BLEU(effective_order=True, tokenize="none")
-    found = winners.choices(races(), [GOLD[::-1]], False, "none")
-    for rule, texts in found.items():
-        for a, b, gold in zip(texts, found["better one (oracle)"], GOLD[::-1]):
-            values = [metric.sentence_score(x, [gold]).score for x in (a, b)]
-            assert values[0] <= values[1], rule

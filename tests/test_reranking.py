@@ -132,27 +132,6 @@ def test_reranking_does_not_depend_on_batches(data, teachers, tmp_path):
     }
 
 
-def test_a_killed_reranking_goes_on(data, teachers, tmp_path, monkeypatch):
-    best = reranking.Reranker.best
-
-    def fails_later(self, batch):
-        fails_later.calls += 1
-        if fails_later.calls > 2:
-            raise KeyboardInterrupt
-        return best(self, batch)
-
-    fails_later.calls = 0
-    monkeypatch.setattr(reranking.Reranker, "best", fails_later)
-    with pytest.raises(KeyboardInterrupt):
-        reranked(data, teachers, tmp_path, "--shard-size", 4)
-    shards = tmp_path / "out.tsv.shards"
-    assert (shards / "00000.jsonl").exists()
-    begun = (shards / "00000.jsonl").stat().st_mtime_ns
-    monkeypatch.setattr(reranking.Reranker, "best", best)
-    assert len(reranked(data, teachers, tmp_path, "--shard-size", 4)) == 21
-    assert (shards / "00000.jsonl").stat().st_mtime_ns == begun
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -77,16 +77,6 @@ def test_a_table_is_made_again_and_its_curves_are_drawn(tmp_path):
     shown = [show_table, "--recipe", folder, "--work", work]
     call(*shown)
     assert json.loads((work / "table.json").read_text())["rows"] == table["rows"]
-    drawn = tmp_path / "curves"  # the toy's rows are not validated by BLEU, nor probed
-    with pytest.raises(ValueError, match=r"--curves needs logs of .*/logs has none"):
-        call(*shown, "--curves", drawn)
-    log = work / "logs" / "train-teacher-l2r.log"
-    probed = "read_bits_l2r=0.2, read_bits_r2l=0.1, num_updates=9"
-    with log.open("a", encoding="utf-8") as file:
-        file.write(f"x | train_inner | epoch 001:      9 / 9 {probed}\n")
-    call(*shown, "--curves", drawn)
-    assert "<!-- Transformer, L2R -->" in drawn.with_suffix(".svg").read_text("utf-8")
-    assert drawn.with_suffix(".png").exists()
     in_process.write_recipe(folder, average=7)
     for tool, *words in (run_recipe, folder), (show_table, "--recipe", folder):
         with pytest.raises(ValueError, match=r"another recipe.* \(average differ"):

@@ -69,15 +69,6 @@ def with_unlinked(
             yield begin, end
 
 
-def single_links(links: Links) -> set[Span]:
-    """Return pairs of words that are linked to each other and to no others."""
-    sources = Counter(i for i, _ in links)
-    targets = Counter(j for _, j in links)
-    return {
-        (i, i + 1, j, j + 1) for i, j in links if sources[i] == 1 and targets[j] == 1
-    }
-
-
 class PhraseCounts:
     """Counts of translations of phrases, and of linked words.
 

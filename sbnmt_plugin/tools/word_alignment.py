@@ -11,7 +11,6 @@ them (Och and Ney 2003)::
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 import torch
@@ -80,35 +79,14 @@ def links_of(weights: Tensor, source: list[int], target: list[int]) -> Links:
     return {(int(best), word) for word, best in enumerate(sums.argmax(1))}
 
 
-def batches_of_one_length(
-    sources: list[int], targets: list[int], limit: int
-) -> Iterator[list[int]]:
-    """Sentences whose sources are of the same length, some at a time.
-
-    So no source is padded, and a column of attention means the same to every decoder:
-    fairseq's LSTM moves columns past the padding.
-
-    Args:
-        sources, targets: lengths in tokens.
-        limit: tokens of a batch.
-    """
-    order = sorted(range(len(sources)), key=lambda i: (sources[i], targets[i]))
-    for length, group in groupby(order, key=lambda i: sources[i]):
-        batch: list[int] = []
-        for i in group:
-            width = max(length, targets[i])
-            if batch and width * (len(batch) + 1) > limit:
-                yield batch
-                batch = []
-            batch.append(i)
-        yield batch
-
-
 @torch.no_grad()
 def forced_attention(
     translator: Translator, inputs: list[str], targets: list[str]
-) -> Iterator[tuple[int, Tensor]]:
-    """Attention to the source while the reference is forced.
+) -> Iterator[Tensor]:
+    """Attention to the source while the reference is forced, a sentence at a time.
+
+    So no source is padded, and a column of attention means the same to every decoder:
+    fairseq's LSTM moves columns past the padding.
 
     Of a model of both directions it is the L2R half's; the other half is given the same
     text.
@@ -117,8 +95,8 @@ def forced_attention(
         inputs, targets: lines as binarised.
 
     Yields:
-        a sentence's number, and (T, S) in natural order; ``</s>`` comes last in S, and
-        is not in T.
+        (T, S) of each sentence, in natural order; ``</s>`` comes last in S, and is not
+        in T.
 
     Raises:
         ValueError: several models, or one that gives no attention.
@@ -129,24 +107,22 @@ def forced_attention(
     (model,) = translator.models
     model.eval()
     words = task.source_dictionary, task.target_dictionary
-    sides = []
+    sides: list[Any] = []
     for lines, dictionary in zip((inputs, targets), words):
         rows = [
             dictionary.encode_line(line, add_if_not_exist=False).long()
             for line in lines
         ]
-        sides.append((rows, [len(row) for row in rows], dictionary))
-    pairs = LanguagePairDataset(*sides[0], *sides[1], shuffle=False)
+        sides += [rows, [len(row) for row in rows], dictionary]
+    pairs = LanguagePairDataset(*sides, shuffle=False)
     streams = SBLanguagePairDataset(pairs, None, task.symbols.starts, task.directions)
-    (_, lengths, _), (_, ends, _) = sides
-    for numbers in batches_of_one_length(lengths, ends, translator.max_tokens):
-        batch = streams.collater([streams[i] for i in numbers])
+    for number in range(len(streams)):
+        net_input = streams.collater([streams[number]])["net_input"]
         if translator.cuda:
-            batch = utils.move_to_cuda(batch)
-        weights = attention_of(model, batch["net_input"], len(task.directions))
-        for number, found in zip(batch["id"].tolist(), weights.cpu()):
-            found = found[: ends[number] - 1]
-            yield number, found.flip(0) if task.directions == (R2L,) else found
+            net_input = utils.move_to_cuda(net_input)
+        (weights,) = attention_of(model, net_input, len(task.directions)).cpu()
+        found = weights[:-1]
+        yield found.flip(0) if task.directions == (R2L,) else found
 
 
 def attention_of(model: Any, net_input: dict[str, Any], directions: int) -> Tensor:

@@ -23,26 +23,17 @@ class Case:
     """A cell of the grid.
 
     Attributes:
-        batch: sentences, or None for all that ``tokens`` holds.
+        batch: sentences.
         length: of source and of translation, or None for a recipe's test set, whose
             translations end where the search likes.
         beam: hypotheses a sentence, of both directions together.
-        tokens: --max-tokens, in source tokens.
         setting: of :data:`SETTINGS`, where there is no length.
     """
 
-    batch: int | None = 50
+    batch: int = 50
     length: int | None = 25
     beam: int = 4
-    tokens: int | None = None
     setting: str = "test"
-
-    @property
-    def sentences(self) -> int | None:
-        """Return how many sentences a batch has; those of a test set may differ."""
-        if self.tokens is not None and self.length is not None:
-            return max(1, self.tokens // self.length)
-        return self.batch
 
     @property
     def alpha(self) -> float:
@@ -59,10 +50,9 @@ class Case:
     @property
     def row(self) -> dict[str, Any]:
         """Return the columns of a table that a case fills."""
-        sizes = {"batch": self.sentences, "max tokens": self.tokens}
         usual = self.length is not None or self.setting == "test"
         length = self.length if usual else "test set, no options"
-        return {**sizes, "length": length, "beam": self.beam}
+        return {"batch": self.batch, "length": length, "beam": self.beam}
 
     def name(self, models: str) -> str:
         """Return ``MODELS-BATCH-LENGTH-BEAM``, as ``base-50-25-4``.
@@ -70,8 +60,7 @@ class Case:
         Args:
             models: a size, or a recipe's folder.
         """
-        batch = self.batch or f"t{self.tokens}"
-        return f"{models}-{batch}-{self.length or self.setting}-{self.beam}"
+        return f"{models}-{self.batch}-{self.length or self.setting}-{self.beam}"
 
 
 def named(name: str, models: str, trained: bool) -> Case:
@@ -85,8 +74,7 @@ def named(name: str, models: str, trained: bool) -> Case:
     """
     number = r"([1-9]\d*)"
     lengths = f"({'|'.join(SETTINGS)})" if trained else number
-    form = rf"{re.escape(models)}-(t?){number}-{lengths}-{number}"
-    found = re.fullmatch(form, name)
+    found = re.fullmatch(rf"{re.escape(models)}-{number}-{lengths}-{number}", name)
     if found is None:
         usual = grid("headline", trained)[0]
         raise ValueError(
@@ -94,23 +82,18 @@ def named(name: str, models: str, trained: bool) -> Case:
             f"(LENGTH is {' or '.join(SETTINGS)} with --work, and a number without), "
             f"but has {name}"
         )
-    in_tokens, size, length, beam = found.groups()
-    return Case(
-        batch=None if in_tokens else int(size),
-        length=None if trained else int(length),
-        beam=int(beam),
-        tokens=int(size) if in_tokens else None,
-        setting=length if trained else "test",
-    )
+    batch, length, beam = found.groups()
+    if trained:
+        return Case(int(batch), None, int(beam), length)
+    return Case(int(batch), int(length), int(beam))
 
 
-def grid(extent: str, trained: bool, tokens: int = 4096) -> list[Case]:
+def grid(extent: str, trained: bool) -> list[Case]:
     """Return the cases along each axis from batch 50, beam 4 and 25 tokens.
 
     Args:
         extent: one of :data:`choices.GRIDS`.
         trained: with a recipe's models, whose beam and lengths stay.
-        tokens: of the case that --max-tokens limits.
     """
     length = None if trained else 25
     found = [Case(length=length)]
@@ -118,7 +101,6 @@ def grid(extent: str, trained: bool, tokens: int = 4096) -> list[Case]:
         found += [Case(length=None, setting="default")]
     if extent == "full":
         found += [Case(batch, length) for batch in BATCHES]
-        found += [Case(None, length, tokens=tokens)]
     if extent == "full" and not trained:
         found += [Case(length=length) for length in LENGTHS]
         found += [Case(beam=beam) for beam in BEAMS]

@@ -2,7 +2,6 @@
 
 # measured where they are asked for
 SLOW = (
-    *("Rerank-NMT", "ABD-NMT"),
     *("SB-NMT λ=0", "SB-NMT λ=0 rescored"),
     *("SB-NMT exported", "SB-NMT exported rescored"),
 )

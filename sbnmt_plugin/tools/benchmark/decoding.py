@@ -7,13 +7,10 @@ import ctypes
 import re
 import resource
 import time
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.models import Batch, Spec, batches_of
@@ -58,33 +55,6 @@ def clock(device: str) -> float:
     return time.perf_counter()
 
 
-class Operators(TorchDispatchMode):
-    """Counts operators that compute or copy; views cost next to nothing."""
-
-    count = 0
-
-    def __torch_dispatch__(
-        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        self.count += not function.is_view
-        return function(*args, **(kwargs or {}))
-
-
-def counted(model: Any, action: Callable[[], Any]) -> Row:
-    """Run an action.
-
-    Returns:
-        How many steps the model's decoder makes in it, and how many operators run for
-        each of them.
-    """
-    passes: list[Any] = []
-    last = model.decoder.layers[-1]  # runs once a step
-    count = last.register_forward_hook(lambda *_: passes.append(1))
-    with count, Operators() as operators:
-        action()
-    return {"steps": len(passes), "operators": operators.count / len(passes)}
-
-
 class Station:
     """A system that is measured.
 
@@ -96,19 +66,11 @@ class Station:
         self.device = spec.device
         self.system = SYSTEMS[name](spec, dtype)
 
-    def prepare(self, case: Case) -> Row:
-        """Make batches and search, and run them once without timing.
-
-        Returns:
-            What :func:`counted` does, where our process runs the model.
-        """
-        loaded = self.system.loaded
-        self.batches = batches_of(loaded, case, self.device)
+    def prepare(self, case: Case) -> None:
+        """Make batches and search, and run them once without timing."""
+        self.batches = batches_of(self.system.loaded, case, self.device)
         self.search = self.system.search(case)
-        if loaded.model is not None:
-            return counted(loaded.model, self.translate)
         self.translate()
-        return {}
 
     def answers(self, sample: Batch) -> list[Text]:
         """Return the translations of a batch."""

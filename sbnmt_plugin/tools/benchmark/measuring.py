@@ -28,7 +28,7 @@ from sbnmt_plugin.tools.scoring import tokenised_bleu
 WIDE = "float32"
 BASELINE = "fairseq", WIDE
 # may differ between the runs that fill a folder
-FREE = ("output", "grid", "cases", "max_tokens", "retry")
+FREE = ("output", "grid", "cases")
 
 
 def systems(args: argparse.Namespace) -> list[Name]:
@@ -59,7 +59,7 @@ def cases(args: argparse.Namespace) -> dict[str, Case]:
     trained = args.work is not None
     models = Path(args.work).resolve().name if trained else args.size
     if args.cases is None:
-        found = grid(args.grid, trained, args.max_tokens)
+        found = grid(args.grid, trained)
     else:
         found = [named(name, models, trained) for name in args.cases.split(",")]
     return {case.name(models): case for case in found}
@@ -101,7 +101,7 @@ def measure(
         bar = progress(wanted.items(), unit="case")
         for name, case in bar:
             bar.set_description(name)
-            if not record.has(name, args.retry):
+            if not record.has(name):
                 record.add(name, run_case(stations, case, args.rounds))
 
 
@@ -116,14 +116,14 @@ def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
     scored: dict[Name, Row] = {}
     if case.length is None:
         scored = scores({s: stations.ask(s, "texts") for s in stations.systems})
-    baseline = None if BASELINE in stations.failed else measured[BASELINE][1]
+    baseline = None if BASELINE in stations.failed else measured[BASELINE]
     found = []
-    for system, (counts, runs) in measured.items():
+    for system, runs in measured.items():
         row = {"system": system[0], "dtype": system[1], **case.row}
         if system in stations.failed:
             row[FAILED] = stations.failed[system]
         else:
-            row |= {**counts, **summary(runs, baseline), **scored.get(system, {})}
+            row |= {**summary(runs, baseline), **scored.get(system, {})}
         found.append(row)
     return found
 

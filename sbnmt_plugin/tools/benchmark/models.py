@@ -14,9 +14,8 @@ from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 
-from sbnmt_plugin.families.abd.model import ABDTransformerModel
 from sbnmt_plugin.families.sb.model import SBTransformerModel
-from sbnmt_plugin.layout import NAMES
+from sbnmt_plugin.layout import L2R, NAMES
 from sbnmt_plugin.numerics import leave_cudnn_out
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import TAGS
@@ -85,34 +84,29 @@ def load(spec: Spec, kind: str) -> Loaded:
     """Return the model of a kind.
 
     Args:
-        kind: ``both`` directions, ``alone``, which is the same with λ = 0, ``abd``, or
-            ``l2r`` or ``r2l``, fairseq's Transformer.
+        kind: ``both`` directions, ``alone``, which is the same with λ = 0, or ``l2r``,
+            fairseq's Transformer.
     """
     leave_cudnn_out()  # of fairseq's too: it would time a plan for each new shape
     if spec.work is not None:
         return load_trained(Path(spec.work), kind, spec.device)
     words = make_dictionary(spec.vocabulary)
     task = Namespace(source_dictionary=words, target_dictionary=words)
-    torch.manual_seed(SEED + (kind == NAMES[1]))
+    torch.manual_seed(SEED)
     options = model_options(spec.size)
-    if kind in OURS:
-        _, family = OURS[kind]
-        options.sb_lambda = 0.0 if kind == ALONE else None
-        model = family.build_model(options, task)
-    else:
+    if kind in NAMES:
         base_architecture(options)
         model = TransformerModel.build_model(options, task)
+    else:
+        options.sb_lambda = 0.0 if kind == ALONE else None
+        model = SBTransformerModel.build_model(options, task)
     return Loaded(model.to(spec.device), words, words)
 
 
-# kinds that a recipe's folder must have; for each of ours, its rows and its class
-KINDS = ("both", *NAMES)
 ALONE = "alone"
-OURS = {
-    "both": (systems.OURS, SBTransformerModel),
-    ALONE: (("sb-lambda0",), SBTransformerModel),
-    "abd": (("abd",), ABDTransformerModel),
-}
+KINDS = "both", NAMES[L2R]  # that a recipe's folder must have
+# kind -> rows of a recipe that may have its model, the first that there is
+ROWS = {"both": systems.OURS, ALONE: ("sb-lambda0",), NAMES[L2R]: ("teacher-l2r",)}
 
 
 def trained_model(work: Path, kind: str) -> Path:
@@ -121,8 +115,7 @@ def trained_model(work: Path, kind: str) -> Path:
     Raises:
         FileNotFoundError: it has none.
     """
-    rows, _ = OURS.get(kind, ((f"teacher-{kind}",), None))
-    paths = [work / row / "model.pt" for row in rows]
+    paths = [work / row / "model.pt" for row in ROWS[kind]]
     found = [path for path in paths if path.is_file()]
     if not found:
         names = " or ".join(map(str, paths))
@@ -166,11 +159,10 @@ def batches_of(loaded: Loaded, case: Case, device: str) -> list[Batch]:
         task.load_dataset("test")
         found = task.get_batch_iterator(
             dataset=task.dataset("test"),
-            max_tokens=case.tokens,
             max_sentences=case.batch,
             max_positions=(1000, 1000),
             num_workers=0,
         ).next_epoch_itr(shuffle=False)
     else:
-        found = [made_up_batch(loaded.words, (case.sentences or 1, case.length))]
+        found = [made_up_batch(loaded.words, (case.batch, case.length))]
     return [utils.apply_to_sample(lambda x: x.to(device), sample) for sample in found]

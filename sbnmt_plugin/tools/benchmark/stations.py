@@ -146,25 +146,25 @@ class Stations(contextlib.AbstractContextManager[Any]):
             self.workers.pop(system).close()
             return None
 
-    def measure(self, rounds: int, case: Any) -> dict[Name, tuple[Any, list[Any]]]:
+    def measure(self, rounds: int, case: Any) -> dict[Name, list[Any]]:
         """Have every system ``prepare`` a case, and ``measure`` it in turn.
 
         The order is another one in every round, so that a machine that gets slower is
         slower for all.
 
         Returns:
-            What each system says of the case, and its rounds.
+            The rounds of each system.
         """
         self.begin()
-        found: dict[Name, tuple[Any, list[Any]]] = {
-            system: (self.ask(system, "prepare", case), []) for system in self.systems
-        }
+        for system in self.systems:
+            self.ask(system, "prepare", case)
+        found: dict[Name, list[Any]] = {system: [] for system in self.systems}
         for number in progress(
             range(rounds), desc="decoding", unit="round", leave=False
         ):
             shift = number % len(self.systems)
             for system in [*self.systems[shift:], *self.systems[:shift]]:
-                found[system][1].append(self.ask(system, "measure"))
+                found[system].append(self.ask(system, "measure"))
         return found
 
     def __exit__(self, *_: Any) -> None:

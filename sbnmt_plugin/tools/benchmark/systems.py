@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.sequence_generator import SequenceGenerator
 
-from sbnmt_plugin.families.abd.search import AsynchronousGenerator
 from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.network.cpu_products import for_decoding
 from sbnmt_plugin.search.generator import Generator
@@ -22,25 +21,10 @@ from sbnmt_plugin.tools.benchmark.converted import CTranslate2, Exported
 from sbnmt_plugin.tools.benchmark.models import (
     ALONE,
     Batch,
-    Loaded,
     Search,
     Spec,
     load,
 )
-from sbnmt_plugin.tools.reranking import sum_of_both, unite
-
-
-class System(Protocol):
-    """A system that translates.
-
-    Attributes:
-        loaded: its model, None where none of torch's runs, and dictionaries.
-    """
-
-    loaded: Loaded
-
-    def search(self, case: Case) -> Search:
-        """Return a search of the case's beam and lengths."""
 
 
 class Fairseq:
@@ -84,20 +68,14 @@ class Ours(Fairseq):
 
     Args:
         rescore: the weight of ``--sb-rescore``, which does not matter for its speed.
-        engine: class of the search that the model needs.
     """
 
     def __init__(
-        self,
-        spec: Spec,
-        dtype: str,
-        kind: str = "both",
-        rescore: float = 0.0,
-        engine: type[Any] = Generator,
+        self, spec: Spec, dtype: str, kind: str = "both", rescore: float = 0.0
     ) -> None:
         super().__init__(spec, "float32" if dtype == "int8" else dtype, kind)
         self.directions = (NAMES.index(kind),) if kind in NAMES else (L2R, R2L)
-        self.rescore, self.engine = rescore, engine
+        self.rescore = rescore
         # --sb-bf16, --sb-int8
         for_decoding(self.loaded.model, dtype == "bfloat16", dtype == "int8")
 
@@ -111,33 +89,12 @@ class Ours(Fairseq):
             **case.limits,
         )
         symbols = Symbols.of(self.loaded.words, self.directions)
-        return self.engine([self.loaded.model], symbols, options)
+        return Generator([self.loaded.model], symbols, options)
 
 
-class Rerank:
-    """Both teachers' k best hypotheses, scored by both: see ``sbnmt rerank``."""
-
-    def __init__(self, spec: Spec, dtype: str) -> None:
-        self.teachers = [Ours(spec, dtype, kind=name) for name in NAMES]
-        self.loaded = self.teachers[L2R].loaded
-
-    def search(self, case: Case) -> Search:
-        teachers = [teacher.generator(case) for teacher in self.teachers]
-        eos = self.loaded.words.eos()
-
-        def best(sample: Batch) -> list[list[int]]:
-            lists = [search.generate(search.models, sample) for search in teachers]
-            candidates = [unite(*pair) for pair in zip(*lists)]
-            scores = sum_of_both(teachers, sample["net_input"], candidates)
-            return [
-                [*found[int(row[: len(found)].argmax())], eos]
-                for found, row in zip(candidates, scores)
-            ]
-
-        return best
-
-
-SYSTEMS: dict[str, Callable[[Spec, str], System]] = {
+# each has `loaded`, its model and dictionaries, and `search`, which returns a search of
+# a case's beam and lengths
+SYSTEMS: dict[str, Callable[[Spec, str], Any]] = {
     "fairseq": Fairseq,
     "SB-NMT": Ours,
     "SB-NMT rescored": partial(Ours, rescore=1.0),
@@ -147,9 +104,6 @@ SYSTEMS: dict[str, Callable[[Spec, str], System]] = {
     "SB-NMT λ=0 rescored": partial(Ours, kind=ALONE, rescore=1.0),
     "SB-NMT exported": partial(Exported, kind=ALONE),
     "SB-NMT exported rescored": partial(Exported, kind=ALONE, rescore=1.0),
-    "Rerank-NMT": Rerank,
-    # the backward decoder's search, then the forward one's, k hypotheses each
-    "ABD-NMT": partial(Ours, kind="abd", engine=AsynchronousGenerator),
 }
 CONVERTED = ("CTranslate2", "SB-NMT exported", "SB-NMT exported rescored")
 

@@ -58,9 +58,8 @@ def main() -> None:
     sides = [[words_of(line) for line in text] for text in (inputs, targets)]
     gold = read_gold(args.gold, lines, *sides)
     translator = Translator(others)
-    found: list[Links] = [set() for _ in inputs]
-    for number, weights in forced_attention(translator, inputs, targets):
-        found[number] = links_of(weights, sides[0][number], sides[1][number])
+    attention = forced_attention(translator, inputs, targets)
+    found = [links_of(*each) for each in zip(attention, *sides)]
     rate = alignment_error_rate(found, gold)
     count = sum(map(len, found))
     if args.output:

@@ -6,25 +6,23 @@ r"""Time SB-NMT beside stock fairseq's Transformer, in turn and on the same batc
     sbnmt benchmark --output work/benchmark --device cuda    the same on a GPU
     sbnmt benchmark --output work/benchmark --work work/toy  a recipe's models
 
-A case is SIZE-BATCH-LENGTH-BEAM: decoding a batch of made-up sentences (base-t4096-25-4
-holds 4,096 tokens).  Without --work the models have random weights, and every
-hypothesis is made to have as many tokens as the source, so that all searches run the
-same number of steps.  With --work the recipe's test set is translated as recipes do
-(toy-50-test-4) and with nobody's options (toy-50-default-4), and BLEU stands beside the
-speed.  Every system is a process of its own.  Within a case they take turns, and ratios
-to fairseq are taken round by round.  A first run of each is not counted.  A system that
-fails has its reason in the table.
+A case is SIZE-BATCH-LENGTH-BEAM: decoding a batch of made-up sentences.  Without --work
+the models have random weights, and every hypothesis is made to have as many tokens as
+the source, so that all searches run the same number of steps.  With --work the recipe's
+test set is translated as recipes do (toy-50-test-4) and with nobody's options
+(toy-50-default-4), and BLEU stands beside the speed.  Every system is a process of its
+own.  Within a case they take turns, and ratios to fairseq are taken round by round.  A
+first run of each is not counted.  A system that fails has its reason in the table.
 
-OUTPUT receives benchmark.json and benchmark.md after every case and, where the plots
-have more than one point, benchmark.svg and .png.  Interrupted, the same command goes on
-with the cases that are missing.  Other cases may be added, by the same options.
+OUTPUT receives benchmark.json after every case, of which sbnmt table --page OUTPUT
+makes tables.  Interrupted, the same command goes on with the cases that are missing.
+Other cases may be added, by the same options.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
@@ -55,8 +53,6 @@ def parser() -> argparse.ArgumentParser:
     add("--rounds", action=number, default=3, help="timed runs of a case; default 3")
     help_ = "of a process; default: all cores"
     add("--threads", action=number, default=cores(), help=help_)
-    add("--max-tokens", action=number, default=4096, help="of one case; default 4096")
-    add("--retry", action="store_true", help="measure anew where a system has failed")
     return made
 
 
@@ -64,14 +60,11 @@ def main() -> None:
     args = parser().parse_args()
     with command.extra("benchmark"):
         from sbnmt_plugin.tools.benchmark import measuring
-        from sbnmt_plugin.tools.benchmark.results import Record
+        from sbnmt_plugin.tools.benchmark.results import Record, markdown
     wanted, systems = measuring.cases(args), measuring.systems(args)
     head, output = measuring.head(args), Path(args.output)
     with hold(output, "--output"):  # two at once would slow each other, too
         record = Record(output, head)
         measuring.measure(args, wanted, systems, record)
-        print("\n".join(record.write()))
-        with command.extra("benchmark"):
-            record.draw()
-    if failed := record.failed():
-        print(f"failed: {', '.join(failed)}; --retry measures anew", file=sys.stderr)
+        record.write()
+    print("\n".join(markdown(record.result)))

@@ -25,7 +25,6 @@ from sbnmt_plugin.tools.phrase_extraction import (
     PhraseCounts,
     consistent_spans,
     linked_sentences,
-    single_links,
 )
 from sbnmt_plugin.tools.text import (
     check_parallel,
@@ -39,7 +38,8 @@ from sbnmt_plugin.tools.word_links import (
 )
 from sbnmt_plugin.training.phrase_table import PhraseTable
 
-LONGEST, LEAST_COUNT = 7, 2
+LONGEST = 7  # tokens of a phrase
+LEAST_COUNT = 2
 
 
 def write_links(source: str, target: str, path: str) -> None:
@@ -62,14 +62,12 @@ def write_table(args: argparse.Namespace, links: str) -> None:
             :func:`phrase_extraction.linked_sentences`.
     """
     counts = PhraseCounts()
+    longest = 1 if args.words else LONGEST
     for sentence in linked_sentences(args.source, args.target, links):
         source, target, linked = sentence
-        if args.words:
-            spans = single_links(linked)
-        else:
-            spans = consistent_spans(len(source), len(target), linked, args.longest)
+        spans = consistent_spans(len(source), len(target), linked, longest)
         counts.add(sentence, spans)
-    lines = list(counts.table_lines(args.least_count))
+    lines = list(counts.table_lines(args.least_count or LEAST_COUNT))
     if not lines:
         raise ValueError(
             f"{args.alignments or args.source} must give at least one phrase, but "
@@ -92,29 +90,25 @@ def parsed() -> argparse.Namespace:
         FileNotFoundError, ValueError: an option that cannot be followed.
     """
     parser = command.parser(__doc__)
-    add, number = parser.add_argument, command.at_least(1)
+    add = parser.add_argument
     add("--source", required=True, help="training text, as binarised")
     add("--target", required=True, help="its translation")
     add("--output", required=True, help="the table, a new file")
     add("--alignments", help="links of another aligner, not eflomal's")
     add("--keep-alignments", help="file to write eflomal's links to")
-    add("--longest", action=number, help=f"tokens of a phrase (default {LONGEST})")
     add(
         "--least-count",
-        action=number,
+        action=command.at_least(1),
         help="least count of a source phrase of several tokens with its target phrase "
         f"(default {LEAST_COUNT})",
     )
     add("--words", action="store_true", help="only 1 : 1 links")
     args = parser.parse_args()
-    for name, default in ("longest", LONGEST), ("least_count", LEAST_COUNT):
-        if getattr(args, name) is None:
-            setattr(args, name, default)
-        elif args.words:
-            raise ValueError(
-                f"--{name.replace('_', '-')} is for phrases of several tokens, and "
-                "--words takes single tokens alone: leave one out"
-            )
+    if args.words and args.least_count:
+        raise ValueError(
+            "--least-count is for phrases of several tokens, and --words takes single "
+            "tokens alone: leave one out"
+        )
     if args.alignments and args.keep_alignments:
         raise ValueError(
             "--keep-alignments must not stand beside --alignments, whose links are "

@@ -8,9 +8,10 @@ r"""Analyse translations as the paper does, in one HTML page with figures and nu
     sbnmt report --work work/toy --output FOLDER        # all from a recipe's run
 
 The command writes FOLDER/report.html, which needs neither network nor server.  The
-same figures are in FOLDER/figures, all numbers in FOLDER/numbers and
-FOLDER/numbers.json.  A section whose input is missing says so.  --tokenize is
-sacreBLEU's tokeniser for BLEU, as zh for Chinese, ja-mecab, ko-mecab or char.
+same figures are in FOLDER/figures, all numbers in FOLDER/numbers.  A section whose
+input is missing says so.  The first system is the baseline of the paired tests.
+--tokenize is sacreBLEU's tokeniser for BLEU, as zh for Chinese, ja-mecab, ko-mecab or
+char; none is for texts that are tokens already.
 """
 
 from __future__ import annotations
@@ -22,23 +23,15 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.scoring import TOKENISERS
 
 
-def numbers(text: str) -> list[int]:
-    """Read 10,20,30."""
-    return sorted({int(word) for word in text.split(",")})
-
-
 def parser() -> argparse.ArgumentParser:
     made = command.parser(__doc__)
-    add, at_least = made.add_argument, command.at_least
+    add = made.add_argument
     one: dict[str, Any] = {"nargs": 1, "default": []}
     many: dict[str, Any] = {"action": "append", "default": []}
     add("--source", **one, help="source text, one sentence a line")
     add("--reference", **many, help="reference; repeat for several")
     add("--system", **many, metavar="NAME=FILE", help="a system's output")
     add("--work", help="folder of sbnmt recipe, which has all of these files")
-    add("--tokenised", action="store_true", help="the texts given are tokenised")
-    add("--tokenised-reference", **many, help="a reference, tokenised")
-    add("--tokenised-system", **many, metavar="NAME=FILE", help="an output, tokenised")
     add("--records", **many, metavar="NAME=JSONL", help="written by --sb-records")
     add("--train-log", **many, metavar="NAME=LOG", help="fairseq-train's log")
     add("--generate-log", **many, metavar="NAME=LOG", help="fairseq-generate's log")
@@ -46,17 +39,7 @@ def parser() -> argparse.ArgumentParser:
     add("--beam-sweep", **one, metavar="FILE", help="written by sbnmt sweep-beam")
     add("--trace", **one, metavar="JSONL", help="written by --sb-trace")
     add("--lowercase", action="store_true", help="ignore case everywhere")
-    add("--tokenize", default="13a", choices=TOKENISERS, help="for BLEU; default 13a")
-    add(
-        "--baseline",
-        metavar="NAME",
-        help="baseline of the paired tests; default: the first",
-    )
-    first = "first and last n tokens (default 4)"
-    add("--n", action=at_least(1), default=4, help=first)
-    ends = "upper ends of source-length groups"
-    add("--buckets", type=numbers, metavar="N,N,…", help=ends)
-    add("--bootstrap-samples", action=at_least(10), default=1000, metavar="N")
+    add("--tokenize", choices=TOKENISERS, help="for BLEU; default 13a")
     add("--title", default="Translation report")
     add("--output", required=True, metavar="FOLDER", help="to write; may be a report")
     return made
@@ -66,5 +49,4 @@ def main() -> None:
     args = parser().parse_args()
     with command.extra("report"):
         from sbnmt_plugin.tools.report import build
-    path = build.write_report(args)
-    print(path)
+    print(build.write_report(args))

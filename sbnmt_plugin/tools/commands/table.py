@@ -6,10 +6,6 @@
 With --recipe the table is built from WORK/results, and its costs from WORK/logs, where
 sbnmt recipe has run.  It is kept in WORK/table.json.
 
---curves NAME draws NAME.svg and NAME.png from the run's logs.  It shows, over updates
-and with a line a seed, validation BLEU and the bits that rows read of the other
-direction, which trainings with --sb-probe log.
-
 --page writes FOLDER/RESULTS.md from all JSON files of results in that folder.
 """
 
@@ -27,11 +23,10 @@ from sbnmt_plugin.tools.results_page import write_page
 
 
 def of_run(args: argparse.Namespace) -> None:
-    """Print the table of a run, and draw its curves where they are asked for.
+    """Print the table of a run.
 
     Raises:
-        ValueError: the folder is another recipe's; no row was trained there with
-            --eval-bleu or --sb-probe.
+        ValueError: the folder is another recipe's.
     """
     folder, work = find_recipe(args.recipe), Path(args.work)
     if sizes_of(folder):  # the run has chosen one
@@ -40,19 +35,7 @@ def of_run(args: argparse.Namespace) -> None:
         settings = load_recipe(folder, args.small)
     check_recipe(work, settings)
     called = f"sbnmt table --recipe {args.recipe}" + " --small" * args.small
-    table = write_table(work, settings, called)
-    print(render(table), end="")
-    if not args.curves:
-        return
-    from sbnmt_plugin.tools.report.learning import curves_of, learning
-
-    curves = curves_of(work, settings, table["rows"])
-    if not curves:
-        raise ValueError(
-            f"--curves needs logs of trainings with --eval-bleu or --sb-probe, but "
-            f"{work / 'logs'} has none"
-        )
-    learning(curves).write(args.curves)
+    print(render(write_table(work, settings, called)), end="")
 
 
 def main() -> None:
@@ -61,10 +44,9 @@ def main() -> None:
     add("--recipe", help="its name, or its folder")
     add("--small", action="store_true", help="its small setting")
     add("--work", help="folder that the recipe's steps have filled")
-    add("--curves", metavar="NAME", help="draw how the rows learned")
     add("--page", metavar="FOLDER", help="write FOLDER/RESULTS.md; no other option")
     args = parser.parse_args()
-    if args.page and (args.curves or args.recipe or args.work or args.small):
+    if args.page and (args.recipe or args.work or args.small):
         raise ValueError(
             "--page takes all JSON files of its folder: leave all other options out"
         )

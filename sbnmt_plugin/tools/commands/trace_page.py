@@ -20,7 +20,6 @@ def main() -> None:
     parser = command.parser(__doc__)
     parser.add_argument("--trace", required=True, help="written by --sb-trace")
     parser.add_argument("--output", required=True, help="HTML file to write")
-    parser.add_argument("--title", default="Two beams, step by step")
     args = parser.parse_args()
     refuse_overwriting(args.output, args.trace)
     with command.extra("report"):
@@ -29,7 +28,7 @@ def main() -> None:
 
     path = Path(args.trace)
     found = traces.read_traces(path)
-    html = render(args.title, [path.name], [traces.section(found)])
+    html = render("Two beams, step by step", [path.name], [traces.section(found)])
     with new_file(args.output) as file:
         file.write(html)
     print(args.output)

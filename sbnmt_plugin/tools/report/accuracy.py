@@ -18,6 +18,7 @@ DEFINITION = (
     "fits best."
 )
 TITLE = "Beginnings and ends"
+N = 4  # tokens of a beginning, and of an end
 LABELLED_BARS = 5  # in a group; the numbers of more would overlap
 Tokens = list[str]
 
@@ -45,9 +46,9 @@ def accuracy(
     return 100 * sum(right for right, _ in counts) / total if total else 0.0
 
 
-def drawn(measured: dict[str, list[float]], n: int) -> Figure:
+def drawn(measured: dict[str, list[float]]) -> Figure:
     """Draw bars from zero with their values, one colour a system, in legend order."""
-    groups = (f"first {n} tokens", f"last {n} tokens")
+    groups = (f"first {N} tokens", f"last {N} tokens")
     width = 0.84 / len(measured)
     with panels(1, 2.9) as (canvas, (axis,)):
         looks = colours(list(measured))
@@ -64,23 +65,23 @@ def drawn(measured: dict[str, list[float]], n: int) -> Figure:
         axis.set_ylabel("accuracy (% of tokens)")
         legend_above(canvas, axis)
     caption = (
-        f"Translation accuracy of the first and the last {n} tokens of each output "
+        f"Translation accuracy of the first and the last {N} tokens of each output "
         "(the paper's Table 1 and Figure 7)."
     )
     return finish(canvas, "accuracy", caption)
 
 
 def section(given: Inputs) -> Section:
-    """Measure the first and the last n tokens of every system."""
-    n = given.n
+    """Measure the first and the last tokens of every system."""
+    golds = [given.tokens(text) for text in given.references]
     measured = {
-        name: [accuracy(tokens, given.reference_tokens, n, x) for x in (False, True)]
-        for name, tokens in given.system_tokens.items()
+        name: [accuracy(given.tokens(text), golds, N, x) for x in (False, True)]
+        for name, text in given.systems.items()
     }
-    columns = [Column(f"{end} {n}", "%", ".2f", "high") for end in ("first", "last")]
+    columns = [Column(f"{end} {N}", "%", ".2f", "high") for end in ("first", "last")]
     table = Table(
         "accuracy",
-        f"Accuracy of the first and the last {n} tokens.",
+        f"Accuracy of the first and the last {N} tokens.",
         [Column("system"), *columns],
         [[name, *values] for name, values in measured.items()],
     )
@@ -90,6 +91,6 @@ def section(given: Inputs) -> Section:
         "A left-to-right decoder tends to begin well, a right-to-left decoder to end "
         "well; SB-NMT should do both.",
         [table],
-        [drawn(measured, n)],
+        [drawn(measured)],
         [DEFINITION],
     )

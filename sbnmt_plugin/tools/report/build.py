@@ -21,20 +21,19 @@ from sbnmt_plugin.tools.report import (
     winners,
 )
 from sbnmt_plugin.tools.report.content import Section
-from sbnmt_plugin.tools.report.files import Files, of_command
 from sbnmt_plugin.tools.report.inputs import CHINESE, Inputs
 from sbnmt_plugin.tools.report.page import render
-from sbnmt_plugin.tools.unfinished import new_file, new_folder, write_json
+from sbnmt_plugin.tools.unfinished import new_file, new_folder
 
 SECTIONS: tuple[Any, ...] = (
     *(scores, accuracy, lengths, beams, speeds, winners, sentences, training),
 )
-OWN = ("report.html", "numbers.json", "figures", "numbers")
+OWN = ("report.html", "figures", "numbers")
 NOISY = ("matplotlib", "fairseq", "sacrebleu")  # once fairseq is imported
 
 
-def check_output(folder: Path, files: list[Path]) -> None:
-    """Refuse a folder that holds anything but a report, or an input.
+def check_output(folder: Path) -> None:
+    """Refuse a folder that holds anything but a report.
 
     Raises:
         ValueError: see above.
@@ -42,9 +41,7 @@ def check_output(folder: Path, files: list[Path]) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--output {folder} must be a folder, but is a file")
     there = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-    strange = [name for name in there if name not in OWN]
-    strange += [x.name for x in files if folder.resolve() in x.resolve().parents]
-    if strange:
+    if strange := [name for name in there if name not in OWN]:
         raise ValueError(
             f"--output {folder} must be new, empty or an earlier report, because it is "
             f"replaced, but holds {strange[0]}: choose another folder"
@@ -61,16 +58,6 @@ def compute(given: Inputs) -> list[Section]:
     return [*made, traces.section(given.traces)]
 
 
-def numbers_of(section: Section) -> dict[str, Any]:
-    """Return the tables of a section, or why it has none, as JSON."""
-    if section.missing:
-        return {"left out": section.missing}
-    return {
-        table.name: {"rows": table.json(), "notes": table.notes}
-        for table in section.tables
-    }
-
-
 def write_folder(folder: Path, html: str, made: list[Section]) -> None:
     """Write under a temporary name and put the whole folder in place."""
     with new_folder(folder) as new:
@@ -80,16 +67,14 @@ def write_folder(folder: Path, html: str, made: list[Section]) -> None:
             for table in section.tables:
                 with new_file(new / "numbers" / f"{table.name}.csv") as file:
                     file.write(table.csv())
-        write_json(new / "numbers.json", {each.key: numbers_of(each) for each in made})
         (new / "report.html").write_text(html, encoding="utf-8")
 
 
-def facts(given: Inputs, files: Files) -> list[str]:
+def facts(given: Inputs, asked: argparse.Namespace) -> list[str]:
     """Return the lines below the title."""
-    (source,), references = files.plain["source"], files.plain["reference"]
+    references = ", ".join(path.name for path in asked.reference)
     lines = [
-        f"{source.name} → {', '.join(path.name for path in references)}"
-        f": {len(given.source):,} sentences",
+        f"{asked.source[0].name} → {references}: {len(given.source):,} sentences",
         "Systems: " + ", ".join(given.systems),
     ]
     chinese = any(CHINESE.search(line) for text in given.references for line in text)
@@ -111,13 +96,10 @@ def write_report(args: argparse.Namespace) -> Path:
         ValueError, FileNotFoundError: a flag or a file is wrong.
     """
     quiet.only_warnings(*NOISY)
-    files = of_command(args)
-    given = inputs.read(files, args.tokenize)
-    given.baseline = args.baseline or given.baseline
-    given.samples, given.n = args.bootstrap_samples, args.n
-    given.uppers = args.buckets
+    asked = inputs.of_command(args)
+    given = inputs.read(asked)
     folder = Path(args.output)
-    check_output(folder, files.read())
+    check_output(folder)
     made = compute(given)
-    write_folder(folder, render(args.title, facts(given, files), made), made)
+    write_folder(folder, render(args.title, facts(given, asked), made), made)
     return folder / "report.html"

@@ -71,13 +71,6 @@ class Table:
             writer.writerow(["" if value is None else value for value in row])
         return out.getvalue()
 
-    def json(self) -> list[dict[str, Any]]:
-        """Return the table as one object a row."""
-        names: list[str] = []
-        for column in self.columns:
-            names.append(column.heading + " again" * names.count(column.heading))
-        return [dict(zip(names, row)) for row in self.rows]
-
 
 @dataclass
 class Figure:

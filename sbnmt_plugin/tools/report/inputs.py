@@ -1,9 +1,10 @@
-"""Inputs of a report: texts, records, logs; read and checked."""
+"""Inputs of a report, by its flags or from a recipe's work folder: read and checked."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,34 +12,36 @@ from typing import Any
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
-from sbnmt_plugin.tools.report.files import Files
+from sbnmt_plugin.tools.evaluation import References
+from sbnmt_plugin.tools.recipes.settings import raw_tokeniser
+from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
+from sbnmt_plugin.tools.report.logs import read_train_log
 from sbnmt_plugin.tools.report.records import NAMES, Race, read_races
 from sbnmt_plugin.tools.report.traces import read_traces
-from sbnmt_plugin.tools.results.bootstrap import SAMPLES
 from sbnmt_plugin.tools.results.sweep import Sweep
-from sbnmt_plugin.tools.text import read_parallel
+from sbnmt_plugin.tools.results.work_folder_rows import languages
+from sbnmt_plugin.tools.text import read_lines, read_parallel
+from sbnmt_plugin.tools.translations import read_generate_log
 
 CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+# flags whose values are NAME=FILE, NAME a system's; and those whose values are files
+NAMED = ("system", "records", "train_log", "generate_log", "checkpoint")
+PLAIN = ("source", "reference", "beam_sweep", "trace")
+NEEDED = ("source", "reference", "system")
+HOW = ("tokenize", "lowercase")
 
 
 @dataclass
 class Inputs:
-    """Contents of the files of a report, and what is asked of it.
+    """Contents of the files of a report.
 
     Attributes:
-        source, references, systems: texts as given.
-        tokenize: sacreBLEU's tokeniser for BLEU.
+        source, references, systems: the texts.
+        tokenize: sacreBLEU's tokeniser for BLEU; ``none`` where texts are tokens.
         files: further files: flag -> system -> file.
-        source_tokens, reference_tokens, system_tokens: tokens of the texts, for
-            everything that counts words.
-        tokenised: systems and references as tokenised text, for tokenised BLEU.
         races: who won, for systems with records of both directions.
         sweep: the runs of ``sbnmt sweep-beam``.
         traces: sentences of --sb-trace.
-        baseline: system that the others are tested against; by default the first.
-        samples: of the bootstrap.
-        n: tokens of a beginning and of an end.
-        uppers: upper ends of the groups of source lengths, if they were chosen.
     """
 
     source: list[str]
@@ -47,32 +50,148 @@ class Inputs:
     lowercase: bool = False
     tokenize: str = "13a"
     files: dict[str, dict[str, Path]] = field(default_factory=dict)
-    source_tokens: list[list[str]] = field(default_factory=list)
-    reference_tokens: list[list[list[str]]] = field(default_factory=list)
-    system_tokens: dict[str, list[list[str]]] = field(default_factory=dict)
-    tokenised: tuple[dict[str, list[str]], list[list[str]]] | None = None
     races: dict[str, list[Race]] = field(default_factory=dict)
     sweep: list[dict[str, Any]] = field(default_factory=list)
     traces: list[dict[str, Any]] = field(default_factory=list)
-    baseline: str = ""
-    samples: int = SAMPLES
-    n: int = 4
-    uppers: list[int] | None = None
 
-    def __post_init__(self) -> None:
-        self.baseline = self.baseline or next(iter(self.systems))
+    def tokens(self, lines: list[str]) -> list[list[str]]:
+        """Return the tokens of a text, for everything that counts words.
+
+        Words of raw text are sacreBLEU's, Chinese ones are characters.
+        """
+        if self.lowercase:
+            lines = [line.lower() for line in lines]
+        if self.tokenize == "none":
+            return [line.split() for line in lines]
+        plain, chinese = Tokenizer13a(), TokenizerZh()
+        return [
+            (chinese if CHINESE.search(line) else plain)(line).split() for line in lines
+        ]
 
 
-def tokens_of(lines: list[str], tokenised: bool, lowercase: bool) -> list[list[str]]:
-    """Split at blanks, or by sacreBLEU's tokenisers, Chinese into characters."""
-    if lowercase:
-        lines = [line.lower() for line in lines]
-    if tokenised:
-        return [line.split() for line in lines]
-    plain, chinese = Tokenizer13a(), TokenizerZh()
-    return [
-        (chinese if CHINESE.search(line) else plain)(line).split() for line in lines
-    ]
+def flag_of(name: str) -> str:
+    """Spell a flag as the user does."""
+    return "--" + name.replace("_", "-")
+
+
+def named_files(flag: str, values: list[str]) -> dict[str, Path]:
+    """Read ``NAME=FILE`` pairs.
+
+    Raises:
+        ValueError: another form, or a name twice.
+        FileNotFoundError: no such file.
+    """
+    found: dict[str, Path] = {}
+    for value in values:
+        name, equals, path = value.partition("=")
+        if not (name and equals and path):
+            raise ValueError(f"{flag} must be NAME=FILE, but is {value!r} instead")
+        if name in found:
+            raise ValueError(
+                f"{flag} {name} must be given once, but comes twice: rename one"
+            )
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"{flag} {value}: {path} does not exist")
+        found[name] = Path(path)
+    return found
+
+
+def check_logs(asked: Namespace) -> None:
+    """Refuse a log, with ValueError, that has nothing of what it is given for."""
+    readers: dict[str, Callable[[list[str]], Any]] = {
+        "train_log": lambda lines: any(read_train_log(lines).points.values()),
+        "generate_log": read_generate_log,
+    }
+    for flag, reader in readers.items():
+        for name, path in getattr(asked, flag).items():
+            if not reader(read_lines(path)):
+                raise ValueError(
+                    f"{flag_of(flag)} {name}={path} must be a log with fairseq's "
+                    "numbers (--log-format simple or json; the last lines of decoding),"
+                    " but has none: give another"
+                )
+
+
+def of_command(args: Namespace) -> Namespace:
+    """Return the values of all flags, those of ``--work`` by its folder.
+
+    Returns:
+        Of :data:`NAMED` system -> file, of :data:`PLAIN` files, and of :data:`HOW`.
+
+    Raises:
+        ValueError, FileNotFoundError: a flag is missing, or wrong.
+    """
+    if args.work is not None:
+        for name in (*NAMED, *PLAIN, *HOW):
+            if getattr(args, name):
+                raise ValueError(
+                    f"{flag_of(name)} must not stand beside --work, whose folder has "
+                    "all files of a recipe's run: leave one out"
+                )
+        return of_work(Path(args.work))
+    for name in NEEDED:
+        if not getattr(args, name):
+            raise ValueError(f"--{name} must be given, or --work with a recipe's run")
+    named = {name: named_files(flag_of(name), getattr(args, name)) for name in NAMED}
+    for flag, files in named.items():
+        for name in files.keys() - named["system"].keys():
+            raise ValueError(
+                f"{flag_of(flag)} {name}=… must name one of the systems "
+                f"({', '.join(named['system'])}), but names none: give --system "
+                f"{name}=FILE too"
+            )
+    plain = {name: [Path(path) for path in getattr(args, name)] for name in PLAIN}
+    how = {"tokenize": args.tokenize or "13a", "lowercase": args.lowercase}
+    asked = Namespace(**named, **plain, **how)
+    check_logs(asked)
+    return asked
+
+
+def there(*paths: Path) -> list[Path]:
+    """Return those of the files that exist."""
+    return [path for path in paths if path.is_file()]
+
+
+def of_work(work: Path) -> Namespace:
+    """Return what :func:`of_command` does, of the files that ``sbnmt recipe`` left.
+
+    Texts are those that are scored: as one reads them, or tokens where that is all.
+
+    Raises:
+        FileNotFoundError: no recipe has finished there.
+        ValueError: results are no row's.
+    """
+    source, target = languages(work)
+    text, results, log = work / "text", work / "results", work / "logs"
+    scored: dict[str, Any] = {"references": 1, "lowercase": False}
+    raw = ""
+    if (work / "recipe.json").is_file():
+        remedy = "give a folder that the step recipe has filled"
+        recipe = read_recipe(work / "recipe.json", remedy)
+        scored, raw = recipe["score"], raw_tokeniser(recipe)
+    references = References(text, target, scored["references"])
+    plain = not raw and (text / f"test.ref.{target}").is_file()
+    places = {
+        "system": (results, "{}.txt"),
+        "records": (results, "{}.jsonl"),
+        "train_log": (log, "train-{}.log"),
+        "generate_log": (log, "generate-{}.log"),
+        "checkpoint": (work, "{}/model.pt"),
+    }
+    names = [row.name for row in decoded_rows(work) if not row.system.back]
+    named = {
+        flag: {x: path for x in names for path in there(folder / form.format(x))}
+        for flag, (folder, form) in places.items()
+    }
+    return Namespace(
+        **named,
+        source=[text / f"test.{source}"],
+        reference=references.files("test.ref" if plain else "test"),
+        beam_sweep=there(work / "beam-sweep.json"),
+        trace=there(results / "trace.jsonl"),
+        tokenize=raw or ("13a" if plain else "none"),
+        lowercase=scored["lowercase"],
+    )
 
 
 def read_sweep(path: Path) -> list[dict[str, Any]]:
@@ -90,69 +209,25 @@ def read_sweep(path: Path) -> list[dict[str, Any]]:
     return sweep.all
 
 
-def read_texts(
-    source: Path, references: Sequence[Path], systems: dict[str, Path]
-) -> tuple[list[str], list[list[str]], dict[str, list[str]]]:
-    """Read the texts, which must have the same number of lines."""
-    texts = read_parallel(source, *references, *systems.values())
-    last = 1 + len(references)
-    return texts[0], texts[1:last], dict(zip(systems, texts[last:]))
-
-
-def read_tokenised(
-    files: Files, texts: dict[str, list[str]], references: list[list[str]]
-) -> tuple[dict[str, list[str]], list[list[str]]] | None:
-    """Return systems and references as tokenised text, if there is any.
+def read(asked: Namespace) -> Inputs:
+    """Read everything that a report is made from: see :func:`of_command`.
 
     Raises:
-        ValueError: some of it is missing.
+        ValueError, FileNotFoundError: a file is wrong.
     """
-    if files.tokenised:
-        return texts, references
-    golds, systems = files.plain["tokenised_reference"], files.named["tokenised_system"]
-    if not golds and not systems:
-        return None
-    if not golds or set(systems) != set(texts):
-        raise ValueError(
-            "--tokenised-reference and one --tokenised-system for every --system "
-            "go together: give all of them or none"
-        )
-    ordered = {name: systems[name] for name in texts}
-    _, found, tokens = read_texts(files.plain["source"][0], golds, ordered)
-    return tokens, found
-
-
-def read(files: Files, tokenize: str = "13a") -> Inputs:
-    """Read everything that a report is made from.
-
-    Args:
-        tokenize: sacreBLEU's tokeniser for BLEU.
-
-    Raises:
-        ValueError, FileNotFoundError: a flag or a file is wrong.
-    """
-    lowercase, plain = files.lowercase, files.plain
-    source, references, systems = read_texts(
-        plain["source"][0], plain["reference"], files.systems
-    )
-    given = Inputs(source, references, systems, lowercase, tokenize, files.named)
-    given.tokenised = read_tokenised(files, systems, references)
-    split = given.tokenised is not None
-    tokens, golds = given.tokenised or (systems, references)
-    given.source_tokens = tokens_of(
-        source, files.tokenised or files.source_tokenised, lowercase
-    )
-    given.reference_tokens = [tokens_of(text, split, lowercase) for text in golds]
-    given.system_tokens = {
-        name: tokens_of(text, split, lowercase) for name, text in tokens.items()
-    }
-    for name, path in files.named["records"].items():
+    outputs, count = asked.system, len(asked.reference)
+    paths = asked.source[0], *asked.reference, *outputs.values()
+    source, *texts = read_parallel(*paths)
+    systems = dict(zip(outputs, texts[count:]))
+    given = Inputs(source, texts[:count], systems, asked.lowercase, asked.tokenize)
+    given.files = {flag: getattr(asked, flag) for flag in NAMED}
+    for name, path in asked.records.items():
         races = read_races(f"--records {name}", path, source)
         # teachers have one direction, and under --sb-answer one always wins
         if {race.winner for race in races} == set(NAMES):
             given.races[name] = races
-    for path in plain["trace"]:
+    for path in asked.trace:
         given.traces = read_traces(path)
-    for path in plain["beam_sweep"]:
+    for path in asked.beam_sweep:
         given.sweep = read_sweep(path)
     return given

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import draw_lines, finish, legend_above, panels
 from sbnmt_plugin.tools.report.inputs import Inputs
-from sbnmt_plugin.tools.report.scores import corpus_bleu
+from sbnmt_plugin.tools.scoring import tokenised_bleu
 
 WIDTHS = (1, 2, 5, 10, 20, 50, 100)
 MOST_BUCKETS = 8
@@ -31,10 +31,6 @@ class Bucket(NamedTuple):
     def of(self, lines: list[Any]) -> list[Any]:
         """Return the lines of these sentences."""
         return [lines[place] for place in self.places]
-
-    def mean_length(self, tokens: list[list[str]]) -> float:
-        """Return the average number of tokens of these sentences."""
-        return fmean(map(len, self.of(tokens)))
 
 
 def edges(lengths: list[int]) -> list[int]:
@@ -78,9 +74,9 @@ def buckets(lengths: list[int], uppers: list[int]) -> list[Bucket]:
 
 
 def groups_of(given: Inputs) -> list[Bucket]:
-    """Group the sentences of a report, by given upper ends or by :func:`edges`."""
-    counts = [len(tokens) for tokens in given.source_tokens]
-    return buckets(counts, given.uppers or edges(counts))
+    """Group the sentences of a report by the lengths of their sources."""
+    counts = [len(tokens) for tokens in given.tokens(given.source)]
+    return buckets(counts, edges(counts))
 
 
 def name_groups(axis: Axes, groups: list[Bucket]) -> None:
@@ -121,17 +117,20 @@ def section(given: Inputs) -> Section:
     """Measure BLEU and output length by source length."""
     groups = groups_of(given)
     how = given.lowercase, given.tokenize
+
+    def mean_length(texts: list[list[str]], group: Bucket) -> float:
+        return fmean(len(x) for text in texts for x in given.tokens(group.of(text)))
+
+    def measured(text: list[str], group: Bucket) -> tuple[float, float]:
+        golds = [group.of(gold) for gold in given.references]
+        score = tokenised_bleu(group.of(text), golds, *how)["score"]
+        return score, mean_length([text], group)
+
     found: Series = {
-        name: [
-            (
-                corpus_bleu(group.of(text), [*map(group.of, given.references)], *how),
-                group.mean_length(given.system_tokens[name]),
-            )
-            for group in groups
-        ]
+        name: [measured(text, group) for group in groups]
         for name, text in given.systems.items()
     }
-    gold = [fmean(map(group.mean_length, given.reference_tokens)) for group in groups]
+    gold = [mean_length(given.references, group) for group in groups]
     columns = [Column("system")]
     for group in groups:
         columns.append(Column(group.name, "BLEU", ".2f", "high"))

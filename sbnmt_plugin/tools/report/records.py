@@ -39,11 +39,6 @@ class Race(NamedTuple):
     def both(self) -> bool:
         return None not in self.text.values()
 
-    def answer(self, direction: str) -> str:
-        """Return this direction's text, or the other's where it has none."""
-        texts = self.text[direction], *self.text.values()
-        return next((text for text in texts if text is not None), "")
-
 
 def join_subwords(line: str) -> str:
     """Join subwords: ``a@@ b`` and sentencepiece's ``▁a b`` become words."""
@@ -77,45 +72,34 @@ def spelling(line: str) -> str:
 
 
 def read_races(flag: str, path: Path, source: list[str]) -> list[Race]:
-    """Read records of ``--sb-records`` in the order of the sources.
-
-    They are found by ``id``, or by text where fairseq gave none (interactive mode).
+    """Read records of ``--sb-records`` in the order of the sources, by their ids.
 
     Raises:
         ValueError: they do not cover the sources, or belong to others.
     """
     with as_written(path, "decode again"):
-        records = read_jsonl(flag, path, ("id", "source", "winner", *NAMES))
-        lines = [spelling(line) for line in source]
-        texts = [spelling(join_subwords(record["source"])) for record in records]
-        count, matching = len(source), 0
-        found: list[dict[str, Any] | None] = [None] * count
-        if all(record["id"] is None for record in records):
-            by_text = dict(zip(texts, records))  # repeated sources are translated alike
-            found = [by_text.get(line) for line in lines]
-            matching = len(records)
-        else:
-            for record, text in zip(records, texts):
-                place = record["id"]
-                if not isinstance(place, int) or not 0 <= place < count:
-                    raise ValueError(
-                        f"{flag} {path} has the id {place}, but --source has the lines "
-                        f"0 … {count - 1}: give the records of this test set"
-                    )
-                found[place] = record
-                matching += text == lines[place] or "<unk>" in record["source"]
-        if matching < SAME_SOURCES * len(records):
+        found: dict[int, Race] = {}
+        matching, count = 0, len(source)
+        for record in read_jsonl(flag, path, ("id", "source", "winner", *NAMES)):
+            place = record["id"]
+            if not isinstance(place, int) or not 0 <= place < count:
+                raise ValueError(
+                    f"{flag} {path} has the id {place}, but --source has the lines "
+                    f"0 … {count - 1}: give fairseq-generate's records of this test set"
+                )
+            found[place] = Race.of_record(record)
+            text = join_subwords(record["source"])
+            matching += spelling(text) == spelling(source[place]) or "<unk>" in text
+        if matching < SAME_SOURCES * len(found):
             raise ValueError(
                 f"{flag} {path} must belong to --source, but only {matching} of its "
-                f"{len(records)} sources are the line of their id: give the records of "
+                f"{len(found)} sources are the line of their id: give the records of "
                 "this test set"
             )
-        known = [Race.of_record(record) for record in found if record is not None]
-        if len(known) != count:
-            missing = found.index(None) + 1
+        if missing := [i + 1 for i in range(count) if i not in found]:
             raise ValueError(
                 f"{flag} {path} must have a record for each of the {count} sentences, "
-                f"but has {len(known)} (none for line {missing}): was the search "
+                f"but has {len(found)} (none for line {missing[0]}): was the search "
                 "interrupted? Decode again"
             )
-        return known
+        return [found[place] for place in range(count)]

@@ -1,70 +1,78 @@
-"""Section 7 (Table 9): every sentence with all outputs, as data for the page."""
+"""Section 7 (Table 9): sentences on which two systems differ most, side by side."""
 
 from __future__ import annotations
 
 from itertools import chain
+from operator import sub
 from typing import Any
 
 from sacrebleu.metrics import CHRF
 
-from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.report.content import Column, Section, Table
 from sbnmt_plugin.tools.report.inputs import Inputs
 
 TITLE = "Sentence by sentence"
 SCORE = "chrF"
-WINNERS = {"l": "L2R", "r": "R2L"}
-DEFINITION = (
+SHOWN = 20  # sentences of either end
+WINNERS = {"l2r": "L2R", "r2l": "R2L"}
+LEAD = (
     "Sentences are compared by sentence chrF (sacreBLEU), which unlike sentence BLEU "
-    "does not fall to almost nothing when no four words in a row are right. Gain is "
-    "the difference between the two systems chosen. Words that are not in the longest "
-    "common subsequence with the closest reference are underlined."
+    "does not fall to almost nothing when no four words in a row are right. Here are "
+    "those on which the last system gains most on the first, and those on which it "
+    "loses most; numbers/sentences.csv has all."
 )
 
 
 def sentence_scores(
-    outputs: list[str], references: list[list[str]], lowercase: bool, name: str
+    outputs: list[str], references: list[list[str]], lowercase: bool
 ) -> list[float]:
     """Return sentence chrF of each output, rounded to a tenth."""
     metric = CHRF(lowercase=lowercase)
-    rows = progress([*zip(outputs, *references)], desc=f"{SCORE}: {name}", leave=False)
-    return [round(metric.sentence_score(one, golds).score, 1) for one, *golds in rows]
+    return [
+        round(metric.sentence_score(one, golds).score, 1)
+        for one, *golds in zip(outputs, *references)
+    ]
 
 
-def browser_data(given: Inputs) -> dict[str, Any]:
-    """Return what the page's list of sentences reads.
+def cards(given: Inputs, scores: list[list[float]]) -> list[dict[str, Any]]:
+    """Return what the page shows: largest gains first, then largest losses.
+
+    Args:
+        scores: of each system, of each sentence.
 
     Returns:
-        Systems, names of the systems that have records, and one row a sentence:
-        [source, references, outputs, scores, length, winners as "l" and "r"].
+        Objects with line, gain, winners (system and direction) and texts (heading,
+        score or "", text).
     """
-    scores = [
-        sentence_scores(text, given.references, given.lowercase, name)
-        for name, text in given.systems.items()
-    ]
-    won = [
-        "".join(race.winner[0] for race in races)
-        for _, *races in zip(given.source, *given.races.values())
-    ]
-    columns = (
-        *(given.source, zip(*given.references), zip(*given.systems.values())),
-        *(zip(*scores), map(len, given.source_tokens), won),
-    )
-    rows = list(zip(*columns))
-    return {"systems": list(given.systems), "raced": list(given.races), "rows": rows}
+    gains = list(map(sub, scores[-1], scores[0]))
+    order = sorted(range(len(gains)), key=lambda i: -gains[i])
+    golds = [f"reference {k + 1}" for k in range(len(given.references))]
+    found = []
+    for i in dict.fromkeys([*order[:SHOWN], *order[-SHOWN:]]):
+        texts = [("source", "", given.source[i])]
+        texts += [(name, "", gold[i]) for name, gold in zip(golds, given.references)]
+        for (name, outputs), own in zip(given.systems.items(), scores):
+            texts.append((name, f"{own[i]:.1f}", outputs[i]))
+        won = [(name, WINNERS[races[i].winner]) for name, races in given.races.items()]
+        found.append({"line": i + 1, "gain": gains[i], "won": won, "texts": texts})
+    return found
 
 
 def section(given: Inputs) -> Section:
-    """List all sentences, in the page and as a table."""
-    data = browser_data(given)
+    """List sentences in the page, all of them in a table."""
+    scores = [
+        sentence_scores(text, given.references, given.lowercase)
+        for text in given.systems.values()
+    ]
+    lengths = list(map(len, given.tokens(given.source)))
     columns = [Column("line", "", "d"), Column("source"), Column("source tokens")]
     columns += [Column(f"reference {i + 1}") for i in range(len(given.references))]
     for name in given.systems:
         columns += [Column(name), Column(f"{name} {SCORE}", "", ".1f")]
     columns += [Column(f"{name} winner") for name in given.races]
-    rows = [
-        [i, line, length, *golds, *chain(*zip(outputs, values)), *map(WINNERS.get, won)]
-        for i, (line, golds, outputs, values, length, won) in enumerate(data["rows"], 1)
-    ]
+    told = chain.from_iterable(zip(given.systems.values(), scores))
+    won = ([WINNERS[race.winner] for race in races] for races in given.races.values())
+    texts = zip(given.source, lengths, *given.references, *told, *won)
+    rows = [[i, *row] for i, row in enumerate(texts, 1)]
     table = Table("sentences", "", columns, rows, shown=False)
-    return Section("sentences", TITLE, DEFINITION, [table], data=data)
+    return Section("sentences", TITLE, LEAD, [table], data=cards(given, scores))

@@ -1,4 +1,4 @@
-"""Section 6: which direction won, and what the other one would have given."""
+"""Section 6: which direction won, by the length of the source."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from sbnmt_plugin.tools.report.drawing import (
 )
 from sbnmt_plugin.tools.report.inputs import Inputs
 from sbnmt_plugin.tools.report.lengths import Bucket, groups_of, name_groups
-from sbnmt_plugin.tools.report.records import NAMES, Race
-from sbnmt_plugin.tools.report.scores import corpus_bleu
-from sbnmt_plugin.tools.scoring import bleu
+from sbnmt_plugin.tools.report.records import Race
 
 LEAST_LABELLED = 8  # percent; a bar below it has no room for its number
 TITLE = "Which direction won"
@@ -24,12 +22,6 @@ MISSING = (
     "No system has records in which both directions win. Decode with --sb-records "
     "FILE.jsonl and give --records NAME=FILE.jsonl."
 )
-NOTE = (
-    "The oracle takes the direction with the higher sentence BLEU: no rule that "
-    "only chooses between the two can score much higher. A direction that never "
-    "finished is replaced by the other."
-)
-RULES = ("the search's choice", "always L2R", "always R2L", "better one (oracle)")
 
 
 def share(races: list[Race]) -> float:
@@ -45,53 +37,24 @@ def agreement(races: list[Race]) -> float | None:
     return 100 * sum(r.text["l2r"] == r.text["r2l"] for r in both) / len(both)
 
 
-def choices(
-    races: list[Race], references: list[list[str]], lowercase: bool, tokenize: str
-) -> dict[str, list[str]]:
-    """Return the texts under each of :data:`RULES` of choosing a direction.
-
-    The oracle takes the direction with the higher sentence BLEU, L2R where equal: a
-    bound for any rule that chooses between the two.
-    """
-    metric = bleu(tokenize, lowercase=lowercase, effective_order=True, force=True)
-
-    def better(one: Race, golds: list[str]) -> str:
-        pair = dict.fromkeys(one.answer(name) for name in NAMES)  # L2R first
-        return max(pair, key=lambda text: metric.sentence_score(text, golds).score)
-
-    texts = (
-        [one.answer(one.winner) for one in races],
-        [one.answer("l2r") for one in races],
-        [one.answer("r2l") for one in races],
-        [better(one, golds) for one, *golds in zip(races, *references)],
-    )
-    return dict(zip(RULES, texts))
-
-
 def outcomes(given: Inputs) -> Table:
-    """Tabulate who won, and BLEU under each rule of choosing a direction."""
-    golds, tokenize = given.references, given.tokenize
-    if given.tokenised is not None:  # records hold tokens
-        golds, tokenize = given.tokenised[1], "none"
-    how = given.lowercase, tokenize
-    rows: list[list[Any]] = []
-    for name, races in given.races.items():
-        both = 100 * sum(race.both for race in races) / len(races)
-        picked = choices(races, golds, *how).values()
-        scores = [corpus_bleu(text, golds, *how) for text in picked]
-        rows.append([name, share(races), agreement(races), both, *scores])
+    """Tabulate who won."""
     return Table(
         "winners",
-        "Sentences won, and BLEU under each rule of choosing a direction.",
+        "Sentences won.",
         [
             Column("system"),
             Column("L2R won", "%", ".1f"),
             Column("same text", "%", ".1f"),
             Column("both finished", "%", ".1f"),
-            *(Column(rule, "BLEU", ".2f") for rule in RULES),
         ],
-        rows,
-        [f"BLEU of the records' texts, tok:{tokenize}"],
+        [
+            [
+                *(name, share(races), agreement(races)),
+                100 * sum(race.both for race in races) / len(races),
+            ]
+            for name, races in given.races.items()
+        ],
         text="“Same text”: both directions' best outputs agree.",
     )
 
@@ -140,7 +103,7 @@ def section(given: Inputs) -> Section:
     ]
     # the figure has these numbers
     by_length = Table("winners-by-length", "", columns, rows, shown=False)
-    about = f" The figure is about {first}." if len(given.races) > 1 else ""
+    about = f"The figure is about {first}."
     return Section(
         "winners",
         TITLE,
@@ -148,5 +111,5 @@ def section(given: Inputs) -> Section:
         "better score, whichever direction wrote it.",
         [outcomes(given), by_length],
         [drawn(groups, shares)],
-        [NOTE + about],
+        [about] * (len(given.races) > 1),
     )
