@@ -186,6 +186,7 @@ def compare(
     symbols = Symbols(
         pad=target.pad(),
         eos=target.eos(),
+        unk=target.unk(),
         starts=tuple(map(target.index, starts)),
         never=(),
     )
