@@ -117,14 +117,15 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
     ((*SEARCHING,), "beam"),
     (
         (*SEARCHING, PYTHON),
-        "max_len_a max_len_b min_len unnormalized lenpen no_repeat_ngram_size",
+        "max_len_a max_len_b min_len unnormalized lenpen unkpen no_repeat_ngram_size",
     ),
     ((*COMMANDS, PYTHON), "print_alignment"),
     (COMMANDS, "nbest"),
+    ((GENERATE,), "prefix_size"),
     (
         (),
         "sacrebleu beam_mt max_len_a_mt max_len_b_mt match_source_len no_early_stop "
-        "no_beamable_mm lenpen_mt unkpen temperature prefix_size replace_unk "
+        "no_beamable_mm lenpen_mt temperature replace_unk "
         "score_reference sampling sampling_topk sampling_topp constraints "
         "diverse_beam_groups diverse_beam_strength diversity_rate print_step lm_path "
         "lm_weight iter_decode_eos_penalty "

@@ -8,9 +8,9 @@ Shape letters, used in every docstring of the package:
     G  rows of a sentence = D * K     Q  queries of a stream: the T steps of training,
     N  rows = B * D * K                  the K hypotheses of a step of the search
     P  places in a pool of finished   T' keys of a stream: the T steps of training,
-       hypotheses                        K slots for each step of the search
-    t  steps of the search so far     M  candidates that are looked at, best first
-                                      L  tokens of a finished hypothesis, with </s>
+       hypotheses, and the tokens        K slots for each step of the search
+       of a forced prefix             M  candidates that are looked at, best first
+    t  steps of the search so far     L  tokens of a finished hypothesis, with </s>
 
 A stream is what one direction of a sentence writes; a batch has BD of them.  Rows are
 sentence-major everywhere: ``row = (b * D + d) * K + k``.  Training is the case K = 1; a

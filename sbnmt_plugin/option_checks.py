@@ -175,6 +175,12 @@ def check_outputs(
     Raises:
         ValueError: with the flag.
     """
+    targets = [loaded.tgt for loaded in datasets.values()]
+    if getattr(args, "prefix_size", 0) > 0 and (not targets or None in targets):
+        raise ValueError(
+            "--prefix-size takes prefixes from the target texts, but the data has "
+            "none: leave it out, or binarise the targets too"
+        )
     soft = getattr(args, "print_alignment", None) == "soft"
     if soft and cfg.sb_path and not datasets:
         raise ValueError(

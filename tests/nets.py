@@ -36,7 +36,7 @@ MU, LAMBDA, EPSILON = 0.3, 0.7, 0.1  # weights of L_align and L_adv, label smoot
 WORDS = dictionary()
 PAD, EOS, UNK = WORDS.pad(), WORDS.eos(), WORDS.unk()
 NEVER = PAD, *(WORDS.index(tag) for tag in TAGS)
-SYMBOLS = Symbols(pad=PAD, eos=EOS, starts=(EOS,), never=NEVER)
+SYMBOLS = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=(EOS,), never=NEVER)
 
 
 def map_model(**options):

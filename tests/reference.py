@@ -154,6 +154,7 @@ def search(
     stop: str = "horizon",
     pairing: str = "rank",
     answer: int | None = None,
+    prefix: list[int] | None = None,
     directions: tuple[int, ...] = (L2R, R2L),
 ) -> list[dict[str, Any]]:
     """Algorithm, section 6, on lists, for one sentence.
@@ -164,6 +165,7 @@ def search(
     Returns:
         The answering pool, best first.
     """
+    prefix = prefix or []
     each = beam // len(directions)
     among = each if stop == "first" else 2 * each  # candidates that may finish
     live = {d: [(0.0, [], [])] for d in directions}  # (score, tokens, token scores)
@@ -189,6 +191,8 @@ def search(
                         value = dead
                     if step >= max_len and token != eos:
                         value = dead
+                    if d == L2R and step < min(len(prefix), max_len):
+                        value = row[token] if token == prefix[step] else dead
                     candidates.append((total + value, rank, token, value, partner))
             candidates.sort(key=lambda c: (-c[0], c[1], c[2]))
             candidates = candidates[: 2 * each]
@@ -196,6 +200,8 @@ def search(
                 if token == eos and total > dead and place < among:
                     tokens = live[d][rank][1]
                     natural = tokens if d == L2R else tokens[::-1]
+                    if d == R2L and natural[: len(prefix)] != prefix:
+                        continue
                     n = step + 1
                     entry = {
                         "direction": d,

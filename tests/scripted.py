@@ -20,7 +20,7 @@ PAD, EOS, UNK = 1, 2, 3
 VOCABULARY = 9  # 0 <s>, 1 pad, 2 </s>, 3 unk, 4-6 words, 7 8 tags
 TAGS = (7, 8)
 NEVER = (PAD, *TAGS)
-SYMBOLS = Symbols(pad=PAD, eos=EOS, starts=TAGS, never=NEVER)
+SYMBOLS = Symbols(pad=PAD, eos=EOS, unk=UNK, starts=TAGS, never=NEVER)
 
 
 def script_row(

@@ -23,16 +23,16 @@ SENTENCES = list(range(20, 27))
 SHIFTED = Pairing("rank", shift=1)
 
 
-def two_stage(models, batch, recorder=None, **options):
+def two_stage(models, batch, prefix=None, recorder=None, **options):
     chosen = SearchOptions(penalty=gnmt(0.6), max_len_b=7, min_len=2, **options)
     generator = AsynchronousGenerator(models, SYMBOLS, chosen, recorder)
-    return generator.generate(models, batch)
+    return generator.generate(models, batch, prefix)
 
 
 # against the search on lists, run twice
 
 
-def reference(sentence, beam, rank=0, **options):
+def reference(sentence, beam, rank=0, prefix=None, **options):
     """What is read, and the answers."""
     common = {"eos": EOS, "never": set(NEVER), "max_len": 7, "min_len": 2, "beam": beam}
 
@@ -45,7 +45,7 @@ def reference(sentence, beam, rank=0, **options):
     def forward(direction, own, partner):
         return script_row(sentence, L2R, own, seen)
 
-    found = search(forward, directions=(L2R,), **common, **options)
+    found = search(forward, directions=(L2R,), prefix=prefix, **common, **options)
     return read["tokens"], found
 
 
@@ -74,6 +74,16 @@ def test_the_comparison_can_fail():
         assert_as_reference(3, rank=1)
 
 
+def test_a_prefix_binds_the_second_search_alone():
+    prefix = torch.tensor([[5, 4]] * len(SENTENCES))
+    found = two_stage([AsynchronousModel()], sample(SENTENCES), prefix, beam=3)
+    for sentence, hypotheses in zip(SENTENCES, found):
+        read, expected = reference(sentence, 3, prefix=[5, 4])
+        assert texts([hypotheses]) == [[entry["tokens"] for entry in expected]]
+        assert all(h["tokens"].tolist()[:2] == [5, 4] for h in hypotheses)
+        assert hypotheses[0]["partner_tokens"].tolist() == read[:-1][::-1]
+
+
 def test_r2l_may_be_made_to_answer():
     told = []
     recorder = lambda sample, records: told.extend(records)  # noqa: E731
@@ -83,6 +93,9 @@ def test_r2l_may_be_made_to_answer():
         read, _ = reference(sentence, 3)
         assert best["tokens"].tolist() == read and best["direction"] == "r2l"
         assert record == ("r2l", {"r2l": best})
+    with pytest.raises(ValueError, match="--prefix-size binds the start"):
+        prefix = torch.tensor([[5]] * len(SENTENCES))
+        two_stage([AsynchronousModel()], sample(SENTENCES), prefix, **options)
 
 
 def test_records_hold_the_answer_and_what_was_read():

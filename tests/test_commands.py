@@ -160,6 +160,22 @@ def test_interactive_records_have_no_id(data, trained, tmp_path):
     assert record["source"] == "w1 w2"
 
 
+def test_a_prefix_from_the_data_binds(data, model):
+    output = run_generate(data, model, "--prefix-size", 2)
+    for i, (_, text) in best(output).items():
+        target = lines(output, "T")[i][0][0].split()
+        assert text.split()[:2] == target[:2]
+
+
+def test_a_prefix_needs_target_texts(data, trained, tmp_path):
+    folder = changeable(data, tmp_path / "bin")
+    for path in folder.glob("test.*.de.*"):
+        path.unlink()
+    assert len(best(run_generate(folder, trained))) == SIZES["test"]
+    with pytest.raises(ValueError, match="--prefix-size takes prefixes from the tar"):
+        run_generate(folder, trained, "--prefix-size", 1)
+
+
 def test_records_do_not_follow_a_dangling_link(data, trained, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ValueError, match="must be a new file, but exists"):
@@ -188,12 +204,13 @@ def test_interactive_refuses_alignments_that_it_cannot_print(data, trained):
     [
         (["--num-shards", 2], "--num-shards is not supported"),
         (["--beam", 1], "--beam must be ≥ 2"),
-        (["--unkpen", -1], "--unkpen is not supported"),
+        (["--unkpen", -1], "--unkpen must be ≥ 0"),
         (["--temperature", 2], "--temperature is not supported"),
-        (["--prefix-size", 1], "--prefix-size is not supported"),
         (["--sb-rescore", "1e308"], "--sb-rescore must be in .0, 1,000,000"),
         (["--sb-rescore", -1], "--sb-rescore must be in .0, 1,000,000"),
         (["--sb-rescore", "inf"], "--sb-rescore must be in .0, 1,000,000"),
+        (["--unkpen=-inf", "--sb-stop", "first"], "--unkpen must be > -inf"),
+        (["--prefix-size", 1, "--sb-answer", "r2l"], "--prefix-size binds the start"),
         (["--lenpen", "nan"], "--lenpen must be in"),
         (["--lenpen", "1e6"], "--lenpen must be in"),
         (["--no-repeat-ngram-size", -1], "--no-repeat-ngram-size must be ≥ 0"),

@@ -23,24 +23,26 @@ SEARCHES = {
     "best partner": {"pairing": BEST},
     "one answers": {"answer": "r2l"},
     "first": {"stop": "first"},
-    "bans": {"no_repeat_ngram_size": 2, "min_len": 3},
+    "bans": {"no_repeat_ngram_size": 2, "unkpen": 1.0, "min_len": 3},
     "alignment": {"print_alignment": "hard"},
     "rescored": {"rescore": 1.0},
     "teacher": {"directions": (R2L,)},
+    "prefix": {"prefix": True},
 }
 
 
-def search(model, sentences, **options):
+def search(model, sentences, prefix=False, **options):
     """Answers of a search where the model lies, and how many steps it took."""
     options = {"no_repeat_ngram_size": 0, **options}
     generator = make_generator([model], **options)
     sample = {"net_input": source(model, sentences)}
     if isinstance(next(model.parameters()), OnDevice):
         sample = moved(sample)
+    bound = sample["net_input"]["src_tokens"][:, -3:-1] if prefix else None
     steps = []
     step = generator._step
     generator._step = lambda *args: steps.append(1) or step(*args)
-    return generator.generate([model], sample), len(steps)
+    return generator.generate([model], sample, prefix_tokens=bound), len(steps)
 
 
 def model_for(options, words=700):

@@ -117,6 +117,7 @@ SEARCHES = {
     "rescored": ["--sb-rescore", 1],
     "n-best": ["--nbest", 4, "--beam", 8],
     "records": ["--sb-records", "records"],
+    "prefix": ["--prefix-size", 1],
 }
 
 

@@ -117,6 +117,7 @@ def test_what_decoding_cannot_do_is_refused(
         "trained with --sb-direction l2r": asked[2:],
         "an ensemble is not supported": [*asked, "--path", f"{model}:{model}"],
         "--prefix-size is not supported": [*asked, "--prefix-size", 1],
+        "--unkpen is not supported": [*asked, "--unkpen", 1],
         "--no-repeat-ngram-size is not": [*asked, "--no-repeat-ngram-size", 2],
         "--print-alignment is not": [*asked, "--print-alignment", "hard"],
         "must be a model of --sb-direction l2r, but is one of r2l": [

@@ -197,12 +197,18 @@ def test_options_for_words_in_turn_are_refused(change, words):
         ParallelGenerator([enat_model()], SYMBOLS, options(**change))
 
 
-def test_ensembles_and_traces_are_refused():
+def test_ensembles_traces_prefixes_and_constraints_are_refused():
     model = enat_model()
     with pytest.raises(ValueError, match="an ensemble"):
         ParallelGenerator([model, model], SYMBOLS, options())
     with pytest.raises(ValueError, match="--sb-trace"):
         ParallelGenerator([model], SYMBOLS, options(), tracer=object())
+    search = ParallelGenerator([model], SYMBOLS, options())
+    batch, some = {"net_input": net_of(model)}, torch.tensor([[4]] * 3)
+    with pytest.raises(ValueError, match="--prefix-size"):
+        search.generate([model], batch, prefix_tokens=some)
+    with pytest.raises(ValueError, match="--constraints"):
+        search.generate([model], batch, constraints=some)
 
 
 def test_too_short_outputs_are_refused():

@@ -51,15 +51,24 @@ def test_search_options_are_honoured_and_checked(hub):
         hub.translate(["w1 <l2r>"])
 
 
-def test_alignments_in_python(hub):
+def test_alignments_and_prefixes_in_python(hub):
     tokens = [hub.encode("w1 w2 w3")]
     ((best, *_),) = hub.generate(tokens, print_alignment="hard")
     assert [pair[1] for pair in best["alignment"]] == list(
         range(len(best["tokens"]) - 1)
     )
-    for name in "prefix_tokens", "constraints":
-        with pytest.raises(ValueError, match="is not supported by the SB-NMT search"):
-            hub.generate(tokens, inference_step_args={name: best["tokens"][None]})
+    prefix = {"inference_step_args": {"prefix_tokens": best["tokens"][None, :1]}}
+    ((bound, *_),) = hub.generate(tokens, **prefix)
+    assert bound["tokens"][0] == best["tokens"][0]
+    with pytest.raises(ValueError, match=r"^prefix_size binds the start"):
+        hub.generate(tokens, sb_answer="r2l", **prefix)
+    start = best["tokens"][:1]
+    for other in start, start[None, :, None], start.repeat(2, 1):
+        prefix["inference_step_args"]["prefix_tokens"] = other
+        with pytest.raises(ValueError, match=r"prefix_tokens must .* \(1, any\), but"):
+            hub.generate(tokens, **prefix)
+    with pytest.raises(ValueError, match="is not supported by the SB-NMT search"):
+        hub.generate(tokens, inference_step_args={"constraints": start[None]})
 
 
 @pytest.mark.parametrize("value", [3, None, ["w1", 3], {"w1": 1}, b"w1"], ids=repr)

@@ -14,6 +14,7 @@ from commands import (
     assert_prints_three_hypotheses,
     assert_two_halves_are_the_whole,
     best,
+    lines,
     load_hub,
     run_generate,
     run_train,
@@ -82,9 +83,13 @@ def test_an_ensemble_is_searched_together(family, gold_data, model, output, tmp_
     assert best(run_generate(gold_data, f"{model}:{mean}", *L2R)) != twice
 
 
-def test_records_are_written(gold_data, model, tmp_path):
+def test_a_prefix_binds_and_records_are_written(family, gold_data, model, tmp_path):
     path = tmp_path / "records.jsonl"
-    run_generate(gold_data, model, *L2R, "--sb-records", path)
+    prefix = [] if family.kind is ENATModel else ["--prefix-size", 2]  # ENAT refuses
+    output = run_generate(gold_data, model, *L2R, *prefix, "--sb-records", path)
+    for i, (_, text) in best(output).items() if prefix else ():
+        reference = lines(output, "T")[i][0][0].split()
+        assert text.split()[:2] == reference[:2]
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert {record["winner"] for record in records} == {"l2r"}
 

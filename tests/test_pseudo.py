@@ -151,6 +151,7 @@ def test_an_output_that_is_a_folder_is_refused(translated):
 @pytest.mark.parametrize(
     "options",
     [
+        ["--prefix-size", 1],
         ["--nbest", 2],
         ["--print-alignment"],
         ["--sb-records", "r"],
@@ -249,7 +250,7 @@ def test_another_engine_translates_nearly_alike_and_says_how_nearly(
 
 
 @pytest.mark.parametrize(
-    "words", [["--sb-int8"], ["--no-repeat-ngram-size", 2]], ids=str
+    "words", [["--sb-int8"], ["--no-repeat-ngram-size", 2], ["--unkpen", 1]], ids=str
 )
 def test_another_engine_refuses_what_it_would_not_do(translated, words):
     pytest.importorskip("ctranslate2")

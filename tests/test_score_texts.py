@@ -24,7 +24,7 @@ STREAMS = [  # of three sentences, one of which has none
 def symbols_of(model):
     words = model.decoder.dictionary
     eos = words.eos()
-    return Symbols(words.pad(), eos, starts=(eos, eos), never=())
+    return Symbols(words.pad(), eos, words.unk(), starts=(eos, eos), never=())
 
 
 def slow(model, sentence, text, direction):

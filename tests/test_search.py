@@ -12,6 +12,7 @@ from scripted import (
     NEVER,
     PAD,
     TAGS,
+    UNK,
     VOCABULARY,
     ScriptedModel,
     sample,
@@ -38,10 +39,10 @@ SENTENCES = list(range(20, 32))
 
 def symbols(directions=(L2R, R2L)):
     starts = tuple(TAGS[d] for d in directions)
-    return Symbols(pad=PAD, eos=EOS, starts=starts, never=NEVER)
+    return Symbols(pad=PAD, eos=EOS, unk=UNK, starts=starts, never=NEVER)
 
 
-def ours(sentences, script=None, lengths=None, models=1, **options):
+def ours(sentences, script=None, prefix=None, lengths=None, models=1, **options):
     options.setdefault("max_len_b", 6)
     kind, alpha = options.pop("kind", "gnmt"), options.pop("alpha", 0.6)
     options["penalty"] = LengthPenalty(kind, alpha)
@@ -53,17 +54,22 @@ def ours(sentences, script=None, lengths=None, models=1, **options):
         symbols(chosen.directions),
         chosen,
     )
-    return generator.generate(generator.models, sample(sentences, lengths))
+    batch = sample(sentences, lengths)
+    forced = None
+    if prefix is not None:
+        forced = torch.tensor([[*prefix, EOS, PAD]] * len(sentences))
+    return generator.generate(generator.models, batch, prefix_tokens=forced)
 
 
-def reference(sentence, script=None, max_len_b=6, **options):
+def reference(sentence, script=None, max_len_b=6, unkpen=0, **options):
     if "answer" in options:
         options["answer"] = {"l2r": L2R, "r2l": R2L}[options["answer"]]
 
     def score(direction, own, partner):
         own = [TAGS[t - START] if t < 0 else t for t in own]
         partner = [TAGS[t - START] if t < 0 else t for t in partner]
-        return script_row(sentence, direction, own, partner, **(script or {}))
+        row = script_row(sentence, direction, own, partner, **(script or {}))
+        return [v - unkpen if t == UNK else v for t, v in enumerate(row)]
 
     return search(score, eos=EOS, never=set(NEVER), max_len=max_len_b, **options)
 
@@ -95,6 +101,9 @@ SETTINGS = [
     {"beam": 4, "answer": "r2l"},
     {"beam": 4, "min_len": 4},
     {"beam": 4, "max_len_b": 2},
+    {"beam": 4, "unkpen": 1.5},
+    {"beam": 4, "prefix": [5, 4]},
+    {"beam": 8, "prefix": [6, 6, 6, 6, 6, 6, 6]},
     {"beam": 4, "script": {"sharpness": 12.0}},
     {"beam": 4, "script": {"grid": 4}, "kind": "power", "alpha": 0.0},
     {"beam": 6, "script": {"grid": 2}, "kind": "power", "alpha": 0.0},
@@ -106,6 +115,7 @@ HORIZONS = [
     {"beam": 4, **FAR},
     {"beam": 6, **FAR, "alpha": 1.5},
     {"beam": 4, **FAR, "answer": "r2l"},
+    {"beam": 4, **FAR, "unkpen": 1.5},
     {"beam": 4, **FAR, "min_len": 6},
     {"beam": 4, **FAR, "script": {"sharpness": 12.0}},
 ]
@@ -291,6 +301,14 @@ def test_banning_is_exact():
     ban_repeated_ngrams(lprobs, tokens, 2, banned=1)
     assert lprobs[0].tolist() == [0, DEAD, 0, 0, 0, DEAD, 0]  # 4 5 would come again
     assert lprobs[1].tolist() == [0, DEAD, 0, 0, 0, 0, 0]
+
+
+def test_a_forced_prefix_binds_every_answer():
+    found = ours(SENTENCES, beam=8, prefix=[5, 4], max_len_b=4)
+    for hypotheses in found:
+        assert all(h["tokens"].tolist()[:2] == [5, 4] for h in hypotheses)
+    directions = {h["direction"] for hypotheses in found for h in hypotheses}
+    assert directions == {"l2r", "r2l"}  # some R2L ones end up with it by themselves
 
 
 def test_lengths_that_nothing_satisfies_are_refused():

@@ -70,8 +70,8 @@ def refuse(broken: bool) -> None:
         )
     raise ValueError(
         "no hypothesis of a sentence can end: no token is left that "
-        "--no-repeat-ngram-size, --min-len, --max-len-a and --max-len-b allow; "
-        "loosen them"
+        "--no-repeat-ngram-size, --min-len, --max-len-a, --max-len-b and the "
+        "prefix allow, or --unkpen leaves none a finite score; loosen them"
     )
 
 

@@ -127,7 +127,7 @@ def check_type(name: str, value: Any, kind: Any) -> None:
 def check_names(names: Any, where: str) -> None:
     """Refuse options that nothing would act on.
 
-    ``nbest`` is fairseq-generate's own business.
+    ``prefix_size`` and ``nbest`` are fairseq-generate's own business.
 
     Args:
         names: of the options that a caller sets.
@@ -138,7 +138,7 @@ def check_names(names: Any, where: str) -> None:
     """
     known = {*GenerationConfig.__dataclass_fields__, *SEARCH_OPTIONS}
     remedy = "use the names of fairseq-generate's search options with underscores"
-    refuse_names(names, known - {"nbest"}, where, remedy)
+    refuse_names(names, known - {"prefix_size", "nbest"}, where, remedy)
 
 
 def check_options(options: SearchOptions) -> None:
@@ -151,6 +151,7 @@ def check_options(options: SearchOptions) -> None:
         "--print-alignment", options.print_alignment or ALIGNMENTS[0], ALIGNMENTS
     )
     nbest, alpha, best = options.nbest, options.penalty.alpha, options.rescore_best
+    unkpen = options.unkpen
     rules: list[tuple[str, Any, bool, str]] = [
         (
             *("--sb-rescore", options.rescore, 0 <= options.rescore <= LARGEST_WEIGHT),
@@ -176,6 +177,12 @@ def check_options(options: SearchOptions) -> None:
             *("--lenpen", alpha, abs(alpha) <= LARGEST_ALPHA),
             f"in [-{LARGEST_ALPHA}, {LARGEST_ALPHA}], where scores can still be told "
             "apart",
+        ),
+        ("--unkpen", unkpen, unkpen > -math.inf, "> -inf"),
+        (
+            *("--unkpen", unkpen, unkpen >= 0 or options.stop == "first"),
+            f"≥ 0 with --sb-stop {options.stop}, which counts on scores that only fall "
+            "(use --sb-stop first)",
         ),
     ]
     for flag, value, fine, rule in rules:

@@ -29,6 +29,7 @@ class Batch:
             :meth:`penalties.LengthPenalty.worth`; of all that may be asked for.
         limit: (B,) most tokens with ``</s>`` that are sought: max_len + 1, and less
             once the pool is full, where ``--sb-stop horizon`` says so.
+        prefix: (B, P) how answers must begin, padded.
         never: ids that are never generated.
         scores: (B, D, K) of the live hypotheses.
         first_rows: (B, D, 1) row of the first of each.
@@ -43,6 +44,7 @@ class Batch:
     first_end: int
     worth: Tensor
     limit: Tensor
+    prefix: Tensor
     never: Tensor
     scores: Tensor
     first_rows: Tensor
@@ -57,7 +59,7 @@ class Batch:
 
     def select(self, sentences: Tensor, rows: Tensor) -> Batch:
         """Keep these sentences (B',), whose rows are ``rows`` (N',)."""
-        own = "index", "max_len", "limit", "scores", "done"
+        own = "index", "max_len", "limit", "prefix", "scores", "done"
         return replace(
             self,
             **{name: getattr(self, name)[sentences] for name in own},

@@ -10,8 +10,8 @@ Score of a hypothesis, natural logarithm (fairseq prints base 2)::
 
     score = Σ_j log p(y_j | y_<j, partner's y_<j, x) / lp(L)
 
-L counts ``</s>``; lp is one of :mod:`penalties`; padding and tags are left out of the
-choice, not out of the sum that normalises p.
+L counts ``</s>``; lp is one of :mod:`penalties`; every ``<unk>`` costs ``--unkpen``
+more; padding and tags are left out of the choice, not out of the sum that normalises p.
 """
 
 from __future__ import annotations
@@ -21,11 +21,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sbnmt_plugin.layout import R2L
 from sbnmt_plugin.numerics import DEAD, wide
 from sbnmt_plugin.search.answers import answers_of
 from sbnmt_plugin.search.backpointers import BackPointers, Step
 from sbnmt_plugin.search.beam import Batch, Candidates, expand, survivors
-from sbnmt_plugin.search.logits_processing import longest_outputs, restrict
+from sbnmt_plugin.search.logits_processing import (
+    lacks_prefix,
+    longest_outputs,
+    restrict,
+)
 from sbnmt_plugin.search.pool import Pool, best_scores, finished, within_horizon
 from sbnmt_plugin.search.records import Hypothesis
 from sbnmt_plugin.search.registry import DEFAULT, Search, register_search
@@ -53,7 +58,9 @@ class Generator(Search):
         watched = self.recorder is not None or self.tracer is not None
         self.stop_rank = self.options.beam if watched else self.options.stop_rank
 
-    def translate(self, sample: dict[str, Any]) -> list[list[Hypothesis]]:
+    def translate(
+        self, sample: dict[str, Any], prefix: Tensor
+    ) -> list[list[Hypothesis]]:
         """Let the encoders read a batch, and search.
 
         Returns:
@@ -68,21 +75,21 @@ class Generator(Search):
             if key != "prev_output_tokens"
         }
         scorers = [Scorer.encode(model, net_input) for model in self.models]
-        return self.search(scorers, sample)
+        return self.search(scorers, sample, prefix)
 
     def search(
-        self, scorers: list[Scorer], sample: dict[str, Any]
+        self, scorers: list[Scorer], sample: dict[str, Any], prefix: Tensor
     ) -> list[list[Hypothesis]]:
         """Translate a batch that the encoders have read.
 
         Args:
             scorers: a decoder of every model, and what it reads.
-            sample: as for :meth:`registry.Search.generate`.
+            sample, prefix: as for :meth:`registry.Search.translate`.
         """
         sources = sample["net_input"]["src_tokens"]
         for scorer in scorers:
             scorer.start(self.layout, self.options.print_alignment is not None)
-        pool, steps = self._translate(scorers, sources)
+        pool, steps = self._translate(scorers, sources, prefix)
         pointers = BackPointers(steps, len(sources))
         results, records = answers_of(
             pool, pointers, sources, self.symbols, self.options
@@ -98,13 +105,13 @@ class Generator(Search):
         return results
 
     def _translate(
-        self, scorers: list[Scorer], source: Tensor
+        self, scorers: list[Scorer], source: Tensor, prefix: Tensor
     ) -> tuple[Pool, list[Step]]:
         """Run the loop: return each sentence's finished hypotheses, and every step.
 
         A step asks the device once: how many are done.
         """
-        batch = self._open(source)
+        batch = self._open(source, prefix)
         left: list[tuple[Tensor, Pool]] = []
         steps: list[Step] = []
         while batch.index.numel():
@@ -125,7 +132,7 @@ class Generator(Search):
                     scorer.state.select(parents)
         return Pool.of_parts(left), steps
 
-    def _open(self, source: Tensor) -> Batch:
+    def _open(self, source: Tensor, prefix: Tensor) -> Batch:
         """Start with one real hypothesis per direction and K - 1 at -inf."""
         layout, symbols, options = self.layout, self.symbols, self.options
         count, device = source.size(0), source.device
@@ -151,6 +158,7 @@ class Generator(Search):
             first_end=first_end,
             worth=worth,
             limit=max_len + 1,
+            prefix=prefix,
             never=torch.tensor(symbols.never, device=device),
             scores=scores,
             first_rows=rows.view(shape)[..., :1],
@@ -213,6 +221,9 @@ class Generator(Search):
             for x in (candidates.score, candidates.parent, going)
         )
         kept_out = going | batch.done[:, None, None]
+        if batch.prefix.size(1) and R2L in options.directions:
+            lacking = lacks_prefix(batch, self.symbols.pad, self.layout)
+            kept_out[:, R2L] |= lacking.gather(1, parent[:, R2L])
         total = total.to(torch.float64).masked_fill(kept_out, DEAD)
         score = options.penalty.score(total, batch.worth[length])
         batch.pool = batch.pool.add(score, length, parent)

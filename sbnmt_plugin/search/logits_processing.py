@@ -1,12 +1,14 @@
-"""Restrictions of what may come next: bans and lengths."""
+"""Restrictions of what may come next and what may answer: bans, lengths, prefixes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.numerics import DEAD
 from sbnmt_plugin.search.beam import Batch
@@ -71,10 +73,19 @@ def restrict(
     """Give every token that may not come next -inf, in place.
 
     That is what is never generated, an end before ``--min-len``, what repeats an
-    n-gram, and all but the end at ``max_len``.  What no option asks for costs nothing.
+    n-gram, all but the end at ``max_len``, and L2R all but a forced prefix, which may
+    repeat n-grams.  ``<unk>`` loses ``--unkpen``.  What no option asks for costs
+    nothing.
     """
     layout, logits = options.layout, following.logits
     logits.index_fill_(1, batch.never, DEAD)
+    if options.unkpen:
+        logits[:, symbols.unk] -= options.unkpen
+    within = step < batch.prefix.size(1)
+    if within:
+        word = batch.prefix[:, step, None, None].expand(-1, layout.beam, 1)
+        own = layout.split(logits)[:, L2R]  # (B, K, V), a view
+        forced = own.gather(2, word)
     if step < options.min_len:
         early = (batch.max_len > 0).repeat_interleave(layout.group)
         logits[:, symbols.eos].masked_fill_(early, DEAD)
@@ -86,3 +97,16 @@ def restrict(
         ending = logits[:, symbols.eos].clone()
         logits.masked_fill_(over[:, None], DEAD)
         logits[:, symbols.eos] = ending
+    if within:
+        bound = (word != symbols.pad) & (batch.max_len > step)[:, None, None]
+        kept = torch.where(bound, forced, own.gather(2, word))
+        own.masked_fill_(bound, DEAD).scatter_(2, word, kept)
+
+
+def lacks_prefix(batch: Batch, pad: int, layout: Layout) -> Tensor:
+    """Tell which R2L texts do not begin with the forced prefix; (B, K) bool."""
+    width = batch.prefix.size(1)
+    written = layout.split(batch.tokens)[:, R2L, :, 1:]  # (B, K, t)
+    natural = F.pad(written.flip(-1), (0, width), value=pad)[..., :width]
+    prefix = batch.prefix[:, None]
+    return ((natural != prefix) & (prefix != pad)).any(-1)

@@ -22,6 +22,7 @@ class Symbols:
 
     pad: int
     eos: int
+    unk: int
     starts: tuple[int, ...]
     never: tuple[int, ...]
 
@@ -32,10 +33,10 @@ class Symbols:
         Two streams start with the tags of their directions, a teacher's one with
         ``</s>``, as fairseq's do.
         """
-        pad, eos = dictionary.pad(), dictionary.eos()
+        pad, eos, unk = dictionary.pad(), dictionary.eos(), dictionary.unk()
         tags = tuple(map(dictionary.index, TAGS))
         starts = tuple(tags[d] for d in directions) if len(directions) > 1 else (eos,)
-        return cls(pad, eos, starts, never=(pad, *tags))
+        return cls(pad, eos, unk, starts, never=(pad, *tags))
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class SearchOptions:
     min_len: int = 1
     max_len_a: float = 0
     max_len_b: int = 200
+    unkpen: float = 0
     no_repeat_ngram_size: int = 0
     print_alignment: str | None = None
 

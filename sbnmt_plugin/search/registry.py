@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.network.protocol import Model, said
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 
@@ -77,25 +78,50 @@ class Search:
             models: ignored in favour of the constructor's, as in fairseq.
             sample: fairseq's batch; ``net_input`` with ``src_tokens`` (B, S) is read,
                 ``id`` where it is there.
-            prefix_tokens, constraints: None.
+            prefix_tokens: (B, P) start of every answer; its ``</s>`` and padding bind
+                nothing.
+            constraints: None.
 
         Returns:
             Hypotheses of each sentence, best first: see :meth:`translate`.
 
         Raises:
-            ValueError: prefixes, constraints, or lengths and bans that nothing can
-                satisfy.
+            ValueError: constraints, prefixes of another shape or for R2L hypotheses
+                alone, or lengths and bans that nothing can satisfy.
             FloatingPointError: a sentence for which no hypothesis has a score,
                 because the model gives none.
         """
-        self._refuse({"--prefix-size": prefix_tokens, "--constraints": constraints})
+        self._refuse({"--constraints": constraints})
+        prefix = self._prefix(prefix_tokens, sample["net_input"]["src_tokens"])
         for model in self.models:
             model.eval()
-        return self.translate(sample)
+        return self.translate(sample, prefix)
 
-    def translate(self, sample: dict[str, Any]) -> list[list[dict[str, Any]]]:
-        """Search: see :meth:`generate`, which has checked the arguments."""
+    def translate(
+        self, sample: dict[str, Any], prefix: Tensor
+    ) -> list[list[dict[str, Any]]]:
+        """Search: see :meth:`generate`, which has checked the arguments.
+
+        Args:
+            prefix: (B, P) how answers must begin, padded; P = 0: as they like.
+        """
         raise NotImplementedError
+
+    def _prefix(self, given: Tensor | None, sources: Tensor) -> Tensor:
+        """Check a forced prefix, and turn its ``</s>`` into padding."""
+        prefix = sources[:, :0] if given is None else given
+        if prefix.dim() != 2 or len(prefix) != len(sources):
+            raise ValueError(
+                "prefix_tokens must have the shape (sentences, tokens), here "
+                f"({len(sources)}, any), but has {tuple(prefix.shape)}"
+            )
+        alone = self.options.answer == NAMES[R2L] or L2R not in self.options.directions
+        if prefix.size(1) and alone:
+            raise ValueError(
+                "--prefix-size binds the start of the text, which R2L decoding writes "
+                "last: it needs L2R hypotheses that may answer"
+            )
+        return prefix.masked_fill(prefix == self.symbols.eos, self.symbols.pad)
 
     def _refuse(self, given: dict[str, Any]) -> None:
         """Refuse by name what the search cannot honour.

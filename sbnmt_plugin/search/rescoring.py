@@ -81,7 +81,8 @@ def rescore(
                 f"--sb-rescore is not supported by {type(scorer.decoder).__name__}, "
                 "which cannot score given texts: leave it out"
             )
-    interacts = any(x.decoder.interacts for x in scorers)
+    # --unkpen is in the search's scores and not in the model's
+    interacts = options.unkpen != 0 or any(x.decoder.interacts for x in scorers)
     streams, places = texts_to_score(found, interacts)
     hypotheses = [hypothesis for own in found for hypothesis in own]
     known = torch.stack([hypothesis["total"] for hypothesis in hypotheses])

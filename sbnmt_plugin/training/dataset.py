@@ -65,7 +65,7 @@ class SBLanguagePairDataset(FairseqDataset):
 
     @property
     def tgt(self) -> Any:
-        """Target texts, or None."""
+        """Target texts, or None; ``--prefix-size`` takes its prefixes from here."""
         return self.pairs.tgt
 
     @property

@@ -8,8 +8,9 @@
 k for each, since they do not run side by side: that costs what two Transformers cost.
 (The authors' first release hands on a greedy ȳ, their later one the text of another
 model; in the SB-NMT paper the backward decoder generates.)  Both searches are those of
-:mod:`generator` in one direction, with all options of the run.  An ensemble agrees on
-one ȳ, of which each model then makes states of its own.
+:mod:`generator` in one direction, with all options of the run; a forced prefix binds
+the second one alone.  An ensemble agrees on one ȳ, of which each model then makes
+states of its own.
 
 Departs from the paper where ``--sb-answer r2l`` asks for it: ȳ is the answer then.
 """
@@ -45,7 +46,9 @@ class AsynchronousGenerator(Search):
             "--sb-trace": self.tracer,
         }
 
-    def translate(self, sample: dict[str, Any]) -> list[list[Hypothesis]]:
+    def translate(
+        self, sample: dict[str, Any], prefix: Tensor
+    ) -> list[list[Hypothesis]]:
         """Search R2L, then L2R.
 
         Returns:
@@ -60,12 +63,14 @@ class AsynchronousGenerator(Search):
             Scorer(model.backward_decoder, source)
             for model, source in zip(self.models, sources)
         ]
+        free = prefix[:, :0]  # ȳ begins as it likes
         asked = {"print_alignment": self.options.print_alignment}
         if self.options.answer == NAMES[R2L]:
-            answers = self._search(R2L, **asked).search(backward, sample)
+            answers = self._search(R2L, **asked).search(backward, sample, free)
             self._record(sample, [{NAMES[R2L]: best} for best, *_ in answers])
             return answers
-        read = self._search(R2L, print_alignment=None, nbest=1).search(backward, sample)
+        best_alone = self._search(R2L, print_alignment=None, nbest=1)
+        read = best_alone.search(backward, sample, free)
         shift = len(read) - self.options.pairing.shift
         written = [best["tokens"][:-1].flip(0) for best, *_ in read]
         written = [*written[shift:], *written[:shift]]  # round the batch
@@ -74,7 +79,7 @@ class AsynchronousGenerator(Search):
             Scorer(model.decoder, model.with_reverse(source, tokens))
             for model, source in zip(self.models, sources)
         ]
-        answers = self._search(L2R, **asked).search(forward, sample)
+        answers = self._search(L2R, **asked).search(forward, sample, prefix)
         for hypotheses, text in zip(answers, written):
             for hypothesis in hypotheses:
                 hypothesis["partner_tokens"] = text

@@ -141,6 +141,7 @@ class ParallelGenerator(Search):
             "an ensemble": len(self.models) > 1,
             "--no-repeat-ngram-size": bool(self.options.no_repeat_ngram_size),
             "--sb-stop first": self.options.stop == "first",
+            "--unkpen": bool(self.options.unkpen),
             "--print-alignment": self.options.print_alignment,
             "--sb-trace": self.tracer,
         }
@@ -152,7 +153,9 @@ class ParallelGenerator(Search):
                 task.loaded[path] = load_teacher(path, task, self.symbols)
             self.teacher = task.loaded[path]
 
-    def translate(self, sample: dict[str, Any]) -> list[list[Hypothesis]]:
+    def translate(
+        self, sample: dict[str, Any], prefix: Tensor
+    ) -> list[list[Hypothesis]]:
         """Write all lengths, and choose.
 
         Args:
@@ -163,8 +166,9 @@ class ParallelGenerator(Search):
             A hypothesis for each length of every sentence, best first.
 
         Raises:
-            ValueError: lengths that nothing can have.
+            ValueError: prefixes; lengths that nothing can have.
         """
+        self._refuse({"--prefix-size": prefix.size(1) > 0})
         net_input = sample["net_input"]
         source = net_input["src_tokens"]
         inputs = self.model.read(source, net_input.get("lookup_tokens"))

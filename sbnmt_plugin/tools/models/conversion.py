@@ -176,6 +176,7 @@ def compare(model: Any, directions: tuple[str, ...], folder: Path) -> None:
     symbols = Symbols(
         pad=target.pad(),
         eos=target.eos(),
+        unk=target.unk(),
         starts=tuple(map(target.index, starts)),
         never=(),
     )

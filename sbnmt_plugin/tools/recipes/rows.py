@@ -30,7 +30,9 @@ class Row:
 
     @classmethod
     def parse(cls, name: str, where: str = "--rows") -> Row:
-        """Return the row of a name: ``sb+rescored@2``; ``sb`` is ``sb@1``.
+        """Return the row of a name: ``sb+rescored@2`` or ``sb@2+rescored``.
+
+        A row without a number has seed 1.
 
         Args:
             where: the name stands, for the messages.
@@ -38,7 +40,7 @@ class Row:
         Raises:
             ValueError: there is no such row.
         """
-        found = NAME.fullmatch(name)
+        found = NAME.fullmatch(re.sub(r"(@\d+)(\+\w+)$", r"\2\1", name))
         if not found or found[1] not in SYSTEMS:
             raise ValueError(
                 f"{where} must name {', '.join([*trained_systems(), *GROUPS])}, or one "
