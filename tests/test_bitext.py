@@ -202,6 +202,7 @@ def test_the_reason_of_every_setting_is_said():
         (["--target", "en"], "--source and --target must name two languages"),
         (["--model", "rerank"], "--model rerank must be a row with a model"),
         (["--max-tokens", "many"], "--max-tokens must be a number ≥ 1: many"),
+        (["--characters", "xx"], "--characters must name .*, en or de, but has xx"),
         (["--lr", "1", "2"], "2 must follow an option of one value"),
         (
             ["--subwords", "sentencepiece", "--no-tokenise"],

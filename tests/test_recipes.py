@@ -221,6 +221,17 @@ def test_a_text_whose_gz_is_cut_off_is_named(tmp_path):
         list(raw_data.lines_of(path))
 
 
+def test_a_file_beside_its_gz_is_not_chosen_silently(tmp_path):
+    path = tmp_path / "train.en"
+    assert raw_data.existing(path) is None
+    packed = tmp_path / "train.en.gz"
+    packed.touch()
+    assert raw_data.existing(path) == packed
+    path.touch()
+    with pytest.raises(ValueError, match=r"must not stand beside train\.en\.gz"):
+        raw_data.existing(path)
+
+
 def test_every_archive_has_an_address_of_its_own():
     for name in ("wmt14_en_de", "wmt18_ru_en"):
         corpus = in_process.load(ROOT / "examples" / name / "prepare.py").CORPUS

@@ -164,7 +164,9 @@ def test_rows_with_the_model_of_another_come_last(capsys):
 
 
 def test_a_row_has_one_name():
-    found = asked_rows(["sb", "sb@1", "sb@02", "sb@2", "sb+rescored@2"])
+    found = asked_rows(
+        ["sb", "sb@1", "sb@02", "sb@2", "sb+rescored@2", "sb@2+rescored"]
+    )
     assert [row.name for row in found] == ["sb", "sb@2", "sb+rescored@2"]
     assert [Row.parse(row.name) for row in found] == found
     for name, rule in (

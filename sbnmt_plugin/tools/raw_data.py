@@ -79,8 +79,15 @@ class Part:
 
 
 def existing(path: Path) -> Path | None:
-    """Return a file as named, or with .gz added, if it exists."""
-    return next((x for x in (path, Path(f"{path}.gz")) if x.is_file()), None)
+    """Return a file as named, or with .gz added, if it exists.
+
+    Raises:
+        ValueError: both do.
+    """
+    found = [x for x in (path, Path(f"{path}.gz")) if x.is_file()]
+    if len(found) > 1:
+        raise ValueError(f"{path} must not stand beside {found[1].name}: remove one")
+    return found[0] if found else None
 
 
 def lines_of(path: Path) -> Iterator[str]:

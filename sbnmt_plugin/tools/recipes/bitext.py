@@ -207,6 +207,11 @@ def settings(
 def texts(args: argparse.Namespace) -> dict[str, Any]:
     """Return the keys of recipe.yaml that say what the text is."""
     source, target = languages(args)
+    if others := [x for x in args.characters if x not in (source, target)]:
+        raise ValueError(
+            f"--characters must name --source or --target, {source} or {target}, but "
+            f"has {others[0]}"
+        )
     pieces = subwords_of(args)[0] == SENTENCEPIECE
     plain = args.no_tokenise or pieces
     words = ["--source", source, "--target", target]
