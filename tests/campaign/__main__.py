@@ -11,10 +11,10 @@ repeats each command until it is done, and compares its files with those of a ru
 nobody disturbed.  Then disks are full, folders read-only, files vanish, a second driver
 comes, the clock is set back.  `fuzz` feeds changed texts, data folders and records to
 what reads them: an error that says what is wrong, or the same result, never another.
-`soak` sends lines of all lengths and many scripts through fairseq-interactive and
-through translate() of the Python interface: one answer a line, in order, in the same
-memory.  `scale` finds nothing: it measures what steps cost at a hundredth of the
-LARGEST number of lines, at a tenth, at all.
+`soak` sends lines of all lengths and many scripts through fairseq-interactive, through
+translate() of the Python interface and through sbnmt translate: one answer a line, in
+order, in the same memory.  `scale` finds nothing: it measures what steps cost at a
+hundredth of the LARGEST number of lines, at a tenth, at all.
 
 OUTPUT receives faults.json, fuzz.json, soak.json or scale.json; the exit status is 1
 where anything was found.

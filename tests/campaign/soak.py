@@ -36,6 +36,8 @@ WORDS = [
     *("كلمة", "בית", "好", "世界", "ひらがな", "한국어", "😀", "e\u0301te\u0301"),
 ]
 BLANKS = (*(10 * [" "]), "  ", "\t", "\u00a0", "\u3000", "\u2028", "\u0085", "\x1f")
+CHECKPOINT = "checkpoint_last.pt"
+FOLDER = "sbnmt translate"  # the door of a model folder
 SEARCH = {"beam": 4, "max_len_a": 1, "max_len_b": 5}
 
 
@@ -98,11 +100,15 @@ class Flow:
         last = self.samples[max(0, end - len(self.samples) // 20 - 1) : end]
         return statistics.median(sample.resident for sample in last) / 2**20
 
-    def speed(self, first: float, last: float) -> float:
-        """Return lines per second of computing, between two shares of the samples."""
+    def speed(self, first: float, last: float) -> int | None:
+        """Return lines per second of computing, between two shares of the samples.
+
+        Too few lines take no time that the system counts, and have no speed.
+        """
         places = (round(share * (len(self.samples) - 1)) for share in (first, last))
         one, other = (self.samples[place] for place in places)
-        return (other.answers - one.answers) / max(other.cpu - one.cpu, 1e-9)
+        spent = other.cpu - one.cpu
+        return round((other.answers - one.answers) / spent) if spent else None
 
 
 def sample_of(pid: int, answers: int) -> Sample:
@@ -114,12 +120,13 @@ def sample_of(pid: int, answers: int) -> Sample:
     return Sample(answers, cpu, pages * os.sysconf("SC_PAGE_SIZE"))
 
 
-def flow(words: list[str], count: int, log: Path) -> Flow:
+def flow(words: list[str], count: int, log: Path, plain: bool = False) -> Flow:
     """Run a command that writes a line ``H-ID<TAB>…<TAB>TEXT`` for every answer.
 
     Args:
         count: how many answers are expected.
         log: for its standard error.
+        plain: whether it writes the text alone.
     """
     made = Flow()
     every = max(1, count // SAMPLES)
@@ -131,6 +138,8 @@ def flow(words: list[str], count: int, log: Path) -> Flow:
     ):
         assert process.stdout is not None
         for line in process.stdout:
+            if plain:
+                line = b"H-%d\t\t%s" % (len(made.ids), line)
             if line.startswith(b"H-"):
                 name, _, text = line.decode().rstrip("\n").split("\t", 2)
                 made.ids.append(int(name[2:]))
@@ -178,6 +187,7 @@ class Soak:
         self.folder = folder
         self.stage = Stage(folder / "stage", seed, WORDS)
         self.model = folder / "model"
+        self.bundled = folder / "bundled"
         self.path = folder / "lines.txt"
         write_lines(self.path, text_of(random.Random(seed), lines))
 
@@ -200,29 +210,47 @@ class Soak:
                     command, check=True, stdout=log, stderr=log, env=variables("soak")
                 )
 
+    def bundle(self) -> None:
+        """Make a model folder of the model.
+
+        Raises:
+            subprocess.CalledProcessError: it fails.
+        """
+        words: list[str | Path] = ["sbnmt", "bundle", self.stage.data]
+        words += ["--path", self.model / CHECKPOINT, "--output", self.bundled]
+        words += ["--tokeniser", "none"]
+        subprocess.run(executable(words), check=True, env=variables("soak"))
+
     def doors(self) -> dict[str, list[str]]:
         """Return the commands that answer the file of lines, by name."""
-        checkpoint = "checkpoint_last.pt"
         words: list[str | Path] = ["fairseq-interactive", self.stage.data]
         words += ["--user-dir", PLUGIN, "--task", "sb_translation", "--cpu"]
-        words += ["--path", self.model / checkpoint, "--input", self.path]
+        words += ["--path", self.model / CHECKPOINT, "--input", self.path]
         words += ["--buffer-size", "1000", "--max-tokens", "4000"]
         words += ["--num-workers", "0"]
         for name, value in SEARCH.items():
             words += [f"--{name.replace('_', '-')}", str(value)]
         api = [sys.executable, str(Path(__file__).with_name("answering.py"))]
-        api += [str(self.model), checkpoint, str(self.stage.data), str(self.path)]
+        api += [str(self.model), CHECKPOINT, str(self.stage.data), str(self.path)]
         return {
             "fairseq-interactive": executable(words),
             "translate() in Python": [*api, json.dumps(SEARCH)],
+            FOLDER: executable(
+                ["sbnmt", "translate", self.bundled, "--input", self.path]
+            ),
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row of the outcome for each door."""
         lines = read_lines(self.path)
         known: dict[str, str] = {}
+        self.bundle()
         for number, (name, words) in enumerate(self.doors().items()):
-            found = flow(words, len(lines), self.folder / f"door-{number}.log")
+            own = name == FOLDER
+            if own:  # it normalises its lines, so that its answers are others
+                known = {}
+            log = self.folder / f"door-{number}.log"
+            found = flow(words, len(lines), log, plain=own)
             faults = judged(lines, found, known)
             yield {
                 "door": name,
@@ -231,7 +259,7 @@ class Soak:
                 "different answers": len(set(known.values())),
                 "MiB after 10 %": round(found.resident(0.1)),
                 "MiB after 100 %": round(found.resident(1)),
-                "lines per CPU second, first tenth": round(found.speed(0, 0.1)),
-                "last tenth": round(found.speed(0.9, 1)),
+                "lines per CPU second, first tenth": found.speed(0, 0.1),
+                "last tenth": found.speed(0.9, 1),
                 "faults": faults,
             }
