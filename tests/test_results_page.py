@@ -139,7 +139,7 @@ def test_a_folder_without_results_is_refused(tmp_path):
             call(show_table, "--page", folder)
 
 
-@pytest.mark.parametrize("words", [["--small"], ["--work", "w"], ["--curves", "c"]])
+@pytest.mark.parametrize("words", [["--small"], ["--work", "w"]])
 def test_a_page_takes_no_other_option(words, tmp_path):
     with pytest.raises(ValueError, match="--page takes all JSON files of its folder"):
         call(show_table, "--page", tmp_path, *words)
