@@ -15,7 +15,7 @@ scripts/setup.sh
 # the folder of an earlier run may be of another model
 rm -rf "$work/model"
 "$sbnmt" bundle "$work/data" --path "$work/sb-shift/model.pt" --tokeniser none \
-  --source-codes "$work/bpe/codes.src" --target-codes "$work/bpe/codes.tgt" \
+  --codes "$work/bpe/codes.src" "$work/bpe/codes.tgt" \
   --sb-rescore 1 --output "$work/model" >/dev/null
 head -n 3 "$work/text/test.src" > "$work/three.src"
 printf '\n%s\n\n' "$sbnmt translate $work/model < $work/three.src"
