@@ -225,7 +225,6 @@ DECODING = [
     ["--max-len-b", 2],
     ["--max-len-a", 0.5, "--max-len-b", 0],
     ["--min-len", 6],
-    ["--unkpen", -9, "--sb-stop", "first"],
     ["--no-repeat-ngram-size", 1],
     ["--nbest", 2],
     ["--print-alignment"],
