@@ -198,6 +198,20 @@ def test_every_option_that_a_page_gives_a_command_exists(page):
     assert not unknown_flags(page.read_text(encoding="utf-8"))
 
 
+SCRIPTS = [ROOT / "scripts" / "quickstart.sh", ROOT / "examples" / "toy" / "report.sh"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.name)
+def test_every_option_that_a_script_gives_a_step_exists(script):
+    """No test runs the quickstart whole."""
+    text = script.read_text(encoding="utf-8")
+    text = re.sub(r'"\$(bin/)?sbnmt"', "sbnmt", text)
+    code = "\n\n" + "".join(f"    {line}\n" for line in text.splitlines() if line)
+    assert not unknown_flags(code)
+    other = code.replace(" --output ", " --outputs ")
+    assert {flag for _, flag in unknown_flags(other)} == {"--outputs"}
+
+
 def test_the_check_of_options_can_fail():
     text = "\n\n    sbnmt score --hypotheses x \\\n      --json y\n"
     text += (
