@@ -86,7 +86,7 @@ NO_CODES = WITNESSES / "data" / "dict.en.txt"
         (["--path", WITNESSES / "sb.pt", *TABLE], "--enat-table"),
         (["--path", WITNESSES / "sb.pt", "--beam", 1], "--beam must be ≥ 2"),
         (["--path", WITNESSES / "sb.pt", "-s", "fr"], "dict.fr.txt"),
-        (["--path", WITNESSES / "sb.pt", "--codes", NO_CODES], "must join letters"),
+        (["--path", WITNESSES / "sb.pt", "--codes", NO_CODES], f"^{NO_CODES}, line"),
         (["--path", WITNESSES / "sb.pt", "--codes", 1, 2, 3], "--codes must be one or"),
         (["--path", WITNESSES / "sb.pt", "--lenpen", "nan"], "lenpen"),
     ],

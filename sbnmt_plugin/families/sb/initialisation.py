@@ -38,13 +38,23 @@ def adopt_transformer(
     Args:
         weights: of the Transformer (a teacher of ours or fairseq's own).
         fresh: of the newly built SB model.
+
+    Raises:
+        ValueError: the number of embedding rows says that dictionaries differ.
     """
     for name in EMBEDDINGS:
         tags = source_tags if name.startswith("encoder") else target_tags
         if name not in weights or name not in fresh:
             continue
+        rows, wanted = len(weights[name]), len(fresh[name])
+        if rows not in (wanted, wanted - len(tags)):
+            raise ValueError(
+                f"{name} of the checkpoint has {rows} rows, but the dictionary asks "
+                f"for {wanted}, or {wanted - len(tags)} without tags: initialise from "
+                "a model trained with the same dict.*.txt"
+            )
         weight = weights[name].new_empty(fresh[name].shape)
-        weight[: len(weights[name])] = weights[name]
+        weight[:rows] = weights[name]
         weight[tags] = weights[name][eos]
         weights[name] = weight
     for name, value in fresh.items():

@@ -41,6 +41,7 @@ from sbnmt_plugin.tools.models.description import (
     write_description,
 )
 from sbnmt_plugin.tools.models.fairseq_engine import FLAGS, open_engine
+from sbnmt_plugin.tools.subwords import subwords
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.unfinished import new_folder, refuse_existing
 from sbnmt_plugin.training.checksums import sha256_of
@@ -93,6 +94,7 @@ def add_side(args: argparse.Namespace, place: int, folder: Path) -> Side:
     shutil.copyfile(args.data / dictionary, folder / dictionary)
     if args.codes:
         codes = "codes" if len(args.codes) == 1 else f"codes.{language}"
+        subwords(Path(args.codes[-place]))  # so that an error has the user's name of it
         shutil.copyfile(args.codes[-place], folder / codes)
     return Side(
         language=language,
