@@ -303,6 +303,12 @@ def test_banning_is_exact():
     assert lprobs[1].tolist() == [0, DEAD, 0, 0, 0, 0, 0]
 
 
+def test_a_forced_prefix_may_repeat_n_grams():
+    found = ours(SENTENCES, beam=8, prefix=[6, 6, 5], no_repeat_ngram_size=1)
+    for own in found:
+        assert own[0]["tokens"].tolist()[:3] == [6, 6, 5]
+
+
 def test_a_forced_prefix_binds_every_answer():
     found = ours(SENTENCES, beam=8, prefix=[5, 4], max_len_b=4)
     for hypotheses in found:
