@@ -75,6 +75,18 @@ def test_a_folder_says_what_it_is_made_of(data, trained, tmp_path):
     assert origin["version"] == sbnmt_plugin.__version__ and origin["updates"] > 30
 
 
+def test_each_language_has_its_own_rules_and_codes(tmp_path):
+    codes = [put(tmp_path / name, "#version: 0.2", f"{name} b") for name in "xy"]
+    folder = tmp_path / "model"
+    words = ["--tokeniser", "none", "characters", "--codes", *codes, "--lowercase"]
+    words += ["--path", WITNESSES / "sb.pt", "--output", folder]
+    call(bundle, WITNESSES / "data", *words)
+    told = yaml.safe_load((folder / "model.yaml").read_text())
+    for side, rules, path in zip(("source", "target"), ("none", "characters"), codes):
+        assert told[side]["tokeniser"] == rules and told[side]["lowercase"]
+        assert (folder / told[side]["codes"]).read_text() == path.read_text()
+
+
 NO_CODES = WITNESSES / "data" / "dict.en.txt"
 
 

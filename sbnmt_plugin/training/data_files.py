@@ -119,8 +119,7 @@ def _is_whole(prefix: str) -> bool:
     lengths *= np.dtype(_code_to_dtype[code]).itemsize
     ends = np.cumsum(lengths)
     fits = os.path.getsize(f"{prefix}.bin") >= ends.max(initial=0)
-    joined = np.array_equal(starts, ends - lengths)
-    return fits and joined and bool((lengths >= 0).all())
+    return fits and np.array_equal(starts, ends - lengths)
 
 
 def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
