@@ -48,7 +48,7 @@ def test_all_stages_are_trained_and_counted(made):
     row = rows["sb-staged"]
     logs = [made / "logs" / f"train-sb-staged{end}.log" for end in ENDS]
     seconds = [costs.step_cost(log)["seconds"] for log in logs]
-    assert row["seconds"] == sum(seconds) and all(seconds)
+    assert row["seconds"] == sum(seconds)  # whole ones: a stage may have none
     rescored = rows["sb-staged+rescored"]
     assert rescored["updates"] == row["updates"]
     assert rescored["title"] == row["title"] + ", rescored"
