@@ -8,6 +8,7 @@ from commands import ROOT
 from helpers import enat_model, rnn_model, source, transformer
 
 from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.network import decoder
 from sbnmt_plugin.search import score_texts
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.scorer import Scorer
@@ -45,11 +46,11 @@ def scored(model, streams=STREAMS):
     return score_texts.score_texts(scorers, ended, symbols, torch.device("cpu"))
 
 
-def assert_as_slow():
+def assert_as_slow(streams=STREAMS, shape=(3, 3, 6)):
     model = transformer().double().eval()
-    found = scored(model)
-    assert found.shape == (3, 3, 6) and found.dtype == torch.float64
-    for sentence, own in enumerate(STREAMS):
+    found = scored(model, streams)
+    assert found.shape == shape and found.dtype == torch.float64
+    for sentence, own in enumerate(streams):
         rows = [slow(model, sentence, *stream) for stream in own]
         for row, expected in zip(found[sentence], rows):
             padded = expected + [0.0] * (found.size(2) - len(expected))
@@ -66,6 +67,43 @@ def test_texts_that_are_not_turned_round_are_noticed(monkeypatch):
     monkeypatch.setattr(score_texts, "backwards", lambda text: text)
     with pytest.raises(AssertionError):
         assert_as_slow()
+
+
+ALIKE = [  # beginnings that two, three or no texts share; the third turned round
+    [((5, 6, 7), L2R), ((5, 6, 7, 8), L2R), ((9, 6, 5), R2L), ((4, 6, 7), L2R)],
+    [((4, 4), L2R)],
+    [((10, 5), L2R), ((10, 6), L2R)],
+]
+
+
+@pytest.mark.parametrize("logits_at_a_time", [1, 2**20])
+def test_beginnings_that_texts_share_are_computed_once(logits_at_a_time, monkeypatch):
+    monkeypatch.setattr(decoder, "LOGITS_AT_A_TIME", logits_at_a_time)
+    sizes, right = [], score_texts.shared_beginnings
+
+    def counted(inputs, real):
+        found = right(inputs, real)
+        sizes.append((int(real.sum()), len(found[0])))
+        return found
+
+    monkeypatch.setattr(score_texts, "shared_beginnings", counted)
+    assert_as_slow(ALIKE, (3, 4, 5))
+    assert sizes == [(31, beginnings(ALIKE))]
+
+
+def beginnings(streams):
+    """Number of different beginnings, the empty one too, summed over sentences."""
+    count = 0
+    for own in streams:
+        texts = [text[:: -1 if direction == R2L else 1] for text, direction in own]
+        count += len({text[:end] for text in texts for end in range(len(text) + 1)})
+    return count
+
+
+def test_texts_that_have_only_a_word_in_common_are_told_apart(monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "cumprod", lambda same, dim: same.long())
+    with pytest.raises(AssertionError):
+        assert_as_slow(ALIKE, (3, 4, 5))
 
 
 @pytest.mark.parametrize("model", [rnn_model(), enat_model()], ids=["rnn", "enat"])

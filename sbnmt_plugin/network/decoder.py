@@ -67,24 +67,25 @@ class SBTransformerDecoder(TransformerDecoderBase):
     def log_probabilities(
         self,
         inputs: Tensor,
+        grid: AttentionGrid,
+        rows: Tensor,
         labels: Tensor,
-        live: Tensor,
-        layout: Layout,
         encoder_out: Any,
     ) -> Tensor:
         """Score given streams, each alone, as with λ = 0, and teacher-forced.
 
         Args and result: see :meth:`protocol.Forced.log_probabilities`.
         """
-        packed = self.packed(inputs, layout, live)
-        rows, _ = self.live_rows(inputs, encoder_out, packed)
-        chosen = labels.t().flatten().index_select(0, live)
+        computed, _ = self.live_rows(inputs, encoder_out, grid)
         size = max(1, LOGITS_AT_A_TIME // self.output_projection.out_features)
+        ends = rows.new_tensor(list(range(size, len(computed), size)))
+        parts = torch.searchsorted(rows, ends).tolist()
+        pairs = zip(rows.tensor_split(parts), labels.tensor_split(parts))
         found = []
-        for part, label in zip(rows.split(size), chosen.split(size)):
-            own = torch.arange(len(label), device=label.device)
+        for number, (own, label) in enumerate(pairs):
+            part = computed[number * size : (number + 1) * size]
             following = NextTokens.of_logits(self.output_layer(part))
-            found.append(following.lprob(own, label))
+            found.append(following.lprob(own - number * size, label))
         return torch.cat(found)
 
     def forward(

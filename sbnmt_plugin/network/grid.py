@@ -216,6 +216,36 @@ class PackedBatch(AttentionGrid):
         return self._mask
 
 
+class PrefixTrees(PackedBatch):
+    """Packed batch in which beginnings that streams share are computed once.
+
+    Where streams begin alike, their places show the same row.  Keys and values stand at
+    every place that shows them, so that masks and positions are a packed batch's.
+
+    Args:
+        live: (n,) places that are computed, the first of those that show a row.
+        real: (m,) places of tokens.
+        shown: (T · BD,) row that each place shows; any at padding.
+        shape: (T, BD).
+        layout: who reads whom.
+    """
+
+    def __init__(
+        self,
+        live: Tensor,
+        real: Tensor,
+        shown: Tensor,
+        shape: tuple[int, int],
+        layout: Layout,
+    ) -> None:
+        super().__init__(live, shape, layout)
+        self.places = real
+        self.shown = shown
+
+    def on_grid(self, x: Tensor) -> Tensor:
+        return x.index_select(0, self.shown).view(*self.shape, -1)
+
+
 def causal(padding: Tensor, directions: int = 2) -> Tensor:
     """Make M_hist and M_fut: query i may not see key j if j > i or j is padding.
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
 from sbnmt_plugin.layout import Layout
+from sbnmt_plugin.network.grid import AttentionGrid
 from sbnmt_plugin.network.next_tokens import NextTokens
 
 
@@ -82,21 +83,22 @@ class Forced(Protocol):
     def log_probabilities(
         self,
         inputs: Tensor,
+        grid: AttentionGrid,
+        rows: Tensor,
         labels: Tensor,
-        live: Tensor,
-        layout: Layout,
         encoder_out: Any,
     ) -> Tensor:
-        """Score given streams, each alone.
+        """Score tokens of given streams, each of which stands alone.
 
         Args:
-            inputs, labels: (N, T).
-            live: (n,) the places that are no padding: see :func:`layout.live_places`.
-            layout: D = 1 and K streams a sentence.
+            inputs: (N, T).
+            grid: whose rows are computed: see :class:`grid.PrefixTrees`.
+            rows: (m,) of the grid, ascending.
+            labels: (m,) tokens that follow them.
             encoder_out: one entry a sentence.
 
         Returns:
-            (n,) of the labels, step by step and there stream by stream.
+            (m,) of the labels.
         """
 
 

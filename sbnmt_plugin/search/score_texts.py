@@ -1,8 +1,9 @@
 """Log-probabilities of given texts, token by token: the one path that scores texts.
 
 Each text stands alone: it reads its own words before, and the source.  All texts of
-some sentences are scored in one teacher-forced pass of every model.  A pass has a
-bounded number of positions, so that its memory does not depend on the batch.
+some sentences are scored in one teacher-forced pass of every model, which computes a
+beginning that several of them share once.  A pass has a bounded number of positions, so
+that its memory does not depend on the batch.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import Layout, live_places
 from sbnmt_plugin.network.fairseq_decoder import searchable
+from sbnmt_plugin.network.grid import PrefixTrees
 from sbnmt_plugin.network.kv_cache import select_sentences
 from sbnmt_plugin.network.protocol import Forced
 from sbnmt_plugin.search.options import Symbols
@@ -122,24 +124,53 @@ def _one_pass(
     width = max(map(len, labels))
     filling = [symbols.pad] * width
     target = torch.tensor([[*row, *filling[len(row) :]] for row in labels])
-    lengths = torch.tensor([len(row) for row in labels])
-    real = torch.arange(width) < lengths[:, None]
     starts = torch.tensor([[symbols.starts[direction]] for _, direction in filled])
+    real = target.ne(symbols.pad)
     inputs = torch.cat([starts, target[:, :-1]], 1).masked_fill(~real, symbols.pad)
-    host = inputs, target, live_places(real), torch.arange(first, last)
+    live, shown = shared_beginnings(inputs.view(-1, most, width), real)
+    places = live_places(real)
+    rows, order = shown[places].sort()
+    places = places[order]
+    tokens = target.t().flatten()[places]
+    host = inputs, live, shown, places, rows, tokens, torch.arange(first, last)
     there = torch.cat([x.flatten() for x in host]).to(device)
-    sizes = [x.numel() for x in host]
-    inputs, target, live, sentences = (
-        x.view(y.shape) for x, y in zip(there.split(sizes), host)
-    )
+    parts = there.split([x.numel() for x in host])
+    inputs, live, shown, places, rows, tokens, sentences = parts
+    inputs = inputs.view(-1, width)
     layout = Layout(directions=1, beam=most)  # rows of a sentence: no partners
+    shape = width, len(inputs)
     outputs = [
         scorer.decoder.log_probabilities(
-            *(inputs, target, live, layout),
+            inputs,
+            PrefixTrees(live, places, shown, shape, layout),
+            *(rows, tokens),
             select_sentences(scorer.encoder_out, sentences),
         )
         for scorer in scorers
     ]
     each = mean_probability(outputs).to(torch.float64)
-    grid = each.new_zeros(target.numel()).index_copy(0, live, each)
+    grid = each.new_zeros(shown.numel()).index_copy(0, places, each)
     return grid.view(width, last - first, most).permute(1, 2, 0)
+
+
+def shared_beginnings(inputs: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+    """Find the beginnings that streams of a sentence share.
+
+    Args:
+        inputs: (B, K, T) decoder input.
+        real: (BK, T) True where a stream has a token.
+
+    Returns:
+        live: (n,) places of the time-major grid (T, BK) that are computed: of streams
+            that have begun alike, the first one's.
+        shown: (T · BK,) number of the row that each place shows, 0 at padding.
+    """
+    alike = inputs[:, :, None].eq(inputs[:, None]).cumprod(-1)  # (B, K, K, T)
+    first = alike.argmax(2)  # the first of the greatest: (B, K, T)
+    own = torch.arange(inputs.size(1))[:, None]
+    live = live_places(real & first.eq(own).flatten(0, 1))
+    numbers = torch.zeros(real.numel(), dtype=torch.long)
+    numbers[live] = torch.arange(len(live))
+    grid = numbers.view(inputs.size(2), len(inputs), -1).permute(1, 2, 0)  # (B, K, T)
+    shown = grid.gather(1, first).flatten(0, 1).masked_fill(~real, 0)
+    return live, shown.t().flatten()
