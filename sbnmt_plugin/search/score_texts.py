@@ -23,7 +23,7 @@ from sbnmt_plugin.network.protocol import Forced
 from sbnmt_plugin.search.options import Symbols
 from sbnmt_plugin.search.scorer import Scorer, mean_probability
 
-POSITIONS_AT_A_TIME = 2**13  # of the target; more than that is done in several passes
+POSITIONS_AT_A_TIME = 2**12  # of the target; more than that is done in several passes
 
 Text = tuple[int, ...]  # with </s>, in natural order
 Stream = tuple[Text, int]  # a text and the direction in which it is scored
