@@ -43,6 +43,12 @@ def train(data, folder, *words):
     return run_train(data, folder, *SB, "--max-epoch", 1, *words)
 
 
+def test_a_training_of_no_line_is_refused(data, tmp_path):
+    short = "--max-source-positions", 1, "--skip-invalid-size-inputs-valid-test"
+    with pytest.raises(ValueError, match="at least one example that fits into a batch"):
+        train(data, tmp_path / "save", *short)
+
+
 def test_a_gradient_that_is_no_number_ends_the_training(data, tmp_path, monkeypatch):
     batches = happening(monkeypatch, no_number)
     with pytest.raises(FloatingPointError, match="gradients of a batch must be"):

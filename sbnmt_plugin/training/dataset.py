@@ -165,7 +165,16 @@ class SBLanguagePairDataset(FairseqDataset):
         ve-fairseq 0.12.3 drops a last batch whose size is not a multiple of
         ``--required-batch-size-multiple``: up to a batch of every epoch, and of
         every test set, silently.
+
+        Raises:
+            ValueError: no example is left, which fairseq's batches do not allow.
         """
+        if not len(indices) and not len(self.left_out[1]):
+            raise ValueError(
+                "a data set must have at least one example that fits into a batch, but "
+                "none is left: give texts that are not empty, or raise --max-tokens, "
+                "--max-source-positions and --max-target-positions"
+            )
         batches = list(
             super().batch_by_size(
                 indices, max_tokens, max_sentences, required_batch_size_multiple
