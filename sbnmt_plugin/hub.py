@@ -49,6 +49,10 @@ def keywords() -> Iterator[None]:
 class SBHubInterface(hub_utils.GeneratorHubInterface):
     """Hub interface of fairseq's; order is kept, empty lists and strings are fine."""
 
+    def __init__(self, cfg: Any, task: Any, models: Any) -> None:
+        super().__init__(cfg, task, models)
+        self.bpe = task.build_bpe(cfg.bpe)
+
     def translate(
         self,
         sentences: list[str],

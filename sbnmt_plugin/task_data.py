@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from fairseq import utils
 from fairseq.data import Dictionary
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
 from fairseq.tasks.translation import TranslationTask
 
 from sbnmt_plugin.config import DIRECTIONS, SBTranslationConfig
@@ -149,6 +150,13 @@ class StreamData(TranslationTask):
         return SBLanguagePairDataset(
             pairs, opposite, starts, self.directions, completions, noise
         )
+
+    def build_bpe(self, args: Any) -> Any:
+        """Build what ``--bpe`` names; fairseq's own sentencepiece would print bytes."""
+        made = super().build_bpe(args)
+        if isinstance(made, SentencepieceBPE):
+            made.decode = join_pieces
+        return made
 
     @functools.cached_property
     def _completions(self) -> list[Callable[[dict[str, Any]], dict[str, Any]]]:

@@ -2,12 +2,14 @@
 
 import builtins
 import re
+from argparse import Namespace
 from pathlib import Path
 from unittest import mock
 
 import pytest
 import torch
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, encoders
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceConfig
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from odd_text import LINE
@@ -159,6 +161,17 @@ def test_fairseq_alone_would_print_bytes(model):
     dictionary, made = Dictionary.load(f"{model}.dict"), subwords.Pieces(model)
     with pytest.raises(AssertionError):
         assert_removing_bpe_joins_pieces(dictionary, made)
+
+
+def test_fairseqs_bpe_of_a_task_joins_pieces(model):
+    words = SentencepieceConfig(sentencepiece_model=str(model))
+    words = Namespace(bpe="sentencepiece", **vars(words))
+    task = StreamData.__new__(StreamData)
+    joined = [owner.build_bpe(words) for owner in (task, encoders)]
+    line = "the 😀 sat."
+    ours, fairseqs = (made.decode(made.encode(line)) for made in joined)
+    assert ours == line
+    assert fairseqs != line  # the bytes are spelt
 
 
 def test_other_dictionaries_remove_bpe_as_fairseq_does(tmp_path):
