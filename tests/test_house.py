@@ -88,7 +88,6 @@ CROSS_CUTTING = {
     "hostile": "checkpoints and data folders made to do harm",
     "house": "this file",
     "mishaps": "what happens to a training: NaN, no memory, unknown words",
-    "old": "checkpoints of earlier versions",
     "one_direction": "families that write one direction, by fairseq's commands",
     "own_files": "no command writes over what it reads",
     "readme": "the commands of README.md",
