@@ -32,7 +32,6 @@ from sbnmt_plugin.training.data_files import check_dictionary
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
-FORMATS = ("mmap",)  # fairseq takes the others for one that it cannot train on
 
 
 def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
@@ -47,23 +46,6 @@ def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
         paths.append(opposite)
     check_parallel(*paths)
     return opposite if opposite in paths else None
-
-
-def refuse_options(settings: argparse.Namespace) -> None:
-    """Refuse options of fairseq-preprocess whose output is no data folder of ours.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    if settings.dataset_impl not in FORMATS:
-        raise ValueError(
-            f"--dataset-impl must be one of {', '.join(FORMATS)}, but is "
-            f"{settings.dataset_impl}: use fairseq-preprocess for anything else"
-        )
-    if settings.task != "translation":
-        raise ValueError(f"--task {settings.task} is not supported: leave it out")
-    if settings.workers < 1:
-        raise ValueError(f"--workers must be ≥ 1, but is {settings.workers} instead")
 
 
 def binarise(args: argparse.Namespace, others: list[str]) -> None:
@@ -90,7 +72,8 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
     parser = options.get_preprocessing_parser()
     refuse_typed(parser, BINARISE)
     settings = parser.parse_args(words)
-    refuse_options(settings)
+    if settings.workers < 1:
+        raise ValueError(f"--workers must be ≥ 1, but is {settings.workers} instead")
     for dictionary in filter(None, (settings.srcdict, settings.tgtdict)):
         check_dictionary(dictionary)
     with new_folder(destination) as temporary:
