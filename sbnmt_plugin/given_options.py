@@ -29,10 +29,17 @@ from sbnmt_plugin.fairseq_options import (
     refuse,
     refuse_names,
 )
-from sbnmt_plugin.retired_options import RETIRED, refusal
 
 # fairseq's models that are trained, resumed and decoded as teachers
 TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
+# flags of 0.2.0 that are gone, and their remedies; checkpoints that were trained with
+# them are read as ever: what stands in their settings asks for nothing any more
+RETIRED = {
+    "--sb-same-text": "train on three triples with --sb-partner-noise instead",
+    "--sb-partner": "leave it out (text), or use --sb-partner-noise (own)",
+    "--sb-partner-dropout": "leave it out",
+    "--sb-freeze-writer": "leave it out: --sb-reader freezes the writer",
+}
 
 
 class Refused(argparse.Action):
@@ -65,7 +72,7 @@ def refuse_retired(flag: str) -> NoReturn:
     Raises:
         ValueError: always.
     """
-    raise ValueError(refusal(flag))
+    raise ValueError(f"{flag} is no option any more: {RETIRED[flag]}")
 
 
 def add_retired(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ from sbnmt_plugin.config import task_config
 from sbnmt_plugin.families.ba.model import RNNSearchModel
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.families.two_way.model import TwoWayModel
-from sbnmt_plugin.retired_options import RETIRED
+from sbnmt_plugin.given_options import RETIRED
 from sbnmt_plugin.tools.command_names import GROUPS, STEPS
 from sbnmt_plugin.tools.command_names import RETIRED as RETIRED_STEPS
 from sbnmt_plugin.tools.recipes.systems.retired import RETIRED_ROWS

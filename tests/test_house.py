@@ -21,7 +21,7 @@ PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
     ("symbols",),
     # torch, or nothing
-    (*("layout", "lines", "numerics", "quiet", "retired_options", "task_options"),),
+    (*("layout", "lines", "numerics", "quiet", "task_options"),),
     ("fairseq_options",),
     ("given_options",),
     ("checkpoints",),

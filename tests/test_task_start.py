@@ -17,9 +17,9 @@ from helpers import sb_model
 
 from sbnmt_plugin import checkpoints, task
 from sbnmt_plugin.families.sb import model
+from sbnmt_plugin.given_options import RETIRED
 from sbnmt_plugin.network.cpu_products import widen_attention
 from sbnmt_plugin.network.encoder import EncoderSelfAttention
-from sbnmt_plugin.retired_options import RETIRED
 
 TEACHER = ["--arch", "transformer_tiny", "--sb-direction"]
 ONE = ["--max-epoch", 1, "--no-epoch-checkpoints"]
