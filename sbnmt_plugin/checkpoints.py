@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import contextlib
 import os
 import re
 import struct
@@ -136,14 +135,6 @@ def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
     allow_checkpoint_contents()
     if not os.path.isfile(path):
         raise FileNotFoundError(f"{path} {options} does not exist: give one that does")
-    whole = False
-    with contextlib.suppress(zipfile.BadZipFile):
-        whole = zipfile.is_zipfile(path)
-    if not whole:
-        raise ValueError(
-            f"{path} is not a whole checkpoint {options}: it was cut off while it was "
-            "written or copied, or is another kind of file; use another one"
-        )
     check_archive(path, options)
     try:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
@@ -187,8 +178,8 @@ def check_archive(path: str, options: str) -> None:
             raise ValueError(f"the checksum of {damaged} is another")
     except BROKEN as error:
         raise ValueError(
-            f"{path} {options} cannot be read safely: it is damaged, or no archive as "
-            f"torch writes it ({error}); use another one"
+            f"{path} {options} cannot be read safely: it was cut off or damaged, or is "
+            f"no archive as torch writes it ({error}); use another one"
         ) from error
 
 
