@@ -138,6 +138,7 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "dict_only": "a data folder here has texts; use fairseq-preprocess",
     "write_checkpoints_asynchronously": "fairseq then saves one file of each "
     "checkpoint, or none without iopath",
+    "score_reference": "use the scores of generate()",
     "sacrebleu": "use --scoring sacrebleu",
     "store_ema": "average checkpoints (sbnmt average)",
     "upsample_primary": "a split here has one part",
