@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 from sbnmt_plugin.lines import each_line
@@ -76,13 +75,6 @@ def write_table(args: argparse.Namespace, links: str) -> None:
     write_lines(args.output, lines)
 
 
-def print_table(table: PhraseTable[str, str]) -> None:
-    """Print the number of entries, by the length of their source phrase."""
-    lengths = sorted(Counter(map(len, table.entries)).items())
-    counts = ", ".join(f"{length}: {count}" for length, count in lengths)
-    print(f"{len(table.entries)} entries; by source tokens {counts}")
-
-
 def parsed() -> argparse.Namespace:
     """Read and check the command line, before the long work begins.
 
@@ -130,4 +122,4 @@ def main() -> None:
             links = args.keep_alignments or str(Path(folder, "links"))
             write_links(args.source, args.target, links)
         write_table(args, links)
-    print_table(PhraseTable.load(args.output))
+    print(f"{len(PhraseTable.load(args.output).entries)} entries")
