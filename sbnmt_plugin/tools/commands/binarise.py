@@ -34,20 +34,6 @@ logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
 
 
-def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
-    """Check the files of a split.
-
-    Returns:
-        The file of R2L texts, if the split has one.
-    """
-    paths = [Path(f"{prefix}.{language}") for language in languages]
-    opposite = Path(f"{prefix}.r2l")
-    if opposite.exists():
-        paths.append(opposite)
-    check_parallel(*paths)
-    return opposite if opposite in paths else None
-
-
 def binarise(args: argparse.Namespace, others: list[str]) -> None:
     """Write ``args.destdir``; it appears when all is written."""
     languages = args.source_lang, args.target_lang
@@ -58,20 +44,21 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
             f"--destdir {destination} must have no {os.pathsep} in it, where fairseq "
             "takes it for several folders: choose another"
         )
-    prefixes = {split: getattr(args, f"{split}pref") for split in SPLITS}
-    opposites = {
-        split: check_texts(prefix, languages)
-        for split, prefix in prefixes.items()
-        if prefix is not None
-    }
-    if not opposites:
+    opposites, given = {}, []
+    for split in SPLITS:
+        if prefix := getattr(args, f"{split}pref"):
+            given += [f"--{split}pref", prefix]
+            texts = [f"{prefix}.{language}" for language in languages]
+            if (opposite := Path(f"{prefix}.r2l")).exists():
+                opposites[split] = opposite
+                texts.append(str(opposite))
+            check_parallel(*texts)
+    if not given:
         raise ValueError("--trainpref, --validpref or --testpref must be given")
-    words = ["--source-lang", languages[0], "--target-lang", languages[1], *others]
-    for split in opposites:
-        words += [f"--{split}pref", prefixes[split]]
     parser = options.get_preprocessing_parser()
     refuse_typed(parser, BINARISE)
-    settings = parser.parse_args(words)
+    words = ["--source-lang", languages[0], "--target-lang", languages[1]]
+    settings = parser.parse_args([*words, *others, *given])
     if settings.workers < 1:
         raise ValueError(f"--workers must be ≥ 1, but is {settings.workers} instead")
     for dictionary in filter(None, (settings.srcdict, settings.tgtdict)):
@@ -83,8 +70,7 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
         except AssertionError as error:  # how fairseq asks for dictionaries
             raise ValueError(str(error)) from error
         for split, opposite in opposites.items():
-            if opposite is not None:
-                write_opposite(temporary, split, opposite, settings)
+            write_opposite(temporary, split, opposite, settings)
         write_sums(temporary)
     logger.info("wrote %s", destination)
 
