@@ -13,7 +13,12 @@ from typing import Any
 
 from fairseq.models import ARCH_MODEL_REGISTRY
 
-from sbnmt_plugin.checkpoints import OPTIONS, Checkpoint, look_into
+from sbnmt_plugin.checkpoints import (
+    OPTIONS,
+    Checkpoint,
+    read_checkpoint,
+    settings_of,
+)
 from sbnmt_plugin.symbols import TAGS
 
 
@@ -56,7 +61,12 @@ def check_checkpoints(paths: list[str], options: str = OPTIONS) -> list[Checkpoi
         FileNotFoundError, ValueError: see :func:`checkpoints.read_checkpoint`; their
             models write in different directions.
     """
-    found = [look_into(path, options) for path in paths]
+    found = []
+    for path in paths:
+        checkpoint = read_checkpoint(path, options)
+        shapes = {name: value.shape for name, value in checkpoint["model"].items()}
+        cfg = checkpoint.get("cfg") or {}
+        found.append(Checkpoint(path, cfg, settings_of(checkpoint), shapes))
     directions = {each.path: each.settings.get("sb_direction") for each in found}
     if len(set(directions.values())) > 1:
         listed = ", ".join(f"{path}: {value}" for path, value in directions.items())

@@ -106,21 +106,6 @@ class Checkpoint:
     shapes: dict[str, torch.Size]
 
 
-def look_into(path: str, options: str = OPTIONS) -> Checkpoint:
-    """Read what a checkpoint says of itself: the file is checked, and closed again.
-
-    Args:
-        path, options: see :func:`read_checkpoint`.
-
-    Raises:
-        FileNotFoundError, ValueError: see :func:`read_checkpoint`.
-    """
-    checkpoint = read_checkpoint(path, options)
-    shapes = {name: value.shape for name, value in checkpoint["model"].items()}
-    cfg = checkpoint.get("cfg") or {}
-    return Checkpoint(path, cfg, settings_of(checkpoint), shapes)
-
-
 def read_checkpoint(path: str, options: str = OPTIONS) -> dict[str, Any]:
     """Read a checkpoint of fairseq's; its tensors are read from the disk at their use.
 

@@ -27,11 +27,6 @@ SPLITS = {
 }
 
 
-def tag(language: str) -> str:
-    """Return the tag of a text that is to be translated into a language."""
-    return f"<2{language}>"
-
-
 def write_both_ways(text: Path, output: Path, languages: tuple[str, str]) -> None:
     """Write all splits of a text, tagged.
 
@@ -46,7 +41,7 @@ def write_both_ways(text: Path, output: Path, languages: tuple[str, str]) -> Non
             write_lines(
                 path,
                 (
-                    pair[1 - way] if side else f"{tag(languages[1 - way])} {pair[way]}"
+                    pair[1 - way] if side else f"<2{languages[1 - way]}> {pair[way]}"
                     for way in ways
                     for pair in each_parallel(*files)
                 ),

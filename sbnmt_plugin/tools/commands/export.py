@@ -29,7 +29,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin import __version__, quiet
+from sbnmt_plugin import __version__
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.tools import command, scoring
 from sbnmt_plugin.tools.models import conversion, ctranslate2_engine, fairseq_engine
@@ -59,7 +59,6 @@ def parsed() -> argparse.Namespace:
 
 def main() -> None:
     args = parsed()
-    quiet.only_warnings("fairseq", "hydra")
     refuse_existing("--output", args.output)
     known = read_description(args.model)
     if known.engine != "fairseq":
