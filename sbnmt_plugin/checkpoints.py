@@ -15,14 +15,13 @@ import struct
 import typing
 import zipfile
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from fairseq import utils
 from fairseq.distributed.utils import _TensorPlaceholder
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
 from omegaconf.nodes import AnyNode
 
@@ -43,6 +42,8 @@ EVALUATED = (
     "adaptive_softmax_cutoff",
 )
 PLAIN = re.compile(r"[\d., \[\]]*|True|False|None")
+# which omegaconf would look up, also in the environment
+LOOKED_UP = re.compile(r"\$\{.{,60}")
 UNPICKLER = "WeightsUnpickler error: "  # behind it torch says what it has met
 ALLOWED: list[Any] = [
     argparse.Namespace,
@@ -203,27 +204,10 @@ def too_much(checkpoint: dict[str, Any], size: int) -> str | None:
     for name in ("max_source_positions", "max_target_positions"):
         if (settings.get(name) or 0) > MOST_POSITIONS:
             return f"must have {name} ≤ {MOST_POSITIONS}, but has {settings[name]}"
-    for group in ("cfg", "args"):
-        for text in texts_in(checkpoint.get(group)):
-            if "${" in text:  # omegaconf would look it up, also in the environment
-                return f"must have settings that are values, but has {text[:60]!r}"
+    said = repr([checkpoint.get("cfg"), checkpoint.get("args")])
+    if looked_up := LOOKED_UP.search(said):
+        return f"must have settings that are values, but has {looked_up[0]}"
     return None
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """Yield all texts in nested settings."""
-    if isinstance(value, argparse.Namespace):
-        value = vars(value)
-    if isinstance(value, (DictConfig, ListConfig)):
-        value = OmegaConf.to_container(value, resolve=False)
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in (*value, *value.values()):
-            yield from texts_in(item)
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        for item in value:
-            yield from texts_in(item)
 
 
 def settings_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
