@@ -41,18 +41,6 @@ LONGEST = 7  # tokens of a phrase
 LEAST_COUNT = 2
 
 
-def write_links(source: str, target: str, path: str) -> None:
-    """Write the joined links of both directions for every pair of lines."""
-    with command.extra("phrases"):
-        links = (
-            links_line(grow_diag_final_and(forward, reverse))
-            for forward, reverse in found_by_eflomal(
-                each_line(source), each_line(target)
-            )
-        )
-        write_lines(path, links)
-
-
 def write_table(args: argparse.Namespace, links: str) -> None:
     """Read the bitext once, count, write.
 
@@ -120,6 +108,9 @@ def main() -> None:
         links = args.alignments
         if not links:
             links = args.keep_alignments or str(Path(folder, "links"))
-            write_links(args.source, args.target, links)
+            texts = map(each_line, (args.source, args.target))
+            with command.extra("phrases"):
+                found = (grow_diag_final_and(*x) for x in found_by_eflomal(*texts))
+                write_lines(links, map(links_line, found))
         write_table(args, links)
     print(f"{len(PhraseTable.load(args.output).entries)} entries")
