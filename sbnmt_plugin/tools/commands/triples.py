@@ -104,20 +104,6 @@ def write(examples: Iterable[Example], paths: list[str]) -> tuple[int, int]:
     return total, same
 
 
-def parser() -> argparse.ArgumentParser:
-    made = command.parser(__doc__)
-    add = made.add_argument
-    add("--source", required=True, help="source text, as binarised")
-    add("--target", required=True, help="gold target text")
-    add("--pseudo-l2r", help="L2R teacher's, TSV; not with --triples one")
-    add("--pseudo-r2l", help="R2L teacher's, TSV; not with --pairs kd")
-    add("--output", required=True, help="prefix of the files written")
-    kinds = made.add_mutually_exclusive_group()
-    kinds.add_argument("--triples", choices=TRIPLES, default="two", help="(two)")
-    kinds.add_argument("--pairs", choices=PAIRS)
-    return made
-
-
 def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
     """Check the options, and return the suffixes of the files to write.
 
@@ -153,7 +139,17 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def main() -> None:
-    args = parser().parse_args()
+    parser = command.parser(__doc__)
+    add = parser.add_argument
+    add("--source", required=True, help="source text, as binarised")
+    add("--target", required=True, help="gold target text")
+    add("--pseudo-l2r", help="L2R teacher's, TSV; not with --triples one")
+    add("--pseudo-r2l", help="R2L teacher's, TSV; not with --pairs kd")
+    add("--output", required=True, help="prefix of the files written")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--triples", choices=TRIPLES, default="two", help="(two)")
+    kinds.add_argument("--pairs", choices=PAIRS)
+    args = parser.parse_args()
     suffixes = checked_suffixes(args)
     kind = args.pairs or args.triples
     count = check_parallel(args.source, args.target)
