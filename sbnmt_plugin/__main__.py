@@ -47,19 +47,15 @@ def overview() -> str:
     for title, steps in GROUPS.items():
         named = [f"  {step:<{width}}  {text}" for step, text in steps.items()]
         lines += [f"{title}:", *named, ""]
-    return "\n".join(
-        [
-            "usage: sbnmt STEP [options]",
-            "",
-            "Synchronous Bidirectional NMT with fairseq; the steps in order of use.",
-            "",
-            *lines,
-            "sbnmt STEP --help says more.  Training, decoding and interactive use are "
-            "fairseq's own",
-            f"commands, with --user-dir {PLUGIN}",
-            "--task sb_translation.",
-        ]
-    )
+    steps_by_group = "\n".join(lines)
+    return f"""usage: sbnmt STEP [options]
+
+Synchronous Bidirectional NMT with fairseq; the steps in order of use.
+
+{steps_by_group}
+sbnmt STEP --help says more.  Training, decoding and interactive use are fairseq's own
+commands, with --user-dir {PLUGIN}
+--task sb_translation."""
 
 
 if __name__ == "__main__":

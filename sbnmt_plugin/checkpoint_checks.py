@@ -13,7 +13,12 @@ from typing import Any
 
 from fairseq.models import ARCH_MODEL_REGISTRY
 
-from sbnmt_plugin.checkpoints import OPTIONS, Checkpoint, look_into
+from sbnmt_plugin.checkpoints import (
+    OPTIONS,
+    Checkpoint,
+    read_checkpoint,
+    settings_of,
+)
 from sbnmt_plugin.symbols import TAGS
 
 
@@ -56,7 +61,12 @@ def check_checkpoints(paths: list[str], options: str = OPTIONS) -> list[Checkpoi
         FileNotFoundError, ValueError: see :func:`checkpoints.read_checkpoint`; their
             models write in different directions.
     """
-    found = [look_into(path, options) for path in paths]
+    found = []
+    for path in paths:
+        checkpoint = read_checkpoint(path, options)
+        shapes = {name: value.shape for name, value in checkpoint["model"].items()}
+        cfg = checkpoint.get("cfg") or {}
+        found.append(Checkpoint(path, cfg, settings_of(checkpoint), shapes))
     directions = {each.path: each.settings.get("sb_direction") for each in found}
     if len(set(directions.values())) > 1:
         listed = ", ".join(f"{path}: {value}" for path, value in directions.items())
@@ -96,27 +106,8 @@ def fingerprint(dictionary: Any) -> str:
     return f"{len(dictionary)} types, CRC {checksum:08x}"
 
 
-def check_dictionaries(saved: Any, source: Any, target: Any, where: str) -> None:
-    """Refuse dictionaries that are not those of a training.
-
-    Args:
-        saved: fingerprints of the training's source and target dictionary.
-        where: the checkpoint, for the message.
-
-    Raises:
-        ValueError: with the dictionary that differs.
-    """
-    for name, old, dictionary in zip(("source", "target"), saved, (source, target)):
-        new = fingerprint(dictionary)
-        if old != new:
-            raise ValueError(
-                f"the {name} dictionary must be the one of {where} ({old}), but is "
-                f"another ({new}): use the dict.*.txt of the training"
-            )
-
-
-def check_dictionaries_of(
-    settings: Any, words: tuple[Any, Any], languages: tuple[str, str]
+def check_dictionaries(
+    settings: Any, words: tuple[Any, Any], languages: tuple[str, str], where: str
 ) -> None:
     """Check that a trained model's dictionaries are those of the command.
 
@@ -125,15 +116,22 @@ def check_dictionaries_of(
         words: dictionaries of source and target.
         languages: of source and target, which may be exchanged where a model
             translates both ways.
+        where: the checkpoint, for the message.
 
     Raises:
-        ValueError: they differ.
+        ValueError: with the dictionary that differs.
     """
     saved = list(getattr(settings, "sb_dictionaries", None) or ())
     trained = trained_languages(settings)
     if trained is not None and exchanged_languages(trained, *languages):
         saved.reverse()
-    check_dictionaries(saved, *words, "the checkpoint")
+    for name, old, dictionary in zip(("source", "target"), saved, words):
+        new = fingerprint(dictionary)
+        if old != new:
+            raise ValueError(
+                f"the {name} dictionary must be the one of {where} ({old}), but is "
+                f"another ({new}): use the dict.*.txt of the training"
+            )
 
 
 def forget_files(settings: Any) -> None:
@@ -198,20 +196,18 @@ def check_start(
         ValueError: it belongs to other dictionaries, or it translates both ways and
             its training had other languages, or these the other way round.
     """
-    source, target = words
-    path, settings = checkpoint.path, checkpoint.settings
-    trained = trained_languages(Namespace(**settings)) or languages
+    path, settings = checkpoint.path, Namespace(**checkpoint.settings)
+    trained = trained_languages(settings) or languages
     if trained != languages:
         raise ValueError(
             f"a training that starts from {path} must have its languages, "
             f"--source-lang {trained[0]} --target-lang {trained[1]}, but has "
             f"{' and '.join(languages)}: they may be exchanged in decoding alone"
         )
-    saved = settings.get("sb_dictionaries")
-    if saved is not None:
-        check_dictionaries(saved, source, target, path)
+    if getattr(settings, "sb_dictionaries", None) is not None:
+        check_dictionaries(settings, words, languages, path)
         return
-    for name, dictionary in (("encoder", source), ("decoder", target)):
+    for name, dictionary in zip(("encoder", "decoder"), words):
         shape = checkpoint.shapes.get(f"{name}.embed_tokens.weight")
         if shape is not None and shape[0] != len(dictionary) - len(TAGS):
             raise ValueError(

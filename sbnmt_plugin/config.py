@@ -120,16 +120,12 @@ class SBTranslationConfig(TranslationConfig):
     )
     # what other groups say, so that it can be checked; no flags of their own
     sb_seed: int = II("common.seed")
-    # (no bool, which fairseq would make of the reference itself: True)
-    sb_fp16: Any = "${common.fp16}"
-    sb_fairseq_bf16: Any = "${common.bf16}"
-    sb_amp: Any = "${common.amp}"
-    sb_disable_validation: Any = "${dataset.disable_validation}"
     sb_path: Optional[str] = II("common_eval.path")
     sb_restore_file: str = II("checkpoint.restore_file")
     sb_save_dir: str = II("checkpoint.save_dir")
     sb_finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
     sb_continue_once: Optional[str] = II("checkpoint.continue_once")
+    # (no bool, which fairseq would make of the reference itself: True)
     sb_reset_optimizer: Any = "${checkpoint.reset_optimizer}"
 
 

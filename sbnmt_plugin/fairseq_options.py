@@ -26,171 +26,104 @@ COMMANDS = GENERATE, INTERACTIVE
 SEARCHING = *COMMANDS, LINES
 EVERYWHERE = *LEARNING, *SEARCHING, BINARISE, PYTHON
 
-GROUPS: list[tuple[tuple[str, ...], str]] = [
-    # logging, and what harms nobody where nothing is drawn at random
-    (
-        EVERYWHERE,
-        "help user_dir task seed log_format log_interval no_progress_bar num_workers",
-    ),
-    # common
-    ((*LEARNING, *SEARCHING), "cpu fp16 memory_efficient_fp16"),
-    (
-        LEARNING,
-        "log_file aim_repo aim_run_hash tensorboard_logdir wandb_project "
-        "azureml_logging bf16 memory_efficient_bf16 fp16_no_flatten_grads "
-        "fp16_init_scale fp16_scale_window fp16_scale_tolerance "
-        "on_cpu_convert_precision min_loss_scale threshold_loss_scale amp "
-        "amp_batch_retries amp_init_scale amp_scale_window empty_cache_freq "
-        "all_gather_list_size quantization_config_path profile",
-    ),
-    ((HYDRA,), "reset_logging suppress_crashes"),
-    ((), "tpu model_parallel_size use_plasma_view plasma_path"),
-    # of kinds
-    (LEARNING, "arch criterion optimizer lr_scheduler"),
-    ((*COMMANDS, PYTHON), "tokenizer bpe"),
-    ((GENERATE,), "scoring"),
-    # data
-    ((*LEARNING, *SEARCHING, PYTHON), "max_tokens batch_size"),
-    ((*LEARNING, *COMMANDS), "skip_invalid_size_inputs_valid_test"),
-    (
-        (*LEARNING, GENERATE),
-        "required_batch_size_multiple required_seq_len_multiple data_buffer_size",
-    ),
-    (
-        LEARNING,
-        "train_subset valid_subset ignore_unused_valid_subsets "
-        "validate_interval validate_interval_updates validate_after_updates "
-        "fixed_validation_seed disable_validation max_tokens_valid batch_size_valid "
-        "max_valid_steps curriculum grouped_shuffling update_epoch_batch_itr "
-        "update_ordered_indices_seed",
-    ),
-    ((GENERATE,), "gen_subset"),
-    ((*LEARNING, GENERATE, BINARISE), "dataset_impl"),
-    ((), "num_shards shard_id"),
-    # processes
-    ((*LEARNING, GENERATE), "distributed_world_size distributed_rank"),
-    (
-        LEARNING,
-        "distributed_num_procs distributed_backend distributed_init_method "
-        "distributed_port device_id distributed_no_spawn ddp_backend ddp_comm_hook "
-        "bucket_cap_mb find_unused_parameters gradient_as_bucket_view "
-        "heartbeat_timeout broadcast_buffers slowmo_momentum slowmo_base_algorithm "
-        "localsgd_frequency nprocs_per_node zero_sharding "
-        "no_reshard_after_forward fp32_reduce_scatter cpu_offload use_sharded_state "
-        "not_fsdp_flatten_parameters",
-    ),
-    (
-        (),
-        "fix_batches_to_gpus fast_stat_sync pipeline_model_parallel pipeline_balance "
-        "pipeline_devices "
-        "pipeline_chunks pipeline_encoder_balance pipeline_encoder_devices "
-        "pipeline_decoder_balance pipeline_decoder_devices pipeline_checkpoint",
-    ),
-    # optimisation, checkpoints
-    (
-        LEARNING,
-        "max_epoch max_update stop_time_hours clip_norm sentence_avg update_freq lr "
-        "stop_min_lr use_bmuf block_lr block_momentum global_sync_iter "
-        "warmup_iterations use_nbm average_sync skip_remainder_batch "
-        "debug_param_names",
-    ),
-    (
-        (),
-        "store_ema ema_decay ema_start_update ema_seed_model ema_update_freq ema_fp32",
-    ),
-    (
-        LEARNING,
-        "save_dir restore_file continue_once finetune_from_model reset_dataloader "
-        "reset_lr_scheduler reset_meters reset_optimizer optimizer_overrides "
-        "save_interval save_interval_updates keep_interval_updates "
-        "keep_interval_updates_pattern keep_last_epochs keep_best_checkpoints no_save "
-        "no_epoch_checkpoints no_last_checkpoints no_save_optimizer_state "
-        "best_checkpoint_metric maximize_best_checkpoint_metric patience "
-        "load_checkpoint_on_all_dp_ranks",
-    ),
-    ((), "write_checkpoints_asynchronously"),
-    ((*LEARNING, *COMMANDS), "checkpoint_suffix checkpoint_shard_count"),
-    # search
-    (SEARCHING, "path model_overrides"),
-    (COMMANDS, "post_process"),
-    ((GENERATE,), "quiet results_path"),
-    ((*SEARCHING,), "beam"),
-    (
-        (*SEARCHING, PYTHON),
-        "max_len_a max_len_b min_len unnormalized lenpen unkpen no_repeat_ngram_size",
-    ),
-    ((*COMMANDS, PYTHON), "print_alignment"),
-    (COMMANDS, "nbest"),
-    ((GENERATE,), "prefix_size"),
-    (
-        (),
-        "sacrebleu beam_mt max_len_a_mt max_len_b_mt match_source_len no_early_stop "
-        "no_beamable_mm lenpen_mt temperature replace_unk "
-        "score_reference sampling sampling_topk sampling_topp constraints "
-        "diverse_beam_groups diverse_beam_strength diversity_rate print_step lm_path "
-        "lm_weight iter_decode_eos_penalty "
-        "iter_decode_max_iter iter_decode_force_max_iter iter_decode_with_beam "
-        "iter_decode_with_external_reranker retain_iter_history retain_dropout "
-        "retain_dropout_modules decoding_format eos_token",
-    ),
-    (SEARCHING, "no_seed_provided"),  # fairseq sets it itself
-    ((INTERACTIVE,), "buffer_size input"),
-    ((), "output_word_probs output_word_stats context_window softmax_batch"),
-    # fairseq-preprocess
-    (
-        (BINARISE,),
-        "trainpref validpref testpref destdir thresholdtgt thresholdsrc tgtdict "
-        "srcdict nwordstgt nwordssrc joined_dictionary padding_factor workers",
-    ),
-    ((), "align_suffix alignfile only_source dict_only"),
-    # the task, as fairseq's translation has it
-    ((*LEARNING, *SEARCHING, BINARISE, PYTHON), "source_lang target_lang"),
-    ((*LEARNING, *SEARCHING), "data"),
-    (
-        (*LEARNING, *SEARCHING, PYTHON, OVERRIDES),
-        "max_source_positions max_target_positions",
-    ),
-    ((*LEARNING, GENERATE), "left_pad_source truncate_source"),
-    (
-        LEARNING,
-        "eval_bleu eval_bleu_args eval_bleu_detok "
-        "eval_bleu_detok_args eval_tokenized_bleu eval_bleu_remove_bpe "
-        "eval_bleu_print_samples",
-    ),
-    (
-        (),
-        "load_alignments left_pad_target num_batch_buckets upsample_primary "
-        "combine_valid_subsets",
-    ),
-    # a Transformer, and its loss
-    (
-        (*LEARNING, OVERRIDES),
-        "activation_fn encoder_embed_dim encoder_ffn_embed_dim encoder_layers "
-        "encoder_attention_heads encoder_normalize_before encoder_learned_pos "
-        "decoder_embed_dim decoder_ffn_embed_dim decoder_layers "
-        "decoder_attention_heads decoder_normalize_before decoder_learned_pos "
-        "decoder_output_dim share_decoder_input_output_embed share_all_embeddings "
-        "no_token_positional_embeddings layernorm_embedding no_scale_embedding "
-        "no_decoder_final_norm encoder_layers_to_keep decoder_layers_to_keep",
-    ),
-    (
-        LEARNING,
-        "dropout attention_dropout activation_dropout relu_dropout encoder_layerdrop "
-        "decoder_layerdrop encoder_embed_path "
-        "decoder_embed_path checkpoint_activations offload_activations quant_noise_pq "
-        "quant_noise_pq_block_size quant_noise_scalar min_params_to_wrap "
-        "label_smoothing report_accuracy ignore_prefix_size",
-    ),
-    (
-        (),
-        "adaptive_input adaptive_softmax_cutoff adaptive_softmax_dropout "
-        "adaptive_softmax_factor tie_adaptive_weights tie_adaptive_proj "
-        "cross_self_attention no_cross_attention merge_src_tgt_embed base_layers "
-        "base_sublayers base_shuffle decoder_xformers_att_config "
-        "encoder_xformers_att_config export char_inputs",
-    ),
-]
-PLACES = {name: places for places, names in GROUPS for name in names.split()}
+GROUPS: dict[tuple[str, ...], str] = {
+    EVERYWHERE: """
+        help user_dir seed log_format log_interval no_progress_bar num_workers
+        source_lang target_lang
+    """,
+    (*LEARNING, *SEARCHING, PYTHON, OVERRIDES): """
+        max_source_positions max_target_positions
+    """,
+    (*LEARNING, *SEARCHING, PYTHON): "task max_tokens batch_size",
+    (*LEARNING, *SEARCHING): "cpu fp16 memory_efficient_fp16 data",
+    (*LEARNING, *COMMANDS): """
+        skip_invalid_size_inputs_valid_test checkpoint_suffix checkpoint_shard_count
+    """,
+    (*SEARCHING, PYTHON): """
+        max_len_a max_len_b min_len unnormalized lenpen unkpen no_repeat_ngram_size
+    """,
+    (*COMMANDS, PYTHON): "tokenizer bpe print_alignment",
+    (*LEARNING, GENERATE): """
+        required_batch_size_multiple required_seq_len_multiple data_buffer_size
+        distributed_world_size distributed_rank left_pad_source truncate_source
+        dataset_impl
+    """,
+    SEARCHING: "path model_overrides beam no_seed_provided",
+    (*LEARNING, OVERRIDES): """
+        activation_fn encoder_embed_dim encoder_ffn_embed_dim encoder_layers
+        encoder_attention_heads encoder_normalize_before encoder_learned_pos
+        decoder_embed_dim decoder_ffn_embed_dim decoder_layers decoder_attention_heads
+        decoder_normalize_before decoder_learned_pos decoder_output_dim
+        share_decoder_input_output_embed share_all_embeddings
+        no_token_positional_embeddings layernorm_embedding no_scale_embedding
+        no_decoder_final_norm encoder_layers_to_keep decoder_layers_to_keep
+    """,
+    LEARNING: """
+        log_file aim_repo aim_run_hash tensorboard_logdir wandb_project azureml_logging
+        bf16 memory_efficient_bf16 fp16_no_flatten_grads fp16_init_scale
+        fp16_scale_window fp16_scale_tolerance on_cpu_convert_precision min_loss_scale
+        threshold_loss_scale amp amp_batch_retries amp_init_scale amp_scale_window
+        empty_cache_freq all_gather_list_size quantization_config_path profile arch
+        criterion optimizer lr_scheduler train_subset valid_subset
+        ignore_unused_valid_subsets validate_interval validate_interval_updates
+        validate_after_updates fixed_validation_seed disable_validation max_tokens_valid
+        batch_size_valid max_valid_steps curriculum grouped_shuffling
+        update_epoch_batch_itr update_ordered_indices_seed distributed_num_procs
+        distributed_backend distributed_init_method distributed_port device_id
+        distributed_no_spawn ddp_backend ddp_comm_hook bucket_cap_mb
+        find_unused_parameters gradient_as_bucket_view heartbeat_timeout
+        broadcast_buffers slowmo_momentum slowmo_base_algorithm localsgd_frequency
+        nprocs_per_node zero_sharding no_reshard_after_forward fp32_reduce_scatter
+        cpu_offload use_sharded_state not_fsdp_flatten_parameters max_epoch max_update
+        stop_time_hours clip_norm sentence_avg update_freq lr stop_min_lr use_bmuf
+        block_lr block_momentum global_sync_iter warmup_iterations use_nbm average_sync
+        skip_remainder_batch debug_param_names save_dir restore_file continue_once
+        finetune_from_model reset_dataloader reset_lr_scheduler reset_meters
+        reset_optimizer optimizer_overrides save_interval save_interval_updates
+        keep_interval_updates keep_interval_updates_pattern keep_last_epochs
+        keep_best_checkpoints no_save no_epoch_checkpoints no_last_checkpoints
+        no_save_optimizer_state best_checkpoint_metric maximize_best_checkpoint_metric
+        patience load_checkpoint_on_all_dp_ranks eval_bleu eval_bleu_args
+        eval_bleu_detok eval_bleu_detok_args eval_tokenized_bleu eval_bleu_remove_bpe
+        eval_bleu_print_samples dropout attention_dropout activation_dropout
+        relu_dropout encoder_layerdrop decoder_layerdrop encoder_embed_path
+        decoder_embed_path checkpoint_activations offload_activations quant_noise_pq
+        quant_noise_pq_block_size quant_noise_scalar min_params_to_wrap label_smoothing
+        report_accuracy ignore_prefix_size
+    """,
+    COMMANDS: "post_process nbest",
+    (HYDRA,): "reset_logging suppress_crashes",
+    (GENERATE,): "scoring gen_subset quiet results_path prefix_size",
+    (INTERACTIVE,): "buffer_size input",
+    (BINARISE,): """
+        trainpref validpref testpref destdir thresholdtgt thresholdsrc tgtdict srcdict
+        nwordstgt nwordssrc joined_dictionary padding_factor workers
+    """,
+    # nowhere: each is refused
+    (): """
+        tpu model_parallel_size use_plasma_view plasma_path num_shards shard_id
+        fix_batches_to_gpus fast_stat_sync pipeline_model_parallel pipeline_balance
+        pipeline_devices pipeline_chunks pipeline_encoder_balance
+        pipeline_encoder_devices pipeline_decoder_balance pipeline_decoder_devices
+        pipeline_checkpoint store_ema ema_decay ema_start_update ema_seed_model
+        ema_update_freq ema_fp32 write_checkpoints_asynchronously sacrebleu beam_mt
+        max_len_a_mt max_len_b_mt match_source_len no_early_stop no_beamable_mm
+        lenpen_mt temperature replace_unk score_reference sampling sampling_topk
+        sampling_topp constraints diverse_beam_groups diverse_beam_strength
+        diversity_rate print_step lm_path lm_weight iter_decode_eos_penalty
+        iter_decode_max_iter iter_decode_force_max_iter iter_decode_with_beam
+        iter_decode_with_external_reranker retain_iter_history retain_dropout
+        retain_dropout_modules decoding_format eos_token output_word_probs
+        output_word_stats context_window softmax_batch align_suffix alignfile
+        only_source dict_only load_alignments left_pad_target num_batch_buckets
+        upsample_primary combine_valid_subsets adaptive_input adaptive_softmax_cutoff
+        adaptive_softmax_dropout adaptive_softmax_factor tie_adaptive_weights
+        tie_adaptive_proj cross_self_attention no_cross_attention merge_src_tgt_embed
+        base_layers base_sublayers base_shuffle decoder_xformers_att_config
+        encoder_xformers_att_config export char_inputs
+    """,
+}
+PLACES = {name: places for places, names in GROUPS.items() for name in names.split()}
 REASONS = {  # where there is more to say than that nothing acts on it
     "num_shards": "shard with --distributed-world-size N --distributed-rank I",
     "shard_id": "shard with --distributed-world-size N --distributed-rank I",
@@ -200,10 +133,12 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "tokenizer": "tokenise the texts before (sbnmt tokenise)",
     "bpe": "cut the texts into subwords before (sbnmt bpe apply)",
     "bf16": "decode with --sb-bf16",
+    "dataset_impl": "a data folder here is mmap; use fairseq-preprocess",
     "only_source": "a data folder here has targets; use fairseq-preprocess",
     "dict_only": "a data folder here has texts; use fairseq-preprocess",
     "write_checkpoints_asynchronously": "fairseq then saves one file of each "
     "checkpoint, or none without iopath",
+    "score_reference": "use the scores of generate()",
     "sacrebleu": "use --scoring sacrebleu",
     "store_ema": "average checkpoints (sbnmt average)",
     "upsample_primary": "a split here has one part",

@@ -29,23 +29,27 @@ from sbnmt_plugin.fairseq_options import (
     refuse,
     refuse_names,
 )
-from sbnmt_plugin.retired_options import RETIRED, refusal
 
 # fairseq's models that are trained, resumed and decoded as teachers
 TEACHERS = ("bart", "lightconv", "lstm", "transformer", "transformer_align")
+# flags of 0.2.0 that are gone, and their remedies; checkpoints that were trained with
+# them are read as ever: what stands in their settings asks for nothing any more
+RETIRED = {
+    "--sb-same-text": "train on three triples with --sb-partner-noise instead",
+    "--sb-partner": "leave it out (text), or use --sb-partner-noise (own)",
+    "--sb-partner-dropout": "leave it out",
+    "--sb-freeze-writer": "leave it out: --sb-reader freezes the writer",
+}
 
 
 class Refused(argparse.Action):
     """An option that a parser refuses where it is given another value than its own.
 
-    Args:
+    Attributes:
         say: refuses it, by its flag.
-        options: argparse's.
     """
 
-    def __init__(self, say: Callable[[str], NoReturn], **options: Any) -> None:
-        super().__init__(**options)
-        self.say = say
+    say: Callable[[str], NoReturn]
 
     def __call__(self, _: Any, args: Any, value: Any, flag: str | None = None) -> None:
         """Refuse it.
@@ -65,7 +69,7 @@ def refuse_retired(flag: str) -> NoReturn:
     Raises:
         ValueError: always.
     """
-    raise ValueError(refusal(flag))
+    raise ValueError(f"{flag} is no option any more: {RETIRED[flag]}")
 
 
 def add_retired(parser: argparse.ArgumentParser) -> None:
@@ -75,9 +79,9 @@ def add_retired(parser: argparse.ArgumentParser) -> None:
     abbreviations, and call the others unknown.
     """
     hidden: Any = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
-    refused: Any = partial(Refused, refuse_retired)
     for flag in RETIRED:
-        parser.add_argument(flag, action=refused, nargs="?", **hidden)
+        refused: Any = parser.add_argument(flag, action=Refused, nargs="?", **hidden)
+        refused.say = refuse_retired
 
 
 def command_of(parser: argparse.ArgumentParser) -> str:
@@ -97,18 +101,12 @@ def refuse_typed(parser: argparse.ArgumentParser, command: str) -> None:
         return
     if command == TRAIN:
         judge_architecture(parser)
-    group = parser.add_argument_group(conflict_handler="resolve")
-    for action in list(parser._actions):
+    action: Any
+    for action in parser._actions:
         if action.option_strings and not acts(action.dest, command):
-            options = ("dest", "nargs", "const", "default", "type")
-            group.add_argument(
-                *action.option_strings,
-                action=partial(  # type: ignore[arg-type]
-                    Refused, partial(refuse, action.dest, command)
-                ),
-                help=argparse.SUPPRESS,
-                **{name: getattr(action, name) for name in options},
-            )
+            action.__class__ = Refused
+            action.say = partial(refuse, action.dest, command)
+            action.choices, action.help = None, argparse.SUPPRESS
 
 
 def check_architecture(settings: Any) -> None:

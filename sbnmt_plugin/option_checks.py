@@ -86,18 +86,6 @@ def check_values(cfg: SBTranslationConfig) -> None:
         raise ValueError(f"--sb-partner-noise must be in [0, 1], but is {rate} instead")
     if cfg.sb_probe < 0:
         raise ValueError(f"--sb-probe must be ≥ 0, but is {cfg.sb_probe} instead")
-    if cfg.sb_probe and cfg.sb_disable_validation is True:
-        raise ValueError(
-            "--sb-probe reads validation text, of which --disable-validation loads "
-            "none: leave one of the two out"
-        )
-    others = {"fp16": cfg.sb_fp16, "bf16": cfg.sb_fairseq_bf16, "amp": cfg.sb_amp}
-    for flag, value in others.items():
-        if cfg.sb_autocast and value:
-            raise ValueError(
-                f"--sb-autocast and --{flag} each say in what numbers to train, and "
-                "cannot both be given: leave one of them out"
-            )
 
 
 def check_model(cfg: SBTranslationConfig, model: Any, settings: Any) -> None:

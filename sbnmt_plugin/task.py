@@ -12,7 +12,7 @@ from fairseq.tasks import FairseqTask
 
 from sbnmt_plugin.checkpoint_checks import (
     check_checkpoints,
-    check_dictionaries_of,
+    check_dictionaries,
     check_direction,
     check_start,
     fingerprint,
@@ -109,7 +109,7 @@ class SBTranslationTask(StreamData):
         words = self.src_dict, self.tgt_dict
         languages = self.cfg.source_lang, self.cfg.target_lang
         if from_checkpoint:
-            check_dictionaries_of(cfg, words, languages)
+            check_dictionaries(cfg, words, languages, "the checkpoint")
             forget_files(cfg)
         else:
             for start in self._starts:

@@ -17,10 +17,5 @@ echo "== shellcheck"
 echo "== mypy"
 "$bin/mypy"
 echo "== pytest"
-status=0
-"$bin/python" -m pytest -n "${JOBS:-2}" --dist loadfile "$@" || status=$?
-if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then
-  # stands last, where it is seen: a skipped test is one letter among hundreds of dots
-  echo "note: no chromium, so the tests of the report's page were skipped: sudo apt-get install chromium chromium-driver"
-fi
-exit "$status"
+# -rs says at the end what was skipped, and what to install
+"$bin/python" -m pytest -n "${JOBS:-2}" --dist loadfile -rs "$@"

@@ -54,7 +54,6 @@ TESTS = {
     "test_each_teacher_proposes_all_of_its_beam",
     "test_every_row_is_scored_against_the_language_that_it_writes",
     "test_every_sentence_of_an_epoch_is_trained_on_once",
-    "test_every_step_says_what_it_does",
     "test_fairseq_generate_gives_the_same_there",
     "test_fairseq_generate_hardly_waits_for_a_sentence",
     "test_fairseq_hydra_train_says_so",

@@ -12,13 +12,11 @@ TEXT = ["-s", "en", "-t", "de", "--trainpref"]
 def test_line_counts_must_agree(tmp_path):
     put(tmp_path / "train.en", "a", "b")
     put(tmp_path / "train.de", "A")
-    with pytest.raises(
-        ValueError, match=r"train.de must have as many lines as .*1 inst"
-    ):
+    with pytest.raises(ValueError, match=r"train.de must .* as .*train.en, .* only 1"):
         call(binarise, *TEXT, tmp_path / "train", "--destdir", tmp_path / "bin")
     put(tmp_path / "train.de", "A", "B")
     put(tmp_path / "train.r2l", "A", "B", "C")
-    with pytest.raises(ValueError, match=r"train.r2l must have .* 3 instead of 2"):
+    with pytest.raises(ValueError, match=r"train.en must .* as .*train.r2l, .* only 2"):
         call(binarise, *TEXT, tmp_path / "train", "--destdir", tmp_path / "bin")
     assert not (tmp_path / "bin").exists()
 
@@ -73,8 +71,7 @@ def test_an_existing_folder_is_kept(data):
         (["--tokenizer", "moses"], "--tokenizer is not supported by .*: tokenise the"),
         (["--fp16"], "--fp16 is not supported by sbnmt binarise: nothing acts on it"),
         (["--workers", 0], "--workers must be ≥ 1"),
-        (["--dataset-impl", "raw"], "--dataset-impl must be one of mmap, "),
-        (["--dataset-impl", "fasta"], "--dataset-impl must be one of mmap, "),
+        (["--dataset-impl", "raw"], "--dataset-impl is not supported by .*: a data"),
     ],
     ids=str,
 )

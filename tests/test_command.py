@@ -283,26 +283,6 @@ def test_two_messages_of_fairseqs_are_left_out_and_no_others(shown):
     assert all(logger.filters == [quiet.wanted] for logger in loggers)
 
 
-LOADER = """
-import sys, warnings
-sys.argv[0] = "sbnmt"
-from sbnmt_plugin import quiet
-if sys.argv[1] == "silent":
-    quiet.silence()
-from torch.utils.data import DataLoader
-list(DataLoader([1], pin_memory=True))
-warnings.warn("pin_memory is a word that I use")
-"""
-
-
-@pytest.mark.parametrize("kind", ["silent", "loud"])
-def test_torchs_warning_of_missing_gpus_is_left_out_and_no_other(kind):
-    command = [sys.executable, "-c", LOADER, kind]
-    done = ran(command, env={**environment(), **NO_GPU})
-    assert ("'pin_memory' argument is set" in done.stderr) == (kind == "loud")
-    assert "UserWarning: pin_memory is a word that I use" in done.stderr
-
-
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 NOISE = "tensorboardX", "can_reuse_epoch_itr", "pin_memory", "Warning: "
 STARTED = {  # how the plugin is started, and whether what calls for nothing is told

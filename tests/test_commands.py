@@ -11,20 +11,17 @@ from commands import (
     ABD,
     SB,
     SIZES,
-    assert_all_translate_alike,
     assert_batch_size_does_not_matter,
     assert_prints_three_hypotheses,
     best,
     changeable,
     lines,
     load,
-    load_hub,
     run_generate,
     run_interactive,
     run_train,
 )
 
-from sbnmt_plugin.families.abd.model import ABDTransformerModel
 from sbnmt_plugin.network.cpu_products import short_sums
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.commands import probe_reading
@@ -274,18 +271,6 @@ def test_a_teacher_needs_its_direction(data, teacher):
         run_generate(data, teacher)
 
 
-def test_what_is_no_checkpoint_is_an_error(data, tmp_path):
-    path = tmp_path / "other.pt"
-    torch.save({"a": 1}, path)
-    with pytest.raises(ValueError, match=r"other.pt .* must be a checkpoint of fairse"):
-        run_generate(data, path)
-
-
-def test_an_ensemble_of_two_directions_is_refused(data, trained, teacher):
-    with pytest.raises(ValueError, match=r"must have been trained with one --sb-direc"):
-        run_generate(data, f"{trained}:{teacher}")
-
-
 def test_weights_of_another_family_are_refused(data, trained_abd, teacher, tmp_path):
     words = [*ABD, "--max-epoch", 1, "--finetune-from-model"]
     with pytest.raises(Exception, match="the architectures match") as caught:
@@ -300,14 +285,6 @@ def test_what_streams_read_of_each_other_is_not_asked_of_abd(data, trained_abd):
     refused = pytest.raises(ValueError, match="--path must be one sb_transformer: no")
     with mock.patch.object(sys, "argv", ["probe_reading", *words]), refused:
         probe_reading.main()
-
-
-def test_python_translates_as_fairseq_generate_does(data, trained_abd):
-    """Of ABD-NMT; SB-NMT's interface has its own tests."""
-    hub = load_hub(ABDTransformerModel, trained_abd, data)
-    assert_all_translate_alike(data, trained_abd, hub, [])
-    ((first, *_),) = hub.generate([hub.encode("w1 w2")], beam=1)
-    assert first["direction"] == "l2r"
 
 
 def test_another_order_of_the_dictionary_is_refused(data, trained, teacher, tmp_path):

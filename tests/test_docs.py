@@ -2,7 +2,6 @@
 
 import argparse
 import functools
-import importlib
 import re
 
 import code_map
@@ -32,7 +31,7 @@ from sbnmt_plugin.config import task_config
 from sbnmt_plugin.families.ba.model import RNNSearchModel
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.families.two_way.model import TwoWayModel
-from sbnmt_plugin.retired_options import RETIRED
+from sbnmt_plugin.given_options import RETIRED
 from sbnmt_plugin.tools.command_names import GROUPS, STEPS
 from sbnmt_plugin.tools.command_names import RETIRED as RETIRED_STEPS
 from sbnmt_plugin.tools.recipes.systems.retired import RETIRED_ROWS
@@ -339,28 +338,6 @@ def test_every_module_test_and_constant_that_a_page_names_exists(page):
             assert re.search(rf"^{name}\b", package + tests, re.M), name
 
 
-IMPORT = re.compile(r"from (sbnmt_plugin[\w.]*)\s+import (\w+)")
-
-
-def assert_imports(text):
-    """Check that what a text imports of ours exists."""
-    for module, name in IMPORT.findall(text):
-        assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_what_a_page_imports_of_ours_exists(page):
-    assert_imports(page.read_text(encoding="utf-8"))
-
-
-def test_the_check_of_imports_can_fail():
-    assert_imports("from sbnmt_plugin.model import SBTransformerModel")
-    with pytest.raises(ModuleNotFoundError):
-        assert_imports("`from sbnmt_plugin.network.abd import ABDTransformerModel`")
-    with pytest.raises(AssertionError, match=r"model\.Nothing"):
-        assert_imports("from sbnmt_plugin.model import Nothing")
-
-
 def test_the_two_scripts_are_what_ci_runs():
     """The README's first command, and that of CONTRIBUTING."""
     commands = re.findall(r"^    (scripts/\w+\.sh)", section_of("Try it"), re.M)
@@ -370,14 +347,6 @@ def test_the_two_scripts_are_what_ci_runs():
     for command in commands:
         assert re.search(rf"^{command}", ci, re.M)
         assert (ROOT / command).stat().st_mode & 0o100
-
-
-def test_the_readmes_commands_are_whole():
-    blocks = code_of(text_of("README.md"))
-    assert len(blocks) >= 5
-    for block in blocks:
-        assert "…" not in block, block
-        assert "..." not in block, block
 
 
 def test_github_runs_the_readmes_second_command():

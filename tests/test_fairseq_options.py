@@ -15,7 +15,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from helpers import SIZES, fake_task, logits, streams
 
-from sbnmt_plugin import fairseq_options, retired_options
+from sbnmt_plugin import fairseq_options
 from sbnmt_plugin.config import task_config
 from sbnmt_plugin.fairseq_options import (
     BINARISE,
@@ -27,7 +27,7 @@ from sbnmt_plugin.fairseq_options import (
     acts,
 )
 from sbnmt_plugin.families.sb.model import SBTransformerModel
-from sbnmt_plugin.given_options import command_of, refuse_typed
+from sbnmt_plugin.given_options import RETIRED, command_of, refuse_typed
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.task_options import KEY
 
@@ -71,14 +71,14 @@ def own() -> set[str]:
 
 def unclassified(names: set[str]) -> set[str]:
     """Return those of which nobody has said where something acts on them."""
-    gone = {flag[2:].replace("-", "_") for flag in retired_options.RETIRED}
+    gone = {flag[2:].replace("-", "_") for flag in RETIRED}
     return names - set(PLACES) - own() - gone
 
 
 def test_every_option_of_every_parser_is_classified_once():
     assert unclassified(offered()) == set()
     assert unclassified({*offered(), "brand_new"}) == {"brand_new"}  # the twin
-    names = [name for _, group in fairseq_options.GROUPS for name in group.split()]
+    names = " ".join(fairseq_options.GROUPS.values()).split()
     assert len(names) == len(set(names))
 
 

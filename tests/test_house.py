@@ -15,13 +15,13 @@ import slow
 from commands import ROOT
 from steps import ran
 
-from sbnmt_plugin.tools.command_names import RETIRED, STEPS
+from sbnmt_plugin.tools.command_names import STEPS
 
 PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
     ("symbols",),
     # torch, or nothing
-    (*("layout", "lines", "numerics", "quiet", "retired_options", "task_options"),),
+    (*("layout", "lines", "numerics", "quiet", "task_options"),),
     ("fairseq_options",),
     ("given_options",),
     ("checkpoints",),
@@ -75,9 +75,6 @@ TORCH_ONLY = {
     "families.two_way.lstm_2d",
     "training.phrase_table",
 }
-# import what a user, or the process that started them, names
-# or, in ``sbnmt_plugin.load``, what is built on the package that it stands for
-BY_NAME = {"__init__", "__main__", "tools.launch", "tools.commands.prepare"}
 LONGEST_MODULE = 300  # lines
 # test files of what several modules do together; all others bear a module's name
 CROSS_CUTTING = {
@@ -88,7 +85,6 @@ CROSS_CUTTING = {
     "hostile": "checkpoints and data folders made to do harm",
     "house": "this file",
     "mishaps": "what happens to a training: NaN, no memory, unknown words",
-    "old": "checkpoints of earlier versions",
     "one_direction": "families that write one direction, by fairseq's commands",
     "own_files": "no command writes over what it reads",
     "readme": "the commands of README.md",
@@ -120,7 +116,6 @@ def imports(path, known):
     for node in ast.walk(tree_of(path)):
         names = []
         if isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}: imports say the whole name"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -191,15 +186,6 @@ def assert_torch_only(package):
         assert not extra, f"{name} must not import {sorted(extra)}, which need more"
 
 
-def assert_imports_can_be_read(package):
-    """Nothing is imported by a name that is made up, but what a user names."""
-    for name, path in modules(package).items():
-        for node in ast.walk(tree_of(path)):
-            word = getattr(node, "attr", getattr(node, "id", ""))
-            made_up = word in ("import_module", "__import__", "run_path", "run_module")
-            assert not made_up or name in BY_NAME, f"{name}: {word}"
-
-
 def assert_quiet(package):
     """Standard output belongs to hypotheses and results: only programs print there;
     below them a library may write to standard error, and the plugin logs."""
@@ -211,13 +197,6 @@ def assert_quiet(package):
                 to = [k.value for k in node.keywords if k.arg == "file"]
                 allowed = name.startswith("tools.") and to
                 assert allowed and ast.unparse(to[0]) == "sys.stderr", f"{name} prints"
-
-
-def assert_bars_are_for_terminals(package):
-    """Only ``tools.progress`` knows tqdm: it keeps bars out of logs."""
-    for name, path in modules(package).items():
-        _, others = imports(path, modules(package))
-        assert name == "tools.progress" or "tqdm" not in others, f"{name} draws bars"
 
 
 def assert_results_are_kept_first(package):
@@ -248,25 +227,6 @@ def assert_names_are_given_in_one_place(package):
             assert not names, f"{name}: {called} renames without syncing"
 
 
-def assert_documented(package):
-    for name, path in modules(package).items():
-        tree = tree_of(path)
-        assert ast.get_docstring(tree), f"{name} has no docstring"
-        for node in tree.body:
-            kinds = [ast.ClassDef]
-            if not name.startswith("tools."):
-                kinds.append(ast.FunctionDef)
-            if isinstance(node, tuple(kinds)) and node.name[0] != "_":
-                assert ast.get_docstring(node), f"{name}.{node.name} has no docstring"
-
-
-def assert_no_paths_edited(*folders):
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
-            text = path.read_text(encoding="utf-8")
-            assert not re.search(r"\bsys\.path\b", text), f"{path} knows of sys.path"
-
-
 def assert_short(package):
     """No module is longer than a reader keeps in mind."""
     found = modules(package).items()
@@ -286,12 +246,6 @@ def assert_docstrings_speak(package):
                 if found:
                     fragments.append(f"{name}: {found[0]}")
     assert not fragments, "\n".join(fragments)
-
-
-def assert_folders_are_ours(package):
-    """fairseq imports by itself what lies in folders of these names."""
-    for name in ("models", "tasks"):
-        assert not (package / name).is_dir(), package / name
 
 
 # families: only their folders, and the lines that register them, know them by name
@@ -365,14 +319,9 @@ CHECKS = {
     "rings": assert_rings,
     "cycles": assert_no_cycles,
     "torch": assert_torch_only,
-    "by name": assert_imports_can_be_read,
     "print": assert_quiet,
-    "bars": assert_bars_are_for_terminals,
     "results": assert_results_are_kept_first,
     "renaming": assert_names_are_given_in_one_place,
-    "docstrings": assert_documented,
-    "sys.path": assert_no_paths_edited,
-    "folders": assert_folders_are_ours,
     "lines": assert_short,
     "fragments": assert_docstrings_speak,
     "families": assert_no_family_by_name,
@@ -384,15 +333,11 @@ def test_the_package_keeps_the_rules(check):
     check(PACKAGE)
 
 
-def test_no_recipe_edits_where_modules_are_looked_for():
-    assert_no_paths_edited(ROOT / "examples")
-
-
 def test_every_ring_and_every_list_names_what_exists():
     known = set(modules(PACKAGE))
     rooms = {room for ring in RINGS for room in ring}
     assert {room_of(name)[1] for name in known} == rooms
-    assert known >= TORCH_ONLY | BY_NAME
+    assert known >= TORCH_ONLY
 
 
 DOC = '"""A module."""\n'
@@ -412,8 +357,6 @@ rings: tools.x must not import tools.commands.bpe
   tools/commands/bpe.py:
 rings: misc has no ring
   misc.py:
-rings: the whole name
-  hub.py: from . import x
 cycles: a cycle in, or above, \['search.x', 'search.y', 'search.z'\]
   search/x.py: from sbnmt_plugin.search import y
   search/y.py: from sbnmt_plugin.search.z import f
@@ -423,15 +366,10 @@ torch: numerics must not import
 torch: search.beam must not import .*scorer.*, which need more
   search/beam.py: from sbnmt_plugin.search.scorer import x
   search/scorer.py:
-by name: hub: import_module
-  hub.py: import importlib\nimportlib.import_module('x')
 print: task prints
   task.py: import sys\nprint('x', file=sys.stderr)
 print: tools.text prints
   tools/text.py: print('x')
-bars: tools.x draws bars
-  tools/progress.py: import tqdm
-  tools/x.py: from tqdm import tqdm
 results: tools.commands.x.f prints before it writes
   tools/commands/x.py: def f():\n    print(1)\n    write_json('a', 1)
 renaming: tools.x: os.replace renames
@@ -441,10 +379,6 @@ renaming: tools.x: log.with_suffix.* renames
 renaming: tools.x: shutil.move renames
   tools/unfinished.py: a.rename(b)
   tools/x.py: shutil.move(a, b)
-docstrings: task.f has no docstring
-  task.py: def f(): pass
-sys.path: hub.py knows of sys.path
-  hub.py: import sys\nsys.path.append('x')
 families: task must not import .*enat
   families/enat/model.py: class ENATModel:\n    pass
   task.py: from sbnmt_plugin.families.enat import model
@@ -460,15 +394,12 @@ families: tools.translator knows a family by its name: ENATModel
 families: tools.word_alignment knows a family by its name: parallel
   families/enat/search.py: @register_search('parallel')\nclass A:\n  b=1
   tools/word_alignment.py: at_once = model.searched_by == 'parallel'
-folders: models
-  models/x.py:
 fragments: hub: What a hub is
   hub.py: class A:\n    def f(self):\n        'What a hub is.'
 fragments: hub: Of the hub
   hub.py: def f():\n    'Of the hub.'
 """
 LONG = "lines: hub has 302 lines", {"hub.py": DOC + "x = 1\n" * 300 + "\n"}
-BARE = "docstrings: task has no docstring", {"task.py": ""}
 
 
 def broken():
@@ -477,7 +408,7 @@ def broken():
         head, *lines = package.split("\n  ")
         texts = dict(re.split(": ?", line, maxsplit=1) for line in lines)
         yield head, {x: DOC + y.replace(r"\n", "\n") + "\n" for x, y in texts.items()}
-    yield from (LONG, BARE)
+    yield LONG
 
 
 @pytest.mark.parametrize("head, files", broken())
@@ -683,16 +614,6 @@ def test_the_check_of_light_steps_can_fail():
         assert_light([("average", "--help")])
 
 
-def test_every_step_says_what_it_does():
-    lines = [(step, "--help") for step in STEPS]
-    for (step, _), (status, output, _) in zip(lines, run_steps(lines)):
-        assert status == 0 and output.startswith(f"usage: sbnmt {step} "), step
-
-
-def test_no_name_of_a_step_is_retired():
-    assert not set(STEPS) & set(RETIRED)
-
-
 @pytest.mark.parametrize(
     "step, said",
     [
@@ -710,33 +631,18 @@ def test_an_unknown_step_is_named_with_those_that_exist(step, said):
 # tests
 
 
-# also in programs that a test holds as text
-OF_A_TEST_FILE = re.compile(
-    r"^\s*(?:from\s+test_|import\s+(?:[\w. ]+,\s*)*test_)", re.MULTILINE
-)
-
-
 def test_no_test_file_is_imported(folder=ROOT / "tests"):
     """Check that helpers are imported from modules that hold no tests."""
     for path in sorted(folder.rglob("*.py")):
-        found = OF_A_TEST_FILE.search(path.read_text(encoding="utf-8"))
-        assert not found, f"{path.name} imports a test file: {found[0].strip()}"
+        _, others = imports(path, modules(PACKAGE))
+        found = [name for name in others if name.startswith("test_")]
+        assert not found, f"{path.name} imports a test file: {found}"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from test_bpe import merges",
-        "import test_bpe as bpe",
-        "import os, test_bpe",
-        "def f():\n    from test_bpe import merges",
-        "PROGRAM = '''\nfrom test_bpe import merges\n'''",
-    ],
-)
-def test_the_check_of_test_files_can_fail(text, tmp_path):
+def test_the_check_of_test_files_can_fail(tmp_path):
     (tmp_path / "test_codes.py").write_text("from bpe import test_codes\n")
     test_no_test_file_is_imported(tmp_path)
-    (tmp_path / "codes.py").write_text(text + "\n")
+    (tmp_path / "codes.py").write_text("def f():\n    from test_bpe import x\n")
     with pytest.raises(AssertionError, match=r"codes\.py imports a test file"):
         test_no_test_file_is_imported(tmp_path)
 

@@ -133,9 +133,7 @@ def test_messages_are_in_the_words_of_the_call(hub):
     told = refusals(hub)
     assert_in_words_of_the_call(told)
     assert told["sample", None].startswith("beam must be ≥ 2")
-    assert (
-        told["score", None] == "score() is not supported: use the scores of generate()"
-    )
+    assert "use the scores of generate()" in told["score", None]
     for length in 700, 2000:
         assert f"one has {length + 1}: raise max_tokens, or" in told["length", length]
         assert told["length", length].endswith("leave out what is too long")

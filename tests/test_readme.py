@@ -4,8 +4,6 @@ import ast
 import os
 import re
 import shlex
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,62 +13,6 @@ from commands import NO_WORKERS, ROOT, captured, lines, write_texts
 from pages import code_of, text_of
 from shell import run_script
 from steps import ran
-
-
-@pytest.fixture
-def tests_of_nothing(tmp_path):
-    """scripts/test.sh where every tool is a stub, and its result with a PATH."""
-    clone = tmp_path / "clone"
-    files = "setup.py", "constraints.txt", "requirements.lock"
-    for name in (*files, "scripts/setup.sh", "scripts/test.sh"):
-        (clone / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, clone / name)
-    tools = clone / ".venv" / "bin"
-    tools.mkdir(parents=True)
-    for name in ("ruff", "shellcheck", "mypy", "python"):
-        # python -m pytest -n 2 --dist loadfile STATUS
-        status = '"${7:-0}"' if name == "python" else "0"
-        (tools / name).write_text(f"#!/bin/sh\nexit {status}\n")
-        (tools / name).chmod(0o755)
-    stamp = "cat setup.py constraints.txt | cksum"
-    done = subprocess.run(stamp, shell=True, cwd=clone, capture_output=True, text=True)
-    (clone / ".venv" / ".installed").write_text(done.stdout.strip())
-    path = tmp_path / "path"
-    path.mkdir()
-    for name in ("bash", "cat", "cksum", "dirname"):
-        (path / name).symlink_to(shutil.which(name))
-
-    def run(*words, browser):
-        for name in ("chromium", "chromedriver"):
-            if browser:
-                (path / name).symlink_to(shutil.which("true"))
-            else:
-                (path / name).unlink(missing_ok=True)
-        return subprocess.run(
-            [clone / "scripts" / "test.sh", *words],
-            env={"PATH": str(path)},
-            capture_output=True,
-            text=True,
-        )
-
-    return run
-
-
-def test_the_tests_end_with_what_they_lacked(tests_of_nothing):
-    """Without chromium the last line says so, and how to install it."""
-    done = tests_of_nothing(browser=False)
-    assert done.returncode == 0, done.stderr
-    last = done.stdout.splitlines()[-1]
-    assert "the report's page were skipped" in last
-    assert last.endswith("sudo apt-get install chromium chromium-driver")
-    done = tests_of_nothing(browser=True)
-    assert done.stdout.splitlines()[-1] == "== pytest"
-
-
-def test_the_note_does_not_hide_that_tests_failed(tests_of_nothing):
-    assert tests_of_nothing("3", browser=False).returncode == 3
-    assert tests_of_nothing("3", browser=True).returncode == 3
-
 
 # the README's quick path, run
 

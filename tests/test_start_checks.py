@@ -22,6 +22,12 @@ def test_half_precision_wants_a_device_that_has_it(data, tmp_path, words):
         run_train(data, tmp_path / "save", *SB, *ONE, *words)
 
 
+def test_a_probe_wants_text_to_validate_on(data, tmp_path):
+    words = [*SB, *ONE, "--sb-probe", 1, "--disable-validation"]
+    with pytest.raises(ValueError, match="--sb-probe reads validation text, of which"):
+        run_train(data, tmp_path / "save", *words)
+
+
 @pytest.mark.parametrize(
     ("first", "message"),
     [

@@ -99,19 +99,6 @@ def test_the_command_says_what_there_is(environment, tmp_path):
     assert module.stdout == said
 
 
-def test_messages_name_the_command_that_the_user_has(environment, tmp_path):
-    sbnmt = environment / "sbnmt"
-    said = run(sbnmt, "triples", "--help", folder=tmp_path).stdout
-    assert said.startswith("usage: sbnmt triples") and "sbnmt pseudo wrote" in said
-    assert ".py" not in said
-    words = ["sweep-beam", "--work", tmp_path, "--rows", "sb"]
-    refused = run(sbnmt, *words, folder=tmp_path, status=2).stderr
-    assert "give the --work of sbnmt recipe" in refused
-    refused = run(sbnmt, "recipe", "none", "--work", "w", folder=tmp_path, status=2)
-    recipes = sorted(path.parent.name for path in ROOT.glob("examples/*/recipe.yaml"))
-    assert f"one of {', '.join(recipes)}\n" in refused.stderr
-
-
 def test_the_installed_package_works_as_user_dir(environment, data, trained, tmp_path):
     """fairseq's own command, as it imports any --user-dir."""
     where = "import sbnmt_plugin; print(sbnmt_plugin.__path__[0])"

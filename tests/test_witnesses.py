@@ -1,10 +1,12 @@
 """What 0.2.0 has made is of use: checkpoints, work folders, and what users name.
 
 data/0.2.0 holds checkpoints of all families, and of options that later versions may do
-without, with what each translates (make.py there); names of options, architectures,
-weights and Python (names.py); two finished work folders (make_work.py).
+without, with what each translates; names of options, architectures, weights and Python;
+two finished work folders.  data/checkpoint-0.1.0 holds one of that version.  The
+programs that have made them lie beside them at commit 74a48b6.
 """
 
+import argparse
 import copy
 import importlib
 import json
@@ -14,12 +16,19 @@ import sys
 
 import in_process
 import pytest
-from commands import ROOT, load
-from fairseq.models import ARCH_MODEL_REGISTRY
+import torch
+from commands import PLUGIN, ROOT, lines, load, run_interactive
+from fairseq import options
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq.tasks import TASK_REGISTRY
+from fairseq_cli import train as fairseq_train
 from steps import call
 
-from sbnmt_plugin import retired_options
+from sbnmt_plugin.given_options import RETIRED
 from sbnmt_plugin.model import SBTransformerModel
+from sbnmt_plugin.search.registry import SEARCHES
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes import runner
@@ -30,19 +39,36 @@ DATA = HERE / "data"
 TEXT = (HERE / "input.en").read_text()
 EXPECTED = json.loads((HERE / "expected.json").read_text())
 NAMES = json.loads((HERE / "names.json").read_text())
-make, names = (in_process.load(HERE / f"{name}.py") for name in ("make", "names"))
+OLD = ROOT / "tests" / "data" / "checkpoint-0.1.0"
+# its translations are of the same text
+EXPECTED["decoded"]["0.1.0"] = json.loads((OLD / "expected.json").read_text())
 
 CHECKPOINTS = list(EXPECTED["trained"])
+FORTH = ["--source-lang", "en", "--target-lang", "de"]
 SEARCHED = ["--sb-stop", "bound"]  # as all searches of 0.2.0 were
-# what users cannot name any more: registered names and flags
-RETIRED = set(retired_options.RETIRED)
+INTERFACE = {
+    "sbnmt_plugin.model": "SBTransformerModel",
+    "sbnmt_plugin.hub": "SBHubInterface",
+    "sbnmt_plugin.tools.translator": "Translator",
+}
+
+
+def files(words):
+    """The words of a command, of which @NAME is a file here."""
+    return [str(HERE / x[1:]) if x.startswith("@") else x for x in words]
+
+
+def place_of(name):
+    """A checkpoint's folder, its name, and its data folder."""
+    return (OLD, "model.pt", OLD) if name == "0.1.0" else (HERE, f"{name}.pt", DATA)
 
 
 def assert_decodes_as_before(name, path=None):
     case = EXPECTED["decoded"][name]
-    path = path or HERE / f"{case['checkpoint']}.pt"
-    options = [*make.found(case["options"], HERE), *SEARCHED]
-    found = make.decode(DATA, path, TEXT, options)
+    folder, file, data = place_of(case.get("checkpoint", name))
+    words = [*FORTH, *files(case["options"]), *SEARCHED]
+    output = run_interactive(data, path or folder / file, TEXT, *words)
+    found = {str(index): rows for index, rows in lines(output, "H").items()}
     assert found.keys() == case["hypotheses"].keys()
     for index, before in case["hypotheses"].items():
         if not TEXT.splitlines()[int(index)].strip():  # which had words made up
@@ -68,20 +94,21 @@ def test_the_check_of_translations_can_fail(name, tmp_path):
     for key, value in state["model"].items():
         if key.endswith(("embed_tokens.weight", "output_projection.weight")):
             state["model"][key] = -value
-    make.torch.save(state, tmp_path / "model.pt")
+    torch.save(state, tmp_path / "model.pt")
     with pytest.raises(AssertionError):
         assert_decodes_as_before(name, tmp_path / "model.pt")
 
 
-@pytest.mark.parametrize("name", CHECKPOINTS)
+@pytest.mark.parametrize("name", [*CHECKPOINTS, "0.1.0"])
 def test_a_checkpoint_has_the_python_interface(name):
-    architecture = load(HERE / f"{name}.pt")["cfg"]["model"].arch
+    folder, file, data = place_of(name)
+    architecture = load(folder / file)["cfg"]["model"].arch
     model = ARCH_MODEL_REGISTRY[architecture]
     if not model.__module__.startswith("sbnmt_plugin"):
         model = SBTransformerModel  # a teacher
     table = {"enat_table": str(HERE / "table")} if name == "enat-phrase" else {}
     hub = model.from_pretrained(
-        *(str(HERE), f"{name}.pt", str(DATA)),
+        *(str(folder), file, str(data)),
         source_lang="en",
         target_lang="de",
         num_workers=0,
@@ -89,7 +116,7 @@ def test_a_checkpoint_has_the_python_interface(name):
     )
     weights = hub.models[0].state_dict()
     shapes = {key: list(value.shape) for key, value in weights.items()}
-    assert shapes == NAMES["weights"][name]
+    assert shapes == NAMES["weights"].get(name, shapes)
     texts = [line for line in TEXT.splitlines() if line]
     answers = EXPECTED["decoded"][name]["hypotheses"]
     known = [answers[str(i)][0][1] for i, line in enumerate(TEXT.splitlines()) if line]
@@ -98,23 +125,31 @@ def test_a_checkpoint_has_the_python_interface(name):
 
 def words_of(name):
     """The words of a witness's training that are options still."""
-    words = make.found(EXPECTED["trained"][name], HERE)
-    for flag in RETIRED & set(words):
+    words = files(EXPECTED["trained"][name])
+    for flag in RETIRED.keys() & set(words):
         place = words.index(flag)
         valued = words[place + 1 : place + 2] and not words[place + 1].startswith("--")
         del words[place : place + 1 + bool(valued)]
     return words
 
 
-def go_on(name, folder, *more):
-    """The norms of all weights after one more update."""
+def train(folder, words):
+    """The checkpoint of fairseq-train, which one in the folder lets go on."""
+    command = [str(DATA), "--save-dir", str(folder), *PLUGIN, *words]
+    args = options.parse_args_and_arch(options.get_training_parser(), command)
+    fairseq_train.main(convert_namespace_to_omegaconf(args))
+    return load(folder / "checkpoint_last.pt")
+
+
+def go_on(name, folder):
+    """The L2 norms of all weights after one more update."""
     folder.mkdir()
     shutil.copy(HERE / f"{name}.pt", folder / "checkpoint_last.pt")
-    words = words_of(name)
-    updates = EXPECTED["resumed"][name]["updates"]
-    last = make.train(DATA, folder, [*make.go_on(words, updates), *more])
-    assert load(last)["optimizer_history"][-1]["num_updates"] == updates + 1
-    return make.norms(last)
+    updates = EXPECTED["resumed"][name]["updates"] + 1
+    words = [*words_of(name), "--max-epoch", "0", "--max-update", str(updates)]
+    last = train(folder, words)
+    assert last["optimizer_history"][-1]["num_updates"] == updates
+    return {key: float(value.double().norm()) for key, value in last["model"].items()}
 
 
 def known_norms(name):
@@ -130,7 +165,7 @@ def test_a_training_goes_on(name, tmp_path):
 
 @pytest.mark.parametrize("name", sorted({*EXPECTED["resumed"]} - {"sb-same"}))
 def test_an_optimiser_that_has_forgotten_would_be_noticed(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(make.torch.optim.Optimizer, "load_state_dict", lambda *_: None)
+    monkeypatch.setattr(torch.optim.Optimizer, "load_state_dict", lambda *_: None)
     monkeypatch.setattr(
         "fairseq.optim.FairseqOptimizer.load_state_dict", lambda *_, **__: None
     )
@@ -141,7 +176,7 @@ def started(name, folder, *more):
     """The weights after an update that changes nothing."""
     words = words_of(name)
     words += ["--lr", "0", "--max-update", "1", "--disable-validation", *more]
-    return load(make.train(DATA, folder, words))["model"]
+    return train(folder, words)["model"]
 
 
 def assert_starts_from(name, folder, *more):
@@ -171,6 +206,51 @@ def test_a_training_starts_from_a_teacher(tmp_path):
             assert found[key].equal(value)
 
 
+def ours(registry):
+    """What the plugin has registered."""
+    return {
+        name: registered
+        for name, registered in registry.items()
+        if registered.__module__.startswith("sbnmt_plugin")
+    }
+
+
+def options_of(registered):
+    """The options of a task, model or criterion: flag -> choices."""
+    parser = argparse.ArgumentParser(add_help=False)
+    registered.add_args(parser)
+    return {
+        flag: sorted(map(str, action.choices)) if action.choices else None
+        for action in parser._actions
+        if action.help != argparse.SUPPRESS
+        for flag in action.option_strings
+    }
+
+
+def settings_of(architecture):
+    """What an architecture sets where a command says nothing."""
+    args = argparse.Namespace()
+    ARCH_CONFIG_REGISTRY[architecture](args)
+    return {name: str(value) for name, value in vars(args).items()}
+
+
+def names():
+    """Every name that is registered with fairseq or the search."""
+    kinds = {"task": TASK_REGISTRY, "model": MODEL_REGISTRY}
+    kinds["criterion"] = CRITERION_REGISTRY
+    found = {kind: ours(registry) for kind, registry in kinds.items()}
+    return {
+        **{kind: [*registered] for kind, registered in found.items()},
+        "search": [*SEARCHES],
+        "architecture": {name: settings_of(name) for name in ours(ARCH_MODEL_REGISTRY)},
+        "options": {
+            f"{kind} {name}": options_of(each)
+            for kind, registered in found.items()
+            for name, each in registered.items()
+        },
+    }
+
+
 def missing(found):
     """Names of 0.2.0 that are registered no more, or stand for something else."""
     for kind in "task", "model", "criterion", "search", "architecture":
@@ -188,7 +268,7 @@ def missing(found):
 
 
 def test_what_was_registered_still_is():
-    assert set(missing(names.registered())) == RETIRED
+    assert set(missing(names())) == set(RETIRED)
 
 
 @pytest.mark.parametrize(
@@ -202,13 +282,13 @@ def test_what_was_registered_still_is():
     ],
 )
 def test_a_name_that_is_gone_would_be_noticed(path, name):
-    found = copy.deepcopy(names.registered())
+    found = copy.deepcopy(names())
     *way, last = path
     place = found
     for step in way:
         place = place[step]
     place.remove(last) if isinstance(place, list) else place.pop(last)
-    assert name in set(missing(found)) - RETIRED
+    assert name in set(missing(found)) - set(RETIRED)
 
 
 def imported(module, name):
@@ -227,7 +307,7 @@ def test_what_scripts_import_is_there():
         for entry in NAMES["python"]
         if any(path.endswith("prepare.py") for path in entry["used by"])
     ]
-    for module, name in [*names.INTERFACE.items(), *pairs]:
+    for module, name in [*INTERFACE.items(), *pairs]:
         assert imported(module, name), f"{module}.{name}"
 
 
@@ -251,7 +331,7 @@ def test_it_registers_before_and_after_fairseq(begin):
         [sys.executable, "-c", script], check=True, capture_output=True, cwd=ROOT
     )
     architectures, tasks = json.loads(made.stdout)
-    assert set(NAMES["architecture"]) - RETIRED <= set(architectures)
+    assert set(NAMES["architecture"]) <= set(architectures)
     assert "sb_translation" in tasks
 
 

@@ -17,22 +17,15 @@ from sbnmt_plugin.lines import STANDARD_INPUT
 from sbnmt_plugin.tools.command_names import HOME, PLUGIN
 
 
-def parser(
-    text: str | None, usage: str | None = None, **options: Any
-) -> argparse.ArgumentParser:
+def parser(text: str | None, **options: Any) -> argparse.ArgumentParser:
     """Return a step's parser.
 
     Args:
         text: the docstring of its module.
-        usage: in place of argparse's own.
         options: argparse's.
     """
-    return argparse.ArgumentParser(
-        description=text,
-        usage=usage,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        **options,
-    )
+    kind = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(description=text, formatter_class=kind, **options)
 
 
 def at_least(least: int) -> type[argparse.Action]:

@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,38 +54,33 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
 
     Returns:
         How many sentences were translated, and how many skipped.
+
+    Raises:
+        ValueError: ids are missing, doubled or in another order; all were skipped.
     """
     found = {"text": 0, "skipped": 0}
     reason = ""
+    records = chain.from_iterable(map(read_shard, shards))
     with new_file(output) as texts, new_file(f"{output}.skipped") as skipped:
-        for path in shards:
-            for record in read_shard(path):
-                if record["id"] != sum(found.values()):
-                    raise not_whole(shards, count)
-                if not record.get("skipped"):
-                    found["text"] += 1
-                    score = f"{record['score']:.6f}"
-                    texts.write(f"{record['id']}\t{score}\t{record['text']}\n")
-                else:
-                    found["skipped"] += 1
-                    reason = reason or record["skipped"]
-                    skipped.write(f"{record['id']}\t{record['skipped']}\n")
-        if sum(found.values()) != count:
-            raise not_whole(shards, count)
+        for number, record in zip_longest(range(count), records):
+            if record is None or record["id"] != number:
+                raise ValueError(
+                    f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, "
+                    "in order, but does not: remove the folder and translate again"
+                )
+            if not record.get("skipped"):
+                found["text"] += 1
+                texts.write(f"{number}\t{record['score']:.6f}\t{record['text']}\n")
+            else:
+                found["skipped"] += 1
+                reason = reason or record["skipped"]
+                skipped.write(f"{number}\t{record['skipped']}\n")
         if not found["text"]:
             raise ValueError(
                 f"none of the {count} sentences could be translated, the first because "
                 f"of: {reason}; remove {shards[0].parent} and use other options"
             )
     return found["text"], found["skipped"]
-
-
-def not_whole(shards: list[Path], count: int) -> ValueError:
-    """Return the error for ids that are missing, doubled or in another order."""
-    return ValueError(
-        f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, in "
-        f"order, but does not: remove the folder and translate again"
-    )
 
 
 def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 
 from sbnmt_plugin.lines import each_line
 from sbnmt_plugin.symbols import RESERVED
@@ -28,24 +28,19 @@ def each_parallel(
         read: yields the lines of a file.
 
     Raises:
-        ValueError: one is empty, or has another number of lines than the first.
+        ValueError: one has fewer lines than another; all are empty.
     """
-    row: tuple[str | None, ...] = (None,)
-    for row in itertools.zip_longest(*map(read, paths)):
+    number = 0
+    for number, row in enumerate(itertools.zip_longest(*map(read, paths)), start=1):
         if None in row:
-            break
-        yield cast(tuple[str, ...], row)
-    if None not in row:
-        return
-    counts = [sum(1 for _ in read(path)) for path in paths]
-    if not counts[0]:
-        raise ValueError(f"{paths[0]} must have at least one line, but is empty")
-    for path, count in zip(paths, counts):
-        if count != counts[0]:
+            longer = next(path for path, line in zip(paths, row) if line is not None)
             raise ValueError(
-                f"{path} must have as many lines as {paths[0]}, but has {count} "
-                f"instead of {counts[0]}"
+                f"{paths[row.index(None)]} must have as many lines as {longer}, but "
+                f"has only {number - 1}"
             )
+        yield row
+    if not number:
+        raise ValueError(f"{paths[0]} must have at least one line, but is empty")
 
 
 def read_parallel(*paths: str | os.PathLike[str]) -> list[list[str]]:

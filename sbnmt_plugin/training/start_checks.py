@@ -50,7 +50,18 @@ def check_options(cfg: Any, model: Any) -> None:
     tpu = utils.xm is not None if common.tpu else gpu  # of --bf16: see fairseq's parser
     stops = limits.max_update or limits.stop_time_hours or saving.patience > 0
     never = 0 < limits.max_epoch < saving.save_interval and not saving.no_save
+    narrow = next((x for x in ("fp16", "bf16", "amp") if common[x]), "")
     for wrong, message in (
+        (
+            cfg.sb_autocast and narrow,
+            f"--sb-autocast and --{narrow} each say in what numbers to train, and "
+            "cannot both be given: leave one of them out",
+        ),
+        (
+            cfg.sb_probe and groups.dataset.disable_validation,
+            "--sb-probe reads validation text, of which --disable-validation loads "
+            "none: leave one of the two out",
+        ),
         (common.fp16 and not gpu, f"--fp16 needs a GPU: {AUTOCAST}"),
         (common.bf16 and not tpu, f"--bf16 needs a TPU and torch_xla: {AUTOCAST}"),
         (

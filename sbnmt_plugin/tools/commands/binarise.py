@@ -32,38 +32,6 @@ from sbnmt_plugin.training.data_files import check_dictionary
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
-FORMATS = ("mmap",)  # fairseq takes the others for one that it cannot train on
-
-
-def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
-    """Check the files of a split.
-
-    Returns:
-        The file of R2L texts, if the split has one.
-    """
-    paths = [Path(f"{prefix}.{language}") for language in languages]
-    opposite = Path(f"{prefix}.r2l")
-    if opposite.exists():
-        paths.append(opposite)
-    check_parallel(*paths)
-    return opposite if opposite in paths else None
-
-
-def refuse_options(settings: argparse.Namespace) -> None:
-    """Refuse options of fairseq-preprocess whose output is no data folder of ours.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    if settings.dataset_impl not in FORMATS:
-        raise ValueError(
-            f"--dataset-impl must be one of {', '.join(FORMATS)}, but is "
-            f"{settings.dataset_impl}: use fairseq-preprocess for anything else"
-        )
-    if settings.task != "translation":
-        raise ValueError(f"--task {settings.task} is not supported: leave it out")
-    if settings.workers < 1:
-        raise ValueError(f"--workers must be ≥ 1, but is {settings.workers} instead")
 
 
 def binarise(args: argparse.Namespace, others: list[str]) -> None:
@@ -76,21 +44,23 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
             f"--destdir {destination} must have no {os.pathsep} in it, where fairseq "
             "takes it for several folders: choose another"
         )
-    prefixes = {split: getattr(args, f"{split}pref") for split in SPLITS}
-    opposites = {
-        split: check_texts(prefix, languages)
-        for split, prefix in prefixes.items()
-        if prefix is not None
-    }
-    if not opposites:
+    opposites, given = {}, []
+    for split in SPLITS:
+        if prefix := getattr(args, f"{split}pref"):
+            given += [f"--{split}pref", prefix]
+            texts = [f"{prefix}.{language}" for language in languages]
+            if (opposite := Path(f"{prefix}.r2l")).exists():
+                opposites[split] = opposite
+                texts.append(str(opposite))
+            check_parallel(*texts)
+    if not given:
         raise ValueError("--trainpref, --validpref or --testpref must be given")
-    words = ["--source-lang", languages[0], "--target-lang", languages[1], *others]
-    for split in opposites:
-        words += [f"--{split}pref", prefixes[split]]
     parser = options.get_preprocessing_parser()
     refuse_typed(parser, BINARISE)
-    settings = parser.parse_args(words)
-    refuse_options(settings)
+    words = ["--source-lang", languages[0], "--target-lang", languages[1]]
+    settings = parser.parse_args([*words, *others, *given])
+    if settings.workers < 1:
+        raise ValueError(f"--workers must be ≥ 1, but is {settings.workers} instead")
     for dictionary in filter(None, (settings.srcdict, settings.tgtdict)):
         check_dictionary(dictionary)
     with new_folder(destination) as temporary:
@@ -100,8 +70,7 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
         except AssertionError as error:  # how fairseq asks for dictionaries
             raise ValueError(str(error)) from error
         for split, opposite in opposites.items():
-            if opposite is not None:
-                write_opposite(temporary, split, opposite, settings)
+            write_opposite(temporary, split, opposite, settings)
         write_sums(temporary)
     logger.info("wrote %s", destination)
 

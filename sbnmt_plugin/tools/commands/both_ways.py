@@ -27,32 +27,6 @@ SPLITS = {
 }
 
 
-def tag(language: str) -> str:
-    """Return the tag of a text that is to be translated into a language."""
-    return f"<2{language}>"
-
-
-def write_both_ways(text: Path, output: Path, languages: tuple[str, str]) -> None:
-    """Write all splits of a text, tagged.
-
-    Raises:
-        FileNotFoundError, ValueError: a text is missing, or the two of a split are of
-            different lengths.
-    """
-    for split, (origin, ways) in SPLITS.items():
-        files = [text / f"{origin}.{language}" for language in languages]
-        for side, language in enumerate(languages):
-            path = output / f"{split}.{language}"
-            write_lines(
-                path,
-                (
-                    pair[1 - way] if side else f"{tag(languages[1 - way])} {pair[way]}"
-                    for way in ways
-                    for pair in each_parallel(*files)
-                ),
-            )
-
-
 def main() -> None:
     parser = command.parser(__doc__)
     parser.add_argument("--text", required=True, help="folder of the texts", type=Path)
@@ -68,4 +42,12 @@ def main() -> None:
         )
     refuse_existing("--output", args.output)
     with new_folder(args.output) as folder:
-        write_both_ways(args.text, folder, languages)
+        for split, (origin, ways) in SPLITS.items():
+            files = [args.text / f"{origin}.{language}" for language in languages]
+            for side, language in enumerate(languages):
+                lines = (
+                    pair[1 - way] if side else f"<2{languages[1 - way]}> {pair[way]}"
+                    for way in ways
+                    for pair in each_parallel(*files)
+                )
+                write_lines(folder / f"{split}.{language}", lines)

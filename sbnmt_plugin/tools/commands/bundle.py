@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from fairseq.data.data_utils import infer_language_pair
 
-from sbnmt_plugin import __version__, quiet
+from sbnmt_plugin import __version__
 from sbnmt_plugin.checkpoints import read_checkpoint, settings_of
 from sbnmt_plugin.register import register
 from sbnmt_plugin.symbols import NAMES
@@ -169,7 +169,6 @@ def fill(folder: Path, args: argparse.Namespace) -> None:
 
 def main() -> None:
     register()
-    quiet.only_warnings("fairseq", "hydra")
     args = parsed()
     refuse_existing("--output", args.output)
     with new_folder(args.output) as folder:

@@ -29,7 +29,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin import __version__, quiet
+from sbnmt_plugin import __version__
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.tools import command, scoring
 from sbnmt_plugin.tools.models import conversion, ctranslate2_engine, fairseq_engine
@@ -45,8 +45,7 @@ TYPES = (
 )
 
 
-def parsed() -> argparse.Namespace:
-    """Return the options of the command line."""
+def main() -> None:
     parser = command.parser(__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("model", type=Path, help="model folder")
@@ -54,12 +53,7 @@ def parsed() -> argparse.Namespace:
     add("--quantization", choices=TYPES, default=TYPES[0], help=f"weights ({TYPES[0]})")
     add("--without-interaction", action="store_true", help="leave interaction out")
     add("--validation", nargs=2, metavar=("SOURCE", "REFERENCE"), help="raw text")
-    return parser.parse_args()
-
-
-def main() -> None:
-    args = parsed()
-    quiet.only_warnings("fairseq", "hydra")
+    args = parser.parse_args()
     refuse_existing("--output", args.output)
     known = read_description(args.model)
     if known.engine != "fairseq":

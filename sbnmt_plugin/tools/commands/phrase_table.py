@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 from sbnmt_plugin.lines import each_line
@@ -42,18 +41,6 @@ LONGEST = 7  # tokens of a phrase
 LEAST_COUNT = 2
 
 
-def write_links(source: str, target: str, path: str) -> None:
-    """Write the joined links of both directions for every pair of lines."""
-    with command.extra("phrases"):
-        links = (
-            links_line(grow_diag_final_and(forward, reverse))
-            for forward, reverse in found_by_eflomal(
-                each_line(source), each_line(target)
-            )
-        )
-        write_lines(path, links)
-
-
 def write_table(args: argparse.Namespace, links: str) -> None:
     """Read the bitext once, count, write.
 
@@ -74,13 +61,6 @@ def write_table(args: argparse.Namespace, links: str) -> None:
             "gives none: take more text, other links, or a lower --least-count"
         )
     write_lines(args.output, lines)
-
-
-def print_table(table: PhraseTable[str, str]) -> None:
-    """Print the number of entries, by the length of their source phrase."""
-    lengths = sorted(Counter(map(len, table.entries)).items())
-    counts = ", ".join(f"{length}: {count}" for length, count in lengths)
-    print(f"{len(table.entries)} entries; by source tokens {counts}")
 
 
 def parsed() -> argparse.Namespace:
@@ -128,6 +108,9 @@ def main() -> None:
         links = args.alignments
         if not links:
             links = args.keep_alignments or str(Path(folder, "links"))
-            write_links(args.source, args.target, links)
+            texts = map(each_line, (args.source, args.target))
+            with command.extra("phrases"):
+                found = (grow_diag_final_and(*x) for x in found_by_eflomal(*texts))
+                write_lines(links, map(links_line, found))
         write_table(args, links)
-    print_table(PhraseTable.load(args.output))
+    print(f"{len(PhraseTable.load(args.output).entries)} entries")

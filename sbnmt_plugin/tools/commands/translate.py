@@ -26,7 +26,6 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from sbnmt_plugin import quiet
 from sbnmt_plugin.lines import STANDARD_INPUT
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.launch import gives
@@ -80,7 +79,6 @@ def main() -> None:
         if Path(args.input).is_file():  # a stream is read once
             with open(args.input, "rb") as lines:
                 total = sum(1 for _ in lines)
-    quiet.only_warnings("fairseq", "hydra")
     options = args.beam, args.lenpen, args.rescore
     nbest = None if args.records else args.nbest
     model = load(args.model, args.device, args.dtype, *options, nbest)

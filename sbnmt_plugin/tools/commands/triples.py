@@ -52,14 +52,7 @@ TRIPLES = {
 }
 PAIRS = {"pl": ("g", "l"), "pr": ("g", "r"), "pl-pr": ("g", "l", "r"), "kd": ("l",)}
 KINDS = TRIPLES | PAIRS
-TEACHERS = {"l": "l2r", "r": "r2l"}
 Example = tuple[str, ...]  # source, L2R text and, in a triple, R2L text
-
-
-def teachers_of(kind: str) -> set[str]:
-    """Return the directions of the teachers whose texts a kind of examples has."""
-    letters = "".join(KINDS[kind])
-    return {direction for letter, direction in TEACHERS.items() if letter in letters}
 
 
 def examples_of(
@@ -111,33 +104,19 @@ def write(examples: Iterable[Example], paths: list[str]) -> tuple[int, int]:
     return total, same
 
 
-def parser() -> argparse.ArgumentParser:
-    made = command.parser(__doc__)
-    add = made.add_argument
-    add("--source", required=True, help="source text, as binarised")
-    add("--target", required=True, help="gold target text")
-    add("--pseudo-l2r", help="L2R teacher's, TSV; not with --triples one")
-    add("--pseudo-r2l", help="R2L teacher's, TSV; not with --pairs kd")
-    add("--output", required=True, help="prefix of the files written")
-    kinds = made.add_mutually_exclusive_group()
-    kinds.add_argument("--triples", choices=TRIPLES, help="default: two")
-    kinds.add_argument("--pairs", choices=PAIRS)
-    return made
-
-
 def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
     """Check the options, and return the suffixes of the files to write.
 
     Raises:
         ValueError: options that do not go together, or files that cannot be written.
     """
-    kind = args.pairs or args.triples or "two"
+    kind = args.pairs or args.triples
     for direction, without in (
         ("l2r", "--triples one and --pairs pr"),
         ("r2l", "--pairs kd and pl"),
     ):
         given = getattr(args, f"pseudo_{direction}") is not None
-        needed = direction in teachers_of(kind)
+        needed = direction[0] in "".join(KINDS[kind])
         if needed and not given:
             raise ValueError(f"--pseudo-{direction} must be given, but for {without}")
         if given and not needed and kind not in ("pl", "pr"):
@@ -160,9 +139,19 @@ def checked_suffixes(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def main() -> None:
-    args = parser().parse_args()
+    parser = command.parser(__doc__)
+    add = parser.add_argument
+    add("--source", required=True, help="source text, as binarised")
+    add("--target", required=True, help="gold target text")
+    add("--pseudo-l2r", help="L2R teacher's, TSV; not with --triples one")
+    add("--pseudo-r2l", help="R2L teacher's, TSV; not with --pairs kd")
+    add("--output", required=True, help="prefix of the files written")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--triples", choices=TRIPLES, default="two", help="(two)")
+    kinds.add_argument("--pairs", choices=PAIRS)
+    args = parser.parse_args()
     suffixes = checked_suffixes(args)
-    kind = args.pairs or args.triples or "two"
+    kind = args.pairs or args.triples
     count = check_parallel(args.source, args.target)
     pseudo = [path for path in (args.pseudo_l2r, args.pseudo_r2l) if path]
     examples = each_example(kind, args.source, args.target, pseudo, count)

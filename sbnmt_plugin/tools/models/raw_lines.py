@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
-import fcntl
 import json
 import os
 import select
@@ -14,6 +12,7 @@ from typing import IO, Any
 
 from sbnmt_plugin.lines import without_end
 from sbnmt_plugin.symbols import NAMES
+from sbnmt_plugin.tools.in_use import taken
 from sbnmt_plugin.tools.models.engine import Hypothesis
 from sbnmt_plugin.tools.models.folder import Model
 from sbnmt_plugin.tools.unfinished import refuse_special
@@ -114,14 +113,11 @@ def continued(path: Path, rows: int) -> tuple[IO[bytes], int]:
     refuse_special(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     file = open(path, "a+b")  # noqa: SIM115 (the caller closes it)
-    with contextlib.suppress(OSError):  # of file systems without locks
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ValueError(
-                f"{path} must have one writer, but another command is at work on it: "
-                "wait for it, or choose another name"
-            ) from error
+    if not taken(file.fileno()):
+        raise ValueError(
+            f"{path} must have one writer, but another command is at work on it: "
+            "wait for it, or choose another name"
+        )
     file.seek(0)
     done = sum(line.endswith(b"\n") for line in file) // rows
     file.seek(0)
