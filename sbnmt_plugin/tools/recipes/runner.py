@@ -9,7 +9,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,35 +75,31 @@ class Runner:
         Where one fails those that have begun go on to their end; where the user
         interrupts, all stop.
         """
-        failed = threading.Event()
+        errors: list[BaseException] = []
+        begun: set[Step] = set()
 
         def make(step: Step) -> None:
-            if failed.is_set():
+            if errors:
                 return
+            begun.add(step)
             try:
                 self.make(step)
-            except BaseException:
-                failed.set()
-                raise
+            except BaseException as error:
+                errors.append(error)
+                if len(begun) > 1:
+                    print(f"\n{error}\nWhat runs goes on to its end.", flush=True)
+            begun.remove(step)
 
         with ThreadPoolExecutor(jobs) as pool:
             futures = [pool.submit(make, step) for step in targets]
-            errors = []
             try:
-                for future in as_completed(futures):
-                    if error := future.exception():
-                        errors.append(error)
-                        if any(each.running() for each in futures):
-                            print(
-                                f"\n{error}\nWhat runs goes on to its end.", flush=True
-                            )
-                if errors:
-                    raise errors[0]
-            except BaseException as error:
+                wait(futures)
+            except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
-                if not isinstance(error, Exception):
-                    self.stop()
+                self.stop()
                 raise
+        if errors:
+            raise errors[0]
 
     def make(self, step: Step) -> None:
         """Run a step and those before it, unless they are done.
