@@ -23,7 +23,6 @@ from sbnmt_plugin.tools.recipes.stages import (
     records,
     row_records,
     training_stages,
-    trainings,
 )
 from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRecord
@@ -173,10 +172,7 @@ def test_a_row_with_results_is_not_relabelled(tmp_path):
     score = {"score": 30.0, "signature": "s"}
     result = dict.fromkeys(("tokenised BLEU", "BLEU", "chrF"), score)
     (tmp_path / "results" / "sb.json").write_text(json.dumps(result))
-    (row,) = trainings(SETTINGS, Row("sb"))
-    (tmp_path / row.name).mkdir()
-    options = tmp_path / row.name / "options.json"
-    options.write_text(json.dumps({"--lr": 7}))
+    options = put(tmp_path / "sb" / "options.json", json.dumps({"--lr": 7}))
     other = pytest.raises(
         ValueError, match=r"sb was begun with other .*: remove it, its"
     )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Callable
@@ -54,37 +55,27 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
     Returns:
         How many sentences were translated, and how many skipped.
     """
-    found = {"text": 0, "skipped": 0}
-    reason = ""
+    translated, reasons = 0, []
+    records = (record for path in shards for record in read_shard(path))
     with new_file(output) as texts, new_file(f"{output}.skipped") as skipped:
-        for path in shards:
-            for record in read_shard(path):
-                if record["id"] != sum(found.values()):
-                    raise not_whole(shards, count)
-                if not record.get("skipped"):
-                    found["text"] += 1
-                    score = f"{record['score']:.6f}"
-                    texts.write(f"{record['id']}\t{score}\t{record['text']}\n")
-                else:
-                    found["skipped"] += 1
-                    reason = reason or record["skipped"]
-                    skipped.write(f"{record['id']}\t{record['skipped']}\n")
-        if sum(found.values()) != count:
-            raise not_whole(shards, count)
-        if not found["text"]:
+        for number, record in itertools.zip_longest(range(count), records):
+            if record is None or record["id"] != number:
+                raise ValueError(
+                    f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, "
+                    "in order, but does not: remove the folder and translate again"
+                )
+            if reason := record.get("skipped"):
+                reasons.append(reason)
+                skipped.write(f"{number}\t{reason}\n")
+            else:
+                translated += 1
+                texts.write(f"{number}\t{record['score']:.6f}\t{record['text']}\n")
+        if not translated:
             raise ValueError(
                 f"none of the {count} sentences could be translated, the first because "
-                f"of: {reason}; remove {shards[0].parent} and use other options"
+                f"of: {reasons[0]}; remove {shards[0].parent} and use other options"
             )
-    return found["text"], found["skipped"]
-
-
-def not_whole(shards: list[Path], count: int) -> ValueError:
-    """Return the error for ids that are missing, doubled or in another order."""
-    return ValueError(
-        f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, in "
-        f"order, but does not: remove the folder and translate again"
-    )
+    return translated, len(reasons)
 
 
 def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:

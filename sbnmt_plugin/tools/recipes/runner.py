@@ -7,7 +7,6 @@ import shlex
 import sys
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -49,8 +48,7 @@ class Runner:
         self.running: list[Logged] = []
         self.ending = False
         self.made: set[Step] = set()
-        self.guard = threading.Lock()
-        self.locks: dict[Step, threading.Lock] = defaultdict(threading.Lock)
+        self.locks: dict[Step, threading.Lock] = {}
 
     def has(self, step: Step) -> bool:
         """Check whether a step need not be run any more."""
@@ -106,9 +104,7 @@ class Runner:
 
         Others that need the same step at the same time wait for it.
         """
-        with self.guard:
-            lock = self.locks[step]
-        with lock:
+        with self.locks.setdefault(step, threading.Lock()):
             if self.has(step):
                 return
             for needed in step.inputs:
