@@ -13,6 +13,7 @@ from recipe_drivers import noted, steps_in
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes import row_steps, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
@@ -213,9 +214,10 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
     steps = steps_in(tmp_path / "recipe", tmp_path / "work")
     put(tmp_path / "work" / "recipe.json", json.dumps(steps.settings))
     work_folder.check_recipe(tmp_path / "work", {**steps.settings, "jobs": 3})
-    changed = {**steps.settings, "average": 7, "decode": []}
-    with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
-        work_folder.check_recipe(tmp_path / "work", changed)
+    folder = in_process.write_recipe(tmp_path / "other", average=7, decode=[])
+    for tool, *words in (run_recipe, folder), (show_table, "--recipe", folder):
+        with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
+            call(tool, *words, "--work", tmp_path / "work")
 
 
 def test_pseudo_targets_know_their_teacher(tmp_path):
