@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import sys
 from collections.abc import Callable
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,28 +54,33 @@ def merge(shards: list[Path], count: int, output: Path) -> tuple[int, int]:
 
     Returns:
         How many sentences were translated, and how many skipped.
+
+    Raises:
+        ValueError: ids are missing, doubled or in another order; all were skipped.
     """
-    translated, reasons = 0, []
-    records = (record for path in shards for record in read_shard(path))
+    found = {"text": 0, "skipped": 0}
+    reason = ""
+    records = chain.from_iterable(map(read_shard, shards))
     with new_file(output) as texts, new_file(f"{output}.skipped") as skipped:
-        for number, record in itertools.zip_longest(range(count), records):
+        for number, record in zip_longest(range(count), records):
             if record is None or record["id"] != number:
                 raise ValueError(
                     f"{shards[0].parent} must hold the ids 0 … {count - 1} once each, "
                     "in order, but does not: remove the folder and translate again"
                 )
-            if reason := record.get("skipped"):
-                reasons.append(reason)
-                skipped.write(f"{number}\t{reason}\n")
-            else:
-                translated += 1
+            if not record.get("skipped"):
+                found["text"] += 1
                 texts.write(f"{number}\t{record['score']:.6f}\t{record['text']}\n")
-        if not translated:
+            else:
+                found["skipped"] += 1
+                reason = reason or record["skipped"]
+                skipped.write(f"{number}\t{record['skipped']}\n")
+        if not found["text"]:
             raise ValueError(
                 f"none of the {count} sentences could be translated, the first because "
-                f"of: {reasons[0]}; remove {shards[0].parent} and use other options"
+                f"of: {reason}; remove {shards[0].parent} and use other options"
             )
-    return translated, len(reasons)
+    return found["text"], found["skipped"]
 
 
 def describe_job(lines: list[str], arguments: list[str]) -> dict[str, Any]:
