@@ -25,7 +25,6 @@ from sbnmt_plugin.tools.recipes.stages import (
     row_records,
     training_stages,
 )
-from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
@@ -34,7 +33,7 @@ SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)
 
 def begin(folder, options):
     folder.mkdir(parents=True, exist_ok=True)
-    return ModelRecord(folder, options).begin(print)
+    ModelRecord(folder, options).begin()
 
 
 def begin_row(work, settings, name):
@@ -91,11 +90,11 @@ OLD = "stages before"
 def test_a_model_goes_on_with_the_options_that_it_was_begun_with(
     tmp_path, begun, now, done, changed
 ):
-    assert begin(tmp_path, begun)
+    begin(tmp_path, begun)
     if done:
         (tmp_path / DONE).touch()
     if not changed:
-        assert not begin(tmp_path, now)
+        begin(tmp_path, now)
         return
     with pytest.raises(ValueError, match=rf"begun with other options \({changed}\)"):
         begin(tmp_path, now)
@@ -103,7 +102,7 @@ def test_a_model_goes_on_with_the_options_that_it_was_begun_with(
 
 def test_pseudo_targets_may_be_written_elsewhere(tmp_path):
     texts = tmp_path / "l2r.tsv"
-    assert TeacherRecord(texts, GPU).begin(print)
+    TeacherRecord(texts, GPU).begin()
     TeacherRecord(texts, CPU).check()
     with pytest.raises(ValueError, match=r"teacher of other options \(--lr\)"):
         TeacherRecord(texts, CPU | {"--lr": 0.3}).check()
@@ -131,23 +130,6 @@ def test_other_stages_are_another_training(tmp_path, other):
     with pytest.raises(ValueError, match="begun with other options"):
         for each, options in zip(other, records(other)):
             begin(tmp_path / each.name, options)
-
-
-def test_a_training_that_begins_anew_has_a_log_of_its_own(tmp_path):
-    folder = tmp_path / "sb"
-    other = put(tmp_path / "logs" / "train-sb-six.log", "another")
-
-    step = Step("train/sb", "", [], folder, record=ModelRecord(folder, PLAIN))
-    runner = Runner(tmp_path, {})
-    runner.begin(step)
-    log = put(tmp_path / "logs" / "train-sb.log", "one training")
-    runner.begin(step)
-    assert log.exists()  # which goes on
-    (folder / "options.json").unlink()
-    runner.begin(step)
-    assert not log.exists()
-    assert log.with_suffix(".earlier").read_text() == "one training\n"
-    assert other.exists()
 
 
 def test_a_row_with_results_is_not_relabelled(tmp_path):
@@ -195,19 +177,6 @@ def test_what_is_no_rows_result_is_named(tmp_path):
     (tmp_path / "results" / "notes.json").write_text("{}")
     with pytest.raises(ValueError, match=r"results/notes.json must be a row's results"):
         results.build_table(tmp_path, SETTINGS, "")
-
-
-def test_abandoned_pseudo_targets_cost_the_next_ones_nothing(tmp_path):
-    runner, texts = Runner(tmp_path, {}), tmp_path / "pseudo" / "l2r.tsv"
-    names = [f"pseudo-{name}.log" for name in ("l2r-1", "r2l")]
-    logs = [put(tmp_path / "logs" / name, "an hour") for name in names]
-
-    step = Step("pseudo/l2r", "", [], texts, record=TeacherRecord(texts, PLAIN))
-    runner.begin(step)
-    assert [log.exists() for log in logs] == [False, True]
-    put(logs[0], "another")
-    runner.begin(step)  # which goes on
-    assert logs[0].exists()
 
 
 def test_a_work_folder_keeps_to_its_recipe(tmp_path):

@@ -21,7 +21,7 @@ from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.slurm import Cluster
 from sbnmt_plugin.tools.recipes.step import Step, Word, in_order, words_of
-from sbnmt_plugin.tools.unfinished import rename, sync
+from sbnmt_plugin.tools.unfinished import sync
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 
@@ -109,22 +109,16 @@ class Runner:
                 return
             for needed in step.inputs:
                 self.make(needed)
-            self.begin(step)
+            if step.clears:
+                step.clears.unlink(missing_ok=True)
+            if step.record and (mended := step.record.begin()):
+                print(mended, flush=True)
             self.run(step)
             if step.marks:
                 folder = step.complete.parent
                 sync(*folder.iterdir(), folder)  # or the mark might outlive the model
                 step.complete.touch()
             self.made.add(step)
-
-    def begin(self, step: Step) -> None:
-        """Prepare a step's files; logs of another training are laid aside."""
-        if step.clears:
-            step.clears.unlink(missing_ok=True)
-        if step.record and step.record.begin(lambda line: print(line, flush=True)):
-            name = f"{step.log}{step.record.logs}.log"
-            for log in (self.work / "logs").glob(name):
-                rename(log, log.with_suffix(".earlier"))
 
     def log(self, step: Step) -> Path:
         return self.work / "logs" / f"{step.log}.log"
