@@ -48,7 +48,8 @@ def test_a_wrong_option_is_told_before_anything_runs(tmp_path, changes, message)
 
 
 @pytest.mark.parametrize(
-    "name", ["toy", "multi30k", "techdocs_zh_en", "wmt14_en_de", "nist_zh_en"]
+    "name",
+    ["toy", "multi30k", "techdocs_zh_en", "wmt14_en_de", "wmt18_ru_en", "nist_zh_en"],
 )
 def test_the_examples_give_options_that_all_parsers_take(tmp_path, name):
     for small in {False, name != "toy"}:

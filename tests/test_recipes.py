@@ -121,6 +121,7 @@ def test_nist_has_four_references_and_four_test_sets(texts):
         reference = [line.lower() for line in lines(text / f"test.ref.en{suffix}")]
         assert reference == [line.replace(" .", ".") for line in tokens]
     assert len(lines(text / "test.zh")) == count
+    assert all(line.endswith(" 。") for line in lines(text / "test.zh"))
     assert len(lines(text / "valid.en")) == len(lines(text / "valid.zh")) == 14
     assert not (text / "valid.sets").exists()
 

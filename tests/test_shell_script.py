@@ -18,7 +18,7 @@ from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.shell_script import WORK
 from sbnmt_plugin.tools.recipes.step import Step, words_of
 
-COMMITTED = ("toy", "wmt14_en_de", "wmt18_ru_en", "nist_zh_en")
+COMMITTED = sorted(ROOT.glob("examples/*/run*.sh"))
 RECIPES = sorted(path.parent.name for path in ROOT.glob("examples/*/recipe.yaml"))
 ANY = ["bitext", "--source", "en", "--target", "de"]
 SETTINGS = [
@@ -35,10 +35,9 @@ def printed(capsys, recipe, *words):
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", COMMITTED)
-def test_each_committed_script_is_what_its_recipe_prints(name, capsys):
-    path = ROOT / "examples" / name / "run.sh"
-    command = f"sbnmt recipe examples/{name} --print"
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.parent.name)
+def test_each_committed_script_is_what_its_recipe_prints(path, capsys):
+    command = f"sbnmt recipe examples/{path.parent.name} --print"
     text = path.read_text(encoding="utf-8")
     assert text == printed(capsys, path.parent), f"{command} > {path}"
     assert os.access(path, os.X_OK)
