@@ -105,7 +105,7 @@ class Cluster:
         Args:
             folder: for their files, theirs alone.
             commands: their logs and files are to be seen by all machines.
-            gpus: of each, unless the parameters say it.
+            gpus: of each, unless the parameters say it; of 0 nothing is said.
 
         Returns:
             Exit statuses.
@@ -154,7 +154,8 @@ class Cluster:
         with extra("cluster"):
             import submitit
         name = f"sbnmt-{folder.name}"
-        wanted = {**DEFAULTS, "name": name, "gpus_per_node": gpus, **self.parameters}
+        asked = {"gpus_per_node": gpus} if gpus else {}
+        wanted = {**DEFAULTS, "name": name, **asked, **self.parameters}
         try:
             executor = submitit.AutoExecutor(
                 folder, cluster=self.executor, slurm_max_num_timeout=TIMEOUTS
