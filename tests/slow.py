@@ -28,7 +28,6 @@ TESTS = {
     "test_a_short_round_keeps_every_answer",
     "test_a_signal_ends_a_command_whatever_a_library_makes_of_it",
     "test_a_system_that_fails_has_its_reason_and_the_others_their_numbers",
-    "test_a_table_is_made_again_and_its_curves_are_drawn",
     "test_a_training_starts_from_it",
     "test_a_training_there_gives_the_same_model",
     "test_a_training_there_learns_in_narrow_numbers",

@@ -113,7 +113,7 @@ def test_seeds_of_different_trainings_are_not_pooled(tmp_path, compared):
     for seed in 1, 2:
         row = Row("sb", seed)
         (options,) = row_records(settings, row)
-        ModelRecord(tmp_path / row.name, options).begin(print)
+        ModelRecord(tmp_path / row.name, options).begin()
     compared(tmp_path, "sb", "transformer-pl")
     path = tmp_path / "sb@2" / "options.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"--lr": 7}))

@@ -55,7 +55,7 @@ def two_runs(tmp_path_factory):
 
 def test_a_batch_that_cannot_be_shared_is_refused_before_anything_runs(tmp_path):
     folder = in_process.write_recipe(tmp_path / "recipe", rows=["teacher-l2r"])
-    said = "--processes 2, row teacher-l2r: --update-freq must be .* but is 1: raise it"
+    said = "step train/teacher-l2r .* --update-freq must be .* but is 1: raise it"
     with pytest.raises(ValueError, match=said):
         in_process.make(folder, "--work", tmp_path / "work", "--processes", 2)
     assert not (tmp_path / "work" / "text").exists()

@@ -47,8 +47,13 @@ def test_a_wrong_option_is_told_before_anything_runs(tmp_path, changes, message)
     assert not (tmp_path / "work" / "logs").exists()
 
 
-@pytest.mark.parametrize("name", ["toy", "multi30k", "techdocs_zh_en"])
+@pytest.mark.parametrize(
+    "name",
+    ["toy", "multi30k", "techdocs_zh_en", "wmt14_en_de", "wmt18_ru_en", "nist_zh_en"],
+)
 def test_the_examples_give_options_that_all_parsers_take(tmp_path, name):
-    settings = load_recipe(ROOT / "examples" / name, name != "toy")
-    steps = RowSteps(Run(settings, tmp_path, tmp_path, tmp_path))
-    check_options(in_order(steps.targets(asked_rows(settings["rows"], where=""))))
+    for small in {False, name != "toy"}:
+        settings = load_recipe(ROOT / "examples" / name, small)
+        steps = RowSteps(Run(settings, tmp_path, tmp_path, tmp_path))
+        rows = asked_rows([*settings["rows"], "ba", "sb-finetuned"], where="")
+        check_options(in_order(steps.targets(rows)))

@@ -9,11 +9,9 @@ from unittest import mock
 import in_process
 import pytest
 from recipe_drivers import Noted, noted, steps_in
-from steps import call, put
+from steps import put
 
 from sbnmt_plugin.tools import text as texts
-from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes import runner, slurm, systems
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.parsed import check_options
@@ -33,6 +31,7 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys):
     made = json.loads((work / "table.json").read_text())
     rows = {row["name"]: row for row in made["rows"]}
     assert set(rows) == set(wanted)
+    assert made["command"] == f"sbnmt recipe {folder}"
     assert "== train/sb-tanh-1.0" not in output  # it is the recipe's own sb
     assert rows["sb-tanh-1.0"]["tokenised BLEU"] == rows["sb"]["tokenised BLEU"]
     assert rows["sb"]["updates"] > 0
@@ -67,20 +66,6 @@ def test_the_driver_makes_every_row_of_the_comparison(tmp_path, capsys):
     assert "== train/teacher" not in output
     ours, theirs = (f / "results" / "sb.txt" for f in (other, work))
     assert ours.read_text() == theirs.read_text()
-
-
-def test_a_table_is_made_again_and_its_curves_are_drawn(tmp_path):
-    folder, work = in_process.write_recipe(tmp_path / "recipe"), tmp_path / "work"
-    in_process.make(folder, "--work", work, "--rows", "teacher-l2r")
-    table = json.loads((work / "table.json").read_text())
-    assert table["command"] == f"sbnmt recipe {folder}"
-    shown = [show_table, "--recipe", folder, "--work", work]
-    call(*shown)
-    assert json.loads((work / "table.json").read_text())["rows"] == table["rows"]
-    in_process.write_recipe(folder, average=7)
-    for tool, *words in (run_recipe, folder), (show_table, "--recipe", folder):
-        with pytest.raises(ValueError, match=r"another recipe.* \(average differ"):
-            call(tool, *words, "--work", work)
 
 
 def test_rows_that_share_a_model_wait_for_it(tmp_path):

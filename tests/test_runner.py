@@ -154,7 +154,7 @@ def test_an_interrupt_after_a_failure_ends_the_steps_that_run(tmp_path):
     made, steps, _ = steps_that(tmp_path, a=lambda: ended.wait(20), b=fails)
     made.stop = ended.set
     waiting = mock.Mock(side_effect=KeyboardInterrupt)
-    interrupted = mock.patch.object(runner, "as_completed", waiting)
+    interrupted = mock.patch.object(runner, "wait", waiting)
     with interrupted, pytest.raises(KeyboardInterrupt):
         made.make_all(steps, jobs=2)
     assert ended.is_set()

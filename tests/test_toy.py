@@ -16,7 +16,10 @@ def test_the_toy_language_is_what_it_says():
     assert toy.endings(classes, "both") == [1, 0, 0, 0, 2]
 
 
-def toys_verdict(work, capsys, rescored, bleu, wins, alone, shuffled):
+GOOD = {"rescored": 90.0, "bleu": 90.0, "wins": 50.0, "alone": 89.0, "shuffled": 80.0}
+
+
+def verdict(work, capsys, rescored, bleu, wins, alone, shuffled):
     """Exit status and lines of the toy's check.py, of a run with these results."""
     best = {"tokenised BLEU": {"score": rescored}}
     put(work / "results" / "sb-shift+rescored.json", json.dumps(best))
@@ -30,14 +33,9 @@ def toys_verdict(work, capsys, rescored, bleu, wins, alone, shuffled):
     return status, output.split("\n")[1:-1]
 
 
-GOOD_TOY = {"rescored": 90.0, "bleu": 90.0, "wins": 50.0}
-GOOD_TOY |= {"alone": 89.0, "shuffled": 80.0}
-
-
 def test_the_toy_passes_its_check(tmp_path, capsys):
-    status, lines = toys_verdict(tmp_path, capsys, **GOOD_TOY)
-    assert status == 0
-    assert [line[:4] for line in lines] == ["ok  "] * 4
+    status, lines = verdict(tmp_path, capsys, **GOOD)
+    assert (status, [line[:4] for line in lines]) == (0, ["ok  "] * 4)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +44,6 @@ def test_the_toy_passes_its_check(tmp_path, capsys):
      ("shuffled", 89.5)],
 )  # fmt: skip
 def test_a_toy_that_misses_a_mark_fails(name, value, tmp_path, capsys):
-    found = GOOD_TOY | {name: value}
-    status, lines = toys_verdict(tmp_path, capsys, **found)
+    status, lines = verdict(tmp_path, capsys, **GOOD | {name: value})
     assert status == 1
     assert any(line.startswith("FAIL") and f"{value:.1f}" in line for line in lines)

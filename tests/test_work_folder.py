@@ -13,6 +13,7 @@ from recipe_drivers import noted, steps_in
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.commands import table as show_table
 from sbnmt_plugin.tools.recipes import row_steps, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
@@ -23,9 +24,7 @@ from sbnmt_plugin.tools.recipes.stages import (
     records,
     row_records,
     training_stages,
-    trainings,
 )
-from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.recipes.work_folder import DONE, ModelRecord, TeacherRecord
 from sbnmt_plugin.tools.results import work_folder_rows as results
 
@@ -34,7 +33,7 @@ SETTINGS = load_recipe(ROOT / "examples" / "multi30k", small=True)
 
 def begin(folder, options):
     folder.mkdir(parents=True, exist_ok=True)
-    return ModelRecord(folder, options).begin(print)
+    ModelRecord(folder, options).begin()
 
 
 def begin_row(work, settings, name):
@@ -52,6 +51,7 @@ def check_row(work, settings, name):
 PLAIN, SHIFT = {"--lr": 0.2, "--cpu": None}, {"--sb-future-shift": None}
 GPU, CPU = {"--lr": 0.2, "--fp16": None}, {"--lr": 0.2, "--cpu": None}
 READER, BOTH = {"--sb-reader": None}, {"--sb-reader": None, "--sb-freeze-writer": None}
+OLD = "stages before"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,16 @@ READER, BOTH = {"--sb-reader": None}, {"--sb-reader": None, "--sb-freeze-writer"
         (GPU, CPU, False, "--fp16, --cpu"),
         (GPU, CPU, True, ""),
         (GPU, CPU | {"--lr": 0.3}, True, "--lr"),
+        # so may those of the stages before, and of the row that it starts from
         ({"stages before": [GPU]}, {"stages before": [CPU]}, False, ""),
+        ({"stages before": [GPU]}, {"stages before": [PLAIN, CPU]}, False, OLD),
+        ({"stages before": [GPU]}, {"stages before": [CPU | {"--lr": 1}]}, False, OLD),
+        (
+            {"starts from": GPU},
+            {"starts from": CPU | {"--lr": 1}},
+            False,
+            "starts from",
+        ),
         # a reader of 0.2.0 had a second option, which is now a part of the first
         (BOTH, READER, False, ""),
         (BOTH, {}, False, "--sb-reader"),
@@ -81,11 +90,11 @@ READER, BOTH = {"--sb-reader": None}, {"--sb-reader": None, "--sb-freeze-writer"
 def test_a_model_goes_on_with_the_options_that_it_was_begun_with(
     tmp_path, begun, now, done, changed
 ):
-    assert begin(tmp_path, begun)
+    begin(tmp_path, begun)
     if done:
         (tmp_path / DONE).touch()
     if not changed:
-        assert not begin(tmp_path, now)
+        begin(tmp_path, now)
         return
     with pytest.raises(ValueError, match=rf"begun with other options \({changed}\)"):
         begin(tmp_path, now)
@@ -93,15 +102,14 @@ def test_a_model_goes_on_with_the_options_that_it_was_begun_with(
 
 def test_pseudo_targets_may_be_written_elsewhere(tmp_path):
     texts = tmp_path / "l2r.tsv"
-    assert TeacherRecord(texts, GPU).begin(print)
+    TeacherRecord(texts, GPU).begin()
     TeacherRecord(texts, CPU).check()
     with pytest.raises(ValueError, match=r"teacher of other options \(--lr\)"):
         TeacherRecord(texts, CPU | {"--lr": 0.3}).check()
 
 
-def stage(name, data, continues=False, **options):
-    flags = {f"--{key.replace('_', '-')}": value for key, value in options.items()}
-    return Stage(name, data, {"--max-epoch": 3, **flags}, continues)
+def stage(name, data, continues=False):
+    return Stage(name, data, {"--max-epoch": 3}, continues)
 
 
 STAGES = [stage("row/stage-1", "gold"), stage("row", "two")]
@@ -114,57 +122,14 @@ OTHERS = {
 }
 
 
-def begin_all(folder, stages, start=None):
-    for each, kept in zip(stages, records(stages, start)):
-        begin(folder / each.name, kept)
-
-
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_other_stages_are_another_training(tmp_path, other):
-    begin_all(tmp_path, STAGES)
-    begin_all(tmp_path, STAGES)
+    for kept in records(STAGES), records(STAGES):
+        for each, options in zip(STAGES, kept):
+            begin(tmp_path / each.name, options)
     with pytest.raises(ValueError, match="begun with other options"):
-        begin_all(tmp_path, other)
-
-
-def test_how_batches_were_made_before_may_change(tmp_path):
-    """In the stages before the last, and in the row from whose weights it starts."""
-
-    def twice(**options):
-        return [stage(each.name, each.data, **options) for each in STAGES]
-
-    begin_all(tmp_path, twice(lr=1), start={"--lr": 3})
-    begin_all(
-        tmp_path, twice(lr=1, num_workers=0), start={"--lr": 3, "--num-workers": 4}
-    )
-    with pytest.raises(ValueError, match=r"\(--lr\)"):
-        begin_all(tmp_path, twice(lr=2, num_workers=0), start={"--lr": 3})
-    with pytest.raises(ValueError, match=r"\(starts from\)"):
-        begin_all(tmp_path, twice(lr=1), start={"--lr": 4, "--num-workers": 4})
-    first = [stage(STAGES[0].name, "gold", lr=2), stage("row", "two", lr=1)]
-    kept = records(first, {"--lr": 3})[1]
-    with pytest.raises(ValueError, match=r"\(stages before\)"):
-        begin(tmp_path / "row", kept)
-
-
-def test_a_training_that_begins_anew_has_a_log_of_its_own(tmp_path):
-    folder = tmp_path / "sb"
-    other = put(tmp_path / "logs" / "train-sb-six.log", "another")
-
-    def step(**options):
-        record = ModelRecord(folder, options)
-        return Step("train/sb", "", [], folder / "last", record=record)
-
-    runner = Runner(tmp_path, {})
-    runner.begin(step(lr=1))
-    log = put(tmp_path / "logs" / "train-sb.log", "one training")
-    runner.begin(step(lr=1))
-    assert log.read_text() == "one training\n"  # which goes on
-    (folder / "options.json").unlink()
-    runner.begin(step(lr=2))
-    assert not log.exists()
-    assert log.with_suffix(".earlier").read_text() == "one training\n"
-    assert other.exists()
+        for each, options in zip(other, records(other)):
+            begin(tmp_path / each.name, options)
 
 
 def test_a_row_with_results_is_not_relabelled(tmp_path):
@@ -173,10 +138,7 @@ def test_a_row_with_results_is_not_relabelled(tmp_path):
     score = {"score": 30.0, "signature": "s"}
     result = dict.fromkeys(("tokenised BLEU", "BLEU", "chrF"), score)
     (tmp_path / "results" / "sb.json").write_text(json.dumps(result))
-    (row,) = trainings(SETTINGS, Row("sb"))
-    (tmp_path / row.name).mkdir()
-    options = tmp_path / row.name / "options.json"
-    options.write_text(json.dumps({"--lr": 7}))
+    options = put(tmp_path / "sb" / "options.json", json.dumps({"--lr": 7}))
     other = pytest.raises(
         ValueError, match=r"sb was begun with other .*: remove it, its"
     )
@@ -217,38 +179,14 @@ def test_what_is_no_rows_result_is_named(tmp_path):
         results.build_table(tmp_path, SETTINGS, "")
 
 
-def test_abandoned_pseudo_targets_cost_the_next_ones_nothing(tmp_path):
-    runner, texts = Runner(tmp_path, {}), tmp_path / "pseudo" / "l2r.tsv"
-    names = [f"pseudo-{name}.log" for name in ("l2r-1", "r2l")]
-    logs = [put(tmp_path / "logs" / name, "an hour") for name in names]
-
-    def step(rate):
-        record = TeacherRecord(texts, {"--lr": rate})
-        return Step("pseudo/l2r", "", [], texts, record=record)
-
-    runner.begin(step(1))
-    assert [log.exists() for log in logs] == [False, True]
-    put(logs[0], "another")
-    runner.begin(step(1))  # which goes on
-    assert logs[0].read_text() == "another\n"
-    with pytest.raises(ValueError, match=r"by a teacher of other options \(--lr\)"):
-        runner.begin(step(2))
-
-
 def test_a_work_folder_keeps_to_its_recipe(tmp_path):
     steps = steps_in(tmp_path / "recipe", tmp_path / "work")
     put(tmp_path / "work" / "recipe.json", json.dumps(steps.settings))
     work_folder.check_recipe(tmp_path / "work", {**steps.settings, "jobs": 3})
-    changed = {**steps.settings, "average": 7, "decode": []}
-    with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
-        work_folder.check_recipe(tmp_path / "work", changed)
-    model = steps.model(Row("teacher-l2r"))
-    noted(steps, model, made=[steps.gold()])
-    changed = {**steps.settings, "train": {**steps.settings["train"], "--lr": 1}}
-    (tmp_path / "work" / "teacher-l2r" / "done").unlink()
-    model = RowSteps(replace(steps.run, settings=changed)).model
-    with pytest.raises(ValueError, match=r"begun with other options \(--lr\): rem"):
-        noted(steps, model(Row("teacher-l2r")), made=[])
+    folder = in_process.write_recipe(tmp_path / "other", average=7, decode=[])
+    for tool, *words in (run_recipe, folder), (show_table, "--recipe", folder):
+        with pytest.raises(ValueError, match=r"another recipe.*\(decode, average"):
+            call(tool, *words, "--work", tmp_path / "work")
 
 
 def test_pseudo_targets_know_their_teacher(tmp_path):

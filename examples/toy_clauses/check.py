@@ -7,16 +7,13 @@ Reads what `sbnmt sweep-beam --work work/toy_clauses --rows …` has decoded, an
 every row and beam how many of the sentences are right, word for word, in percent: those
 that one direction can write alone, and those in which one, two or three clauses stay
 open to each.  Seeds of a row (`sb@2`) are shown together, mean ± standard deviation.
-Expected is that interaction with the smallest beam gets more of those with three right
-than the twin without gets of them, rescored, with a beam of 4, and that a larger beam
-helps the twin.  With --plot NAME also NAME.svg is drawn.
+With --plot NAME also NAME.svg is drawn.
 """
 
 from __future__ import annotations
 
 import json
 import statistics
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -86,26 +83,6 @@ def shown(values: list[float]) -> str:
     return f"{statistics.mean(values):.1f}{spread}"
 
 
-def verdicts(shares: dict[Run, Shares]) -> list[tuple[str, bool]]:
-    """What is expected, and whether it holds."""
-    hard = KINDS[-1]
-    beams = sorted(beam for name, beam in shares if name == TWIN)
-    reads, twin = shares[SB, 2][hard], {b: shares[TWIN, b][hard] for b in beams}
-    first, last = beams[0], beams[-1]
-    return [
-        (
-            f"{hard}: {SB} with a beam of 2 {reads:.1f} % > {TWIN} with 4 "
-            f"{twin[4]:.1f} %",
-            reads > twin[4],
-        ),
-        (
-            f"{hard}: {TWIN} with {last} {twin[last]:.1f} % > with {first} "
-            f"{twin[first]:.1f} %",
-            twin[last] > twin[first],
-        ),
-    ]
-
-
 def plot(shares: dict[Run, Shares], name: str) -> None:
     """Draw the shares of both rows against the beam, to NAME.svg."""
     quiet.only_warnings("matplotlib")
@@ -145,7 +122,6 @@ def main() -> None:
         for run, answers in decoded(sweep).items()
     }
     seeds = of_all_seeds(found)
-    shares = {run: means(each) for run, each in seeds.items()}
     cells = [
         [name, str(beam), *(shown([seed[kind] for seed in each]) for kind in KINDS)]
         for (name, beam), each in seeds.items()
@@ -155,11 +131,7 @@ def main() -> None:
         args.json.write_text(json.dumps({"rows": numbers}, indent=1) + "\n", "utf-8")
     print("", *aligned(["right, %", "beam", *KINDS], cells), "", sep="\n")
     if args.plot:
-        plot(shares, args.plot)
-    expected = verdicts(shares)
-    for words, holds in expected:
-        print("ok  " if holds else "FAIL", words, sep="  ")
-    sys.exit(int(not all(holds for _, holds in expected)))
+        plot({run: means(each) for run, each in seeds.items()}, args.plot)
 
 
 if __name__ == "__main__":

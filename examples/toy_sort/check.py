@@ -1,20 +1,17 @@
 #!/usr/bin/env python3
-"""Say what the histories are worth: a table of a run, and whether it is as expected.
+"""Say what the histories are worth: a table of a run.
 
     check.py --work work/toy_sort [--json FILE]
 
 Of every row that the run has: words too many and too few, in percent of the
 reference's, as a difference of multisets; the same with histories of zeros; the word
 alignment error rate; links that go to any copy of the right word, in percent;
-tokenised BLEU.  Expected is that BA-NMT makes fewer than half of
-RNNsearch*'s errors of number, has the lower alignment error rate, and needs its
-histories.
+tokenised BLEU.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -103,25 +100,6 @@ def measured(work: Path, name: str) -> Row:
     }
 
 
-def verdicts(plain: Row, ba: Row) -> list[tuple[str, bool]]:
-    """What is expected, and whether it holds."""
-    return [
-        (
-            f"errors of number: {ba['errors']:.2f} % < half of {plain['errors']:.2f} %",
-            2 * ba["errors"] < plain["errors"],
-        ),
-        (f"AER: {ba['AER']:.2f} < {plain['AER']:.2f}", ba["AER"] < plain["AER"]),
-        (
-            f"with histories of zeros BA-NMT has {ba['errors without']:.2f} %",
-            ba["errors without"] > ba["errors"],
-        ),
-        (
-            "which change nothing in RNNsearch*",
-            plain["errors without"] == plain["errors"],
-        ),
-    ]
-
-
 def main() -> None:
     parser = command.parser(__doc__)
     parser.add_argument("--work", required=True, help="folder of the run", type=Path)
@@ -136,10 +114,6 @@ def main() -> None:
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print("", *aligned(["system", *COLUMNS], cells), "", sep="\n")
-    expected = verdicts(found["rnnsearch"], found["ba"])
-    for words, holds in expected:
-        print("ok  " if holds else "FAIL", words, sep="  ")
-    sys.exit(int(not all(holds for _, holds in expected)))
 
 
 if __name__ == "__main__":

@@ -5,14 +5,12 @@
 
 Of every row that the run has: sentences of one style throughout, in percent; sentences
 that are one of the references, word for word, in percent; words too many or too
-few, a sentence; tokenised BLEU with all references.  Expected is that NART mixes styles
-less on the teacher's text than on gold text, and that the phrase table is worth BLEU.
+few, a sentence; tokenised BLEU with all references.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
@@ -23,8 +21,6 @@ from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import read_lines
 
 STYLES = ("e", "io", "iu", "iy")  # prepare.py's
-MORE_OF_ONE_STYLE = 20.0  # sentences in a hundred
-MORE_BLEU = 3.0
 Row = dict[str, float]
 COLUMNS = {
     "one style, %": "one style",
@@ -78,23 +74,6 @@ def measured(work: Path) -> dict[str, Row]:
     return found
 
 
-def verdicts(rows: dict[str, Row]) -> list[tuple[str, bool]]:
-    """What is expected, and whether it holds."""
-    gold, nart, phrase = (rows[name] for name in ("nart-gold", "nart", "enat-phrase"))
-    return [
-        (
-            f"in one style: {nart['one style']:.2f} % ≥ {MORE_OF_ONE_STYLE:.0f} more "
-            f"than without distillation, {gold['one style']:.2f} %",
-            nart["one style"] >= gold["one style"] + MORE_OF_ONE_STYLE,
-        ),
-        (
-            f"BLEU with the phrase table: {phrase['BLEU']:.2f} ≥ {MORE_BLEU:.0f} more "
-            f"than with copies, {nart['BLEU']:.2f}",
-            phrase["BLEU"] >= nart["BLEU"] + MORE_BLEU,
-        ),
-    ]
-
-
 def main() -> None:
     parser = command.parser(__doc__)
     parser.add_argument("--work", required=True, help="folder of the run", type=Path)
@@ -108,10 +87,6 @@ def main() -> None:
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print("", *aligned(["system", *COLUMNS], cells), "", sep="\n")
-    expected = verdicts(found)
-    for words, holds in expected:
-        print("ok  " if holds else "FAIL", words, sep="  ")
-    sys.exit(int(not all(holds for _, holds in expected)))
 
 
 if __name__ == "__main__":

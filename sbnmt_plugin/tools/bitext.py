@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,11 +108,6 @@ class BitextPreparation(Preparation):
             return f"with a reserved word, such as </s>, or one that ends in {MARK}"
         return super().problem(split, row) or self.corpus.limits.problem(row)
 
-    def origin(self, split: str) -> str:
-        """Return whether a set is held out of train."""
-        made = ", held out of train, where each stands once; not trained on"
-        return made * (split in self.held.values())
-
 
 def prepare(description: str) -> None:
     """Do the work of the recipe's prepare.py.
@@ -145,6 +141,8 @@ def prepare(description: str) -> None:
     train = parts["train"].files(args.data)
     held = choose(rows_of(train, args.first), lacking) if lacking else {}
     parts |= dict.fromkeys(lacking, parts["train"])
+    for split in lacking:
+        print(f"{split}: pairs that stand in train once are held out", file=sys.stderr)
     corpus = Corpus(
         *languages,
         train=(parts["train"],),

@@ -92,10 +92,6 @@ class Preparation:
             return "not as long as --words asks for"
         return self.corpus.limits.problem(row) if split == "train" else ""
 
-    def origin(self, split: str) -> str:
-        """Return what is to be told of a set's origin."""
-        return ""
-
     def write(self, split: str, parts: tuple[Part, ...]) -> None:
         """Write a set: tokenised text and, but for training, references as they were.
 
@@ -129,7 +125,7 @@ class Preparation:
                         file.write(text + "\n")
             kept = sizes.total()
             count = f"{kept:,} of {kept + left_out.total():,} sentences"
-            print(f"{split}: {count}{self.origin(split)}", file=sys.stderr)
+            print(f"{split}: {count}", file=sys.stderr)
             for reason, number in left_out.most_common():
                 print(f"{split}: {number:,} left out, {reason}", file=sys.stderr)
             if not kept:

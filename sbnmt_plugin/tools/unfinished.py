@@ -86,14 +86,12 @@ def rename(old: Path, new: Path) -> None:
 def sync(*paths: Path) -> None:
     """Wait until the contents of files, and the names in folders, are on disk."""
     for path in paths:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # of file systems that sync no folders
-                raise
-        finally:
-            os.close(handle)
+        with opened(path) as handle:
+            try:
+                os.fsync(handle)
+            except OSError as error:
+                if error.errno != errno.EINVAL:  # of file systems that sync no folders
+                    raise
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
@@ -117,7 +115,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     remove_abandoned(path)
     try:
         temporary.mkdir()
-        with held(temporary, os.O_RDONLY):
+        with held(temporary):
             yield temporary
             if path.exists():
                 rename(path, old)
@@ -141,20 +139,27 @@ def refuse_existing(flag: str, path: str | os.PathLike[str]) -> None:
 
 
 @contextlib.contextmanager
-def held(path: Path, flags: int) -> Iterator[int]:
+def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
+    """Open a file or folder, and yield its file descriptor."""
+    handle = os.open(path, flags, 0o666)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def held(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
     """Open and lock a file or folder that nobody else may take for abandoned.
 
     Yields:
         Its file descriptor.
     """
-    handle = os.open(path, flags, 0o666)
-    try:
-        while not lock(handle, path):
-            os.close(handle)  # it was taken for abandoned just before it was locked
-            handle = os.open(path, flags, 0o666)
-        yield handle
-    finally:
-        os.close(handle)
+    while True:  # it may be taken for abandoned just before it is locked
+        with opened(path, flags) as handle:
+            if lock(handle, path):
+                yield handle
+                return
 
 
 def lock(handle: int, path: Path) -> bool:
@@ -168,26 +173,16 @@ def lock(handle: int, path: Path) -> bool:
 
 
 def remove_abandoned(path: Path) -> None:
-    """Remove the remains of a file or folder that killed processes have left."""
+    """Remove the remains of a file or folder that killed processes have left.
+
+    What somebody holds stays, and so does what nobody can tell of.
+    """
     for left in path.parent.iterdir():
         found = UNFINISHED.fullmatch(left.name)
         if found and found[1] == path.name:
-            with contextlib.suppress(OSError):
-                remove_unheld(left)
-
-
-def remove_unheld(left: Path) -> None:
-    """Remove a temporary file or folder that nobody holds.
-
-    Raises:
-        OSError: somebody holds it, or nobody can tell.
-    """
-    handle = os.open(left, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if left.is_dir():
-            shutil.rmtree(left)
-        else:
-            left.unlink()
-    finally:
-        os.close(handle)
+            with contextlib.suppress(OSError), opened(left) as handle:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if left.is_dir():
+                    shutil.rmtree(left)
+                else:
+                    left.unlink()

@@ -26,17 +26,16 @@ Any other option is one of fairseq-generate or of the task.
 from __future__ import annotations
 
 import argparse
-import shlex
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.command_names import ENGINES
 from sbnmt_plugin.tools.jobs import job_parser, run_job
-from sbnmt_plugin.tools.recipes.costs import read_log
-from sbnmt_plugin.tools.recipes.process import Logged
+from sbnmt_plugin.tools.recipes.runner import Runner
 from sbnmt_plugin.tools.recipes.slurm import Cluster, add_options, chosen
+from sbnmt_plugin.tools.recipes.step import Step
 from sbnmt_plugin.tools.translator import Translator
 
 
@@ -73,24 +72,13 @@ def spread(cluster: Cluster, args: argparse.Namespace, others: list[str]) -> Non
         raise ValueError(f"--input must be a file with --executor, but is {source}")
     if output.exists():
         return
-    folder = Path(f"{output}.shards")
-    words = [*others, "--input", args.input, "--output", args.output]
-    words += ["--shard-size", args.shard_size, "--of", args.of]
-    commands = []
-    for worker in range(args.of):
-        step = ["pseudo", *map(str, [*words, "--worker", worker])]
-        log = folder / f"{worker}.log"
-        commands += [Logged(step_command(*step), shlex.join(["sbnmt", *step]), log)]
+    words = ["sbnmt", "pseudo", *others, "--input", args.input, "--output", args.output]
+    words += ["--shard-size", args.shard_size]
+    step = Step.of("pseudo", "", words, output, gpus=0, workers=args.of)
+    runner = Runner(Path(f"{output}.shards"), {}, cluster)
     try:
-        statuses = cluster.run(folder / "jobs", commands, None, tell)
+        with contextlib.redirect_stdout(sys.stderr):
+            runner.run(step)
     except (KeyboardInterrupt, SystemExit):
-        cluster.cancel()
+        runner.stop()
         raise
-    for command, status in zip(commands, statuses):
-        if status:
-            tail = "\n".join(read_log(command.log)[-8:])
-            raise ValueError(f"{command.typed} failed, {command.log} ends with\n{tail}")
-
-
-def tell(place: int, line: str) -> None:
-    print(f"worker {place}: {line}", file=sys.stderr)

@@ -178,17 +178,13 @@ def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
         wanted = load_recipe(folder, False)["data"]
         raise ValueError(f"--data must name a folder with {wanted}, but is not given")
     lines = count_lines(Path(args.data), *bitext.languages(args))
-    settings = bitext.settings(folder, args, lines, on_cpu=not has_gpu())
+    import torch  # which takes a moment
+
+    on_cpu = not torch.cuda.is_available()
+    settings = bitext.settings(folder, args, lines, on_cpu)
     for line in bitext.explanation(args, settings, lines):
         print(line, flush=True)
     return settings
-
-
-def has_gpu() -> bool:
-    """Check whether torch finds a GPU."""
-    import torch  # which takes a moment
-
-    return torch.cuda.is_available()
 
 
 def steps_of(run: Run) -> RowSteps:

@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
+from sbnmt_plugin.tools.launch import divided
 from sbnmt_plugin.tools.recipes.step import Step
 
 BEFORE = "sbnmt", "sbnmt_plugin"  # the word before the name of a step of ours
+PROCESSES = "--nproc-per-node"  # of torchrun
 
 
 def check_options(steps: Iterable[Step]) -> None:
@@ -36,12 +38,14 @@ def parse_all(commands: dict[str, list[str]]) -> None:
     Raises:
         ValueError: see :func:`check_options`.
     """
+    from sbnmt_plugin.register import register
+
+    register()
     for name, words in commands.items():
-        start = next((i + 1 for i, x in enumerate(words) if x in BEFORE), 0)
         told = io.StringIO()
         try:
             with contextlib.redirect_stderr(told):
-                parse(words[start], words[start + 1 :])
+                parse(words)
         except (SystemExit, ValueError) as error:
             lines = told.getvalue().splitlines() or [str(error)]
             reason = lines[-1].partition("error: ")[2] or lines[-1]
@@ -51,32 +55,31 @@ def parse_all(commands: dict[str, list[str]]) -> None:
             ) from error
 
 
-def parse(program: str, words: list[str]) -> None:
-    """Parse the words of one command; leave out one that is not fairseq's.
-
-    Args:
-        program: fairseq's command, or a step of ours.
+def parse(words: list[str]) -> None:
+    """Parse one command line; leave out one that is not fairseq's.
 
     Raises:
-        SystemExit, ValueError: they are wrong.
+        SystemExit, ValueError: it is wrong.
     """
     from fairseq import options
 
     from sbnmt_plugin.fairseq_options import LINES
     from sbnmt_plugin.given_options import refuse_typed
-    from sbnmt_plugin.register import register
     from sbnmt_plugin.tools.jobs import job_parser
 
-    register()
+    start = next((i + 1 for i, x in enumerate(words) if x in BEFORE), 0)
+    program, *given = words[start:]
     if program in ("fairseq-train", "train"):
-        options.parse_args_and_arch(options.get_training_parser(), words)
+        if PROCESSES in words[:start]:
+            divided(given, int(words[words.index(PROCESSES) + 1]))
+        options.parse_args_and_arch(options.get_training_parser(), given)
     elif program == "fairseq-generate":
-        options.parse_args_and_arch(options.get_generation_parser(), words)
+        options.parse_args_and_arch(options.get_generation_parser(), given)
     elif program in ("pseudo", "rerank"):
         own = job_parser(None)
         for flag in ("--l2r", "--r2l", "--engine"):
             own.add_argument(flag)
         parser = options.get_generation_parser()
         refuse_typed(parser, LINES)
-        _, others = own.parse_known_args(words)
+        _, others = own.parse_known_args(given)
         options.parse_args_and_arch(parser, [*others, "--task", "sb_translation"])

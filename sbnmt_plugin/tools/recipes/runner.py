@@ -7,9 +7,8 @@ import shlex
 import sys
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.slurm import Cluster
 from sbnmt_plugin.tools.recipes.step import Step, Word, in_order, words_of
-from sbnmt_plugin.tools.unfinished import rename, sync
+from sbnmt_plugin.tools.unfinished import sync
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 
@@ -49,8 +48,7 @@ class Runner:
         self.running: list[Logged] = []
         self.ending = False
         self.made: set[Step] = set()
-        self.guard = threading.Lock()
-        self.locks: dict[Step, threading.Lock] = defaultdict(threading.Lock)
+        self.locks: dict[Step, threading.Lock] = {}
 
     def has(self, step: Step) -> bool:
         """Check whether a step need not be run any more."""
@@ -75,64 +73,52 @@ class Runner:
         Where one fails those that have begun go on to their end; where the user
         interrupts, all stop.
         """
-        failed = threading.Event()
+        errors: list[BaseException] = []
+        begun: set[Step] = set()
 
         def make(step: Step) -> None:
-            if failed.is_set():
+            if errors:
                 return
+            begun.add(step)
             try:
                 self.make(step)
-            except BaseException:
-                failed.set()
-                raise
+            except BaseException as error:
+                errors.append(error)
+                if len(begun) > 1:
+                    print(f"\n{error}\nWhat runs goes on to its end.", flush=True)
+            begun.remove(step)
 
         with ThreadPoolExecutor(jobs) as pool:
             futures = [pool.submit(make, step) for step in targets]
-            errors = []
             try:
-                for future in as_completed(futures):
-                    if error := future.exception():
-                        errors.append(error)
-                        if any(each.running() for each in futures):
-                            print(
-                                f"\n{error}\nWhat runs goes on to its end.", flush=True
-                            )
-                if errors:
-                    raise errors[0]
-            except BaseException as error:
+                wait(futures)
+            except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
-                if not isinstance(error, Exception):
-                    self.stop()
+                self.stop()
                 raise
+        if errors:
+            raise errors[0]
 
     def make(self, step: Step) -> None:
         """Run a step and those before it, unless they are done.
 
         Others that need the same step at the same time wait for it.
         """
-        with self.guard:
-            lock = self.locks[step]
-        with lock:
+        with self.locks.setdefault(step, threading.Lock()):
             if self.has(step):
                 return
             for needed in step.inputs:
                 self.make(needed)
-            self.begin(step)
+            if step.clears:
+                step.clears.unlink(missing_ok=True)
+            if step.record and (mended := step.record.begin()):
+                print(mended, flush=True)
             self.run(step)
             if step.marks:
                 folder = step.complete.parent
                 sync(*folder.iterdir(), folder)  # or the mark might outlive the model
                 step.complete.touch()
             self.made.add(step)
-
-    def begin(self, step: Step) -> None:
-        """Prepare a step's files; logs of another training are laid aside."""
-        if step.clears:
-            step.clears.unlink(missing_ok=True)
-        if step.record and step.record.begin(lambda line: print(line, flush=True)):
-            name = f"{step.log}{step.record.logs}.log"
-            for log in (self.work / "logs").glob(name):
-                rename(log, log.with_suffix(".earlier"))
 
     def log(self, step: Step) -> Path:
         return self.work / "logs" / f"{step.log}.log"

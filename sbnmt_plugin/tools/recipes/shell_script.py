@@ -9,6 +9,7 @@ import itertools
 import re
 import shlex
 import textwrap
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +25,6 @@ Unit = tuple[Word, ...]  # an option with the words that follow it
 WORK, DATA = Path("$work"), Path("$data")
 WIDTH = 88
 INDENT = "  "
-EXAMPLES = HOME / "examples"  # in a clone
 # array -> its purpose, and how the commands begin that share it
 KINDS = {
     "train": ("what all trainings of {} share", ("fairseq-train",)),
@@ -52,66 +52,46 @@ class Array(NamedTuple):
 
 def split(words: Sequence[Word]) -> tuple[list[Word], list[Unit]]:
     """Split a command line into the words before its options, and the options."""
-    places = [
-        place
-        for place, word in enumerate(words)
-        if isinstance(word, str) and re.match("--?[A-Za-z]", word)
-    ]
-    ends = [*places[1:], len(words)]
-    head = words[: places[0]] if places else words
-    return list(head), [tuple(words[a:b]) for a, b in zip(places, ends)]
+    parts: list[list[Word]] = [[]]
+    for word in words:
+        if isinstance(word, str) and re.match("--?[A-Za-z]", word):
+            parts.append([])
+        parts[-1].append(word)
+    head, *options = parts
+    return head, [tuple(option) for option in options]
 
 
-def common(steps: list[Step]) -> tuple[Unit, ...]:
-    """Return the options that several commands have.
+def movable(step: Step) -> list[Unit]:
+    """Return the options of a command that may move before all others.
 
-    Of an option that comes twice the last counts, so only its first may move before
-    all others of the command.
+    Of an option that comes twice the last counts, so only its first may.
     """
-    if len(steps) < 2:
-        return ()
-    movable = []
-    for step in steps:
-        units = split(step.words)[1]
-        flags = [unit[0] for unit in units]
-        movable.append([x for i, x in enumerate(units) if x[0] not in flags[:i]])
-    first, *others = movable
-    return tuple(x for x in first if all(x in own for own in others))
-
-
-def kind_of(step: Step) -> tuple[str, str] | None:
-    """Return name and purpose of the array for a command, if there is any.
-
-    There is one for each kind of command, of trainings one for each architecture.
-    """
-    words = [str(word) for word in step.words]
-    for name, (purpose, begins) in KINDS.items():
-        if not " ".join(words[:2]).startswith(begins):
-            continue
-        if "--arch" not in words:
-            return name, purpose
-        arch = words[words.index("--arch") + 1]
-        return re.sub(r"\W", "_", arch), purpose.format(arch)
-    return None
+    found: dict[Word, Unit] = {}
+    for unit in split(step.words)[1]:
+        found.setdefault(unit[0], unit)
+    return list(found.values())
 
 
 def arrays(steps: list[Step]) -> dict[Step, Array]:
-    """Return the array of each command that takes one, in the order of the script."""
-    kinds: dict[tuple[str, str], list[Step]] = {}
+    """Return the array of each command that takes one, in the order of the script.
+
+    There is one for each kind of command, of trainings one for each architecture.
+    """
+    kinds: dict[tuple[str, str], list[Step]] = defaultdict(list)
     for step in steps:
-        if kind := kind_of(step):
-            kinds.setdefault(kind, []).append(step)
-    return {
-        step: Array(*kind, units)
-        for kind, alike in kinds.items()
-        if (units := common(alike))
-        for step in alike
-    }
-
-
-def in_clone(folder: Path) -> bool:
-    """Check whether a recipe is one of a clone's, which runs in the clone's root."""
-    return folder.parent == EXAMPLES
+        words = [str(word) for word in step.words]
+        for name, (purpose, begins) in KINDS.items():
+            if " ".join(words[:2]).startswith(begins):
+                if "--arch" in words:
+                    name = words[words.index("--arch") + 1]
+                kinds[re.sub(r"\W", "_", name), purpose.format(name)].append(step)
+    found: dict[Step, Array] = {}
+    for kind, alike in kinds.items():
+        first, *others = map(movable, alike)
+        units = tuple(x for x in first if all(x in own for own in others))
+        if units and others:
+            found |= dict.fromkeys(alike, Array(*kind, units))
+    return found
 
 
 def quoted(text: str) -> str:
@@ -184,9 +164,11 @@ def comment(text: str, indent: str = "") -> list[str]:
     return [start + line for line in wrapper.wrap(text)]
 
 
-def show_head(run: Run, rows: list[Row], options: list[str], suffix: str) -> list[str]:
+def show_head(
+    run: Run, rows: list[Row], options: list[str], suffix: str, clone: bool
+) -> list[str]:
     """Write the script's purpose, its usage and its variables."""
-    clone, data = in_clone(run.folder), run.settings["data"]
+    data = run.settings["data"]
     recipe, name = shown(run.folder, clone), f"{run.folder.name}{suffix}"
     script = f"{recipe}/run{suffix}.sh" if clone else "this script"
     command = " ".join(["sbnmt recipe", recipe, *options])
@@ -229,8 +211,11 @@ def render(
         options: of the command that prints the script, beside --print.
         suffix: of its name and its work folder's: ``-small`` or nothing.
     """
-    clone, known = in_clone(run.folder), arrays(steps)
-    blocks = [show_head(run, rows, options, suffix)]
+    known = arrays(steps)
+    clone = (
+        run.folder.parent == HOME / "examples"
+    )  # its scripts run in the clone's root
+    blocks = [show_head(run, rows, options, suffix, clone)]
     blocks += [show_array(array, clone) for array in dict.fromkeys(known.values())]
     about = "A new folder: nothing of another run shall be taken for this one's"
     makes = ['mkdir -p "$(dirname "$work")"', 'mkdir "$work" "$work/results"']

@@ -98,14 +98,14 @@ class Cluster:
         self.ending = threading.Event()
 
     def run(
-        self, folder: Path, commands: Sequence[Logged], gpus: int | None, tell: Telling
+        self, folder: Path, commands: Sequence[Logged], gpus: int, tell: Telling
     ) -> list[int]:
         """Submit commands as one job, or an array, and follow them to their ends.
 
         Args:
             folder: for their files, theirs alone.
             commands: their logs and files are to be seen by all machines.
-            gpus: of each, unless the parameters say it; None: not said.
+            gpus: of each, unless the parameters say it; of 0 nothing is said.
 
         Returns:
             Exit statuses.
@@ -129,7 +129,7 @@ class Cluster:
         (folder / BOOK).unlink()  # the rest is submitit's, which is still writing it
         return statuses
 
-    def submit(self, folder: Path, jobs: list[Job], gpus: int | None) -> list[str]:
+    def submit(self, folder: Path, jobs: list[Job], gpus: int) -> list[str]:
         """Submit jobs, and note their names."""
         shutil.rmtree(folder, ignore_errors=True)
         executor = self.made(folder, gpus)
@@ -144,7 +144,7 @@ class Cluster:
         write_json(folder / BOOK, book._asdict())
         return names
 
-    def made(self, folder: Path, gpus: int | None) -> submitit.AutoExecutor:
+    def made(self, folder: Path, gpus: int) -> submitit.AutoExecutor:
         """Make submitit's executor.
 
         Raises:
@@ -154,14 +154,13 @@ class Cluster:
         with extra("cluster"):
             import submitit
         name = f"sbnmt-{folder.name}"
-        wanted = {**DEFAULTS, "name": name, "gpus_per_node": gpus, **self.parameters}
+        asked = {"gpus_per_node": gpus} if gpus else {}
+        wanted = {**DEFAULTS, "name": name, **asked, **self.parameters}
         try:
             executor = submitit.AutoExecutor(
                 folder, cluster=self.executor, slurm_max_num_timeout=TIMEOUTS
             )
-            executor.update_parameters(
-                **{key: value for key, value in wanted.items() if value is not None}
-            )
+            executor.update_parameters(**wanted)
         except WRONG as error:
             raise ValueError(
                 f"--executor {self.executor} must be there, and --cluster parameters "

@@ -132,12 +132,6 @@ def model_row(recipe: Settings, row: Row) -> Row:
     return same_training(recipe, row.beside(row.system.decodes or row.base))
 
 
-def trainings(recipe: Settings, row: Row) -> list[Row]:
-    """Return the rows with whose models a row is decoded, itself among them."""
-    found = [row.beside(base) for base in row.system.joins] or [model_row(recipe, row)]
-    return [each for each in found if each.system.data]
-
-
 def records(stages: list[Stage], before: Options | None = None) -> list[Options]:
     """Return the record of each stage, which tells another training from the same.
 

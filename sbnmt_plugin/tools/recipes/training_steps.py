@@ -6,8 +6,9 @@ import functools
 from typing import Any
 
 from sbnmt_plugin.tools.command_names import ENGINES, PLUGIN
-from sbnmt_plugin.tools.launch import alone, divided
+from sbnmt_plugin.tools.launch import alone
 from sbnmt_plugin.tools.recipes.data_steps import SPLITS, DataSteps
+from sbnmt_plugin.tools.recipes.parsed import PROCESSES
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.settings import flags, searching
 from sbnmt_plugin.tools.recipes.stages import (
@@ -147,10 +148,9 @@ class TrainingSteps(DataSteps):
         if before:
             flag = "--continue-once" if stage.continues else "--finetune-from-model"
             words += [flag, before]
-        given = flags(stage.options)
-        words += [*self.reads(row), *given]
+        words += [*self.reads(row), *flags(stage.options)]
         if (count := self.run.processes) > 1:
-            trainer = ["torchrun", "--standalone", "--nproc-per-node", count]
+            trainer = ["torchrun", "--standalone", PROCESSES, count]
             words = [*trainer, "-m", PLUGIN.name, "train", *words]
         else:
             words = ["fairseq-train", *alone(words)]
@@ -160,7 +160,6 @@ class TrainingSteps(DataSteps):
             *(f"train/{stage.name}", purpose, words, own / "checkpoint_last.pt"),
             *([before] if before else []),
             gpus=self.run.gpus(self.run.processes),
-            refusal=refusal(row, given, self.run.processes),
             done=own / DONE,
             marks=bool(part),  # the last stage is done when its model is
             record=ModelRecord(own, record),
@@ -196,17 +195,3 @@ class TrainingSteps(DataSteps):
             workers=self.run.processes,
             record=TeacherRecord(output, record),
         )
-
-
-def refusal(row: Row, options: list[str], processes: int) -> str:
-    """Return the reason why processes cannot share a row's batches, "" if they can.
-
-    Args:
-        options: of its training.
-    """
-    try:
-        if processes > 1:
-            divided(options, processes)
-    except ValueError as error:
-        return f"--processes {processes}, row {row.name}: {error}"
-    return ""

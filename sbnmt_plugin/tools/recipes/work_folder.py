@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -105,13 +104,11 @@ class ModelRecord:
         made: the folder.
         options: see :func:`stages.records`.
         whole: whether they tell of all steps before, too.
-        logs: end of a pattern for the names of the step's logs.
     """
 
     made: Path
     options: Options
     whole: ClassVar[bool] = False
-    logs: ClassVar[str] = ""
     refusal: ClassVar[str] = (
         "{made} was begun with other options ({changed}): remove it, its files in "
         "results and logs, and what was made with it (of a teacher pseudo, examples, "
@@ -143,25 +140,18 @@ class ModelRecord:
                 self.refusal.format(made=self.made, changed=changed, folder=folder)
             )
 
-    def begin(self, tell: Callable[[str], None]) -> bool:
+    def begin(self) -> str:
         """Keep the options, and mend a checkpoint that was cut off.
 
-        Args:
-            tell: takes a line, where something is mended.
-
         Returns:
-            Whether nothing has been made yet.
+            A line that says what was mended, "" if there was nothing to mend.
 
         Raises:
             ValueError: see :meth:`check`.
         """
         self.check()
-        begun = self.path.exists() or Path(f"{self.made}.shards").exists()
         write_json(self.path, self.options)
-        if mended := mend_last(self.made):
-            tell(mended)
-            return not (self.made / "checkpoint_last.pt").exists()
-        return not begun
+        return mend_last(self.made)
 
 
 class TeacherRecord(ModelRecord):
@@ -172,7 +162,6 @@ class TeacherRecord(ModelRecord):
     """
 
     whole = True
-    logs = "*"  # workers have their own
     refusal = (
         "{made} was written by a teacher of other options ({changed}): remove "
         "{folder}, examples, data-*, the rows trained on them and their files in "
@@ -211,18 +200,18 @@ def alike(known: Any, options: Any) -> bool:
     return bool(known == options)
 
 
-def mend_last(folder: Path) -> str | None:
+def mend_last(folder: Path) -> str:
     """Make a training that was killed while it saved one that can go on.
 
     fairseq writes checkpoint_last.pt over the old one, as a copy of the checkpoint that
     it has saved whole just before; a copy that was cut off cannot be read any more.
 
     Returns:
-        A line that says what was done; None if there was nothing to do.
+        A line that says what was done, "" if there was nothing to do.
     """
     last = folder / "checkpoint_last.pt"
     if not last.exists() or zipfile.is_zipfile(last):  # a zip file's list stands last
-        return None
+        return ""
     whole = [path for path in folder.glob("checkpoint*.pt") if zipfile.is_zipfile(path)]
     if not whole:
         rename(last, last.with_suffix(".cut-off"))
