@@ -27,7 +27,8 @@ def test_the_report_is_made_of_a_sweep_and_a_trace(tmp_path):
     put(work / "bpe" / "test.src", "a b")
     put(work / "logs" / "x")
     put(work / "results" / "x")
-    steps = ["sbnmt sweep-beam", "fairseq-interactive work/toy/data", "sbnmt report"]
+    steps = ["sbnmt sweep-beam", "fairseq-interactive work/toy/data"]
+    pages = ["sbnmt trace-page", "sbnmt report"]
     trace, taken = work / "results" / "trace.jsonl", []
     for status in 3, 0, 1:
         for name in ("sbnmt", "fairseq-interactive"):
@@ -37,4 +38,8 @@ def test_the_report_is_made_of_a_sweep_and_a_trace(tmp_path):
         done = ran([script], env={**os.environ, "VENV": str(tmp_path)})
         taken.append((done.returncode, notes.read_text().splitlines(), trace.exists()))
         assert ("line 8" in done.stderr) == (status == 3)
-    assert taken == [(1, steps[:2], False), (0, steps, True), (0, steps[::2], True)]
+    assert taken == [
+        (1, steps, False),
+        (0, [*steps, *pages], True),
+        (0, [steps[0], *pages], True),
+    ]

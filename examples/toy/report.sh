@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make the report of a run of the toy recipe: other beam sizes, a trace, one page.
+# Make the report of a run of the toy recipe: other beam sizes, a trace, two pages.
 #
 # usage: examples/toy/report.sh [WORK]       (default: work/toy)
 set -euo pipefail
@@ -25,4 +25,5 @@ if [[ ! -f $work/results/trace.jsonl ]]; then
   }
   mv "$work/trace.new" "$work/results/trace.jsonl"
 fi
+"$bin/sbnmt" trace-page --trace "$work/results/trace.jsonl" --output "$work/trace.html"
 "$bin/sbnmt" report --work "$work" --title "Toy" --output "$work/report"

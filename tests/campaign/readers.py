@@ -35,7 +35,7 @@ from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord, check_recipe
 from sbnmt_plugin.tools.report import inputs, traces
-from sbnmt_plugin.tools.report.records import read_races
+from sbnmt_plugin.tools.report.records import read_winners
 from sbnmt_plugin.tools.subwords import read_codes
 from sbnmt_plugin.tools.text import read_lines, write_lines
 from sbnmt_plugin.training.checksums import NAME
@@ -222,7 +222,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader(
             *("records", "records.jsonl", as_lines(records)),
-            lambda p: read_races("--records", p, source),
+            lambda p: read_winners("--records", p, source),
         ),
         Reader(
             *("trace", "trace.jsonl", as_lines([trace])),
