@@ -61,15 +61,6 @@ def speeds_by_beam(runs: list[Held]) -> list[str]:
     return ["", *plain_table(seeds_together(rows))]
 
 
-def benchmark_tables(held: Held) -> list[str]:
-    """Render a benchmark; trainings were measured by version 0.2.0."""
-    lines = benchmark.markdown(held, level="###")
-    trained = held.get("training", [])
-    if trained:
-        lines += ["", "### Training", "", *benchmark.table(trained)]
-    return lines
-
-
 def rows_table(held: Held) -> list[str]:
     """Render a file of rows of any columns, as tests of reliability write."""
     return [*plain_table(seeds_together(held["rows"])), *origin_lines(held)]
@@ -79,8 +70,7 @@ def rows_table(held: Held) -> list[str]:
 KINDS: dict[str, Callable[[Held], list[str]]] = {
     "runs": sweep_table,
     "signatures": recipe_table,
-    benchmark.CASES: benchmark_tables,
-    "training": benchmark_tables,
+    benchmark.CASES: benchmark.markdown,
     "rows": rows_table,
 }
 
