@@ -326,9 +326,3 @@ def test_a_test_sets_translations_are_scored():
     wide, low = found.values()
     assert (wide["BLEU"], low["as in float32"]) == (100, 0.75)
     assert low["BLEU"] < 100 and "tok:none" in low["signature"]
-
-
-def test_the_tables_leave_out_what_is_empty():
-    header = results.table([ROW])[0]
-    assert "tok. BLEU" not in header
-    assert "tok. BLEU" in results.table([ROW, {**ROW, "BLEU": 26}])[0]

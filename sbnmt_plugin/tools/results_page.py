@@ -56,9 +56,8 @@ def speeds_by_beam(runs: list[Held]) -> list[str]:
     """Render what larger beams cost, where a sweep has several beams."""
     speed = "sentences/s"
     rows = [{SEEDED: x["system"], "beam": x["beam"], speed: x.get(speed)} for x in runs]
-    if len({row["beam"] for row in rows}) == 1 or None in (x[speed] for x in rows):
-        return []
-    return ["", *plain_table(seeds_together(rows))]
+    several = len({row["beam"] for row in rows}) > 1
+    return ["", *plain_table(seeds_together(rows))] if several else []
 
 
 def rows_table(held: Held) -> list[str]:
