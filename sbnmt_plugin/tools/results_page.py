@@ -19,7 +19,6 @@ from sbnmt_plugin.tools.text import as_written, write_lines
 
 Held = dict[str, Any]  # value of a JSON file
 PAGE = "RESULTS.md"
-PLOTS = ".svg", ".png"  # of the same name as a JSON file
 ORIGIN = "commit", "date", "machine", "versions"
 SEEDED = "row"  # key of a name that may end with @SEED
 
@@ -131,9 +130,8 @@ def section(path: Path) -> list[str]:
         held: Held = json.loads(path.read_text(encoding="utf-8"))
         title = held.pop("title", None)
         tables = KINDS[next((key for key in KINDS if key in held), "none")](held)
-    plots = [p for p in map(path.with_suffix, PLOTS) if p.exists()][:1]
     head = [f"## {path.stem}", *([] if title is None else ["", title])]
-    for plot in plots:
+    if (plot := path.with_suffix(".svg")).exists():
         head += ["", f"![{title or path.stem}]({plot.name})"]
     return [*head, "", *tables]
 

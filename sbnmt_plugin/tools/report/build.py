@@ -61,7 +61,8 @@ def write_folder(folder: Path, html: str, made: list[Section]) -> None:
     with new_folder(folder) as new:
         for section in made:
             for figure in section.figures:
-                figure.write(f"{new}/figures/{figure.name}")
+                with new_file(new / "figures" / f"{figure.name}.svg", "wb") as file:
+                    file.write(figure.svg)
             for table in section.tables:
                 with new_file(new / "numbers" / f"{table.name}.csv") as file:
                     file.write(table.csv())

@@ -35,7 +35,7 @@ class Inputs:
     Attributes:
         source, references, systems: the texts.
         tokenize: sacreBLEU's tokeniser for BLEU; ``none`` where texts are tokens.
-        files: further files: flag -> system -> file.
+        train_logs: system -> file.
         winners: of each sentence, for systems with records of both directions.
         sweep: the runs of ``sbnmt sweep-beam``.
     """
@@ -45,7 +45,7 @@ class Inputs:
     systems: dict[str, list[str]]
     lowercase: bool = False
     tokenize: str = "13a"
-    files: dict[str, dict[str, Path]] = field(default_factory=dict)
+    train_logs: dict[str, Path] = field(default_factory=dict)
     winners: dict[str, list[str]] = field(default_factory=dict)
     sweep: list[dict[str, Any]] = field(default_factory=list)
 
@@ -206,7 +206,7 @@ def read(asked: Namespace) -> Inputs:
     source, *texts = read_parallel(*paths)
     systems = dict(zip(outputs, texts[count:]))
     given = Inputs(source, texts[:count], systems, asked.lowercase, asked.tokenize)
-    given.files = {flag: getattr(asked, flag) for flag in NAMED}
+    given.train_logs = asked.train_log
     for name, path in asked.records.items():
         winners = read_winners(f"--records {name}", path, source)
         # teachers have one direction, and under --sb-answer one always wins

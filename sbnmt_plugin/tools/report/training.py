@@ -82,8 +82,10 @@ def drawn(panes: dict[str, Pane], order: list[str]) -> Figure:
 
 def section(given: Inputs) -> Section:
     """Show the losses of each direction, where training logs were given."""
-    paths = given.files.get("train_log", {})
-    logs = {name: read_train_log(read_lines(path)) for name, path in paths.items()}
+    logs = {
+        name: read_train_log(read_lines(path))
+        for name, path in given.train_logs.items()
+    }
     panes: dict[str, Pane] = {}
     rows: list[list[Any]] = []
     for title, (start, kinds) in PANELS.items():
