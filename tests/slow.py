@@ -83,7 +83,7 @@ TESTS = {
     "test_the_check_of_scaling_can_fail",
     "test_the_check_of_translations_can_fail",
     "test_the_check_of_waits_can_fail",
-    "test_the_command_writes_json_and_prints_a_table",
+    "test_the_command_writes_json_and_goes_on_with_it",
     "test_the_driver_makes_every_row_of_the_comparison",
     "test_the_examples_give_options_that_all_parsers_take",
     "test_the_guides_blocks_run_from_raw_text_to_bleu_and_on",

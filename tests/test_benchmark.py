@@ -1,7 +1,6 @@
 """The benchmark: that it compares like with like, and counts right."""
 
 import json
-import os
 import sys
 from functools import partial
 
@@ -11,11 +10,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from sbnmt_plugin.search.penalties import LengthPenalty
 from sbnmt_plugin.tools import in_use
-from sbnmt_plugin.tools.benchmark import cases, choices, decoding, measuring, results
-from sbnmt_plugin.tools.benchmark.cases import Case
+from sbnmt_plugin.tools.benchmark import choices, decoding, measuring, results
+from sbnmt_plugin.tools.benchmark.cases import Case, grid
 from sbnmt_plugin.tools.benchmark.measuring import BASELINE
 from sbnmt_plugin.tools.benchmark.models import Spec, trained_model
-from sbnmt_plugin.tools.benchmark.stations import Failure, Stations, Worker
+from sbnmt_plugin.tools.benchmark.stations import DIED, Stations
 from sbnmt_plugin.tools.benchmark.systems import CONVERTED, SYSTEMS
 from sbnmt_plugin.tools.commands import benchmark
 
@@ -148,36 +147,20 @@ def test_the_peak_of_memory_is_forgotten():
     assert decoding.peak_memory("cpu") < before + 0.3
 
 
-@pytest.fixture
-def worker(request):
-    """Return a function that makes workers, which end with the test."""
-
-    def made(make, *words):
-        one = Worker(make, words, threads=1)
-        request.addfinalizer(one.close)
-        return one
-
-    return made
-
-
-def test_workers_do_not_interrupt_progress_bars(worker, capfd):
-    one = worker(MAKE, *BASELINE)
-    one.ask("prepare", CASE)
-    assert one.ask("measure")["tokens"] == 21
+def test_workers_do_not_interrupt_progress_bars(capfd):
+    with Stations(MAKE, [BASELINE], threads=1) as stations:
+        stations.begin()
+        stations.ask(BASELINE, "prepare", CASE)
+        assert stations.ask(BASELINE, "measure")["tokens"] == 21
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("make", "words", "reason"),
-    [
-        (MAKE, ("fairseq", "float99"), "AttributeError: module 'torch' has no attribu"),
-        (os._exit, (3,), "the process has died, as when the system has no memory left"),
-    ],
-)
-def test_a_worker_reports_why_it_failed(worker, make, words, reason):
-    with pytest.raises(Failure) as caught:
-        worker(make, *words).ask("prepare", CASE)
-    assert caught.value.reason.startswith(reason)
+def test_a_worker_that_has_died_is_no_error():
+    system = ("os",)
+    with Stations(__import__, [system], threads=1) as stations:
+        stations.begin()
+        assert stations.ask(system, "_exit", 3) is None
+        assert stations.failed == {system: DIED}
 
 
 def options(*words):
@@ -185,79 +168,39 @@ def options(*words):
 
 
 def test_the_headline_is_what_is_measured_unasked():
-    assert [*measuring.cases(options())] == ["base-50-25-4"]
-    assert len(measuring.cases(options("--grid", "full"))) == 9
+    assert grid("headline", trained=False) == [Case(50, 25, 4), Case(1, 25, 4)]
+    assert [len(grid("full", trained)) for trained in (False, True)] == [9, 3]
     names = {name for name, _ in measuring.systems(options())}
     assert names == set(SYSTEMS) - set(choices.SLOW)
 
 
-@pytest.mark.parametrize("trained", [False, True])
-def test_a_case_has_the_name_that_makes_it(trained):
-    for case in cases.grid("full", trained):
-        assert cases.named(case.name("toy-2"), "toy-2", trained) == case
-
-
 def test_a_recipes_models_are_measured_as_recipes_decode_and_with_nobodys_options():
-    recipes, nobodys = cases.grid("headline", True)
+    recipes, nobodys = grid("headline", trained=True)
     assert recipes.limits == {"max_len_a": 1.0, "max_len_b": 50}
     assert nobodys.limits == {} and (recipes.alpha, nobodys.alpha) == (0.6, 1.0)
     assert recipes.row["length"] is None and "no options" in nobodys.row["length"]
 
 
-def test_cases_are_chosen_by_their_names():
-    found = measuring.cases(options("--cases", "base-1-25-4,base-9-10-2,base-1-25-4"))
-    assert found == {"base-1-25-4": Case(1, 25, 4), "base-9-10-2": Case(9, 10, 2)}
+HEAD = dict.fromkeys(("command", "commit", "machine", "versions", "spec"), "a")
+HEAD["models"] = {"m.pt": [7, 1]}
 
 
-ORIGIN = {
-    "commit": "a",
-    "machine": "a",
-    "--rounds": 3,
-    "models": {"m.pt": [7, 1]},
-}
-HEAD = {"command": "one", "commit": "a", "date": "", "machine": "", "versions": ""}
-
-
-def begun(folder, command="one", **others):
-    head = {**HEAD, "command": command, "spec": "", "origin": {**ORIGIN, **others}}
-    return results.Record(folder, head)
-
-
-def test_a_record_is_written_after_every_case_and_continued(tmp_path):
-    first = begun(tmp_path)
-    first.add("one", [ROW])
-    second = begun(tmp_path, command="two")
-    assert second.has("one")
-    assert not second.has("two")
-    second.add("two", [{**ROW, "failed": "no memory"}])
-    found = json.loads((tmp_path / "benchmark.json").read_text())
-    assert [row["case"] for row in found["decoding"]] == ["one", "two"]
-    assert found["command"] == "one; two"
-    assert "no memory" in results.markdown(found)[-1]
-
-
-@pytest.mark.parametrize(
-    ("other", "reason"),
-    [
-        ({"commit": "b"}, "another commit"),
-        ({"machine": "b"}, "another machine"),
-        ({"--rounds": 5}, "another --rounds"),
-        ({"models": {"m.pt": [7, 2]}}, "another m.pt"),
-    ],
-)
-def test_numbers_of_another_origin_are_refused_by_name(tmp_path, other, reason):
-    begun(tmp_path).write()
-    before = (tmp_path / "benchmark.json").read_bytes()
-    with pytest.raises(ValueError, match=f"was measured with {reason}: choose another"):
-        begun(tmp_path, **other)
-    assert (tmp_path / "benchmark.json").read_bytes() == before
+@pytest.mark.parametrize("key", HEAD)
+def test_numbers_of_another_origin_are_refused_by_name(tmp_path, key):
+    path, rows = tmp_path / "benchmark.json", [{**ROW, "failed": "no memory"}]
+    held = {**HEAD, "date": "yesterday", "decoding": rows}
+    path.write_text(json.dumps(held))
+    assert results.begun(path, {**HEAD, "date": "today"}) == held
+    assert "no memory" in results.markdown(held)[-1]
+    with pytest.raises(ValueError, match=f"measured with another {key}: choose anot"):
+        results.begun(path, {**HEAD, key: {"m.pt": [7, 2]}})
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"decoding": []}'])
-def test_a_record_that_cannot_be_continued_is_named(tmp_path, content):
+def test_results_that_cannot_be_continued_are_named(tmp_path, content):
     (tmp_path / "benchmark.json").write_text(content)
     with pytest.raises(ValueError, match=r"benchmark.json must be as it was written"):
-        begun(tmp_path)
+        results.begun(tmp_path / "benchmark.json", HEAD)
 
 
 def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(
@@ -283,7 +226,7 @@ def test_a_system_that_fails_has_its_reason_and_the_others_their_numbers(
 
 
 def command(tmp_path, monkeypatch, *words):
-    argv = ["benchmark.py", "--output", str(tmp_path), *words]
+    argv = ["benchmark.py", "--output", str(tmp_path), *map(str, words)]
     monkeypatch.setattr(sys, "argv", argv)
     benchmark.main()
 
@@ -300,28 +243,32 @@ def test_two_benchmarks_do_not_share_a_folder(tmp_path, monkeypatch):
     refused = pytest.raises(ValueError, match=f"--output {tmp_path} must not be in use")
     with in_use.hold(tmp_path, "--output"), refused:
         command(tmp_path, monkeypatch)
-    assert not (tmp_path / "benchmark.json").exists()
     command(tmp_path, monkeypatch)
-    assert (tmp_path / "benchmark.json").exists()
 
 
-def test_the_command_writes_json_and_prints_a_table(tmp_path, monkeypatch, capsys):
-    """Two systems, each in a process of its own."""
-    monkeypatch.setattr(cases, "LENGTHS", (3,))
-    monkeypatch.setattr(cases, "BEAMS", ())
-    monkeypatch.setattr(cases, "BATCHES", ())
+def test_the_command_writes_json_and_goes_on_with_it(tmp_path, monkeypatch, capsys):
+    """Two systems, each in a process of its own; interrupted after the first case."""
     pair = [("fairseq", "float32"), ("SB-NMT", "float32")]
     monkeypatch.setattr(measuring, "systems", lambda args: pair)
-    words = "--size tiny --vocabulary 50 --rounds 1 --threads 1 --grid full"
-    command(tmp_path, monkeypatch, *words.split())
-    found = json.loads((tmp_path / "benchmark.json").read_text())
-    sizes = [(r["batch"], r["length"]) for r in found["decoding"]]
-    assert sizes == [(50, 25)] * 2 + [(50, 3)] * 2
+    words = ["--size", "tiny", "--vocabulary", 50, "--rounds", 1, "--threads", 1]
+    run, path = measuring.run_case, tmp_path / "benchmark.json"
+
+    def interrupted(stations, case, rounds):
+        if case.batch == 1:
+            raise KeyboardInterrupt
+        return run(stations, case, rounds)
+
+    monkeypatch.setattr(measuring, "run_case", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        command(tmp_path, monkeypatch, *words)
+    first = json.loads(path.read_text())["decoding"]
+    monkeypatch.setattr(measuring, "run_case", run)
+    command(tmp_path, monkeypatch, *words)
+    found = json.loads(path.read_text())
+    assert [row["batch"] for row in found["decoding"]] == [50, 50, 1, 1]
+    assert found["decoding"][:2] == first
     printed = capsys.readouterr().out
     assert "| SB-NMT" in printed and found["commit"] in printed
-    monkeypatch.setattr(measuring, "run_case", None)  # every case is there
-    command(tmp_path, monkeypatch, *words.split())
-    assert capsys.readouterr().out == printed
 
 
 @pytest.mark.parametrize("row", ["sb", "sb-shift"])
@@ -341,12 +288,6 @@ def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
         ("--systems Moses", "--systems must be of"),
         ("--rounds 0", "--rounds must be ≥ 1"),
         ("--work nowhere", "--work must be a finished recipe's folder"),
-        ("--cases small-50-25-4", "as base-50-25-4 .*, but has small-50-25-4"),
-        (
-            "--cases base-50-test-4",
-            "LENGTH is test or default with --work, and",
-        ),
-        ("--cases training-1", "--cases must name base-BATCH-LENGTH-BEAM"),
     ],
 )
 def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):
@@ -368,9 +309,3 @@ def test_a_test_sets_translations_are_scored():
     wide, low = found.values()
     assert (wide["BLEU"], low["as in float32"]) == (100, 0.75)
     assert low["BLEU"] < 100 and "tok:none" in low["signature"]
-
-
-def test_the_tables_leave_out_what_is_empty():
-    header = results.table([ROW])[0]
-    assert "tok. BLEU" not in header and "steps" not in header
-    assert "steps" in results.table([ROW, {**ROW, "steps": 26}])[0]

@@ -110,19 +110,14 @@ def test_the_check_of_intervals_can_fail(monkeypatch):
         assert_interval(monkeypatch, np.random.default_rng(12346))
 
 
-def test_an_interval_is_of_pairs():
-    """The same mistakes in both leave nothing to chance."""
-    runs = [answers(1, 0.3)]
+@pytest.mark.parametrize("seed", ["12345", "none"])
+def test_pairs_stay_pairs_whatever_the_seed(monkeypatch, seed):
+    """The same mistakes leave nothing to chance; `none` draws anew for each text."""
+    monkeypatch.setenv("SACREBLEU_SEED", seed)
+    runs, others = [answers(1, 0.3)], [answers(2, 0.3)]
     assert fast_interval(runs, runs) == (0.0, 0.0)
-    low, high = fast_interval(runs, [answers(2, 0.3)])
+    low, high = fast_interval(runs, others)
     assert low < -1 and high > 1
-
-
-def test_pairs_stay_pairs_whatever_the_seed(monkeypatch):
-    """sacreBLEU's own `none` draws anew for each text."""
-    runs = [answers(1, 0.3)]
-    monkeypatch.setenv("SACREBLEU_SEED", "none")
-    assert fast_interval(runs, runs) == (0.0, 0.0)
     same = {"a": runs[0], "b": list(runs[0]), "c": answers(2, 0.9)}
     found, _ = bootstrap(same, [RIGHT], "a", {"BLEU": bleu()}, 60)
     assert found["b"]["BLEU"].p == 1.0 > found["c"]["BLEU"].p

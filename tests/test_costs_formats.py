@@ -39,10 +39,9 @@ def read(path):
     """Return all that our steps read of a log."""
     lines = path.read_text().splitlines()
     log = logs.read_train_log(lines)
-    names = *STATS, "num_updates"
-    curves = [log.series(k, name) for k in log.points for name in names]
     told = [runner.shorten(costs.simple(line)) for line in lines if "| valid |" in line]
-    return curves, log.speed("ups"), costs.step_cost(path), told
+    curves = {key: log[key] for key in log if key[1] in STATS}
+    return curves, costs.step_cost(path), told
 
 
 def assert_alike(path, form, monkeypatch):
@@ -50,8 +49,9 @@ def assert_alike(path, form, monkeypatch):
         read(written(path / name, name, monkeypatch)) for name in ("simple", form)
     )
     assert one == two
-    _, ups, cost, told = one
-    assert ups == 5 and cost["updates"] == 27 and cost["tokens"] == 27 * 200
+    curves, cost, told = one
+    assert curves["train", "ups"] == {9: 5, 18: 5, 27: 5}
+    assert cost["updates"] == 27 and cost["tokens"] == 27 * 200
     assert cost["peak GPU memory (GiB)"] == 9.5
     assert len(told) == 3 and "bleu 12.5" in told[0]
 

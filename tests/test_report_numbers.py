@@ -2,7 +2,6 @@
 
 import pytest
 import sacrebleu
-import torch
 from report_texts import GOLDS, LOG, OUTPUTS
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
@@ -12,11 +11,8 @@ from sbnmt_plugin.tools.report import (
     inputs,
     lengths,
     logs,
-    records,
     scores,
     sentences,
-    speeds,
-    winners,
 )
 from sbnmt_plugin.tools.translations import read_generate_log
 
@@ -47,40 +43,11 @@ def check_buckets(group):
     ]
 
 
-def races():
-    def one(winner, left, right):
-        text = {"l2r": left, "r2l": right}
-        return records.Race(winner, text)
-
-    return [
-        one("l2r", "the cat sat down", "a dog ran up"),
-        one("r2l", "he ran home now", "he walked home now"),
-        one("l2r", "yes", "yes"),
-        one("l2r", "only one", None),
-    ]
-
-
-def check_parameters(count):
-    weight = torch.ones(5, 3)
-    state = {
-        "encoder.version": torch.ones(1),
-        "encoder.embed_tokens.weight": weight,
-        "decoder.embed_tokens.weight": weight.clone(),
-        "decoder.output_projection.weight": weight + 1,
-        "decoder.layer.bias": torch.ones(4),
-        "decoder.layer.bias2": torch.ones(4),
-    }
-    assert count(state) == 15 + 15 + 4 + 4
-
-
 def check_train_log(read):
     log = read(LOG.splitlines())
-    assert log.series("train_inner", "nll_loss_l2r") == (
-        [100, 200, 300],
-        [8.5, 7.5, 6],  # continued from an earlier checkpoint: the later value
-    )
-    assert log.series("valid", "bleu") == ([300], [12.34])
-    assert log.speed("ups") == 4
+    # continued from an earlier checkpoint: the later value
+    assert log["train_inner", "nll_loss_l2r"] == {100: 8.5, 200: 7.5, 300: 6}
+    assert log["valid", "bleu"] == {300: 12.34}
 
 
 def check_generate_log(read):
@@ -97,11 +64,6 @@ CHECKS = [
         lambda o, r, n, last=False: accuracy.accuracy(o, r[:1], n),
     ),
     (check_buckets, lengths.buckets, lambda n, u: lengths.buckets(n, [4, 10])),
-    (
-        check_parameters,
-        speeds.count_parameters,
-        lambda state: sum(x.numel() for x in state.values()),
-    ),
     (check_train_log, logs.read_train_log, lambda x: logs.read_train_log(x[:3])),
     (check_generate_log, read_generate_log, lambda x: {"sentences/s": 1.5}),
 ]
@@ -121,15 +83,10 @@ def test_the_checks_by_hand_can_fail(check, function, broken):
 
 def test_what_is_no_number_is_not_drawn():
     line = "| train_inner | epoch 001:    4 / 7 loss=2, gnorm={}, num_updates=4"
-    for value, drawn in ("0.5", ([4], [0.5])), ("inf", ([], [])), ("nan", ([], [])):
+    for value, drawn in ("0.5", {4: 0.5}), ("inf", {}), ("nan", {}):
         log = logs.read_train_log([line.format(value)])
-        assert log.series("train_inner", "gnorm") == drawn
-        assert log.series("train_inner", "loss") == ([4], [2])
-
-
-def test_shares_and_agreement_are_counted():
-    assert winners.share(races()) == 75
-    assert winners.agreement(races()) == pytest.approx(100 / 3)
+        assert log["train_inner", "gnorm"] == drawn
+        assert log["train_inner", "loss"] == {4: 2}
 
 
 def test_length_groups_are_few_and_not_tiny():

@@ -70,24 +70,6 @@ def test_rows_of_any_columns_are_shown(tmp_path, capsys):
     ]
 
 
-def test_seeds_of_a_row_are_shown_together(tmp_path):
-    rows = [
-        {"row": name, "beam": beam, "right": right}
-        for name, beam, right in (
-            *(("sb", 2, 80.0), ("sb@2", 2, 90.0), ("sb", 4, 70.0)),
-            ("other", 2, 80.25),
-        )
-    ]
-    put(tmp_path / "open.json", json.dumps({"rows": rows}))
-    assert results_page.page(tmp_path)[4:] == [
-        "| row   | beam |      right |",
-        "| ----- | ---: | ---------: |",
-        "| sb    |    2 | 85.0 ± 7.1 |",
-        "| sb    |    4 |      70.00 |",
-        "| other |    2 |      80.25 |",
-    ]
-
-
 def test_a_title_and_a_plot_are_shown(tmp_path):
     sweep = {"title": "Beams", "runs": [{"system": "sb", "beam": 4, "BLEU": 30.5}]}
     sweep["runs"][0]["signature"] = "s"
@@ -99,28 +81,6 @@ def test_a_title_and_a_plot_are_shown(tmp_path):
     assert lines[-1] == "`do it`, commit 1a2b3c4, m"
 
 
-def test_a_sweep_over_beams_shows_its_speeds(tmp_path):
-    """Of one beam, or of runs without a speed, there is nothing to compare."""
-    runs = [
-        {"system": f"sb{seed}", "beam": beam, "BLEU": 30.5, "signature": "s"}
-        | {"sentences/s": speed}
-        for seed, beam, speed in (("", 2, 80.0), ("@2", 2, 90.0), ("", 4, 40.25))
-    ]
-    shown = results_page.speeds_by_beam(runs)
-    assert shown == [
-        "",
-        "| row | beam | sentences/s |",
-        "| --- | ---: | ----------: |",
-        "| sb  |    2 |  85.0 ± 7.1 |",
-        "| sb  |    4 |       40.25 |",
-    ]
-    put(tmp_path / "b.json", json.dumps({"runs": runs}))
-    assert shown[1] in results_page.page(tmp_path)
-    assert not results_page.speeds_by_beam(runs[:2])
-    del runs[0]["sentences/s"]
-    assert not results_page.speeds_by_beam(runs)
-
-
 @pytest.mark.parametrize(
     "held", ["{", "[1]", '{"rows": 1}', '{"runs": []}', '{"x": 1}']
 )
@@ -129,17 +89,3 @@ def test_a_file_of_something_else_is_refused(held, tmp_path):
     with pytest.raises(ValueError, match=f"{path} must be as it was written"):
         call(show_table, "--page", tmp_path)
     assert [*tmp_path.iterdir()] == [path]
-
-
-def test_a_folder_without_results_is_refused(tmp_path):
-    for folder in tmp_path, tmp_path / "none":
-        with pytest.raises(
-            FileNotFoundError, match=f"--page {folder} must be a folder"
-        ):
-            call(show_table, "--page", folder)
-
-
-@pytest.mark.parametrize("words", [["--small"], ["--work", "w"]])
-def test_a_page_takes_no_other_option(words, tmp_path):
-    with pytest.raises(ValueError, match="--page takes all JSON files of its folder"):
-        call(show_table, "--page", tmp_path, *words)

@@ -24,22 +24,12 @@ def test_scores_are_sacrebleus(tmp_path, capsys):
     assert "tok:13a" in found["BLEU"]["signature"]
     assert "tok:none" in found["tokenised BLEU"]["signature"]
     assert found["tokenised BLEU"]["signature"] in capsys.readouterr().out
+    call(score, *words, "--tokenize", "zh", "--json", tmp_path / "s.json")
+    assert "tok:zh" in (tmp_path / "s.json").read_text()
     with pytest.raises(ValueError, match="go together"):
         call(score, *words, *tok[:2])
     with pytest.raises(ValueError, match="--phonemes excludes"):
         call(score, *words, "--phonemes", "--tokenize", "zh")
-
-
-def test_a_language_without_blanks_is_scored_by_characters(tmp_path, capsys):
-    hypothesis = put(tmp_path / "h", "我喜欢读书。")
-    reference = put(tmp_path / "r", "我喜欢看书。")
-    found = []
-    for asked in ([], ["--tokenize", "zh"]):
-        words = ["--hypothesis", hypothesis, "--reference", reference, *asked]
-        call(score, *words, "--json", tmp_path / "s.json")
-        found.append(json.loads((tmp_path / "s.json").read_text())["BLEU"])
-    assert [x["signature"].split("|")[3] for x in found] == ["tok:13a", "tok:zh"]
-    assert found[0]["score"] < found[1]["score"]
 
 
 def test_a_tokeniser_without_its_package_is_one_line(tmp_path, monkeypatch):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make the report of a run of the toy recipe: other beam sizes, a trace, one page.
+# Make the report of a run of the toy recipe: other beam sizes, a trace, two pages.
 #
 # usage: examples/toy/report.sh [WORK]       (default: work/toy)
 set -euo pipefail
@@ -10,19 +10,13 @@ export OMP_NUM_THREADS=1 # tiny matrices: threads only wait
 
 "$bin/sbnmt" sweep-beam --work "$work" --rows teacher-l2r teacher-r2l sb-shift \
   --beams 1,2,4,8
-if [[ ! -f $work/results/trace.jsonl ]]; then
-  # as in recipe.yaml
-  search=(--beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --cpu)
-  head -n 20 "$work/bpe/test.src" >"$work/trace.src"
-  rm -f "$work/trace.new"
-  log=$work/logs/trace.log
-  "$bin/fairseq-interactive" "$work/data" \
-    --user-dir sbnmt_plugin --task sb_translation --path "$work/sb-shift/model.pt" \
-    "${search[@]}" --input "$work/trace.src" --buffer-size 20 \
-    --sb-trace "$work/trace.new" >"$log" 2>&1 || {
-    tail -n 5 "$log" >&2 # all of it is there
-    exit 1
-  }
-  mv "$work/trace.new" "$work/results/trace.jsonl"
-fi
+# as in recipe.yaml
+search=(--beam 4 --lenpen 0.6 --max-len-a 1.2 --max-len-b 10 --cpu)
+head -n 20 "$work/bpe/test.src" >"$work/trace.src"
+rm -f "$work/trace.jsonl"
+"$bin/fairseq-interactive" "$work/data" \
+  --user-dir sbnmt_plugin --task sb_translation --path "$work/sb-shift/model.pt" \
+  "${search[@]}" --input "$work/trace.src" --buffer-size 20 \
+  --sb-trace "$work/trace.jsonl" >/dev/null
+"$bin/sbnmt" trace-page --trace "$work/trace.jsonl" --output "$work/trace.html"
 "$bin/sbnmt" report --work "$work" --title "Toy" --output "$work/report"

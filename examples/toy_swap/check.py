@@ -15,12 +15,10 @@ import json
 import sys
 from pathlib import Path
 
-from sbnmt_plugin.checkpoints import read_checkpoint
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.settings import search_options
 from sbnmt_plugin.tools.recipes.systems.two_way import TWO_WAY
-from sbnmt_plugin.tools.report.speeds import count_parameters
 from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.synthetic import LANGUAGES
 from sbnmt_plugin.tools.text import read_lines
@@ -42,12 +40,17 @@ def with_another_end(lines: list[str]) -> list[str]:
     return found
 
 
-def changed_by_the_end(work: Path, source: str, target: str) -> float:
-    """How many of the two-way model's answers the last word changes, in per cent."""
-    words = [str(work / "data"), "--path", str(work / "two-way" / "model.pt")]
+def loaded(work: Path, row: str, source: str, target: str) -> Translator:
+    """The model of a row, as the recipe searches."""
+    words = [str(work / "data"), "--path", str(work / row / "model.pt")]
     words += ["--sb-direction", "l2r", "--source-lang", source, "--target-lang", target]
     words += search_options(load_recipe(Path(__file__).resolve().parent, small=False))
-    translator = Translator(words)
+    return Translator(words)
+
+
+def changed_by_the_end(work: Path, source: str, target: str) -> float:
+    """How many of the two-way model's answers the last word changes, in per cent."""
+    translator = loaded(work, "two-way", source, target)
     lines = read_lines(work / "text" / f"test.{source}")
     before, after = (
         translator.translate(text)[0] for text in (lines, with_another_end(lines))
@@ -67,10 +70,10 @@ def measured(work: Path) -> dict[str, dict[str, float]]:
         if path.exists():
             scored = json.loads(path.read_text("utf-8"))
             found[name] = {"BLEU": scored["tokenised BLEU"]["score"]}
-            model = work / name / "model.pt"
-            if model.exists():
-                weights = read_checkpoint(str(model))["model"]
-                found[name]["parameters"] = count_parameters(weights)
+            if (work / name / "model.pt").exists():
+                (model,) = loaded(work, name, *LANGUAGES).models
+                count = sum(each.numel() for each in model.parameters())
+                found[name]["parameters"] = count
     return found
 
 

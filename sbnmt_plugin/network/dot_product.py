@@ -51,7 +51,7 @@ def attend(
     """Compute attention of queries (R, H, Q, C/H) in their own dtype.
 
     torch's own is made for many queries; where a search has few of each of many heads
-    two products are mostly faster on a CPU (examples/benchmark/few_queries.py).
+    two products are mostly faster on a CPU.
     """
     if few_queries(query) and not dropout:
         return attend_by_products(query, key, value, mask)

@@ -19,7 +19,6 @@ from sbnmt_plugin.tools.text import as_written, write_lines
 
 Held = dict[str, Any]  # value of a JSON file
 PAGE = "RESULTS.md"
-PLOTS = ".svg", ".png"  # of the same name as a JSON file
 ORIGIN = "commit", "date", "machine", "versions"
 SEEDED = "row"  # key of a name that may end with @SEED
 
@@ -56,18 +55,8 @@ def speeds_by_beam(runs: list[Held]) -> list[str]:
     """Render what larger beams cost, where a sweep has several beams."""
     speed = "sentences/s"
     rows = [{SEEDED: x["system"], "beam": x["beam"], speed: x.get(speed)} for x in runs]
-    if len({row["beam"] for row in rows}) == 1 or None in (x[speed] for x in rows):
-        return []
-    return ["", *plain_table(seeds_together(rows))]
-
-
-def benchmark_tables(held: Held) -> list[str]:
-    """Render a benchmark; trainings were measured by version 0.2.0."""
-    lines = benchmark.markdown(held, level="###")
-    trained = held.get("training", [])
-    if trained:
-        lines += ["", "### Training", "", *benchmark.table(trained)]
-    return lines
+    several = len({row["beam"] for row in rows}) > 1
+    return ["", *plain_table(seeds_together(rows))] if several else []
 
 
 def rows_table(held: Held) -> list[str]:
@@ -79,8 +68,7 @@ def rows_table(held: Held) -> list[str]:
 KINDS: dict[str, Callable[[Held], list[str]]] = {
     "runs": sweep_table,
     "signatures": recipe_table,
-    benchmark.CASES: benchmark_tables,
-    "training": benchmark_tables,
+    benchmark.CASES: benchmark.markdown,
     "rows": rows_table,
 }
 
@@ -142,9 +130,8 @@ def section(path: Path) -> list[str]:
         held: Held = json.loads(path.read_text(encoding="utf-8"))
         title = held.pop("title", None)
         tables = KINDS[next((key for key in KINDS if key in held), "none")](held)
-    plots = [p for p in map(path.with_suffix, PLOTS) if p.exists()][:1]
     head = [f"## {path.stem}", *([] if title is None else ["", title])]
-    for plot in plots:
+    if (plot := path.with_suffix(".svg")).exists():
         head += ["", f"![{title or path.stem}]({plot.name})"]
     return [*head, "", *tables]
 

@@ -87,14 +87,6 @@ def bleu_named(signature: str) -> str:
     return "BLEU" if re.search(r"tok:(?!none\b)", signature) else "tokenised BLEU"
 
 
-def length_ratio(
-    hypothesis: list[str], references: list[list[str]], *options: Any
-) -> float:
-    """Return tokens of the hypotheses over those of the references next in length."""
-    found = token_bleu(*options).corpus_score(hypothesis, references)
-    return round(found.sys_len / max(found.ref_len, 1), 3)
-
-
 def slices(sets: dict[str, int], texts: list[list[str]]) -> dict[str, list[list[str]]]:
     """Cut line-aligned texts, test sets behind each other, into the sets.
 

@@ -25,7 +25,7 @@ from sbnmt_plugin.checkpoints import read_checkpoint
 from sbnmt_plugin.register import register
 from sbnmt_plugin.task import SBTranslationTask
 from sbnmt_plugin.tools import jobs, translations
-from sbnmt_plugin.tools.benchmark.results import ORIGIN, Record
+from sbnmt_plugin.tools.benchmark.results import begun
 from sbnmt_plugin.tools.command import child_environment
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.commands.aer import read_gold
@@ -35,7 +35,7 @@ from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord, check_recipe
 from sbnmt_plugin.tools.report import inputs, traces
-from sbnmt_plugin.tools.report.records import read_races
+from sbnmt_plugin.tools.report.records import read_winners
 from sbnmt_plugin.tools.subwords import read_codes
 from sbnmt_plugin.tools.text import read_lines, write_lines
 from sbnmt_plugin.training.checksums import NAME
@@ -171,7 +171,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
     job = jobs.describe_job(source, ["--beam", "2"])
     options_ = {"--lr": 0.1, "--arch": "transformer", "--cpu": None}
     facts = dict.fromkeys(("commit", "date", "machine", "versions", "spec"), "x")
-    head = {"command": "c", **facts, ORIGIN: {"--size": "tiny", "models": {}}}
+    head = {"command": "c", **facts, "models": {}}
     step = {"step": 1, "l2r": [], "r2l": []}
     trace = {
         **{"id": 0, "source": "w1", "beam": 2, "pairing": "rank"},
@@ -222,7 +222,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader(
             *("records", "records.jsonl", as_lines(records)),
-            lambda p: read_races("--records", p, source),
+            lambda p: read_winners("--records", p, source),
         ),
         Reader(
             *("trace", "trace.jsonl", as_lines([trace])),
@@ -234,7 +234,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader(
             *("benchmark.json", "b/benchmark.json", as_json({**head, "decoding": []})),
-            lambda p: Record(p.parent, head),
+            lambda p: begun(p, head),
         ),
         Reader("log", "train.log", log.encode(), costs.step_cost),
         Reader("codes", "codes", CODES, lambda p: read_codes(str(p))),

@@ -174,8 +174,16 @@ class Stage:
         return step_command("recipe", str(self.recipe), "--work", str(work))
 
     def benchmark(self, folder: Path) -> list[str]:
-        words = ["--output", str(folder), "--cases", "tiny-2-4-2,tiny-1-4-2"]
-        words += ["--size", "tiny", "--vocabulary", "50", "--rounds", "1"]
+        words = [
+            "--output",
+            str(folder),
+            "--size",
+            "tiny",
+            "--vocabulary",
+            "50",
+            "--rounds",
+            "1",
+        ]
         words += ["--threads", "1", "--systems", "SB-NMT"]
         return step_command("benchmark", *words)
 

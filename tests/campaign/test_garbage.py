@@ -219,7 +219,7 @@ BROKEN = {  # found by the campaign: each was a traceback, or named no file
     "trace": [
         b'{"id": 0, "source": "", "beam": 2, "pairing": "x", "steps": [1], "pool": [1]}'
     ],
-    "benchmark.json": [b'{"origin": {"--size": "tiny"}}', b'{"origin": 1}'],
+    "benchmark.json": [b'{"command": "c"}', b'{"command": 1}'],
     "checkpoint": [b"PK\x05\x06\x01\x00\x01\x00" + b"\0" * 14],
 }
 

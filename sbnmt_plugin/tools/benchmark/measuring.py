@@ -14,21 +14,20 @@ from statistics import mean, median, quantiles
 import torch
 
 from sbnmt_plugin.tools import origin
-from sbnmt_plugin.tools.benchmark.cases import Case, grid, named
+from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.choices import LOW, SLOW
 from sbnmt_plugin.tools.benchmark.decoding import Station
 from sbnmt_plugin.tools.benchmark.models import KINDS, Spec, trained_model
-from sbnmt_plugin.tools.benchmark.results import FAILED, ORIGIN, Record, Row
+from sbnmt_plugin.tools.benchmark.results import CASES, FAILED, NAME, Row, is_of
 from sbnmt_plugin.tools.benchmark.stations import Name, Stations
 from sbnmt_plugin.tools.benchmark.systems import SYSTEMS, pairs
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.scoring import tokenised_bleu
+from sbnmt_plugin.tools.unfinished import write_json
 
 WIDE = "float32"
 BASELINE = "fairseq", WIDE
-# may differ between the runs that fill a folder
-FREE = ("output", "grid", "cases")
 
 
 def systems(args: argparse.Namespace) -> list[Name]:
@@ -50,23 +49,8 @@ def systems(args: argparse.Namespace) -> list[Name]:
     return [BASELINE, *(s for s in found if s[0] in wanted and s != BASELINE)]
 
 
-def cases(args: argparse.Namespace) -> dict[str, Case]:
-    """Return every case that is asked for, by its name.
-
-    Raises:
-        ValueError: a name of --cases that no case has.
-    """
-    trained = args.work is not None
-    models = Path(args.work).resolve().name if trained else args.size
-    if args.cases is None:
-        found = grid(args.grid, trained)
-    else:
-        found = [named(name, models, trained) for name in args.cases.split(",")]
-    return {case.name(models): case for case in found}
-
-
 def head(args: argparse.Namespace) -> Row:
-    """Return the beginning of benchmark.json.
+    """Return the beginning of benchmark.json: all but the case on which rows depend.
 
     Raises:
         ValueError: --device cuda without a GPU.
@@ -74,35 +58,30 @@ def head(args: argparse.Namespace) -> Row:
     """
     if args.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("--device cuda needs a GPU, but torch sees none")
-    place = {"commit": commit(), "machine": machine(), "versions": versions()}
     models = args.work or f"{args.size}, {args.vocabulary:,} words"
-    options = {
-        f"--{name.replace('_', '-')}": value
-        for name, value in vars(args).items()
-        if name not in FREE
-    }
     paths = [str(trained_model(Path(args.work), kind)) for kind in KINDS if args.work]
     return {
         "command": f"sbnmt benchmark {shlex.join(sys.argv[1:])}",
         "date": f"{datetime.date.today()}",
-        **place,
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
         "spec": f"{models}, {args.device}, {args.threads} threads, "
         f"{args.rounds} rounds",
-        ORIGIN: {**options, **place, origin.MODELS: origin.stamps_of(paths)},
+        origin.MODELS: origin.stamps_of(paths),
     }
 
 
 def measure(
-    args: argparse.Namespace, wanted: dict[str, Case], names: list[Name], record: Record
+    args: argparse.Namespace, wanted: list[Case], names: list[Name], result: Row
 ) -> None:
     """Measure the cases that are missing; each is written when it is done."""
     spec = Spec(args.size, args.vocabulary, args.device, args.work)
     with Stations(partial(Station, spec), names, args.threads) as stations:
-        bar = progress(wanted.items(), unit="case")
-        for name, case in bar:
-            bar.set_description(name)
-            if not record.has(name):
-                record.add(name, run_case(stations, case, args.rounds))
+        for case in progress(wanted, unit="case"):
+            if not any(is_of(case, row) for row in result[CASES]):
+                result[CASES] += run_case(stations, case, args.rounds)
+                write_json(Path(args.output) / NAME, result)
 
 
 def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:

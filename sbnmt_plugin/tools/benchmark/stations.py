@@ -8,27 +8,29 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from multiprocessing.connection import Connection
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools.progress import progress, write
 from sbnmt_plugin.tools.tied import tie
 
-PATIENCE = 3.0  # seconds that a worker has to end by itself
+PATIENCE = 3.0  # seconds that workers have to end by themselves
 Name = tuple[str, str]  # of a system, and of the type of its weights
 Make = Callable[..., Any]  # gives a worker's object; it is imported by its name
 DIED = "the process has died, as when the system has no memory left"
+held: dict[str, Any] = {}  # in a worker: its object
 
 
-def serve(pipe: Connection, parent: int, threads: int) -> None:
-    """Make an object and call its methods as asked, until something fails.
+def begin(parent: int) -> None:
+    """Make a worker end with its parent, and write nothing on its own.
 
-    This is a worker's whole life.  It ends with its parent, and writes nothing on its
-    own.  What the pipe brings is imported, and fairseq with it, after all is silent.
+    What it is sent is imported, and fairseq with it, after all is silent.
     """
     tie(parent, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent ends it
@@ -36,28 +38,19 @@ def serve(pipe: Connection, parent: int, threads: int) -> None:
     quiet.silence()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
+
+
+def make_held(make: Make, words: Sequence[Any], threads: int) -> None:
+    """Make a worker's object."""
     import torch
 
     torch.set_num_threads(threads)
-    try:
-        make, words = pipe.recv()
-        made = make(*words)
-        while True:
-            method, words = pipe.recv()
-            pipe.send((True, getattr(made, method)(*words)))
-    except Exception:  # told to the parent, which raises
-        pipe.send((False, traceback.format_exc()))
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is ending
+    held["it"] = make(*words)
 
 
-class Failure(Exception):
-    """The traceback of an error in a worker."""
-
-    @property
-    def reason(self) -> str:
-        """Return its last line."""
-        return str(self).strip().split("\n")[-1].removeprefix("ValueError: ")
+def ask_held(method: str, words: Sequence[Any]) -> Any:
+    """Return what a method of a worker's object returns."""
+    return getattr(held["it"], method)(*words)
 
 
 class Worker:
@@ -70,43 +63,22 @@ class Worker:
 
     def __init__(self, make: Make, words: Sequence[Any], threads: int) -> None:
         context = multiprocessing.get_context("spawn")  # CUDA bears no fork
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(
-            target=serve, args=(theirs, os.getpid(), threads), daemon=True
-        )
-        # the child is like the command: it imports after serve() has begun
+        self.process = ProcessPoolExecutor(1, context, begin, (os.getpid(),))
+        # the child is like the command: it imports after begin() has begun
         argv, sys.argv = sys.argv, ["sbnmt"]
         try:
-            self.process.start()
+            self.made = self.process.submit(make_held, make, words, threads)
         finally:
             sys.argv = argv
-        self.pipe.send((make, words))
-        theirs.close()
 
     def ask(self, method: str, *words: Any) -> Any:
         """Return what a method of the object returns.
 
         Raises:
-            Failure: it failed, or the object could not be made.  The worker is of no
-                further use.
+            Exception: its own, or that of making the object.
         """
-        try:
-            with contextlib.suppress(BrokenPipeError):  # it has told why it ended
-                self.pipe.send((method, words))
-            good, answer = self.pipe.recv()
-        except (EOFError, ConnectionError) as error:
-            raise Failure(DIED) from error
-        if not good:
-            raise Failure(answer)
-        return answer
-
-    def close(self) -> None:
-        """End the process, also one that is at work."""
-        self.process.terminate()
-        self.process.join(PATIENCE)
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
+        self.made.result()
+        return self.process.submit(ask_held, method, words).result()
 
 
 class Stations(contextlib.AbstractContextManager[Any]):
@@ -140,10 +112,13 @@ class Stations(contextlib.AbstractContextManager[Any]):
             return None
         try:
             return self.workers[system].ask(method, *words)
-        except Failure as failure:
-            self.failed[system] = failure.reason
-            write(f"{', '.join(system)} failed: {failure}", file=sys.stderr)
-            self.workers.pop(system).close()
+        except Exception as error:
+            told = "".join(traceback.format_exception(error))
+            write(f"{', '.join(system)} failed: {told}", file=sys.stderr)
+            reason = told.strip().split("\n")[-1].removeprefix("ValueError: ")
+            died = isinstance(error, BrokenProcessPool)
+            self.failed[system] = DIED if died else reason
+            self.workers.pop(system).process.shutdown()
             return None
 
     def measure(self, rounds: int, case: Any) -> dict[Name, list[Any]]:
@@ -168,7 +143,12 @@ class Stations(contextlib.AbstractContextManager[Any]):
         return found
 
     def __exit__(self, *_: Any) -> None:
+        ending = multiprocessing.active_children()
+        for process in ending:
+            process.terminate()  # one that is at work, too
+        until = time.monotonic() + PATIENCE
+        for process in ending:
+            process.join(max(0.0, until - time.monotonic()))
+            process.kill()
         for worker in self.workers.values():
-            worker.process.terminate()  # all end at once
-        for worker in self.workers.values():
-            worker.close()
+            worker.process.shutdown()

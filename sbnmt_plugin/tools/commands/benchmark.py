@@ -1,22 +1,20 @@
 r"""Time SB-NMT beside stock fairseq's Transformer, in turn and on the same batches.
 
-    sbnmt benchmark --output work/benchmark                  the headline's cases
-    sbnmt benchmark --output work/benchmark --grid full      and lengths, beams, batches
-    sbnmt benchmark --output work/benchmark --cases base-50-25-4,base-1-25-4
+    sbnmt benchmark --output work/benchmark                  50 sentences, and single
+    sbnmt benchmark --output work/benchmark --grid full      and other lengths and beams
     sbnmt benchmark --output work/benchmark --device cuda    the same on a GPU
     sbnmt benchmark --output work/benchmark --work work/toy  a recipe's models
 
-A case is SIZE-BATCH-LENGTH-BEAM: decoding a batch of made-up sentences.  Without --work
-the models have random weights, and every hypothesis is made to have as many tokens as
-the source, so that all searches run the same number of steps.  With --work the recipe's
-test set is translated as recipes do (toy-50-test-4) and with nobody's options
-(toy-50-default-4), and BLEU stands beside the speed.  Every system is a process of its
-own.  Within a case they take turns, and ratios to fairseq are taken round by round.  A
-first run of each is not counted.  A system that fails has its reason in the table.
+A case is a batch of made-up sentences of one length, with one beam.  Without --work the
+models have random weights, and every hypothesis is made to have as many tokens as the
+source, so that all searches run the same number of steps.  With --work the recipe's
+test set is translated as recipes do, and with nobody's options, and BLEU stands beside
+the speed.  Every system is a process of its own.  Within a case they take turns, and
+ratios to fairseq are taken round by round.  A first run of each is not counted.  A
+system that fails has its reason in the table.
 
 OUTPUT receives benchmark.json after every case, of which sbnmt table --page OUTPUT
 makes tables.  Interrupted, the same command goes on with the cases that are missing.
-Other cases may be added, by the same options.
 """
 
 from __future__ import annotations
@@ -43,7 +41,6 @@ def parser() -> argparse.ArgumentParser:
     number = command.at_least(1)
     add("--output", required=True, help="folder for the results")
     add("--grid", choices=GRIDS, default="headline", help="which cases")
-    add("--cases", help="instead: cases by their names, joined by commas")
     add("--size", choices=SIZES, default="base", help="of the models; default base")
     add("--vocabulary", action=number, default=32000, help="words; default 32,000")
     add("--device", choices=sorted(LOW), default="cpu")
@@ -60,11 +57,11 @@ def main() -> None:
     args = parser().parse_args()
     with command.extra("benchmark"):
         from sbnmt_plugin.tools.benchmark import measuring
-        from sbnmt_plugin.tools.benchmark.results import Record, markdown
-    wanted, systems = measuring.cases(args), measuring.systems(args)
+        from sbnmt_plugin.tools.benchmark.cases import grid
+        from sbnmt_plugin.tools.benchmark.results import NAME, begun, markdown
+    wanted, systems = grid(args.grid, args.work is not None), measuring.systems(args)
     head, output = measuring.head(args), Path(args.output)
     with hold(output, "--output"):  # two at once would slow each other, too
-        record = Record(output, head)
-        measuring.measure(args, wanted, systems, record)
-        record.write()
-    print("\n".join(markdown(record.result)))
+        result = begun(output / NAME, head)
+        measuring.measure(args, wanted, systems, result)
+    print("\n".join(markdown(result)))

@@ -2,9 +2,7 @@ r"""Analyse translations as the paper does, in one HTML page with figures and nu
 
     sbnmt report --source test.en --reference test.de [--reference test2.de] \
         --system L2R=l2r.txt --system SB-NMT=sb.txt [--records SB-NMT=sb.jsonl] \
-        [--train-log SB-NMT=train.log] [--generate-log SB-NMT=generate.log] \
-        [--checkpoint SB-NMT=sb/model.pt] [--beam-sweep sweep.json] \
-        [--trace trace.jsonl] --output FOLDER
+        [--train-log SB-NMT=train.log] [--beam-sweep sweep.json] --output FOLDER
     sbnmt report --work work/toy --output FOLDER        # all from a recipe's run
 
 The command writes FOLDER/report.html, which needs neither network nor server.  The
@@ -34,10 +32,7 @@ def parser() -> argparse.ArgumentParser:
     add("--work", help="folder of sbnmt recipe, which has all of these files")
     add("--records", **many, metavar="NAME=JSONL", help="written by --sb-records")
     add("--train-log", **many, metavar="NAME=LOG", help="fairseq-train's log")
-    add("--generate-log", **many, metavar="NAME=LOG", help="fairseq-generate's log")
-    add("--checkpoint", **many, metavar="NAME=PT", help="to count its parameters")
     add("--beam-sweep", **one, metavar="FILE", help="written by sbnmt sweep-beam")
-    add("--trace", **one, metavar="JSONL", help="written by --sb-trace")
     add("--lowercase", action="store_true", help="ignore case everywhere")
     add("--tokenize", choices=TOKENISERS, help="for BLEU; default 13a")
     add("--title", default="Translation report")

@@ -4,7 +4,7 @@ r"""Show a search in both directions, step by step, as one HTML page.
         --path sb/model.pt --beam 4 --sb-trace trace.jsonl < sentences
     sbnmt trace-page --trace trace.jsonl --output trace.html
 
-The page needs neither network nor server.  sbnmt report --trace has the same view.
+The page needs neither network nor server.
 """
 
 from __future__ import annotations

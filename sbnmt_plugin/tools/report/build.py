@@ -15,8 +15,6 @@ from sbnmt_plugin.tools.report import (
     lengths,
     scores,
     sentences,
-    speeds,
-    traces,
     training,
     winners,
 )
@@ -26,7 +24,7 @@ from sbnmt_plugin.tools.report.page import render
 from sbnmt_plugin.tools.unfinished import new_file, new_folder
 
 SECTIONS: tuple[Any, ...] = (
-    *(scores, accuracy, lengths, beams, speeds, winners, sentences, training),
+    *(scores, accuracy, lengths, beams, winners, sentences, training),
 )
 OWN = ("report.html", "figures", "numbers")
 NOISY = ("matplotlib", "fairseq", "sacrebleu")  # once fairseq is imported
@@ -55,7 +53,7 @@ def compute(given: Inputs) -> list[Section]:
         text = f"report: {number} of {len(SECTIONS)}, {module.TITLE}"
         print(text, file=sys.stderr, flush=True)
         made.append(module.section(given))
-    return [*made, traces.section(given.traces)]
+    return made
 
 
 def write_folder(folder: Path, html: str, made: list[Section]) -> None:
@@ -63,7 +61,8 @@ def write_folder(folder: Path, html: str, made: list[Section]) -> None:
     with new_folder(folder) as new:
         for section in made:
             for figure in section.figures:
-                figure.write(f"{new}/figures/{figure.name}")
+                with new_file(new / "figures" / f"{figure.name}.svg", "wb") as file:
+                    file.write(figure.svg)
             for table in section.tables:
                 with new_file(new / "numbers" / f"{table.name}.csv") as file:
                     file.write(table.csv())

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sbnmt_plugin.tools.unfinished import new_file
-
 
 @dataclass(frozen=True)
 class Column:
@@ -74,18 +72,11 @@ class Table:
 
 @dataclass
 class Figure:
-    """A drawing, as SVG and as PNG; ``name`` is its files'."""
+    """A drawing; ``name`` is its file's."""
 
     name: str
     caption: str
     svg: bytes
-    png: bytes
-
-    def write(self, name: str) -> None:
-        """Write NAME.svg and NAME.png."""
-        for suffix, data in ((".svg", self.svg), (".png", self.png)):
-            with new_file(name + suffix, "wb") as file:
-                file.write(data)
 
 
 @dataclass

@@ -49,21 +49,15 @@ def colours(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def finish(canvas: Canvas, name: str, caption: str) -> Figure:
-    """Render as SVG and PNG."""
-    made = []
-    # the same numbers give the same bytes
+    """Render as SVG; the same numbers give the same bytes."""
+    out = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "sbnmt"}):
-        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-            out = io.BytesIO()
-            canvas.savefig(out, format=kind, dpi=200, metadata=metadata)
-            made.append(out.getvalue())
-    return Figure(name, caption, *made)
+        canvas.savefig(out, format="svg", metadata={"Date": None})
+    return Figure(name, caption, out.getvalue())
 
 
 @contextlib.contextmanager
-def panels(
-    count: int, height: float, **grid: Any
-) -> Iterator[tuple[Canvas, list[Axes]]]:
+def panels(count: int, height: float) -> Iterator[tuple[Canvas, list[Axes]]]:
     """Open a figure with panels side by side and room for a legend above."""
     known = set(font_manager.get_font_names())
     fonts = [name for name in WANTED_FONTS if name in known]
@@ -71,7 +65,7 @@ def panels(
         canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
         engine: Any = canvas.get_layout_engine()
         engine.set(wspace=0.06)
-        axes = canvas.subplots(1, count, squeeze=False, **grid)[0]
+        axes = canvas.subplots(1, count, squeeze=False)[0]
         yield canvas, list(axes)
 
 

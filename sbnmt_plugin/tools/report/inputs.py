@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,15 @@ from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.settings import raw_tokeniser
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
 from sbnmt_plugin.tools.report.logs import read_train_log
-from sbnmt_plugin.tools.report.records import NAMES, Race, read_races
-from sbnmt_plugin.tools.report.traces import read_traces
+from sbnmt_plugin.tools.report.records import read_winners
 from sbnmt_plugin.tools.results.sweep import Sweep
 from sbnmt_plugin.tools.results.work_folder_rows import languages
 from sbnmt_plugin.tools.text import read_lines, read_parallel
-from sbnmt_plugin.tools.translations import read_generate_log
 
 CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 # flags whose values are NAME=FILE, NAME a system's; and those whose values are files
-NAMED = ("system", "records", "train_log", "generate_log", "checkpoint")
-PLAIN = ("source", "reference", "beam_sweep", "trace")
+NAMED = ("system", "records", "train_log")
+PLAIN = ("source", "reference", "beam_sweep")
 NEEDED = ("source", "reference", "system")
 HOW = ("tokenize", "lowercase")
 
@@ -38,10 +35,9 @@ class Inputs:
     Attributes:
         source, references, systems: the texts.
         tokenize: sacreBLEU's tokeniser for BLEU; ``none`` where texts are tokens.
-        files: further files: flag -> system -> file.
-        races: who won, for systems with records of both directions.
+        train_logs: system -> file.
+        winners: of each sentence, for systems with records of both directions.
         sweep: the runs of ``sbnmt sweep-beam``.
-        traces: sentences of --sb-trace.
     """
 
     source: list[str]
@@ -49,10 +45,9 @@ class Inputs:
     systems: dict[str, list[str]]
     lowercase: bool = False
     tokenize: str = "13a"
-    files: dict[str, dict[str, Path]] = field(default_factory=dict)
-    races: dict[str, list[Race]] = field(default_factory=dict)
+    train_logs: dict[str, Path] = field(default_factory=dict)
+    winners: dict[str, list[str]] = field(default_factory=dict)
     sweep: list[dict[str, Any]] = field(default_factory=list)
-    traces: list[dict[str, Any]] = field(default_factory=list)
 
     def tokens(self, lines: list[str]) -> list[list[str]]:
         """Return the tokens of a text, for everything that counts words.
@@ -98,18 +93,12 @@ def named_files(flag: str, values: list[str]) -> dict[str, Path]:
 
 def check_logs(asked: Namespace) -> None:
     """Refuse a log, with ValueError, that has nothing of what it is given for."""
-    readers: dict[str, Callable[[list[str]], Any]] = {
-        "train_log": lambda lines: any(read_train_log(lines).points.values()),
-        "generate_log": read_generate_log,
-    }
-    for flag, reader in readers.items():
-        for name, path in getattr(asked, flag).items():
-            if not reader(read_lines(path)):
-                raise ValueError(
-                    f"{flag_of(flag)} {name}={path} must be a log with fairseq's "
-                    "numbers (--log-format simple or json; the last lines of decoding),"
-                    " but has none: give another"
-                )
+    for name, path in asked.train_log.items():
+        if not read_train_log(read_lines(path)):
+            raise ValueError(
+                f"--train-log {name}={path} must be a log with fairseq's numbers "
+                "(--log-format simple or json), but has none: give another"
+            )
 
 
 def of_command(args: Namespace) -> Namespace:
@@ -162,7 +151,7 @@ def of_work(work: Path) -> Namespace:
         ValueError: results are no row's.
     """
     source, target = languages(work)
-    text, results, log = work / "text", work / "results", work / "logs"
+    text, results = work / "text", work / "results"
     scored: dict[str, Any] = {"references": 1, "lowercase": False}
     raw = ""
     if (work / "recipe.json").is_file():
@@ -174,9 +163,7 @@ def of_work(work: Path) -> Namespace:
     places = {
         "system": (results, "{}.txt"),
         "records": (results, "{}.jsonl"),
-        "train_log": (log, "train-{}.log"),
-        "generate_log": (log, "generate-{}.log"),
-        "checkpoint": (work, "{}/model.pt"),
+        "train_log": (work / "logs", "train-{}.log"),
     }
     names = [row.name for row in decoded_rows(work) if not row.system.back]
     named = {
@@ -188,7 +175,6 @@ def of_work(work: Path) -> Namespace:
         source=[text / f"test.{source}"],
         reference=references.files("test.ref" if plain else "test"),
         beam_sweep=there(work / "beam-sweep.json"),
-        trace=there(results / "trace.jsonl"),
         tokenize=raw or ("13a" if plain else "none"),
         lowercase=scored["lowercase"],
     )
@@ -220,14 +206,12 @@ def read(asked: Namespace) -> Inputs:
     source, *texts = read_parallel(*paths)
     systems = dict(zip(outputs, texts[count:]))
     given = Inputs(source, texts[:count], systems, asked.lowercase, asked.tokenize)
-    given.files = {flag: getattr(asked, flag) for flag in NAMED}
+    given.train_logs = asked.train_log
     for name, path in asked.records.items():
-        races = read_races(f"--records {name}", path, source)
+        winners = read_winners(f"--records {name}", path, source)
         # teachers have one direction, and under --sb-answer one always wins
-        if {race.winner for race in races} == set(NAMES):
-            given.races[name] = races
-    for path in asked.trace:
-        given.traces = read_traces(path)
+        if len(set(winners)) > 1:
+            given.winners[name] = winners
     for path in asked.beam_sweep:
         given.sweep = read_sweep(path)
     return given

@@ -1,4 +1,4 @@
-"""Training curves and speed, read from fairseq's own logs."""
+"""Training curves, read from fairseq's own logs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from statistics import median
 
 from sbnmt_plugin.tools.recipes.costs import simple
 
@@ -16,42 +14,8 @@ LINE = re.compile(
     r"\| (train_inner|train|valid) \| epoch \d+(?::\s+\d+ / \d+| \|) (.*)$"
 )
 PAIR = re.compile(r"([^\s,|]+)[ =]([^\s,|]+)")  # name=value, or name value
-Curve = tuple[list[float], list[float]]  # updates, and values
-
-
-@dataclass
-class TrainLog:
-    """Numbers of a log of fairseq-train, by kind of line.
-
-    Attributes:
-        points: kind -> one dict of numbers a line, each with ``num_updates``.
-    """
-
-    points: dict[str, list[dict[str, float]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-
-    def series(self, kind: str, name: str) -> Curve:
-        """Return updates and values of one quantity, of each update the last value.
-
-        A continued training repeats updates that an interrupted one had done.
-        """
-        found = {
-            point["num_updates"]: point[name]
-            for point in self.points[kind]
-            if name in point
-        }
-        updates = sorted(found)
-        return updates, [found[update] for update in updates]
-
-    def speed(self, name: str) -> float | None:
-        """Return the median of ``ups`` or ``wps`` over the log's intervals.
-
-        The median, because the first interval holds the start and others a pause.
-        """
-        points = self.points["train_inner"] or self.points["train"]
-        values = [point[name] for point in points if name in point]
-        return median(values) if values else None
+# kind of line and name of a quantity -> update -> value
+Curves = dict[tuple[str, str], dict[float, float]]
 
 
 def numbers(text: str) -> dict[str, float]:
@@ -64,12 +28,16 @@ def numbers(text: str) -> dict[str, float]:
     return {name: number for name, number in found.items() if math.isfinite(number)}
 
 
-def read_train_log(lines: Iterable[str]) -> TrainLog:
-    """Parse the lines of ``fairseq-train --log-format simple``, or ``json``."""
-    log = TrainLog()
+def read_train_log(lines: Iterable[str]) -> Curves:
+    """Parse the lines of ``fairseq-train --log-format simple``, or ``json``.
+
+    A continued training repeats updates that an interrupted one had done; the last
+    value counts.
+    """
+    curves: Curves = defaultdict(dict)
     for line in map(simple, lines):
         if found := LINE.search(line):
-            point = numbers(found[2])
-            if "num_updates" in point:
-                log.points[found[1]].append(point)
-    return log
+            values = numbers(found[2])
+            for name in values if "num_updates" in values else ():
+                curves[found[1], name][values["num_updates"]] = values[name]
+    return curves

@@ -6,38 +6,13 @@ import contextlib
 import json
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written, read_lines
 
-NAMES = ("l2r", "r2l")
 SPELLS = re.compile(r"[\W_]+|unk")
 SAME_SOURCES = 0.5  # of the records' sources must be lines of --source
-
-
-class Race(NamedTuple):
-    """Best hypotheses of a sentence in both directions, and the winner.
-
-    Attributes:
-        winner: ``l2r`` or ``r2l``.
-        text: per direction; None where it never finished.
-    """
-
-    winner: str
-    text: dict[str, str | None]
-
-    @classmethod
-    def of_record(cls, record: dict[str, Any]) -> Race:
-        """Read an object of ``--sb-records``."""
-        texts = {
-            n: join_subwords(e["text"]) if (e := record[n]) else None for n in NAMES
-        }
-        return cls(record["winner"], texts)
-
-    @property
-    def both(self) -> bool:
-        return None not in self.text.values()
 
 
 def join_subwords(line: str) -> str:
@@ -71,23 +46,26 @@ def spelling(line: str) -> str:
     return SPELLS.sub("", line.lower())
 
 
-def read_races(flag: str, path: Path, source: list[str]) -> list[Race]:
-    """Read records of ``--sb-records`` in the order of the sources, by their ids.
+def read_winners(flag: str, path: Path, source: list[str]) -> list[str]:
+    """Read who won each sentence, ``l2r`` or ``r2l``, in the order of the sources.
+
+    Args:
+        path: written by ``--sb-records``, whose ids are the sources' numbers.
 
     Raises:
         ValueError: they do not cover the sources, or belong to others.
     """
     with as_written(path, "decode again"):
-        found: dict[int, Race] = {}
+        found: dict[int, str] = {}
         matching, count = 0, len(source)
-        for record in read_jsonl(flag, path, ("id", "source", "winner", *NAMES)):
+        for record in read_jsonl(flag, path, ("id", "source", "winner")):
             place = record["id"]
             if not isinstance(place, int) or not 0 <= place < count:
                 raise ValueError(
                     f"{flag} {path} has the id {place}, but --source has the lines "
                     f"0 … {count - 1}: give fairseq-generate's records of this test set"
                 )
-            found[place] = Race.of_record(record)
+            found[place] = record["winner"]
             text = join_subwords(record["source"])
             matching += spelling(text) == spelling(source[place]) or "<unk>" in text
         if matching < SAME_SOURCES * len(found):

@@ -1,4 +1,4 @@
-"""Section 7 (Table 9): sentences on which two systems differ most, side by side."""
+"""Section 6 (Table 9): sentences on which two systems differ most, side by side."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cards(given: Inputs, scores: list[list[float]]) -> list[dict[str, Any]]:
         texts += [(name, "", gold[i]) for name, gold in zip(golds, given.references)]
         for (name, outputs), own in zip(given.systems.items(), scores):
             texts.append((name, f"{own[i]:.1f}", outputs[i]))
-        won = [(name, WINNERS[races[i].winner]) for name, races in given.races.items()]
+        won = [(name, WINNERS[who[i]]) for name, who in given.winners.items()]
         found.append({"line": i + 1, "gain": gains[i], "won": won, "texts": texts})
     return found
 
@@ -69,9 +69,9 @@ def section(given: Inputs) -> Section:
     columns += [Column(f"reference {i + 1}") for i in range(len(given.references))]
     for name in given.systems:
         columns += [Column(name), Column(f"{name} {SCORE}", "", ".1f")]
-    columns += [Column(f"{name} winner") for name in given.races]
+    columns += [Column(f"{name} winner") for name in given.winners]
     told = chain.from_iterable(zip(given.systems.values(), scores))
-    won = ([WINNERS[race.winner] for race in races] for races in given.races.values())
+    won = (map(WINNERS.get, who) for who in given.winners.values())
     texts = zip(given.source, lengths, *given.references, *told, *won)
     rows = [[i, *row] for i, row in enumerate(texts, 1)]
     table = Table("sentences", "", columns, rows, shown=False)

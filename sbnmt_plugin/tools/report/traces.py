@@ -15,10 +15,6 @@ PAIRINGS = {
     "has written, and is paired anew at every step.",
     "best": "Every hypothesis looks at the best one of the other direction.",
 }
-MISSING = (
-    "No trace was given. Decode a few sentences with --sb-trace FILE.jsonl and give it "
-    "as --trace FILE.jsonl."
-)
 
 
 def read_traces(path: Path) -> list[dict[str, Any]]:
@@ -43,13 +39,10 @@ def read_traces(path: Path) -> list[dict[str, Any]]:
 
 def section(traces: list[dict[str, Any]]) -> Section:
     """Introduce the view into the two beams."""
-    title = "Inside the search"
-    if not traces:
-        return Section("trace", title, missing=MISSING)
     pairing = PAIRINGS[traces[0]["pairing"]]
     return Section(
         "trace",
-        title,
+        "Inside the search",
         "Both directions write at the same time and grow towards each other. "
         f"{pairing} The newest token is marked.",
         data=traces,

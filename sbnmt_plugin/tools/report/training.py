@@ -1,4 +1,4 @@
-"""Section 8: training curves of each direction."""
+"""Section 7: training curves of each direction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sbnmt_plugin.tools.report.drawing import (
     panels,
 )
 from sbnmt_plugin.tools.report.inputs import Inputs
-from sbnmt_plugin.tools.report.logs import Curve, read_train_log
+from sbnmt_plugin.tools.report.logs import read_train_log
 from sbnmt_plugin.tools.text import read_lines
 
 TITLE = "Training"
@@ -41,19 +41,18 @@ PANELS = {
     BLEU: ("bleu", ("valid",)),
 }
 # system and end of the quantity's name, "" for BLEU -> updates and values
-Curves = dict[tuple[str, str], Curve]
+Pane = dict[tuple[str, str], list[tuple[float, float]]]
 
 
-def drawn(panes: dict[str, Curves], order: list[str]) -> Figure:
+def drawn(panes: dict[str, Pane], order: list[str]) -> Figure:
     """Draw training curves: a colour a system, R2L dashed."""
     with panels(len(panes), 3.2) as (canvas, axes):
         looks = colours(order)
         for axis, (title, curves) in zip(axes, panes.items()):
-            for (system, end), (x, y) in curves.items():
+            for (system, end), curve in curves.items():
                 colour, marker = looks[system]
                 axis.plot(
-                    x,
-                    y,
+                    *zip(*curve),
                     marker=marker if title == BLEU else "",
                     markersize=3,
                     color=colour,
@@ -66,8 +65,11 @@ def drawn(panes: dict[str, Curves], order: list[str]) -> Figure:
             if title.endswith("loss"):
                 axis.set_ylim(bottom=0)
             count_updates(axis)
-        tops = [max(y[len(y) // 10 :]) for _, y in panes[LOSS].values()]
-        axes[0].set_ylim(0, max(tops) * 1.1)  # the first steps would dwarf the rest
+        # the first steps would dwarf the rest
+        later = (
+            y for curve in panes[LOSS].values() for _, y in curve[len(curve) // 10 :]
+        )
+        axes[0].set_ylim(0, max(later) * 1.1)
         axes[0].set_ylabel("bits per token, without smoothing")
         legend_above(canvas, axes[0])
     caption = "Loss per direction (R2L dashed)"
@@ -80,18 +82,20 @@ def drawn(panes: dict[str, Curves], order: list[str]) -> Figure:
 
 def section(given: Inputs) -> Section:
     """Show the losses of each direction, where training logs were given."""
-    paths = given.files.get("train_log", {})
-    logs = {name: read_train_log(read_lines(path)) for name, path in paths.items()}
-    panes: dict[str, Curves] = {}
+    logs = {
+        name: read_train_log(read_lines(path))
+        for name, path in given.train_logs.items()
+    }
+    panes: dict[str, Pane] = {}
     rows: list[list[Any]] = []
     for title, (start, kinds) in PANELS.items():
         ends = [""] if title == BLEU else [f"_{name}" for name in DIRECTIONS]
         for name, end in product(logs, ends):
-            told = ((kind, logs[name].series(kind, start + end)) for kind in kinds)
-            kind, curve = next((each for each in told if each[1][0]), ("", None))
-            if curve:
+            told = [kind for kind in kinds if (kind, start + end) in logs[name]]
+            if told:
+                curve = sorted(logs[name][told[0], start + end].items())
                 panes.setdefault(title, {})[name, end] = curve
-                rows += [[name, kind, start + end, int(a), b] for a, b in zip(*curve)]
+                rows += [[name, told[0], start + end, int(x), y] for x, y in curve]
     if LOSS not in panes:
         return Section("training", TITLE, missing=NO_LOSSES if rows else NO_LOG)
     columns = [Column("system"), Column("split"), Column("quantity")]

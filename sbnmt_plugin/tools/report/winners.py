@@ -1,4 +1,4 @@
-"""Section 6: which direction won, by the length of the source."""
+"""Section 5: which direction won, by the length of the source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sbnmt_plugin.tools.report.drawing import (
 )
 from sbnmt_plugin.tools.report.inputs import Inputs
 from sbnmt_plugin.tools.report.lengths import Bucket, groups_of, name_groups
-from sbnmt_plugin.tools.report.records import Race
 
 LEAST_LABELLED = 8  # percent; a bar below it has no room for its number
 TITLE = "Which direction won"
@@ -24,39 +23,9 @@ MISSING = (
 )
 
 
-def share(races: list[Race]) -> float:
+def share(winners: list[str]) -> float:
     """Return the percentage of sentences that L2R won."""
-    return 100 * sum(race.winner == "l2r" for race in races) / len(races)
-
-
-def agreement(races: list[Race]) -> float | None:
-    """Return the percentage of sentences whose two best texts are the same."""
-    both = [race for race in races if race.both]
-    if not both:
-        return None
-    return 100 * sum(r.text["l2r"] == r.text["r2l"] for r in both) / len(both)
-
-
-def outcomes(given: Inputs) -> Table:
-    """Tabulate who won."""
-    return Table(
-        "winners",
-        "Sentences won.",
-        [
-            Column("system"),
-            Column("L2R won", "%", ".1f"),
-            Column("same text", "%", ".1f"),
-            Column("both finished", "%", ".1f"),
-        ],
-        [
-            [
-                *(name, share(races), agreement(races)),
-                100 * sum(race.both for race in races) / len(races),
-            ]
-            for name, races in given.races.items()
-        ],
-        text="“Same text”: both directions' best outputs agree.",
-    )
+    return 100 * winners.count("l2r") / len(winners)
 
 
 def drawn(groups: list[Bucket], shares: list[float]) -> Figure:
@@ -91,15 +60,17 @@ def section(given: Inputs) -> Section:
 
     The figure, and its numbers, are about the first system that has records.
     """
-    if not given.races:
+    if not given.winners:
         return Section("winners", TITLE, missing=MISSING)
-    first, races = next(iter(given.races.items()))
+    won = Column("L2R won", "%", ".1f")
+    outcomes = [[name, share(winners)] for name, winners in given.winners.items()]
+    whole = Table("winners", "Sentences won.", [Column("system"), won], outcomes)
+    first, winners = next(iter(given.winners.items()))
     groups = groups_of(given)
-    shares = [share(group.of(races)) for group in groups]
-    columns = [Column("source length (tokens)"), Column("sentences", "", ",d")]
-    columns.append(Column("L2R won", "%", ".1f"))
+    shares = [share(group.of(winners)) for group in groups]
+    columns = [Column("source length (tokens)"), Column("sentences", "", ",d"), won]
     rows: list[list[Any]] = [
-        [group.name, len(group.places), won] for group, won in zip(groups, shares)
+        [group.name, len(group.places), own] for group, own in zip(groups, shares)
     ]
     # the figure has these numbers
     by_length = Table("winners-by-length", "", columns, rows, shown=False)
@@ -109,7 +80,7 @@ def section(given: Inputs) -> Section:
         TITLE,
         "Both directions finish hypotheses of their own; the search answers with the "
         "better score, whichever direction wrote it.",
-        [outcomes(given), by_length],
+        [whole, by_length],
         [drawn(groups, shares)],
-        [about] * (len(given.races) > 1),
+        [about] * (len(given.winners) > 1),
     )

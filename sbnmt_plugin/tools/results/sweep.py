@@ -148,9 +148,8 @@ class Sweep:
 def render_sweep(sweep: dict[str, Any]) -> str:
     """Render a sweep as a Markdown table: a line a system, its seeds together.
 
-    A cell has BLEU; where length penalties were swept, also hypothesis length over
-    reference length in brackets.  It is empty where a seed that the system has
-    elsewhere was not decoded so.
+    A cell has BLEU.  It is empty where a seed that the system has elsewhere was not
+    decoded so.
 
     Raises:
         ValueError: no runs, or one twice.
@@ -164,10 +163,6 @@ def render_sweep(sweep: dict[str, Any]) -> str:
         shown = number(mean(scores))
         if len(scores) > 1:
             shown += f" ± {number(stdev(scores))}"
-        runs = found.runs[name][setting].values()
-        ratios = [run["length ratio"] for run in runs if "length ratio" in run]
-        if found.of_lenpens and ratios:
-            shown += f" ({number(mean(ratios))})"
         return shown
 
     bleu = bleu_named("".join(found.signatures))

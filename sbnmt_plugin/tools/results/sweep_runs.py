@@ -24,7 +24,7 @@ from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.step import words_of
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.sweep import Setting
-from sbnmt_plugin.tools.scoring import length_ratio, tokenised_bleu
+from sbnmt_plugin.tools.scoring import tokenised_bleu
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written, read_lines
 from sbnmt_plugin.tools.translations import read_generate_log, read_generated
@@ -90,12 +90,10 @@ def scored(
     speed = decode(folder, [*job["options"], "--results-path", str(folder)])
     undo, found = undoing(right.raw), read_generated(folder)
     tokens = [undo(text) for _, text in sorted(found.items())]
-    options = right.lowercase, right.raw or "none"
-    bleu = tokenised_bleu(tokens, given, *options)
+    bleu = tokenised_bleu(tokens, given, right.lowercase, right.raw or "none")
     done = {
         "BLEU": bleu["score"],
         "signature": bleu["signature"],
-        "length ratio": length_ratio(tokens, given, *options),
         "sentences/s": speed["sentences/s"],
     }
     write_json(folder / "result.json", {"job": job, **done})
