@@ -179,7 +179,7 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         "decoder_layerdrop encoder_embed_path "
         "decoder_embed_path checkpoint_activations offload_activations quant_noise_pq "
         "quant_noise_pq_block_size quant_noise_scalar min_params_to_wrap "
-        "label_smoothing report_accuracy ignore_prefix_size",
+        "label_smoothing",
     ),
     (
         (),
@@ -187,7 +187,8 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         "adaptive_softmax_factor tie_adaptive_weights tie_adaptive_proj "
         "cross_self_attention no_cross_attention merge_src_tgt_embed base_layers "
         "base_sublayers base_shuffle decoder_xformers_att_config "
-        "encoder_xformers_att_config export char_inputs",
+        "encoder_xformers_att_config export char_inputs report_accuracy "
+        "ignore_prefix_size",
     ),
 ]
 PLACES = {name: places for places, names in GROUPS for name in names.split()}

@@ -182,7 +182,7 @@ def noisy_losses(data, save, caplog, *words):
     caplog.clear()
     words = ["--max-epoch", 1, "--no-save", "--lr", "1e-20", *words]
     run_train(data, save, *SB, *words)
-    losses = r"\| (loss .* ppl_r2l [\d.]+)"  # of both directions and of each
+    losses = r"\| (loss .* nll_loss_r2l [\d.]+)"  # of both directions and of each
     return [
         re.search(before + losses, caplog.text)[1]
         for before in ("train:.* epoch 001 ", "valid:.* epoch 001 .*'valid' subset ")

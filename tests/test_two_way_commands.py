@@ -48,7 +48,7 @@ def losses(hub):
     hub.task.load_dataset("valid")
     valid = hub.task.dataset("valid")
     sample = with_stream_labels(valid.collater([valid[i] for i in range(len(valid))]))
-    criterion = TwoWayCrossEntropy(hub.task, False, 0.0, 0, False)
+    criterion = TwoWayCrossEntropy(hub.task, False, 0.0)
     with torch.no_grad():
         _, _, log = criterion(hub.models[0], sample)
     return float(log["loss_forth"]), float(log["loss_back"])

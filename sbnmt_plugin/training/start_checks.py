@@ -18,7 +18,7 @@ from sbnmt_plugin.lines import each_line
 logger = logging.getLogger(__name__)
 
 # whether more is better
-HIGHER = {"bleu": True, "accuracy": True, "loss": False, "nll_loss": False}
+HIGHER = {"bleu": True, "loss": False, "nll_loss": False}
 AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
 
 

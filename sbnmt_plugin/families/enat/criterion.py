@@ -36,14 +36,14 @@ class ENATCrossEntropy(SBLabelSmoothedCrossEntropy):
         live = sample["live"]
         with live_rows_alone(model, live):
             scores, extra = model(**sample["net_input"], with_terms=True)
-        loss, nll, correct = self.placed(scores, sample["target"], live)
+        loss, nll = self.placed(scores, sample["target"], live)
         terms = extra.get("terms")
         if terms is None:
-            return (loss, nll, correct), {}
+            return (loss, nll), {}
         counted = sample["target"].ne(self.padding_idx)
         loss = loss + counted * terms.loss[:, None].to(loss.dtype)
         beside = {"align": terms.align.sum(), "adversary": terms.adversary.sum()}
-        return (loss, nll, correct), beside
+        return (loss, nll), beside
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
