@@ -65,8 +65,7 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
         "update_ordered_indices_seed",
     ),
     ((GENERATE,), "gen_subset"),
-    ((*LEARNING, GENERATE, BINARISE), "dataset_impl"),
-    ((), "num_shards shard_id"),
+    ((), "dataset_impl num_shards shard_id"),
     # processes
     ((*LEARNING, GENERATE), "distributed_world_size distributed_rank"),
     (
@@ -176,13 +175,13 @@ GROUPS: list[tuple[tuple[str, ...], str]] = [
     (
         LEARNING,
         "dropout attention_dropout activation_dropout relu_dropout encoder_layerdrop "
-        "decoder_layerdrop encoder_embed_path "
-        "decoder_embed_path checkpoint_activations offload_activations quant_noise_pq "
+        "decoder_layerdrop checkpoint_activations offload_activations quant_noise_pq "
         "quant_noise_pq_block_size quant_noise_scalar min_params_to_wrap "
         "label_smoothing",
     ),
     (
         (),
+        "encoder_embed_path decoder_embed_path "
         "adaptive_input adaptive_softmax_cutoff adaptive_softmax_dropout "
         "adaptive_softmax_factor tie_adaptive_weights tie_adaptive_proj "
         "cross_self_attention no_cross_attention merge_src_tgt_embed base_layers "
@@ -195,6 +194,7 @@ PLACES = {name: places for places, names in GROUPS for name in names.split()}
 REASONS = {  # where there is more to say than that nothing acts on it
     "num_shards": "shard with --distributed-world-size N --distributed-rank I",
     "shard_id": "shard with --distributed-world-size N --distributed-rank I",
+    "dataset_impl": "data folders here are in fairseq's format mmap",
     "num_batch_buckets": "its padding would stand inside the streams",
     "load_alignments": "alignment losses know one target stream",
     "left_pad_target": "both streams start at position 0",

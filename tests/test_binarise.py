@@ -73,8 +73,7 @@ def test_an_existing_folder_is_kept(data):
         (["--tokenizer", "moses"], "--tokenizer is not supported by .*: tokenise the"),
         (["--fp16"], "--fp16 is not supported by sbnmt binarise: nothing acts on it"),
         (["--workers", 0], "--workers must be ≥ 1"),
-        (["--dataset-impl", "raw"], "--dataset-impl must be one of mmap, "),
-        (["--dataset-impl", "fasta"], "--dataset-impl must be one of mmap, "),
+        (["--dataset-impl", "raw"], "--dataset-impl is not supported by sbnmt bin"),
     ],
     ids=str,
 )

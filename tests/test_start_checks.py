@@ -20,34 +20,6 @@ def test_half_precision_wants_a_device_that_has_it(data, tmp_path, words):
         run_train(data, tmp_path / "save", *SB, *ONE, *words)
 
 
-@pytest.mark.parametrize(
-    ("first", "message"),
-    [
-        ("1 7\n", "line 1, must be the number of words and --decoder-embed-dim"),
-        ("a 0.5 0.5\n", r"must be .*, but is 'a 0.5 0.5': write it there, or"),
-        (None, "does not exist"),
-    ],
-)
-def test_embeddings_of_another_width_are_refused(data, tmp_path, first, message):
-    path = tmp_path / "embeddings"
-    if first is not None:
-        path.write_text(f"{first}b 0.5 0.5\n", encoding="utf-8")
-    given = ["--decoder-embed-path", path]
-    with pytest.raises((ValueError, FileNotFoundError), match=message):
-        run_train(data, tmp_path / "save", *SB, *ONE, *given)
-
-
-def test_embeddings_are_read(data, tmp_path):
-    size = 32  # of the architecture
-    path = tmp_path / "embeddings"
-    word = (data / "dict.de.txt").read_text(encoding="utf-8").split()[0]
-    path.write_text(f"1 {size}\n{word}{' 77' * size}\n", encoding="utf-8")
-    given = ["--decoder-embed-path", path, "--lr", 0]
-    saved = load(run_train(data, tmp_path / "save", *SB, *ONE, *given))
-    embedded = saved["model"]["decoder.embed_tokens.weight"]
-    assert (embedded == 77).all(1).sum() == 1
-
-
 def test_checkpoints_are_not_written_behind_the_trainings_back(data, tmp_path):
     """fairseq returns, as if all was done, where iopath is not installed."""
     refused = pytest.raises(

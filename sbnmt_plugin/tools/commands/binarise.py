@@ -32,7 +32,6 @@ from sbnmt_plugin.training.data_files import check_dictionary
 
 logger = logging.getLogger("binarise")
 SPLITS = ("train", "valid", "test")
-FORMATS = ("mmap",)  # fairseq takes the others for one that it cannot train on
 
 
 def check_texts(prefix: str, languages: tuple[str, str]) -> Path | None:
@@ -55,11 +54,6 @@ def refuse_options(settings: argparse.Namespace) -> None:
     Raises:
         ValueError: with the flag.
     """
-    if settings.dataset_impl not in FORMATS:
-        raise ValueError(
-            f"--dataset-impl must be one of {', '.join(FORMATS)}, but is "
-            f"{settings.dataset_impl}: use fairseq-preprocess for anything else"
-        )
     if settings.task != "translation":
         raise ValueError(f"--task {settings.task} is not supported: leave it out")
     if settings.workers < 1:
