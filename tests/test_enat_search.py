@@ -64,11 +64,8 @@ def slow_search(model, asked, b, led=None):
             scores, _ = teacher(words[None], torch.tensor([len(words)]), start)
             rows = scores[0].log_softmax(-1)
             total = sum(float(row[v]) for row, v in zip(rows, tokens))
-        penalty = asked.penalty.score(
-            torch.tensor(total, dtype=torch.float64),
-            asked.penalty.worth(torch.tensor(length)),
-        )
-        found.append((tokens, float(penalty)))
+        worth = asked.penalty.worth(torch.tensor(length))
+        found.append((tokens, float(total) / float(worth)))
     return sorted(found, key=lambda pair: -pair[1])
 
 

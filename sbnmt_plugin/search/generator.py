@@ -225,7 +225,7 @@ class Generator(Search):
             lacking = lacks_prefix(batch, self.symbols.pad, self.layout)
             kept_out[:, R2L] |= lacking.gather(1, parent[:, R2L])
         total = total.to(torch.float64).masked_fill(kept_out, DEAD)
-        score = options.penalty.score(total, batch.worth[length])
+        score = total / batch.worth[length]
         batch.pool = batch.pool.add(score, length, parent)
 
     def _done(self, batch: Batch, length: int) -> Tensor:
