@@ -130,7 +130,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
                 f"--criterion {self.flag} is for --arch {self.arch}: for another leave "
                 "it to sb_label_smoothed_cross_entropy"
             )
-        (loss, nll), beside = self._by_label(model, sample)
+        loss, nll = self._by_label(model, sample)
         sentences = sample["nsentences"]
         sample_size = sentences if self.sentence_avg else sample["ntokens"]
         log: dict[str, Any] = {
@@ -139,7 +139,6 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             "ntokens": sample["ntokens"],
             "nsentences": sentences,
             "sample_size": sample_size,
-            **beside,
         }
         streams = len(self.names)
         for place, name in enumerate(self.names):
@@ -150,9 +149,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             log[f"labels_{name}"] = sum(sample["stream_lengths"][place::streams])
         return loss.sum(), sample_size, log
 
-    def _by_label(
-        self, model: Any, sample: dict[str, Any]
-    ) -> tuple[Values, dict[str, Any]]:
+    def _by_label(self, model: Any, sample: dict[str, Any]) -> Values:
         """Compute loss and -log p.
 
         Models of both directions compute logits of live positions alone, and so do
@@ -160,7 +157,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
         log-probabilities everywhere, which are logits of themselves.
 
         Returns:
-            (BD, T) each, 0 at padding; and other values to be logged, as sums.
+            (BD, T) each, 0 at padding.
         """
         live = sample["live"]
         if getattr(model, "bidirectional", False):
@@ -172,7 +169,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             output = model(**sample["net_input"])
             lprobs = model.get_normalized_probs(output, log_probs=True)
             scores = lprobs.transpose(0, 1).flatten(0, 1).index_select(0, live)
-        return self.placed(scores, sample["target"], live), {}
+        return self.placed(scores, sample["target"], live)
 
     def placed(self, scores: Tensor, labels: Tensor, live: Tensor) -> Values:
         """Compute :data:`Values`, each at its label's place: see :meth:`_by_label`.

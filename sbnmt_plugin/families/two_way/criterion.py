@@ -51,16 +51,14 @@ class TwoWayCrossEntropy(SBLabelSmoothedCrossEntropy):
         both = {**sample, "stream_lengths": lengths, "ntokens": sum(lengths)}
         return super().forward(model, both)
 
-    def _by_label(
-        self, model: Any, sample: dict[str, Any]
-    ) -> tuple[Values, dict[str, Any]]:
+    def _by_label(self, model: Any, sample: dict[str, Any]) -> Values:
         """(2B, T) each, a sentence's target before its source, T the longest of all."""
         live = sample["live"]
         scores, extra = model(**sample["net_input"], live=live)
         forth = self.placed(scores, sample["target"], live)
         back = self.placed(*extra["back"])
         loss, nll = map(side_by_side, forth, back)
-        return (loss, nll), {}
+        return loss, nll
 
 
 def side_by_side(forth: Tensor, back: Tensor) -> Tensor:
