@@ -32,11 +32,10 @@ from sbnmt_plugin.network.cpu_products import (
     PackedLinear,
     can_pack,
     for_decoding,
-    to_bfloat16,
-    to_int8,
 )
 from sbnmt_plugin.network.next_tokens import NextTokens
 
+to_bfloat16, to_int8 = (partial(for_decoding, **{x: True}) for x in ("bf16", "int8"))
 STEP = 2.0**-8  # the relative rounding of a bfloat16 number
 needs_packing, needs_float32 = (
     pytest.mark.skipif(not can_pack(dtype), reason=f"no packed {dtype} products here")
