@@ -186,6 +186,7 @@ def test_numbers_that_are_none_are_an_error():
     [
         ({"no_repeat_ngram_size": 2}, "--no-repeat-ngram-size"),
         ({"stop": "first"}, "--sb-stop first"),
+        ({"unkpen": 1.0}, "--unkpen"),
         ({"print_alignment": "hard"}, "--print-alignment"),
     ],
 )

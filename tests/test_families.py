@@ -116,6 +116,7 @@ def refused(*given, phase="", models=(), **values):
         ("", {"sb_direction": "l2r", "sb_rescore": 1.0}, "--sb-rescore needs .* both"),
         ("", {"sb_direction": "r2l", "sb_trace": "x"}, "--sb-trace needs .* both"),
         ("", {"sb_direction": "l2r", "sb_answer": "l2r"}, "--sb-answer needs .* both"),
+        ("", {"sb_direction": "r2l", "sb_pairing": "best"}, "--sb-pairing needs .* b"),
     ],
 )
 def test_an_option_is_refused_where_it_does_not_count(phase, values, message):
