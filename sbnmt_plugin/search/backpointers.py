@@ -36,8 +36,7 @@ class Step:
         index: (B',) their places in the sample.
         parent: (B', D, K) rank, before the step, of what each hypothesis continues.
         token: (B', D, K) by which it does.
-        logit: (B', D, K) that of this token; less the parent's ``norm`` it is
-            its log-probability.
+        gained: (B', D, K) log-probability of this token.
         before: (B', D, K) log-probability, before the step, of what had this rank.
         ending: (B', D, K) that of ``</s>`` after it.
         norm: (B', D, K) the model's normaliser there; see
@@ -48,7 +47,7 @@ class Step:
     index: Tensor
     parent: Tensor
     token: Tensor
-    logit: Tensor
+    gained: Tensor
     before: Tensor
     ending: Tensor
     norm: Tensor
@@ -88,9 +87,6 @@ class BackPointers:
             if field.name != "index" and getattr(steps[0], field.name) is not None
         }
         self._columns = {name: self._whole(x) for name, x in columns.items()}
-        norms = np.take_along_axis(self["norm"], self["parent"], axis=-1)
-        with np.errstate(invalid="ignore"):  # :meth:`broken` tells of such numbers
-            self._columns["gained"] = self._columns.pop("logit") - norms
 
     def _whole(self, parts: list[Tensor]) -> Array:
         """(steps, B, D, K, …) of all sentences, 0 where one has left the batch."""
@@ -103,8 +99,7 @@ class BackPointers:
         return whole
 
     def __getitem__(self, name: str) -> Array:
-        """Return a column of :class:`Step`, (steps, B, D, K, …); ``gained``, the
-        log-probability of the token, in place of ``logit``."""
+        """Return a column of :class:`Step`, (steps, B, D, K, …)."""
         return self._columns[name]
 
     def get(self, name: str) -> Array | None:

@@ -196,7 +196,7 @@ class Generator(Search):
                 index=batch.index,
                 parent=live.parent,
                 token=live.token,
-                logit=following.logits[parents, token].view_as(live.score),
+                gained=following.lprob(parents, token).view_as(live.score),
                 before=batch.scores,
                 ending=layout.split(following.logits[:, eos] - following.norm),
                 norm=layout.split(following.norm),
