@@ -19,9 +19,8 @@ from helpers import (
     transformer,
 )
 from nets import batch, criterion_of
-from pretended import Device, move, moved
 
-from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.training import criterion
 from sbnmt_plugin.training.criterion import (
@@ -131,41 +130,6 @@ def test_the_check_of_literal_symbols_can_fail():
 
     with pytest.raises((AssertionError, RuntimeError)):
         assert_a_symbol_is_a_word(dictionary().pad(), by_symbol)
-
-
-def waits_of_an_update(kind, model, sample):
-    from fairseq.logging import metrics
-
-    task = fake_task()
-    task.directions = (L2R, R2L)
-    criterion_ = kind(task, False, 0.1)
-    with Device() as device, metrics.aggregate(new_root=True):
-        loss, _, log = criterion_(move(model.train()), moved(sample))
-        loss.backward()
-        criterion_.reduce_metrics([log])
-    return device.synchronisations
-
-
-def test_an_update_waits_for_the_device_no_more_often_than_fairseqs():
-    model, plain = sb_model(sb_lambda=0.7), transformer()
-    sample = batch(model)
-    ours = waits_of_an_update(SBLabelSmoothedCrossEntropy, model, sample)
-    kind = LabelSmoothedCrossEntropyCriterion
-    theirs = waits_of_an_update(kind, plain, batch(plain))
-    assert len(ours) <= len(theirs), (ours, theirs)
-    assert set(ours) == {"_local_scalar_dense"}  # of fairseq's encoder and positions
-
-
-def test_the_check_of_waiting_can_fail(monkeypatch):
-    by_label = SBLabelSmoothedCrossEntropy._by_label
-
-    def asking(self, model, sample):
-        live_of(sample["net_input"]["prev_output_tokens"])
-        return by_label(self, model, sample)
-
-    monkeypatch.setattr(SBLabelSmoothedCrossEntropy, "_by_label", asking)
-    with pytest.raises(AssertionError, match="nonzero"):
-        test_an_update_waits_for_the_device_no_more_often_than_fairseqs()
 
 
 def assert_smoothed(epsilon, computed=False):

@@ -109,6 +109,7 @@ def refused(*given, phase="", models=(), **values):
     "phase, values, message",
     [
         (DECODING, {"sb_probe": 5}, "--sb-probe is for training, not for decoding"),
+        (DECODING, {"sb_partner_noise": 0.5}, "--sb-partner-noise is for training, "),
         (DECODING, {"sb_autocast": True}, "for training.* out .--sb-bf16 decodes in"),
         (TRAINING, {"sb_bf16": True}, "--sb-bf16 is for decoding, not for training"),
         (TRAINING, {"sb_int8": True}, "--sb-int8 is for decoding, .*--sb-autocast"),
