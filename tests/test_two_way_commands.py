@@ -104,15 +104,6 @@ def test_an_ensemble_may_have_learned_either_way_round(folder, trained, tmp_path
         }
 
 
-def test_other_languages_are_refused(folder, trained, tmp_path):
-    for path in [*folder.glob("test.en-de.*"), *folder.glob("dict.*")]:
-        name = path.name.replace("en-de", "en-fr").replace(".de.", ".fr.")
-        (tmp_path / name).write_bytes(path.read_bytes())
-    words = ["--source-lang", "en", "--target-lang", "fr"]
-    with pytest.raises(ValueError, match="training, en and de, in either order, but"):
-        run_generate(tmp_path, trained, *L2R, *words)
-
-
 def test_training_does_not_go_on_with_exchanged_languages(folder, trained, tmp_path):
     words = [*TWO_WAY, "--max-epoch", 13]
     message = "must have its languages, --source-lang en --target-lang de, but has"
