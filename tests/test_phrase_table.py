@@ -216,7 +216,7 @@ def test_what_cannot_be_asked_for_is_refused(text, words, message):
 def test_texts_that_cannot_be_read_are_refused(text):
     links = read_lines(text / "train.links")
     write_lines(text / "train.links", [*links[:2], "0-3", *links[3:]])
-    with pytest.raises(ValueError, match="line 3, must link words .* but has 0-3: al"):
+    with pytest.raises(ValueError, match=r"line 3, must link words .* but has 0-3: al"):
         make(text)
     write_lines(text / "train.links", [""] * len(links))
     with pytest.raises(
