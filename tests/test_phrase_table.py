@@ -81,32 +81,34 @@ def test_the_check_of_the_lookup_can_fail():
 # over ids
 
 
-INDEX = {"a": 4, "b": 5, "c": 6}
-OTHERS = {"A": 7, "C": 8, "X": 9}
+class Words(dict):
+    """A dictionary of fairseq's."""
+
+    def index(self, word):
+        return self.get(word, 3)
+
+    def unk(self):
+        return 3
 
 
-def ids(table, source=INDEX, target=OTHERS):
-    return table.with_ids(
-        *(lambda word, index=index: index.get(word, 3) for index in (source, target)),
-        *(3, 3),
-    )
+INDEX = Words(a=4, b=5, c=6)
+OTHERS = Words(A=7, C=8, X=9)
 
 
 def test_entries_with_unknown_words_are_left_out(caplog):
     caplog.set_level(logging.INFO, "sbnmt_plugin")
-    table = ids(TABLE)
+    table = TABLE.with_ids(INDEX, OTHERS)
     assert table.entries == {(4,): (7,), (4, 5): (8,)}  # d and Y are unknown
     assert "2 of 4 entries" in caplog.text
     assert table.longest == 2 and table.lookup([6, 4, 5, 4]) == [8, 7]
-    kept = ids(TABLE, {**INDEX, "d": 3}, {**OTHERS, "Y": 10})
-    assert (6,) in kept.entries and (5, 6, 3) not in kept.entries
+    assert (6,) in TABLE.with_ids(INDEX, Words(OTHERS, Y=10)).entries
 
 
 def test_a_table_of_unknown_words_alone_is_refused(tmp_path):
     path = tmp_path / "table"
     write_lines(path, ["a ||| A ||| 1.000000 1"])
     with pytest.raises(ValueError, match=f"{path} must have an entry whose words"):
-        ids(PhraseTable.load(path), {"b": 4})
+        PhraseTable.load(path).with_ids(Words(b=4), OTHERS)
 
 
 # the file
