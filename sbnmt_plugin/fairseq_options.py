@@ -46,7 +46,6 @@ GROUPS: dict[tuple[str, ...], str] = {
     (*LEARNING, GENERATE): """
         required_batch_size_multiple required_seq_len_multiple data_buffer_size
         distributed_world_size distributed_rank left_pad_source truncate_source
-        dataset_impl
     """,
     SEARCHING: "path model_overrides beam no_seed_provided",
     (*LEARNING, OVERRIDES): """
@@ -86,10 +85,9 @@ GROUPS: dict[tuple[str, ...], str] = {
         patience load_checkpoint_on_all_dp_ranks eval_bleu eval_bleu_args
         eval_bleu_detok eval_bleu_detok_args eval_tokenized_bleu eval_bleu_remove_bpe
         eval_bleu_print_samples dropout attention_dropout activation_dropout
-        relu_dropout encoder_layerdrop decoder_layerdrop encoder_embed_path
-        decoder_embed_path checkpoint_activations offload_activations quant_noise_pq
+        relu_dropout encoder_layerdrop decoder_layerdrop
+        checkpoint_activations offload_activations quant_noise_pq
         quant_noise_pq_block_size quant_noise_scalar min_params_to_wrap label_smoothing
-        report_accuracy ignore_prefix_size
     """,
     COMMANDS: "post_process nbest",
     (HYDRA,): "reset_logging suppress_crashes",
@@ -102,6 +100,8 @@ GROUPS: dict[tuple[str, ...], str] = {
     # nowhere: each is refused
     (): """
         tpu model_parallel_size use_plasma_view plasma_path num_shards shard_id
+        dataset_impl encoder_embed_path decoder_embed_path report_accuracy
+        ignore_prefix_size
         fix_batches_to_gpus fast_stat_sync pipeline_model_parallel pipeline_balance
         pipeline_devices pipeline_chunks pipeline_encoder_balance
         pipeline_encoder_devices pipeline_decoder_balance pipeline_decoder_devices
@@ -127,13 +127,13 @@ PLACES = {name: places for places, names in GROUPS.items() for name in names.spl
 REASONS = {  # where there is more to say than that nothing acts on it
     "num_shards": "shard with --distributed-world-size N --distributed-rank I",
     "shard_id": "shard with --distributed-world-size N --distributed-rank I",
+    "dataset_impl": "data folders here are in fairseq's format mmap",
     "num_batch_buckets": "its padding would stand inside the streams",
     "load_alignments": "alignment losses know one target stream",
     "left_pad_target": "both streams start at position 0",
     "tokenizer": "tokenise the texts before (sbnmt tokenise)",
     "bpe": "cut the texts into subwords before (sbnmt bpe apply)",
     "bf16": "decode with --sb-bf16",
-    "dataset_impl": "a data folder here is mmap; use fairseq-preprocess",
     "only_source": "a data folder here has targets; use fairseq-preprocess",
     "dict_only": "a data folder here has texts; use fairseq-preprocess",
     "write_checkpoints_asynchronously": "fairseq then saves one file of each "

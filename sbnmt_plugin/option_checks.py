@@ -77,7 +77,8 @@ def check_values(cfg: SBTranslationConfig) -> None:
         ValueError: see the messages.
     """
     for option in fields(TranslationConfig):
-        given = getattr(cfg, option.name) != option.default
+        elsewhere = str(option.default).startswith("${")  # it is another group's
+        given = not elsewhere and getattr(cfg, option.name) != option.default
         if given and PLACES.get(option.name) == ():
             refuse(option.name, "sb_translation")
     overrides_of(groups_of(cfg))  # fairseq reads them when a model is there

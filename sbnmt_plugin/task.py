@@ -101,7 +101,7 @@ class SBTranslationTask(StreamData):
         check_architecture(cfg)
         if not from_checkpoint:
             refuse_out_of_scope(self.cfg, TRAINING)
-            check_options(self.cfg, cfg)
+            check_options(self.cfg)
             forget_trainings()
         refuse_model_settings(cfg, groups_of(self.cfg), from_checkpoint)
         wanted = str(self.cfg.sb_direction)

@@ -131,7 +131,7 @@ def criterion(kind, directions=(L2R,), smoothing=EPSILON, sentence_avg=False):
     """Make a criterion for streams of these directions."""
     task = fake_task()
     task.directions = directions
-    return kind(task, sentence_avg, smoothing, 0, True)
+    return kind(task, sentence_avg, smoothing)
 
 
 def criterion_of(model, **options):

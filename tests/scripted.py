@@ -74,22 +74,17 @@ class ScriptedModel(nn.Module):
 
     bidirectional = True
 
-    def __init__(self, max_positions: int = 50, **script: Any) -> None:
+    def __init__(self, **script: Any) -> None:
         super().__init__()
         self.anchor = nn.Parameter(torch.zeros(1, dtype=torch.float64))
         self.script = script
-        self.max_positions = max_positions
         self.encoder = Namespace(
-            forward_torchscript=lambda net: {"first": net["src_tokens"][:, -2]},
-            reorder_encoder_out=lambda out, order: {"first": out["first"][order]},
+            forward_torchscript=lambda net: {"first": net["src_tokens"][:, -2]}
         )
         self.decoder = ScriptedDecoder(self)
 
     def max_decoder_positions(self) -> int:
-        return self.max_positions
-
-    def get_normalized_probs(self, net_output: Any, log_probs: bool) -> Tensor:
-        return net_output[0]
+        return 50
 
 
 class AsynchronousModel(ScriptedModel):

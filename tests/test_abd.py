@@ -138,9 +138,6 @@ def test_the_check_of_the_layer_can_fail():
         test_the_layer_follows_the_formulas(lambda h, r: torch.cat([h, r]))
 
 
-# padding
-
-
 # training
 
 

@@ -158,12 +158,6 @@ def test_another_sentences_text_and_silence_change_the_answer():
     assert texts(generate([model])) == plain
 
 
-def test_another_sentence_needs_another_sentence():
-    model = abd_model()
-    with pytest.raises(ValueError, match="a single sentence"):
-        generate([model], source(model, (4,)), pairing=SHIFTED)
-
-
 def test_an_ensemble_agrees_on_what_is_read(monkeypatch):
     """Property 10: with itself it is the model; with another one both read one text."""
     model, other = abd_model(), abd_model(seed=2)

@@ -71,7 +71,7 @@ def test_an_existing_folder_is_kept(data):
         (["--tokenizer", "moses"], "--tokenizer is not supported by .*: tokenise the"),
         (["--fp16"], "--fp16 is not supported by sbnmt binarise: nothing acts on it"),
         (["--workers", 0], "--workers must be ≥ 1"),
-        (["--dataset-impl", "raw"], "--dataset-impl is not supported by .*: a data"),
+        (["--dataset-impl", "raw"], "--dataset-impl is not supported by sbnmt bin"),
     ],
     ids=str,
 )

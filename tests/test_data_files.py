@@ -3,8 +3,7 @@
 import shutil
 
 import pytest
-from commands import SB, binarise, changeable, run_generate, run_train, write_texts
-from fairseq.dataclass.constants import DATASET_IMPL_CHOICES
+from commands import SB, binarise, changeable, run_train, write_texts
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import binarise as steps
@@ -46,21 +45,6 @@ def test_a_truncated_stream_is_refused(folder, tmp_path, name, keep):
         run_train(folder, tmp_path / "save", *SB, "--max-epoch", 1)
 
 
-def test_opposite_texts_of_another_format_are_refused(folder, tmp_path):
-    """Raw texts beside a binarised R2L stream, which was silently left out."""
-    for split in ("train", "valid"):
-        for language in ("en", "de"):
-            put(folder / f"{split}.en-de.{language}", "w1")
-    words = [*SB, "--dataset-impl", "raw", "--max-epoch", 1]
-    refused = r"train.en-de.r2l must be there as its text"
-    with pytest.raises(ValueError, match=refused):
-        run_train(folder, tmp_path / "save", *words)
-    for suffix in (".bin", ".idx"):
-        (folder / f"train.en-de.r2l{suffix}").unlink()
-    put(folder / "train.en-de.r2l", "w2")
-    run_train(folder, tmp_path / "save", *words)
-
-
 def test_a_second_part_is_refused(folder, tmp_path):
     for path in sorted(folder.glob("train.*.en.*")):
         shutil.copy(path, folder / path.name.replace("train", "train1"))
@@ -89,29 +73,19 @@ def few(tmp_path_factory):
     return write_texts(tmp_path_factory.mktemp("few"), sizes, opposite=False)
 
 
-def train_and_decode(folder, save, *words):
-    path = run_train(folder, save, *SB, "--max-update", 1, *words)
-    run_generate(folder, path, "--max-len-a", 0, "--max-len-b", 2, *words)
+@pytest.mark.parametrize("kind", ["lazy", "cached"])
+def test_fairseqs_older_formats_are_refused(few, tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(steps, "refuse_typed", lambda *_: None)
+    folder = binarise(few, tmp_path / "bin", "--dataset-impl", kind)
+    with pytest.raises(ValueError, match="must be in format mmap, but is in cached: b"):
+        run_train(folder, tmp_path / "save", *SB, "--max-update", 1)
 
 
-@pytest.mark.parametrize("kind", DATASET_IMPL_CHOICES)
-def test_a_format_that_is_written_is_read(few, tmp_path, kind):
-    folder = tmp_path / "bin"
-    try:
-        binarise(few, folder, "--dataset-impl", str(kind))
-    except ValueError as error:
-        assert "--dataset-impl is not supported by sbnmt binarise" in str(error)
-        assert not folder.exists()
-    else:
-        train_and_decode(folder, tmp_path / "save")
-
-
-@pytest.mark.parametrize("words", [[], ["--dataset-impl", "lazy"]], ids=str)
-def test_fairseqs_older_formats_are_refused(few, tmp_path, words, monkeypatch):
-    monkeypatch.setattr(steps, "refuse_typed", lambda parser, command: None)
-    folder = binarise(few, tmp_path / "bin", "--dataset-impl", "lazy")
-    with pytest.raises(ValueError, match="must be as --dataset-impl mmap or raw, but"):
-        train_and_decode(folder, tmp_path / "save", *words)
+def test_texts_beside_a_stream_are_refused(folder, tmp_path):
+    """fairseq would read them instead."""
+    put(folder / "train.en-de.en", "w1")
+    with pytest.raises(ValueError, match="must be in format mmap, but is in raw: bin"):
+        run_train(folder, tmp_path / "save", *SB, "--max-update", 1)
 
 
 NO_DICTIONARIES = [

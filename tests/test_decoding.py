@@ -1,7 +1,6 @@
 """The search on real networks: caches, scores, batches, interaction."""
 
 import warnings
-from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -18,8 +17,6 @@ from sbnmt_plugin.network import dot_product as products
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import adopt
-from sbnmt_plugin.search import backpointers
-from sbnmt_plugin.search import generator as generator_module
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.symbols import TAGS
 
@@ -262,25 +259,6 @@ def test_nobody_waits_where_every_step_is_noted():
     assert leaving(1, 33, traced=True) == 1
 
 
-def test_waiting_for_company_changes_nothing(monkeypatch):
-    """In a batch whose sentences end at many lengths."""
-    model = sb_model(sb_lambda=0.7)
-    options = {"max_len_a": 1, "max_len_b": 0, "beam": 4}
-    step, found, sizes = Generator._step, [], []
-
-    def noted(self, batch, *args):
-        sizes[-1].add(len(batch.index))
-        return step(self, batch, *args)
-
-    monkeypatch.setattr(Generator, "_step", noted)
-    for part in (10**9, 3):  # one by one, and a third of the batch at a time
-        monkeypatch.setattr(generator_module, "LEAVING", part)
-        sizes.append(set())
-        found.append(generate([model], source(model, range(2, 14)), **options))
-    assert len(sizes[0]) > len(sizes[1]) > 1
-    assert_same_answers(*found)
-
-
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_one_error_says_that_numbers_are_none(bad):
     """Of a sentence whose logits are no numbers, and no warning beside it."""
@@ -297,12 +275,6 @@ def test_one_error_says_that_numbers_are_none(bad):
         warnings.simplefilter("error", RuntimeWarning)
         with pytest.raises(FloatingPointError, match="not numbers"):
             generate([model], source(model, LENGTHS), beam=4)
-
-
-def test_the_check_of_warnings_can_fail(monkeypatch):
-    monkeypatch.setattr(backpointers.np, "errstate", lambda **_: nullcontext())
-    with pytest.raises(RuntimeWarning, match="invalid value"):
-        test_one_error_says_that_numbers_are_none(-float("inf"))
 
 
 def partners_met(monkeypatch, model):

@@ -18,9 +18,11 @@ from sbnmt_plugin import numerics
 from sbnmt_plugin.families.enat import decoder as enat_decoder
 from sbnmt_plugin.network import grid
 from sbnmt_plugin.training import read_bits as reading
+from sbnmt_plugin.training.criterion import SBLabelSmoothedCrossEntropy
 
 pytestmark = [pretended.needed, pytest.mark.usefixtures("float64_fairseq")]
-UPDATE = 6  # questions and copies of an update, of whatever size
+# questions and copies of an update, of whatever size
+UPDATE = {"sb": 1, "abd": 3, "ba": 3, "two-way": 6, "enat": 1}
 PAD = 1
 
 
@@ -58,7 +60,21 @@ def test_an_update_on_a_device_is_the_same(family):
     assert found.keys() == expected.keys()
     for name, x in expected.items():
         torch.testing.assert_close(found[name], x, rtol=0, atol=1e-10)
-    assert len(device.synchronisations) <= UPDATE
+    waits = device.synchronisations
+    assert len(waits) <= UPDATE[family.split()[0]], waits
+
+
+def test_a_loss_that_asks_the_device_is_noticed(monkeypatch):
+    placed = SBLabelSmoothedCrossEntropy.placed
+
+    def asking(self, scores, labels, live):
+        return placed(
+            self, scores, labels, labels.t().flatten().ne(PAD).nonzero()[:, 0]
+        )
+
+    monkeypatch.setattr(SBLabelSmoothedCrossEntropy, "placed", asking)
+    with pytest.raises(AssertionError, match="nonzero"):
+        test_an_update_on_a_device_is_the_same("sb tanh")
 
 
 def test_an_update_in_parts_is_the_same(monkeypatch):
@@ -130,7 +146,7 @@ def test_an_update_may_drop_and_shift(way):
     with Device() as device:
         found = update(move(model), moved(batch(model)))
     assert all(x.isfinite().all() for x in found.values())
-    assert len(device.synchronisations) <= UPDATE
+    assert len(device.synchronisations) <= UPDATE["sb"]
 
 
 def test_what_is_read_is_the_same_there():

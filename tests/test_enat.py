@@ -14,7 +14,6 @@ from nets import EOS, LENGTHS, PAD, ROUGH, STEPS, inputs, lookup
 from reference import read
 
 from sbnmt_plugin.families.enat import decoder as enat_decoder
-from sbnmt_plugin.families.enat.decoder import stretch_weights
 from sbnmt_plugin.families.enat.model import INPUTS
 
 pytestmark = pytest.mark.usefixtures("float64_fairseq")
@@ -133,17 +132,6 @@ def test_a_causal_mask_is_noticed(monkeypatch):
     attention.forward = causal
     with pytest.raises(AssertionError):
         assert_follows_the_formulas(model)
-
-
-# sums of weights
-
-
-def test_weights_of_an_output_sum_to_one():
-    read, written = torch.ones(1, 6).bool(), torch.ones(1, 13).bool()
-    weights = stretch_weights(read, written)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(1, 13))
-    raw = stretch_weights(read, written, raw=True)
-    assert raw.sum(-1).min() < 0.1  # the paper's: some outputs are all but empty
 
 
 # lengths

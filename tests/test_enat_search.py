@@ -64,11 +64,8 @@ def slow_search(model, asked, b, led=None):
             scores, _ = teacher(words[None], torch.tensor([len(words)]), start)
             rows = scores[0].log_softmax(-1)
             total = sum(float(row[v]) for row, v in zip(rows, tokens))
-        penalty = asked.penalty.score(
-            torch.tensor(total, dtype=torch.float64),
-            asked.penalty.worth(torch.tensor(length)),
-        )
-        found.append((tokens, float(penalty)))
+        worth = asked.penalty.worth(torch.tensor(length))
+        found.append((tokens, float(total) / float(worth)))
     return sorted(found, key=lambda pair: -pair[1])
 
 
@@ -133,13 +130,6 @@ def test_a_teacher_that_reads_other_sentences_is_noticed():
         assert_search_is_right(enat_model("copy"), asked, turned)
 
 
-def test_a_wider_beam_holds_the_narrow_ones_answer():
-    model = enat_model()
-    narrow, wide = (searched(model, options(beam=beam)) for beam in (1, 9))
-    for (one,), many in zip(narrow, wide):
-        assert one["tokens"].tolist() in [h["tokens"].tolist() for h in many]
-
-
 def test_a_batch_calls_the_decoder_once():
     model, calls = enat_model(), []
     for layer in model.decoder.layers:
@@ -189,6 +179,7 @@ def test_numbers_that_are_none_are_an_error():
     [
         ({"no_repeat_ngram_size": 2}, "--no-repeat-ngram-size"),
         ({"stop": "first"}, "--sb-stop first"),
+        ({"unkpen": 1.0}, "--unkpen"),
         ({"print_alignment": "hard"}, "--print-alignment"),
     ],
 )
@@ -209,11 +200,6 @@ def test_ensembles_traces_prefixes_and_constraints_are_refused():
         search.generate([model], batch, prefix_tokens=some)
     with pytest.raises(ValueError, match="--constraints"):
         search.generate([model], batch, constraints=some)
-
-
-def test_too_short_outputs_are_refused():
-    with pytest.raises(ValueError, match="--min-len must be"):
-        searched(enat_model(), options(min_len=9, max_len_b=5))
 
 
 def test_a_teacher_of_another_kind_is_refused():

@@ -198,7 +198,6 @@ TRAINING = [
     ["--update-freq", 2],
     ["--sentence-avg"],
     ["--label-smoothing", 0.4],
-    ["--ignore-prefix-size", 1],
     ["--batch-size", 5],
     ["--max-tokens", 200],
     ["--required-batch-size-multiple", 3],

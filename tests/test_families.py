@@ -1,132 +1,25 @@
-"""What families bring: a decoder of another network, searches, declarations."""
+"""What families bring: searches, and what models and options declare."""
 
-import runpy
 from argparse import Namespace
 
 import pytest
 import torch
-from commands import ROOT
 from helpers import abd_model, enat_model, sb_model, transformer, two_way_model
-from reference import assert_found, search
-from scripted import EOS, NEVER, SYMBOLS, TAGS, VOCABULARY, sample
-from searching import gnmt
-from torch import nn
 
 from sbnmt_plugin.config import task_config
-from sbnmt_plugin.layout import L2R, PAIRINGS, R2L, Layout
+from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network.fairseq_decoder import searchable
-from sbnmt_plugin.network.protocol import Decoder, DecoderState, said
+from sbnmt_plugin.network.protocol import Decoder, said
 from sbnmt_plugin.option_checks import check_model, refuse_out_of_scope
 from sbnmt_plugin.search import registry
 from sbnmt_plugin.search.generator import Generator
-from sbnmt_plugin.search.options import SearchOptions
 from sbnmt_plugin.task_options import DECODING, TRAINING
-
-SENTENCES = list(range(20, 27))
-CHANNELS = 5
-
-
-TOY = runpy.run_path(str(ROOT / "tests" / "toy_family" / "decoder.py"))
-Memory, RecurrentDecoder = TOY["Memory"], TOY["RecurrentDecoder"]
-
-
-class RecurrentModel(nn.Module):
-    bidirectional = True
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(3)
-        self.sources = nn.Embedding(30, CHANNELS)
-        self.decoder = RecurrentDecoder(VOCABULARY, CHANNELS)
-        for parameter in self.parameters():  # that every input changes the output
-            nn.init.uniform_(parameter, -2, 2)
-        self.encoder = Namespace(
-            forward_torchscript=lambda net: self.sources(net["src_tokens"][:, -2])
-        )
-        self.double()
-
-    def max_decoder_positions(self):
-        return 50
-
-    @torch.no_grad()
-    def score(self, sentence):
-        """Log-probabilities from whole prefixes, for the reference on lists."""
-        source = self.sources.weight[sentence]
-
-        def memory(start, words):
-            hidden = torch.zeros(1, CHANNELS, dtype=torch.float64)
-            for word in [start, *words]:
-                hidden = self.decoder.cell(
-                    self.decoder.embed.weight[word : word + 1] + source, hidden
-                )
-            return hidden
-
-        def row(direction, own, partner):
-            both = memory(TAGS[direction], own), memory(TAGS[1 - direction], partner)
-            logits = self.decoder.output(torch.cat(both, dim=1))
-            return logits.log_softmax(-1)[0].tolist()
-
-        return row
-
-
-def translated(model, **options):
-    pairing = PAIRINGS[options.pop("pairing", "rank")]
-    chosen = SearchOptions(
-        pairing=pairing, penalty=gnmt(0.6), max_len_b=7, min_len=2, **options
-    )
-    generator = registry.search_for([model])([model], SYMBOLS, chosen, None, None)
-    return generator.generate([model], sample(SENTENCES))
-
-
-def assert_as_reference(model, **options):
-    found = translated(model, **options)
-    for sentence, hypotheses in zip(SENTENCES, found):
-        expected = search(
-            model.score(sentence),
-            eos=EOS,
-            never=set(NEVER),
-            max_len=7,
-            min_len=2,
-            alpha=0.6,
-            **options,
-        )
-        assert_found(hypotheses, expected)
-    return found
-
-
-@pytest.mark.parametrize("pairing", PAIRINGS)
-@pytest.mark.parametrize("beam", [2, 4, 6])
-def test_a_recurrent_decoder_goes_through_the_same_search(beam, pairing):
-    found = assert_as_reference(RecurrentModel(), beam=beam, pairing=pairing)
-    assert (
-        len({len(best["tokens"]) for best, *_ in found}) > 1
-    )  # some end before others
-    assert {best["direction"] for best, *_ in found} == {"l2r", "r2l"}
-
-
-@pytest.mark.parametrize("fault", ["rows", "sentences"])
-def test_the_comparison_fails_where_the_memory_is_not_selected(fault, monkeypatch):
-    right = Memory.select
-
-    def wrong(self, rows):
-        hidden = self.hidden[: len(rows)] if fault == "rows" else None
-        source = self.source[: len(rows) // self.layout.group]
-        right(self, rows)
-        if fault == "rows":
-            self.hidden = hidden
-        else:
-            self.source = source
-
-    monkeypatch.setattr(Memory, "select", wrong)
-    with pytest.raises(AssertionError):
-        assert_as_reference(RecurrentModel(), beam=6)
 
 
 def test_every_decoder_is_what_the_search_asks_for():
-    for model in (RecurrentModel(), sb_model(), transformer()):
+    for model in sb_model(), transformer():
         assert isinstance(searchable(model), Decoder)
     assert not isinstance(transformer().decoder, Decoder)
-    assert hasattr(Memory, "select") and hasattr(DecoderState, "select")
 
 
 # which search a model wants
@@ -216,6 +109,7 @@ def refused(*given, phase="", models=(), **values):
     "phase, values, message",
     [
         (DECODING, {"sb_probe": 5}, "--sb-probe is for training, not for decoding"),
+        (DECODING, {"sb_partner_noise": 0.5}, "--sb-partner-noise is for training, "),
         (DECODING, {"sb_autocast": True}, "for training.* out .--sb-bf16 decodes in"),
         (TRAINING, {"sb_bf16": True}, "--sb-bf16 is for decoding, not for training"),
         (TRAINING, {"sb_int8": True}, "--sb-int8 is for decoding, .*--sb-autocast"),
@@ -223,6 +117,7 @@ def refused(*given, phase="", models=(), **values):
         ("", {"sb_direction": "l2r", "sb_rescore": 1.0}, "--sb-rescore needs .* both"),
         ("", {"sb_direction": "r2l", "sb_trace": "x"}, "--sb-trace needs .* both"),
         ("", {"sb_direction": "l2r", "sb_answer": "l2r"}, "--sb-answer needs .* both"),
+        ("", {"sb_direction": "r2l", "sb_pairing": "best"}, "--sb-pairing needs .* b"),
     ],
 )
 def test_an_option_is_refused_where_it_does_not_count(phase, values, message):

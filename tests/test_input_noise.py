@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from commands import SB, assert_equal_models, noisy_epochs, run_generate, run_train
+from commands import SB, assert_equal_models, noisy_epochs, run_train
 from helpers import sb_model
 from nets import batch
 
@@ -102,17 +102,6 @@ def test_the_mean_rate_is_half_of_r():
 NOISE = ["--sb-partner-noise", "0.5"]
 
 
-def test_resuming_meets_the_same_noise(gold_data, tmp_path):
-    """2 + 1 epochs equal 3 to the bit."""
-    whole = noisy_epochs(gold_data, tmp_path / "whole", *NOISE, "--max-epoch", 3)
-    noisy_epochs(gold_data, tmp_path / "parts", *NOISE, "--max-epoch", 2)
-    parts = noisy_epochs(gold_data, tmp_path / "parts", *NOISE, "--max-epoch", 3)
-    assert_equal_models(whole, parts)
-    plain = noisy_epochs(gold_data, tmp_path / "plain", "--max-epoch", 3)
-    with pytest.raises(AssertionError):
-        assert_equal_models(whole, plain)
-
-
 def in_a_worker(data, save, *words):
     """Train three epochs whose batches a process of its own makes."""
     words = (*words, "--max-epoch", 3, "--num-workers", 1)
@@ -182,7 +171,7 @@ def noisy_losses(data, save, caplog, *words):
     caplog.clear()
     words = ["--max-epoch", 1, "--no-save", "--lr", "1e-20", *words]
     run_train(data, save, *SB, *words)
-    losses = r"\| (loss .* ppl_r2l [\d.]+)"  # of both directions and of each
+    losses = r"\| (loss .* nll_loss_r2l [\d.]+)"  # of both directions and of each
     return [
         re.search(before + losses, caplog.text)[1]
         for before in ("train:.* epoch 001 ", "valid:.* epoch 001 .*'valid' subset ")
@@ -226,9 +215,3 @@ def test_a_teacher_has_no_partner(gold_data, tmp_path, words):
     teacher = ["--arch", "transformer_tiny", "--sb-direction", "l2r"]
     with pytest.raises(ValueError, match="has no partner"):
         run_train(gold_data, tmp_path, *teacher, *words)
-
-
-@pytest.mark.parametrize("words", [NOISE, ["--sb-probe", "5"]], ids=str)
-def test_decoding_has_no_use_for_them(gold_data, trained, words):
-    with pytest.raises(ValueError, match="is for training, not for decoding"):
-        run_generate(gold_data, trained, *words)

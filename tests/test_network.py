@@ -1,6 +1,5 @@
 """Properties of the model (algorithm, section 7), each with a twin that fails."""
 
-import math
 from argparse import Namespace
 
 import pytest
@@ -10,7 +9,6 @@ from helpers import (
     B,
     C,
     H,
-    S,
     T,
     assert_same_gradients,
     assert_scores_as,
@@ -28,7 +26,7 @@ from nets import EXACT, VARIANTS, variants
 from reference import sb_attention
 
 from sbnmt_plugin.families.sb.model import SBTransformerModel
-from sbnmt_plugin.layout import PAIRINGS, Layout, opposite, reverse_tokens
+from sbnmt_plugin.layout import PAIRINGS, Layout, opposite
 from sbnmt_plugin.network import attention, grid
 from sbnmt_plugin.network.attention import Reader, SBSelfAttention
 from sbnmt_plugin.network.dot_product import attend_both_ways
@@ -295,24 +293,8 @@ def test_big_has_the_parameters_of_fairseqs_big():
     assert ours == theirs > 200_000_000
 
 
-def test_opposite_is_its_own_inverse():
-    streams = torch.arange(2 * B)
-    assert opposite(streams).tolist()[:4] == [1, 0, 3, 2]
-    assert opposite(opposite(streams)).equal(streams)
-
-
-def test_reversal_keeps_the_end():
-    assert reverse_tokens(torch.tensor([7, 8, 9, 2])).tolist() == [9, 8, 7, 2]
-    assert reverse_tokens(torch.tensor([2])).tolist() == [2]
-
-
 def test_fusion_bounds_are_checked():
     for bad in ({"kind": "mean"}, {"dropout": 1.0}, {"kind": "gate", "weight": 0.1}):
         options = {"kind": "tanh", "weight": None, "learned": False, "dropout": 0.0}
         with pytest.raises(ValueError, match="--sb-"):
             build_fusion(**{**options, **bad}, channels=C, heads=H)
-
-
-def test_the_sizes_of_the_tests_differ():
-    assert len({B, T, S, C, SIZES["encoder_ffn_embed_dim"]}) == 5
-    assert math.prod((B, T, S, C)) > 0

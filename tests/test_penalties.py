@@ -27,7 +27,7 @@ class EndsNow(LengthPenalty):
     """Wrong for α > 0: as if every live hypothesis ended in the next step."""
 
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
-        return self.score(total, now)
+        return total / now
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class EndsLast(LengthPenalty):
     """Wrong for α < 0: as if every live hypothesis became as long as it may."""
 
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
-        return self.score(total, longest)
+        return total / longest
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def assert_bound_holds(penalty):
         lengths = torch.arange(now, longest + 1)
         for loss in (0.0, chance.expovariate(10), chance.expovariate(0.1), -DEAD):
             final = torch.full(lengths.shape, total - loss, dtype=torch.float64)
-            scores = penalty.score(final, penalty.worth(lengths))
+            scores = final / penalty.worth(lengths)
             slack = ROUNDING * bound.abs()
             assert bool((scores <= bound + slack).all()), (total, now, longest)
 

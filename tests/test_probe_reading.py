@@ -26,7 +26,7 @@ def test_the_probe_measures_what_the_criterion_does(data, trained, tmp_path, cap
     assert "bits a token, partners shuffled" in capsys.readouterr().out
     translator = reranking.Translator([str(data), "--path", str(trained), "--cpu"])
     loss, words = 0.0, [0, 0]
-    criterion = SBLabelSmoothedCrossEntropy(translator.task, False, 0.1, 0, False)
+    criterion = SBLabelSmoothedCrossEntropy(translator.task, False, 0.1)
     for batch in probes.gold_batches(translator, "valid"):
         batch["target"] = batch["stream_target"]  # as in training
         _, _, logged = criterion.forward(translator.models[0], batch)

@@ -3,8 +3,6 @@
 The slow twin of the grid is its formulas as loops over cells.
 """
 
-import math
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -138,9 +136,6 @@ def test_a_loop_over_cells_is_noticed(monkeypatch):
         test_training_takes_a_call_a_diagonal_and_decoding_one_a_cell_of_a_row()
 
 
-# step by step, with what is kept
-
-
 # who sees what
 
 
@@ -232,13 +227,3 @@ def test_a_gate_of_the_wrong_sign_is_noticed(monkeypatch):
     monkeypatch.setattr(two_way, "mix_negated", lambda weight: weight)
     with pytest.raises(AssertionError):
         test_transposed_weights_are_the_exchanged_languages()
-
-
-# padding
-
-
-def test_a_maximum_is_of_what_is_no_padding():
-    grid = torch.tensor([[1.0, 5.0], [2.0, -3.0]])
-    padding = torch.tensor([[False], [True]])
-    found = two_dimensional.masked_maximum(grid, padding, 0)
-    assert found.tolist() == [1, 5] and -math.inf not in found

@@ -48,7 +48,7 @@ def losses(hub):
     hub.task.load_dataset("valid")
     valid = hub.task.dataset("valid")
     sample = with_stream_labels(valid.collater([valid[i] for i in range(len(valid))]))
-    criterion = TwoWayCrossEntropy(hub.task, False, 0.0, 0, False)
+    criterion = TwoWayCrossEntropy(hub.task, False, 0.0)
     with torch.no_grad():
         _, _, log = criterion(hub.models[0], sample)
     return float(log["loss_forth"]), float(log["loss_back"])
@@ -102,15 +102,6 @@ def test_an_ensemble_may_have_learned_either_way_round(folder, trained, tmp_path
         assert {i: text for i, (_, text) in one.items()} == {
             i: text for i, (_, text) in both.items()
         }
-
-
-def test_other_languages_are_refused(folder, trained, tmp_path):
-    for path in [*folder.glob("test.en-de.*"), *folder.glob("dict.*")]:
-        name = path.name.replace("en-de", "en-fr").replace(".de.", ".fr.")
-        (tmp_path / name).write_bytes(path.read_bytes())
-    words = ["--source-lang", "en", "--target-lang", "fr"]
-    with pytest.raises(ValueError, match="training, en and de, in either order, but"):
-        run_generate(tmp_path, trained, *L2R, *words)
 
 
 def test_training_does_not_go_on_with_exchanged_languages(folder, trained, tmp_path):

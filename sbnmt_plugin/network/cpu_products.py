@@ -23,52 +23,41 @@ MUCH = 2**24
 def for_decoding(model: Any, bf16: bool = False, int8: bool = False) -> Any:
     """Convert a model, in place, as ``--sb-bf16`` or ``--sb-int8`` ask for it.
 
+    With bfloat16 a CPU's linear layers multiply by packed weights, and the encoder's
+    attention is computed in float32 as the decoder's is.  Calling it again changes
+    nothing, and the model may be moved to another device at any time.
+
     Raises:
-        ValueError: both of them, and as :func:`to_bfloat16`, :func:`to_int8`.
+        ValueError: both of them, or a model of other narrow numbers, which were asked
+            for too; see :func:`to_int8`.
     """
-    if bf16 and int8:
+    dtypes = {p.dtype for p in model.parameters()}
+    known = any(isinstance(module, Int8Linear) for module in model.modules())
+    wide = dtypes == {torch.float32}
+    if (int8 and (bf16 or not wide)) or (bf16 and (known or torch.float16 in dtypes)):
         raise ValueError(NARROW)
     if int8:
-        return to_int8(model)
-    return to_bfloat16(model) if bf16 else for_processor(model)
-
-
-def to_bfloat16(model: Any) -> Any:
-    """Turn a model's weights into bfloat16, in place, for decoding.
-
-    On a CPU linear layers then multiply by packed weights, and the encoder's attention
-    is computed in float32 as the decoder's is.  Calling it again changes nothing, and
-    the model may be moved to another device at any time.
-
-    Raises:
-        ValueError: a model of float16 or 8 bits, which was asked for too.
-    """
-    if has_8_bits(model) or torch.float16 in types_of(model):
-        raise ValueError(NARROW)
-    return for_processor(model.bfloat16())
+        return model if known else to_int8(model)
+    return for_processor(model.bfloat16() if bf16 else model)
 
 
 def to_int8(model: Any) -> Any:
-    """Let a decoder's linear layers multiply by 8-bit weights, in place, to decode.
+    """Let a decoder's linear layers multiply by 8-bit weights, in place.
 
     Each output has a scale of its own, and so has every product's input, found anew
     (:class:`Int8Linear`).  All the rest stays float32, and so does the encoder, which
-    is run once a sentence.  Calling it again changes nothing and costs nothing.
+    is run once a sentence.
 
     Raises:
-        ValueError: a model of another dtype than float32, which was asked for too; one
-            that is not on a CPU; weights that are not finite, which 8 bits would hide.
+        ValueError: a model that is not on a CPU; weights that are not finite, which 8
+            bits would hide.
     """
-    if types_of(model) != {torch.float32}:
-        raise ValueError(NARROW)
     places = {p.device.type for p in model.parameters()}
     if places != {"cpu"}:
         raise ValueError(
             f"--sb-int8 multiplies on a CPU, but the model is on {', '.join(places)}: "
             "give --cpu, or leave it out (--fp16 is for a GPU)"
         )
-    if has_8_bits(model):
-        return model
     ends = [torch.stack(p.aminmax()) for p in model.parameters() if p.numel()]
     if not torch.stack(ends).isfinite().all():
         raise ValueError(
@@ -80,16 +69,6 @@ def to_int8(model: Any) -> Any:
         if type(module) in (nn.Linear, PackedLinear):
             module.__class__ = Int8Linear
     return pack(model)
-
-
-def has_8_bits(model: Any) -> bool:
-    """Tell whether :func:`to_int8` has converted a model."""
-    return any(isinstance(module, Int8Linear) for module in model.modules())
-
-
-def types_of(model: Any) -> set[torch.dtype]:
-    """Return the dtypes of a model's weights."""
-    return {p.dtype for p in model.parameters()}
 
 
 def for_processor(model: Any) -> Any:

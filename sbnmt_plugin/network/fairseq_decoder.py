@@ -23,7 +23,7 @@ from sbnmt_plugin.layout import Layout
 from sbnmt_plugin.network.attention import GroupedCrossAttention, SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.decoder_layer import SBDecoderLayer
-from sbnmt_plugin.network.fusion import HistoryAlone
+from sbnmt_plugin.network.fusion import Interpolation
 from sbnmt_plugin.network.next_tokens import NextTokens
 from sbnmt_plugin.network.protocol import Decoder
 
@@ -53,13 +53,12 @@ def adopt(decoder: Any) -> Any:
         return decoder
     if decoder.adaptive_softmax is not None or decoder.cross_self_attention:
         return decoder
+    alone = Interpolation("linear", 0)
     layers: Any = nn.ModuleList(
         view(
             layer,
             SBDecoderLayer,
-            self_attn=view(
-                layer.self_attn, SBSelfAttention, fusion=HistoryAlone(), reader=None
-            ),
+            self_attn=view(layer.self_attn, SBSelfAttention, fusion=alone, reader=None),
             encoder_attn=view(layer.encoder_attn, GroupedCrossAttention),
         )
         for layer in decoder.layers

@@ -18,7 +18,7 @@ class Interpolation(nn.Module):
 
     Args:
         kind: ``linear``, ``tanh`` or ``relu``.
-        weight: λ.
+        weight: λ; 0 in a model of one direction, which has no future.
         channels: C.  Where given, λ is learned: C values that start at
             ``weight`` (the paper's footnote 3 leaves this to the future).
         dropout: rate on the future in training, before f.  The authors' release
@@ -84,16 +84,6 @@ class Gate(nn.Module):
         gates = F.linear(joined, weight).sigmoid()
         keep, take = gates.chunk(2, dim=-1)
         return Parts(keep * history, take * future)
-
-
-class HistoryAlone(nn.Module):
-    """The fusion of a model of one direction, which has no future."""
-
-    adds = False
-
-    def forward(self, history: Tensor, future: None = None) -> Parts:
-        """Return the history (B, H, Q, C/H) as it is."""
-        return Parts(history, None)
 
 
 def build_fusion(

@@ -98,12 +98,6 @@ class FamilyTransformer(Family, TransformerModel):
             )
 
 
-class BidirectionalTransformer(FamilyTransformer):
-    """A Transformer of both directions."""
-
-    bidirectional = True
-
-
 def tag_indices(dictionary: Any, family: str) -> list[int]:
     """Return the ids of ``<l2r>`` and ``<r2l>``.
 

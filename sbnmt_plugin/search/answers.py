@@ -95,7 +95,9 @@ def hypotheses(
     each = np.arange(len(lengths))
     tokens, gained = (np.pad(x, ((0, 0), (0, 1))) for x in (paths.tokens, paths.gained))
     tokens[each, lengths - 1] = symbols.eos
-    gained[each, lengths - 1] = pointers["ending"][lengths - 1, sentence, order, ranks]
+    gained[each, lengths - 1] = pointers.columns["ending"][
+        lengths - 1, sentence, order, ranks
+    ]
     backwards = np.array(options.directions)[order] == R2L
     natural = natural_order(lengths, tokens.shape[1], backwards)
     tokens, gained = (np.take_along_axis(x, natural, 1) for x in (tokens, gained))
@@ -113,7 +115,7 @@ def hypotheses(
             pointers, options.layout, at, lengths, ranks, device
         ),
     }
-    attention = pointers.get("attention")
+    attention = pointers.columns.get("attention")
     if attention is not None:
         steps = np.arange(tokens.shape[1])
         looks = attention[steps, sentence[:, None], order[:, None], paths.asked]

@@ -36,8 +36,7 @@ class Step:
         index: (B',) their places in the sample.
         parent: (B', D, K) rank, before the step, of what each hypothesis continues.
         token: (B', D, K) by which it does.
-        logit: (B', D, K) that of this token; less the parent's ``norm`` it is
-            its log-probability.
+        gained: (B', D, K) log-probability of this token.
         before: (B', D, K) log-probability, before the step, of what had this rank.
         ending: (B', D, K) that of ``</s>`` after it.
         norm: (B', D, K) the model's normaliser there; see
@@ -48,7 +47,7 @@ class Step:
     index: Tensor
     parent: Tensor
     token: Tensor
-    logit: Tensor
+    gained: Tensor
     before: Tensor
     ending: Tensor
     norm: Tensor
@@ -71,7 +70,11 @@ class Paths:
 
 
 class BackPointers:
-    """The steps of a batch, on the host."""
+    """The steps of a batch, on the host.
+
+    Attributes:
+        columns: those of :class:`Step` that the steps have, (steps, B, D, K, …).
+    """
 
     def __init__(self, steps: list[Step], sentences: int) -> None:
         """Fetch the steps of a search.
@@ -87,10 +90,7 @@ class BackPointers:
             for field in fields(Step)
             if field.name != "index" and getattr(steps[0], field.name) is not None
         }
-        self._columns = {name: self._whole(x) for name, x in columns.items()}
-        norms = np.take_along_axis(self["norm"], self["parent"], axis=-1)
-        with np.errstate(invalid="ignore"):  # :meth:`broken` tells of such numbers
-            self._columns["gained"] = self._columns.pop("logit") - norms
+        self.columns = {name: self._whole(x) for name, x in columns.items()}
 
     def _whole(self, parts: list[Tensor]) -> Array:
         """(steps, B, D, K, …) of all sentences, 0 where one has left the batch."""
@@ -102,18 +102,9 @@ class BackPointers:
             whole[place, index] = part
         return whole
 
-    def __getitem__(self, name: str) -> Array:
-        """Return a column of :class:`Step`, (steps, B, D, K, …); ``gained``, the
-        log-probability of the token, in place of ``logit``."""
-        return self._columns[name]
-
-    def get(self, name: str) -> Array | None:
-        """Return a column, or None where the steps have none."""
-        return self._columns.get(name)
-
     def broken(self, sentences: Array) -> bool:
         """Tell whether the model has ever given one of these a NaN or an infinity."""
-        return not np.isfinite(self["norm"][:, sentences]).all()
+        return not np.isfinite(self.columns["norm"][:, sentences]).all()
 
     def totals(self, ends: Sequence[Array], length: Array) -> Array:
         """Return log-probabilities of finished hypotheses, (E,) in float64.
@@ -123,7 +114,8 @@ class BackPointers:
             length: (E,) L.
         """
         at = (length - 1, *ends)
-        total: Array = (self["before"][at] + self["ending"][at]).astype(np.float64)
+        before, ending = (self.columns[name][at] for name in ("before", "ending"))
+        total: Array = (before + ending).astype(np.float64)
         return total
 
     def walk(self, ends: Sequence[Array], length: Array) -> Paths:
@@ -134,7 +126,8 @@ class BackPointers:
             length: (E,) how many steps it has.
         """
         sentence, direction, rank = ends
-        parent, token, gained = self["parent"], self["token"], self["gained"]
+        names = "parent", "token", "gained"
+        parent, token, gained = (self.columns[name] for name in names)
         longest = int(length.max(initial=0))
         shape = len(rank), longest
         found = Paths(

@@ -196,7 +196,7 @@ class Generator(Search):
                 index=batch.index,
                 parent=live.parent,
                 token=live.token,
-                logit=following.logits[parents, token].view_as(live.score),
+                gained=following.lprob(parents, token).view_as(live.score),
                 before=batch.scores,
                 ending=layout.split(following.logits[:, eos] - following.norm),
                 norm=layout.split(following.norm),
@@ -225,7 +225,7 @@ class Generator(Search):
             lacking = lacks_prefix(batch, self.symbols.pad, self.layout)
             kept_out[:, R2L] |= lacking.gather(1, parent[:, R2L])
         total = total.to(torch.float64).masked_fill(kept_out, DEAD)
-        score = options.penalty.score(total, batch.worth[length])
+        score = total / batch.worth[length]
         batch.pool = batch.pool.add(score, length, parent)
 
     def _done(self, batch: Batch, length: int) -> Tensor:

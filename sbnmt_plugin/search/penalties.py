@@ -36,15 +36,6 @@ class LengthPenalty:
         found: Tensor = FORMULAS[self.name](length.to(torch.float64), self.alpha)
         return found
 
-    def score(self, total: Tensor, worth: Tensor) -> Tensor:
-        """Score finished hypotheses.
-
-        Args:
-            total: log-probability, ≤ 0.
-            worth: of their lengths; of a shape that goes with ``total``.
-        """
-        return total / worth
-
     def best_reachable(self, total: Tensor, now: Tensor, longest: Tensor) -> Tensor:
         """Return the best score that live hypotheses can still get.
 

@@ -93,7 +93,7 @@ def rescore(
     total = torch.cat([known.to(scored), scored]).index_select(0, index).view(-1, 2)
     lengths = [len(hypothesis["tokens"]) for hypothesis in hypotheses]
     worth = options.penalty.worth(torch.tensor(lengths, device=total.device))
-    gained = options.penalty.score(total.sum(1), worth)
+    gained = total.sum(1) / worth
     score = torch.stack([h["score"] for h in hypotheses]) + options.rescore * gained
     columns = score.unbind(), *(x.unbind() for x in total.unbind(1))
     for hypothesis, new, l2r, r2l in zip(hypotheses, *columns):

@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sbnmt_plugin.layout import L2R, NAMES, opposite
+from sbnmt_plugin.layout import NAMES, R2L, opposite
 from sbnmt_plugin.network.protocol import Watched
 from sbnmt_plugin.numerics import DEAD
-from sbnmt_plugin.search.answers import partners
 from sbnmt_plugin.search.backpointers import BackPointers
 from sbnmt_plugin.search.beam import Batch
 from sbnmt_plugin.search.options import SearchOptions
@@ -220,23 +219,19 @@ class Tracer:
         at = np.full(len(entries), index), order
         written = pointers.walk((*at, ranks), lengths - 1).tokens
         totals = pointers.totals((*at, ranks), lengths)
-        device = torch.device("cpu")
-        theirs = partners(pointers, self.layout, at, lengths, ranks, device)
-        for entry, total, own, other in zip(entries, totals, written, theirs):
-            assert other is not None  # two directions
+        for entry, total, own in zip(entries, totals, written):
             del entry["rank"]
             entry["total"] = rounded(float(total))
-            texts = [self.writer.text(x[: entry["length"] - 1]) for x in (own, other)]
-            texts[entry["direction"] == NAMES[L2R]].reverse()  # who wrote backwards
-            entry["tokens"], entry["partner"] = texts
+            tokens = self.writer.text(own[: entry["length"] - 1])
+            backwards = entry["direction"] == NAMES[R2L]
+            entry["tokens"] = tokens[::-1] if backwards else tokens
 
 
 def ended_at(pool: Pool, place: int, length: int) -> list[Entry]:
     """The entries of a sentence's pool that ended with this length.
 
     Each with ``direction``, ``score``, ``length`` and, until it is written, ``rank``;
-    then with ``total``, ``tokens`` in natural order and ``partner``, the opposite live
-    prefix at its end.
+    then with ``total``, and ``tokens`` in natural order.
     """
     columns = (x[place].tolist() for x in (pool.score, pool.length, pool.rank))
     return [

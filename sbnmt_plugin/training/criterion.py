@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from fairseq import utils
 from fairseq.criterions import register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
@@ -21,7 +19,7 @@ from sbnmt_plugin.network.fairseq_decoder import DECODERS
 from sbnmt_plugin.task_options import option
 from sbnmt_plugin.training.smoothed_loss import smoothed_loss
 
-Values = tuple[Tensor, Tensor, Tensor]  # loss, -log p, whether the best token is right
+Values = tuple[Tensor, Tensor]  # loss, -log p
 
 
 @dataclass
@@ -80,8 +78,8 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
     Departs from the paper, which averages over sentences (``--sentence-avg`` does
     that) and does not mention smoothing in the formula.
 
-    Besides fairseq's values, loss, nll and ppl (and accuracy) are logged by
-    direction.  A teacher's single stream gives its own direction's values.
+    Besides fairseq's values, loss and nll are logged by direction.  A teacher's single
+    stream gives its own direction's values.
 
     Raises:
         ValueError: the task does not make streams.
@@ -98,17 +96,8 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
     arch = known_by = ""
     known_names: tuple[str, ...] = NAMES
 
-    def __init__(
-        self,
-        task: Any,
-        sentence_avg: bool,
-        label_smoothing: float,
-        ignore_prefix_size: int,
-        report_accuracy: bool,
-    ) -> None:
-        super().__init__(
-            task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy
-        )
+    def __init__(self, task: Any, sentence_avg: bool, label_smoothing: float) -> None:
+        super().__init__(task, sentence_avg, label_smoothing)
         self.names = self.streams_of(task)
         if not self.names:
             raise ValueError(
@@ -120,7 +109,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
         return tuple(NAMES[d] for d in getattr(task, "directions", ()))
 
     def forward(
-        self, model: Any, sample: dict[str, Any], reduce: bool = True
+        self, model: Any, sample: dict[str, Any]
     ) -> tuple[Tensor, int, dict[str, Any]]:
         """Compute the loss of a batch.
 
@@ -129,7 +118,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
                 hands the streams' labels to every criterion under that name.
 
         Returns:
-            loss: the sum over the labels, or (BDT, 1) without ``reduce``.
+            loss: the sum over the labels.
             sample_size: labels, or sentences with ``--sentence-avg``.
             logging outputs, sums that may be added up over processes.
 
@@ -141,7 +130,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
                 f"--criterion {self.flag} is for --arch {self.arch}: for another leave "
                 "it to sb_label_smoothed_cross_entropy"
             )
-        (loss, nll, correct), beside = self._by_label(model, sample)
+        loss, nll = self._by_label(model, sample)
         sentences = sample["nsentences"]
         sample_size = sentences if self.sentence_avg else sample["ntokens"]
         log: dict[str, Any] = {
@@ -150,34 +139,25 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             "ntokens": sample["ntokens"],
             "nsentences": sentences,
             "sample_size": sample_size,
-            **beside,
         }
-        values = {"loss": loss.data, "nll_loss": nll}
-        # counts of labels come from the collater: no host-device synchronisation
-        skipped, streams = self.ignore_prefix_size, len(self.names)
-        labels = [max(0, length - skipped) for length in sample["stream_lengths"]]
-        if self.report_accuracy:
-            values["n_correct"] = correct
-            log["n_correct"], log["total"] = correct.sum(), sum(labels)
+        streams = len(self.names)
         for place, name in enumerate(self.names):
-            for key, value in values.items():  # (BD, T) -> (B, D, T)
-                grouped = value.view(sentences, streams, -1)
+            for key, value in ("loss", loss.data), ("nll_loss", nll):
+                grouped = value.view(sentences, streams, -1)  # (BD, T) -> (B, D, T)
                 log[f"{key}_{name}"] = grouped[:, place].sum()
-            log[f"labels_{name}"] = sum(labels[place::streams])
-        return loss.sum() if reduce else loss.reshape(-1, 1), sample_size, log
+            # counts come from the collater: no host-device synchronisation
+            log[f"labels_{name}"] = sum(sample["stream_lengths"][place::streams])
+        return loss.sum(), sample_size, log
 
-    def _by_label(
-        self, model: Any, sample: dict[str, Any]
-    ) -> tuple[Values, dict[str, Any]]:
-        """Compute loss and -log p, and whether the best token is right.
+    def _by_label(self, model: Any, sample: dict[str, Any]) -> Values:
+        """Compute loss and -log p.
 
         Models of both directions compute logits of live positions alone, and so do
         those that project rows (see :func:`projects_rows`).  Any other computes
         log-probabilities everywhere, which are logits of themselves.
 
         Returns:
-            (BD, T) each, 0 where no label counts: at padding, and in
-            ``--ignore-prefix-size``; and other values to be logged, as sums.
+            (BD, T) each, 0 at padding.
         """
         live = sample["live"]
         if getattr(model, "bidirectional", False):
@@ -189,7 +169,7 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
             output = model(**sample["net_input"])
             lprobs = model.get_normalized_probs(output, log_probs=True)
             scores = lprobs.transpose(0, 1).flatten(0, 1).index_select(0, live)
-        return self.placed(scores, sample["target"], live), {}
+        return self.placed(scores, sample["target"], live)
 
     def placed(self, scores: Tensor, labels: Tensor, live: Tensor) -> Values:
         """Compute :data:`Values`, each at its label's place: see :meth:`_by_label`.
@@ -202,40 +182,21 @@ class SBLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
         target = labels.t()  # (T, BD), as rows are
         labels = target.flatten().index_select(0, live)
         loss, nll = smoothed_loss(scores, labels, self.eps)
-        correct = torch.zeros_like(nll)
-        if self.report_accuracy:
-            correct = scores.argmax(-1).eq(labels).to(nll)
         blank = loss.new_zeros(target.numel())
-        counted = torch.arange(target.size(0), device=live.device) >= (
-            self.ignore_prefix_size
-        )  # (T,)
-        loss, nll, correct = (
-            blank.index_copy(0, live, x).view(target.shape).t() * counted
-            for x in (loss, nll, correct)
+        loss, nll = (
+            blank.index_copy(0, live, x).view(target.shape).t() for x in (loss, nll)
         )
-        return loss, nll, correct
+        return loss, nll
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Log fairseq's values, then the same by direction; 0 where no label counts."""
+        """Log fairseq's values, then loss and nll by direction."""
+        super().reduce_metrics(logging_outputs)
         logged = set().union(*logging_outputs)
-        # fairseq logs no accuracy of nothing
-        empty = "total" in logged and not total(logging_outputs, "total")
-        super().reduce_metrics([*logging_outputs, *([{"total": 1e-9}] * empty)])
         for name in cls.known_names:
             if f"labels_{name}" not in logged:
                 continue
             labels = total(logging_outputs, f"labels_{name}")
-            counted = max(labels, 1)
             for key in (f"loss_{name}", f"nll_loss_{name}"):
-                bits = total(logging_outputs, key) / (math.log(2) * counted)
+                bits = total(logging_outputs, key) / (math.log(2) * labels)
                 metrics.log_scalar(key, bits, labels, round=3)
-            metrics.log_derived(
-                f"ppl_{name}",
-                lambda meters, key=f"nll_loss_{name}": utils.get_perplexity(
-                    meters[key].avg
-                ),
-            )
-            if f"n_correct_{name}" in logged:
-                accuracy = 100 * total(logging_outputs, f"n_correct_{name}") / counted
-                metrics.log_scalar(f"accuracy_{name}", accuracy, labels, round=3)

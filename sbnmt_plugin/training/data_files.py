@@ -8,8 +8,8 @@ import struct
 from typing import Any
 
 import numpy as np
-from fairseq.data import data_utils, indexed_dataset
-from fairseq.data.indexed_dataset import _code_to_dtype, dataset_exists
+from fairseq.data import IndexedDataset, data_utils
+from fairseq.data.indexed_dataset import _code_to_dtype, infer_dataset_impl
 
 from sbnmt_plugin.lines import each_entry
 from sbnmt_plugin.symbols import RESERVED, UNKNOWN
@@ -19,7 +19,6 @@ from sbnmt_plugin.training.checksums import check_sums
 # (4 bytes each), n offsets (8)
 MAGIC = b"MMIDIDX\x00\x00"
 HEADER = len(MAGIC) + 17
-FORMATS = ("mmap", "raw")  # of --dataset-impl
 WORD = re.compile(r"(\S+) [0-9]+( #fairseq:overwrite)?")  # of a dictionary
 ANEW = "binarise all texts of the split together again (sbnmt binarise)"
 
@@ -46,58 +45,51 @@ def check_dictionary(path: str) -> None:
         seen.add(word)
 
 
-def check_split(
-    prefix: str, pairs: tuple[str, str], streams: list[str], impl: Any
-) -> None:
+def check_split(prefix: str, pairs: tuple[str, str], streams: list[str]) -> None:
     """Refuse files of a split that fairseq would pass over.
 
     Args:
         prefix: folder and name of the split.
         pairs: the names that fairseq tries, ``en-de`` and ``de-en``.
         streams: languages, and ``r2l``.
-        impl: ``--dataset-impl``.
 
     Raises:
         ValueError: see :func:`check_stream`; the split has a second part.
     """
     for name in (f"{pair}.{stream}" for pair in pairs for stream in streams):
-        check_stream(f"{prefix}.{name}", impl)
-        if dataset_exists(f"{prefix}1.{name}", impl):
+        check_stream(f"{prefix}.{name}")
+        if IndexedDataset.exists(f"{prefix}1.{name}"):
             raise ValueError(
                 f"{prefix} must be in one part, but there is {prefix}1.{name}, too: "
                 f"join the texts, and {ANEW}"
             )
 
 
-def check_stream(prefix: str, impl: Any) -> None:
+def check_stream(prefix: str) -> None:
     """Refuse a stream that is there but not whole.
 
     Raises:
-        ValueError: half of its two files, files of another ``--dataset-impl``, or
-            one that has been cut off or changed.
+        ValueError: half of its two files, files of another format than fairseq's
+            mmap, or one that has been cut off or changed.
     """
-    if not dataset_exists(prefix, impl):
+    if not IndexedDataset.exists(prefix):
         there = [f"{prefix}{end}" for end in ("", ".bin", ".idx")]
         there = [path for path in there if os.path.isfile(path)]
         if there:
-            wanted = "its text" if impl == "raw" else ".bin and .idx"
             raise ValueError(
-                f"{prefix} must be there as {wanted} (--dataset-impl "
-                f"{impl or 'mmap'}), but is as {' and '.join(there)} only: {ANEW}"
+                f"{prefix} must be there as .bin and .idx, but is as "
+                f"{' and '.join(there)} only: {ANEW}"
             )
         check_sums(f"{prefix}.bin", f"{prefix}.idx")  # that it is meant to be missing
         return
-    kind = impl or indexed_dataset.infer_dataset_impl(prefix) or "mmap"
-    if kind not in FORMATS:
-        raise ValueError(
-            f"{prefix} must be as --dataset-impl {' or '.join(FORMATS)}, but is as "
-            f"{kind}: {ANEW}"
-        )
-    if kind == "mmap" and not _is_whole(prefix):
+    kind = infer_dataset_impl(prefix) or "mmap"
+    if kind != "mmap":
+        raise ValueError(f"{prefix} must be in format mmap, but is in {kind}: {ANEW}")
+    if not _is_whole(prefix):
         raise ValueError(
             f"{prefix}.bin and .idx must be whole, but are cut off or damaged: {ANEW}"
         )
-    check_sums(*(f"{prefix}{end}" for end in ("", ".bin", ".idx")))
+    check_sums(f"{prefix}.bin", f"{prefix}.idx")
 
 
 def _is_whole(prefix: str) -> bool:
@@ -134,9 +126,9 @@ def load_opposite(prefix: str, cfg: Any, pairs: Any, dictionary: Any) -> Any:
         ValueError: another number of lines.
     """
     path = f"{prefix}.{cfg.source_lang}-{cfg.target_lang}.r2l"
-    if not dataset_exists(path, cfg.dataset_impl):
+    if not IndexedDataset.exists(path):
         return None
-    found = data_utils.load_indexed_dataset(path, dictionary, cfg.dataset_impl)
+    found = data_utils.load_indexed_dataset(path, dictionary)
     if len(found) != len(pairs.tgt):
         raise ValueError(
             f"{path} has {len(found)} lines, but "

@@ -138,15 +138,12 @@ class SBLanguagePairDataset(FairseqDataset):
             pad_to_multiple=self.pairs.pad_to_multiple,
         )
 
-    def num_tokens(self, index: int) -> int:
-        """Count an example's share of ``--max-tokens``: see :meth:`num_tokens_vec`."""
-        return int(self.num_tokens_vec(np.array([index]))[0])
-
     def num_tokens_vec(self, indices: Any) -> Any:
-        """Count max(source, D * longer stream): the decoder holds D rows of it.
+        """Count max(source, D * longer stream), examples' shares of ``--max-tokens``.
 
-        A batch of the same ``--max-tokens`` therefore has about half the sentences of a
-        Transformer's, and takes the same memory.
+        The decoder holds D rows of the longer stream.  A batch of the same
+        ``--max-tokens`` therefore has about half the sentences of a Transformer's, and
+        takes the same memory.
         """
         sizes = self.src_sizes[indices]
         if self.tgt_sizes is None:

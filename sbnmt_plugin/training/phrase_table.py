@@ -14,8 +14,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from sbnmt_plugin.lines import each_entry
 
@@ -74,27 +74,22 @@ class PhraseTable(Generic[S, T]):
             found[source] = target
         return PhraseTable(found, name)
 
-    def with_ids(
-        self,
-        source_index: Callable[[S], int],
-        target_index: Callable[[T], int],
-        source_unknown: int,
-        target_unknown: int,
-    ) -> PhraseTable[int, int]:
+    def with_ids(self, source: Any, target: Any) -> PhraseTable[int, int]:
         """Return the table over ids, without the entries that have an unknown word.
 
         Args:
-            source_index, target_index: a token's id, as a dictionary's ``index``.
-            source_unknown, target_unknown: its id where the dictionary lacks it.
+            source, target: dictionaries.
 
         Raises:
             ValueError: no entry remains.
         """
         found = {}
-        for source, target in self.entries.items():
-            key = tuple(map(source_index, source))
-            value = tuple(map(target_index, target))
-            if source_unknown not in key and target_unknown not in value:
+        for words, others in self.entries.items():
+            key, value = (
+                tuple(map(source.index, words)),
+                tuple(map(target.index, others)),
+            )
+            if source.unk() not in key and target.unk() not in value:
                 found[key] = value
         if not found:
             raise ValueError(

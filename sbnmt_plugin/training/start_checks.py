@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Collection
 from typing import Any
 
@@ -13,12 +12,11 @@ from fairseq_cli.train import should_stop_early
 from omegaconf import DictConfig
 
 from sbnmt_plugin.fairseq_options import HYDRA, refuse
-from sbnmt_plugin.lines import each_line
 
 logger = logging.getLogger(__name__)
 
 # whether more is better
-HIGHER = {"bleu": True, "accuracy": True, "loss": False, "nll_loss": False}
+HIGHER = {"bleu": True, "loss": False, "nll_loss": False}
 AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
 
 
@@ -33,16 +31,12 @@ def forget_trainings() -> None:
         vars(kept).pop("best", None)
 
 
-def check_options(cfg: Any, model: Any) -> None:
+def check_options(cfg: Any) -> None:
     """Refuse options of a task's call by which a training fails, or saves nothing.
 
-    Args:
-        model: settings of the model.
-
     Raises:
-        FileNotFoundError, ValueError: with the flag.
+        ValueError: with the flag.
     """
-    check_embeddings(model)
     if (groups := groups_of(cfg)) is None:
         return
     common, saving, limits = groups.common, groups.checkpoint, groups.optimization
@@ -72,34 +66,6 @@ def check_options(cfg: Any, model: Any) -> None:
     ):
         if wrong:
             raise ValueError(message)
-
-
-def check_embeddings(settings: Any) -> None:
-    """Refuse files of embeddings of another width, or without fairseq's first line.
-
-    fairseq skips the first line unread, and with it a word where it is one's.
-
-    Args:
-        settings: the model's, with one group for all or one for each side.
-
-    Raises:
-        FileNotFoundError, ValueError: with the flag and the file.
-    """
-    for side in ("encoder", "decoder"):
-        group = getattr(settings, side, None)
-        path, width = (
-            getattr(settings, f"{side}_{name}", getattr(group, name, None))
-            for name in ("embed_path", "embed_dim")
-        )
-        if not path:
-            continue
-        head = next(each_line(path), "")
-        if not re.fullmatch(rf"\d+ {width}\s*", head):
-            raise ValueError(
-                f"--{side}-embed-path {path}, line 1, must be the number of words and "
-                f"--{side}-embed-dim {width}, but is {head[:80]!r}: write it there, or "
-                "change the width"
-            )
 
 
 def check_metric(cfg: Any, logged: Collection[str]) -> None:

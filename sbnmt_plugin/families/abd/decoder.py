@@ -24,7 +24,7 @@ from torch.utils.hooks import RemovableHandle
 from sbnmt_plugin.network.attention import GroupedCrossAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.decoder_layer import SBDecoderLayer
-from sbnmt_plugin.network.fusion import HistoryAlone
+from sbnmt_plugin.network.fusion import Interpolation
 from sbnmt_plugin.network.grid import AttentionGrid
 
 Pair = tuple[Tensor, Tensor]  # of the source, and of the backward decoder
@@ -101,7 +101,7 @@ class OneStreamLayer(SBDecoderLayer):
 
     def build_fusion(self, embed_dim: int, cfg: Any) -> nn.Module:
         """Return the fusion of a stream without a partner."""
-        return HistoryAlone()
+        return Interpolation("linear", 0)
 
 
 class ForwardLayer(OneStreamLayer):

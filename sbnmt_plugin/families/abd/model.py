@@ -23,7 +23,7 @@ from torch import Tensor
 from sbnmt_plugin.families.abd.decoder import BackwardDecoder, ForwardDecoder
 from sbnmt_plugin.layout import L2R, R2L, Layout
 from sbnmt_plugin.network.transformer import (
-    BidirectionalTransformer,
+    FamilyTransformer,
     register_architectures,
 )
 
@@ -31,7 +31,7 @@ ALONE = Layout(directions=1)  # each decoder's rows: a stream a sentence
 
 
 @register_model("abd_transformer")
-class ABDTransformerModel(BidirectionalTransformer):
+class ABDTransformerModel(FamilyTransformer):
     """Transformer of fairseq's with a backward decoder.
 
     Encoder, embeddings and output matrix are those of both decoders.  Train and decode
@@ -43,6 +43,7 @@ class ABDTransformerModel(BidirectionalTransformer):
     """
 
     searched_by = "asynchronous"
+    bidirectional = True
     family = "abd_transformer"
     own = "backward_decoder.sb_version"
 

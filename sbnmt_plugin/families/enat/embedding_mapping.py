@@ -12,29 +12,12 @@ are the same in a joined dictionary.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 import torch.nn.functional as F
 from fairseq.modules import GradMultiply
 from torch import Tensor, nn
 
 from sbnmt_plugin.numerics import wide
-
-
-class Terms(NamedTuple):
-    """Values of both terms, of B sentences.
-
-    Attributes:
-        loss: (B,) what is descended: μ L_align, and -L_adv, whose gradient is turned
-            round and multiplied by λ where it reaches W, so that one update is a step
-            down for W and a step up for f.
-        align, adversary: (B,) L_align and L_adv; without gradient.
-    """
-
-    loss: Tensor
-    align: Tensor
-    adversary: Tensor
 
 
 def mean_of(values: Tensor, words: Tensor) -> Tensor:
@@ -71,20 +54,25 @@ class Mapping(nn.Module):
 
     def terms(
         self, source: Tensor, words: Tensor, target: Tensor, others: Tensor
-    ) -> Terms:
+    ) -> Tensor:
         """Compute both terms: see the module.
+
+        -L_adv is descended, but its gradient is turned round and multiplied by λ where
+        it reaches W, so that one update is a step down for W and a step up for f.
 
         Args:
             source: e(x), (B, S, C).
             words: (B, S) True at words: not at padding, nor at ``</s>``.
             target: e(y), (B, T, C).
             others: (B, T), likewise.
+
+        Returns:
+            (B,) μ L_align - L_adv of each sentence.
         """
         mapped, target = self.map(source.detach()), target.detach()
         numbers = wide(mapped.dtype)
         means = mean_of(mapped.to(numbers), words), mean_of(target.to(numbers), others)
-        align = torch.linalg.vector_norm(means[0] - means[1], dim=-1)
-        loss, adversary = self.align * align, torch.zeros_like(align)
+        loss = self.align * torch.linalg.vector_norm(means[0] - means[1], dim=-1)
         if self.judge is not None:
             real = self.judge(target)[..., 0].to(numbers)
             turned = GradMultiply.apply(mapped, -self.adversary)
@@ -92,4 +80,4 @@ class Mapping(nn.Module):
             adversary = mean_of(F.logsigmoid(real), others)
             adversary = adversary + mean_of(F.logsigmoid(-false), words)
             loss = loss - adversary
-        return Terms(loss, align.detach(), adversary.detach())
+        return loss

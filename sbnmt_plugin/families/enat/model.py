@@ -183,8 +183,7 @@ class ENATModel(FamilyTransformer):
             with_terms: whether the criterion adds the terms of map.
 
         Returns:
-            (B, T, V); for map ``terms``, :class:`embedding_mapping.Terms`, of the
-            text's words.
+            (B, T, V); for map ``terms`` (B,), see :meth:`Mapping.terms`.
 
         Raises:
             ValueError: in training, nobody adds them.

@@ -20,9 +20,7 @@ class Lookup:
     """
 
     def __init__(self, path: str, source: Any, target: Any) -> None:
-        words = PhraseTable.load(path)
-        indices = source.index, target.index
-        self.table = words.with_ids(*indices, source.unk(), target.unk())
+        self.table = PhraseTable.load(path).with_ids(source, target)
         self.pad, self.eos = source.pad(), source.eos()
 
     def __call__(self, net_input: dict[str, Any]) -> dict[str, Any]:

@@ -243,8 +243,7 @@ class ParallelGenerator(Search):
             lengths, new: (B, k), N = B k.
         """
         total = gained.to(torch.float64).sum(1).view_as(lengths)
-        penalty = self.options.penalty
-        score = penalty.score(total, penalty.worth(lengths))
+        score = total / self.options.penalty.worth(lengths)
         score = score.masked_fill(~(new & score.isfinite()), DEAD)
         score, order = score.sort(stable=True, dim=1, descending=True)
         total = total.gather(1, order)

@@ -20,7 +20,7 @@ from sbnmt_plugin.families.sb.initialisation import (
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fusion import DEFAULT_LAMBDA, FUSIONS
 from sbnmt_plugin.network.transformer import (
-    BidirectionalTransformer,
+    FamilyTransformer,
     register_architectures,
     tag_indices,
     writable,
@@ -62,14 +62,14 @@ class SBTransformerConfig(TransformerConfig):
 
 
 @register_model("sb_transformer")
-class SBTransformerModel(BidirectionalTransformer):
+class SBTransformerModel(FamilyTransformer):
     """Synchronous bidirectional NMT (Zhou, Zhang, Zong, TACL 2019).
 
     fairseq's Transformer, encoder, embeddings and options included, with
     :class:`SBTransformerDecoder`.  Train and decode with ``--task sb_translation``.
     """
 
-    reads_across = True
+    bidirectional = reads_across = True
     family = "sb_transformer"
     config = SBTransformerConfig
 

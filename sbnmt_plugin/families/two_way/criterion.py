@@ -42,25 +42,23 @@ class TwoWayCrossEntropy(SBLabelSmoothedCrossEntropy):
         return self.known_names if super().streams_of(task) else ()
 
     def forward(
-        self, model: Any, sample: dict[str, Any], reduce: bool = True
+        self, model: Any, sample: dict[str, Any]
     ) -> tuple[Tensor, int, dict[str, Any]]:
         """Compute the parent's loss on two streams, the target and the source."""
         sources = sample["net_input"]["src_lengths"].tolist()
         pairs = zip(sample["stream_lengths"], sources)
         lengths = [length for pair in pairs for length in pair]
         both = {**sample, "stream_lengths": lengths, "ntokens": sum(lengths)}
-        return super().forward(model, both, reduce)
+        return super().forward(model, both)
 
-    def _by_label(
-        self, model: Any, sample: dict[str, Any]
-    ) -> tuple[Values, dict[str, Any]]:
+    def _by_label(self, model: Any, sample: dict[str, Any]) -> Values:
         """(2B, T) each, a sentence's target before its source, T the longest of all."""
         live = sample["live"]
         scores, extra = model(**sample["net_input"], live=live)
         forth = self.placed(scores, sample["target"], live)
         back = self.placed(*extra["back"])
-        loss, nll, correct = map(side_by_side, forth, back)
-        return (loss, nll, correct), {}
+        loss, nll = map(side_by_side, forth, back)
+        return loss, nll
 
 
 def side_by_side(forth: Tensor, back: Tensor) -> Tensor:
