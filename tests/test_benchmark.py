@@ -73,14 +73,14 @@ def test_a_step_has_few_operators(held):
 
 def test_the_count_of_operators_can_fail(held, monkeypatch):
     """Where every step asks ten times what a length is worth."""
-    score = LengthPenalty.score
+    reachable = LengthPenalty.best_reachable
 
-    def anew(self, total, worth):
+    def anew(self, total, *lengths):
         for _ in range(10):
             self.worth(torch.full_like(total, 7).to(torch.long))
-        return score(self, total, worth)
+        return reachable(self, total, *lengths)
 
-    monkeypatch.setattr(LengthPenalty, "score", anew)
+    monkeypatch.setattr(LengthPenalty, "best_reachable", anew)
     with pytest.raises(AssertionError):
         test_a_step_has_few_operators(held)
 
