@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.recipes import costs, runner
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.step import Step
+from sbnmt_plugin.tools.recipes.work_folder import ModelRecord
 
 
 def test_two_drivers_do_not_share_a_folder(tmp_path, monkeypatch):
@@ -103,6 +105,23 @@ def test_the_check_of_marks_can_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(runner.Runner, "make", make)
     with pytest.raises(AssertionError, match="marked before it was on disk"):
         assert_marked_when_synced(tmp_path, runner.sync)
+
+
+def test_a_training_that_begins_anew_has_a_log_of_its_own(tmp_path):
+    record = ModelRecord(tmp_path / "sb", {"--lr": 1})
+    words = ["touch", tmp_path / "sb" / "model.pt"]
+    step = Step("train/sb", "Train", words, words[1], record=record)
+    log, earlier = (tmp_path / "logs" / f"train-sb.{end}" for end in ("log", "earlier"))
+
+    def launches():
+        words[1].unlink(missing_ok=True)
+        runner.Runner(tmp_path, {}).make(step)
+        return log.read_text().count(costs.LAUNCH)
+
+    assert [launches(), launches()] == [1, 2]  # which goes on
+    shutil.rmtree(tmp_path / "sb")
+    assert launches() == 1
+    assert earlier.read_text().count(costs.LAUNCH) == 2
 
 
 def steps_that(tmp_path, **does):

@@ -21,7 +21,7 @@ from sbnmt_plugin.tools.recipes.jobs import refuse_jobs
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.slurm import Cluster
 from sbnmt_plugin.tools.recipes.step import Step, Word, in_order, words_of
-from sbnmt_plugin.tools.unfinished import sync
+from sbnmt_plugin.tools.unfinished import rename, sync
 
 WANTED = ("epoch", "loss", "ppl", "bleu", "num_updates")
 
@@ -111,8 +111,12 @@ class Runner:
                 self.make(needed)
             if step.clears:
                 step.clears.unlink(missing_ok=True)
-            if step.record and (mended := step.record.begin()):
-                print(mended, flush=True)
+            if step.record:
+                log = self.log(step)
+                if log.exists() and not step.record.path.exists():
+                    rename(log, log.with_suffix(".earlier"))  # of another training
+                if mended := step.record.begin():
+                    print(mended, flush=True)
             self.run(step)
             if step.marks:
                 folder = step.complete.parent
