@@ -64,6 +64,7 @@ def main_table(table: dict[str, Any]) -> list[str]:
         "AER, %": score("AER"),
         "p": p,
         "L2R wins, %": lambda row: number(row.get("L2R wins"), 1),
+        "row": lambda row: row["name"],
     }
     cells = {
         name: [show(row) for row in table["rows"]] for name, show in columns.items()
