@@ -15,13 +15,14 @@ import struct
 import typing
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from fairseq import utils
 from fairseq.distributed.utils import _TensorPlaceholder
-from omegaconf import DictConfig, ListConfig
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.base import ContainerMetadata, Metadata
 from omegaconf.nodes import AnyNode
 
@@ -42,8 +43,6 @@ EVALUATED = (
     "adaptive_softmax_cutoff",
 )
 PLAIN = re.compile(r"[\d., \[\]]*|True|False|None")
-# which omegaconf would look up, also in the environment
-LOOKED_UP = re.compile(r"\$\{.{,60}")
 UNPICKLER = "WeightsUnpickler error: "  # behind it torch says what it has met
 ALLOWED: list[Any] = [
     argparse.Namespace,
@@ -204,10 +203,25 @@ def too_much(checkpoint: dict[str, Any], size: int) -> str | None:
     for name in ("max_source_positions", "max_target_positions"):
         if (settings.get(name) or 0) > MOST_POSITIONS:
             return f"must have {name} ≤ {MOST_POSITIONS}, but has {settings[name]}"
-    said = repr([checkpoint.get("cfg"), checkpoint.get("args")])
-    if looked_up := LOOKED_UP.search(said):
-        return f"must have settings that are values, but has {looked_up[0]}"
+    for text in texts_in([checkpoint.get("cfg"), checkpoint.get("args")]):
+        if "${" in text:  # omegaconf would look it up, also in the environment
+            return f"must have settings that are values, but has {text[:60]!r}"
     return None
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield all texts in nested settings, by no method that a checkpoint could set."""
+    if isinstance(value, argparse.Namespace):
+        value = vars(value)
+    if isinstance(value, (DictConfig, ListConfig)):
+        value = OmegaConf.to_container(value, resolve=False)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from texts_in([*value, *value.values()])
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            yield from texts_in(item)
 
 
 def settings_of(checkpoint: dict[str, Any]) -> dict[str, Any]:

@@ -100,8 +100,7 @@ GROUPS: dict[tuple[str, ...], str] = {
     # nowhere: each is refused
     (): """
         tpu model_parallel_size use_plasma_view plasma_path num_shards shard_id
-        dataset_impl encoder_embed_path decoder_embed_path report_accuracy
-        ignore_prefix_size
+        dataset_impl encoder_embed_path decoder_embed_path
         fix_batches_to_gpus fast_stat_sync pipeline_model_parallel pipeline_balance
         pipeline_devices pipeline_chunks pipeline_encoder_balance
         pipeline_encoder_devices pipeline_decoder_balance pipeline_decoder_devices
@@ -124,10 +123,14 @@ GROUPS: dict[tuple[str, ...], str] = {
     """,
 }
 PLACES = {name: places for places, names in GROUPS.items() for name in names.split()}
+# values that say no more than a default
+USUAL = {"dataset_impl": "mmap"}
 REASONS = {  # where there is more to say than that nothing acts on it
     "num_shards": "shard with --distributed-world-size N --distributed-rank I",
     "shard_id": "shard with --distributed-world-size N --distributed-rank I",
     "dataset_impl": "data folders here are in fairseq's format mmap",
+    "encoder_embed_path": "embeddings are learned here",
+    "decoder_embed_path": "embeddings are learned here",
     "num_batch_buckets": "its padding would stand inside the streams",
     "load_alignments": "alignment losses know one target stream",
     "left_pad_target": "both streams start at position 0",
@@ -138,7 +141,6 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "dict_only": "a data folder here has texts; use fairseq-preprocess",
     "write_checkpoints_asynchronously": "fairseq then saves one file of each "
     "checkpoint, or none without iopath",
-    "score_reference": "use the scores of generate()",
     "sacrebleu": "use --scoring sacrebleu",
     "store_ema": "average checkpoints (sbnmt average)",
     "upsample_primary": "a split here has one part",

@@ -25,6 +25,7 @@ from sbnmt_plugin.fairseq_options import (
     INTERACTIVE,
     OVERRIDES,
     TRAIN,
+    USUAL,
     acts,
     refuse,
     refuse_names,
@@ -59,7 +60,7 @@ class Refused(argparse.Action):
         """
         if self.nargs == 0:  # a switch
             value = self.const
-        if value != self.default:
+        if value not in (self.default, USUAL.get(self.dest, self.default)):
             self.say(str(flag))
 
 
@@ -164,7 +165,8 @@ def refuse_set(root: DictConfig | None) -> None:
                 refuse(group, HYDRA, group)
         for name, field in getattr(option.type, "__dataclass_fields__", {}).items():
             elsewhere = str(field.default).startswith("${")  # it is another group's
-            given = not elsewhere and root[group].get(name) != field.default
+            usual = field.default, USUAL.get(name, field.default)
+            given = not elsewhere and root[group].get(name) not in usual
             if given and not acts(name, HYDRA):
                 refuse(name, HYDRA, f"{group}.{name}")
 

@@ -88,6 +88,10 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
             )
         return self.sample(sentences, beam=beam, nbest=1, verbose=verbose, **kwargs)
 
+    def score(self, *_: Any, **options: Any) -> Any:
+        """Refuse, with ValueError: the search scores no given texts."""
+        raise ValueError("score() is not supported: use the scores of generate()")
+
     @keywords()
     def generate(
         self,

@@ -71,7 +71,7 @@ def refuse_out_of_scope(
 
 
 def check_values(cfg: SBTranslationConfig) -> None:
-    """Refuse values and combinations that would not do what they say.
+    """Refuse values that would not do what they say.
 
     Raises:
         ValueError: see the messages.

@@ -394,6 +394,8 @@ def test_8_bits_are_close_to_float32(monkeypatch, make):
 def test_8_bits_are_for_a_cpu_and_for_float32():
     with pytest.raises(ValueError, match=r"on a CPU, but the model is on meta: give"):
         to_int8(sb_model().float().to("meta"))
+    with pytest.raises(ValueError, match=r"on a CPU, but the model is on meta: give"):
+        to_int8(to_int8(sb_model().float()).to("meta"))
     for other in (torch.float16, torch.bfloat16, torch.float64):
         with pytest.raises(ValueError, match=BOTH):
             to_int8(sb_model().to(other))

@@ -128,6 +128,14 @@ def looked_up(path, state):
     torch.save(state, path)
 
 
+def hidden(path, state):
+    """Likewise, where the settings' own words for themselves leave it out."""
+    settings = vars(state["cfg"]["model"]) | {"data": "${oc.env:HOME}"}
+    state["args"] = argparse.Namespace(**settings, _get_kwargs=list)
+    state["cfg"] = None
+    torch.save(state, path)
+
+
 def no_tensors(path, state):
     state["model"] = {"encoder.embed_tokens.weight": "text"}
     torch.save(state, path)
@@ -141,7 +149,7 @@ def cut(path, state):
 
 REFUSED = [
     *(with_code, without_zip, two_in_one, bomb, declared, changed, expanded, sparse),
-    *(wide, far, evaluated, attended, looked_up, no_tensors, cut),
+    *(wide, far, evaluated, attended, looked_up, hidden, no_tensors, cut),
 ]
 
 

@@ -20,6 +20,20 @@ def test_half_precision_wants_a_device_that_has_it(data, tmp_path, words):
         run_train(data, tmp_path / "save", *SB, *ONE, *words)
 
 
+@pytest.mark.parametrize("words", [["--report-accuracy"], ["--ignore-prefix-size", 2]])
+def test_what_our_loss_does_not_do_is_no_option_of_it(data, tmp_path, words, capsys):
+    with pytest.raises(SystemExit):
+        run_train(data, tmp_path / "save", *SB, *ONE, *words)
+    assert f"unrecognized arguments: {words[0]}" in capsys.readouterr().err
+
+
+def test_a_format_is_refused_unless_it_is_the_usual_one(data, tmp_path):
+    words = [*SB, *ONE, "--dataset-impl"]
+    assert run_train(data, tmp_path / "usual", *words, "mmap").exists()
+    with pytest.raises(ValueError, match=r"--dataset-impl is not supported by .* mmap"):
+        run_train(data, tmp_path / "other", *words, "raw")
+
+
 def test_a_probe_wants_text_to_validate_on(data, tmp_path):
     words = [*SB, *ONE, "--sb-probe", 1, "--disable-validation"]
     with pytest.raises(ValueError, match="--sb-probe reads validation text, of which"):

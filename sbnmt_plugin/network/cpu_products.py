@@ -32,13 +32,19 @@ def for_decoding(model: Any, bf16: bool = False, int8: bool = False) -> Any:
             for too; see :func:`to_int8`.
     """
     dtypes = {p.dtype for p in model.parameters()}
-    known = any(isinstance(module, Int8Linear) for module in model.modules())
     wide = dtypes == {torch.float32}
-    if (int8 and (bf16 or not wide)) or (bf16 and (known or torch.float16 in dtypes)):
+    if (int8 and (bf16 or not wide)) or (
+        bf16 and (has_8_bits(model) or torch.float16 in dtypes)
+    ):
         raise ValueError(NARROW)
     if int8:
-        return model if known else to_int8(model)
+        return to_int8(model)
     return for_processor(model.bfloat16() if bf16 else model)
+
+
+def has_8_bits(model: Any) -> bool:
+    """Tell whether :func:`to_int8` has changed a model."""
+    return any(isinstance(module, Int8Linear) for module in model.modules())
 
 
 def to_int8(model: Any) -> Any:
@@ -46,7 +52,7 @@ def to_int8(model: Any) -> Any:
 
     Each output has a scale of its own, and so has every product's input, found anew
     (:class:`Int8Linear`).  All the rest stays float32, and so does the encoder, which
-    is run once a sentence.
+    is run once a sentence.  Calling it again changes nothing.
 
     Raises:
         ValueError: a model that is not on a CPU; weights that are not finite, which 8
@@ -58,6 +64,8 @@ def to_int8(model: Any) -> Any:
             f"--sb-int8 multiplies on a CPU, but the model is on {', '.join(places)}: "
             "give --cpu, or leave it out (--fp16 is for a GPU)"
         )
+    if has_8_bits(model):
+        return model
     ends = [torch.stack(p.aminmax()) for p in model.parameters() if p.numel()]
     if not torch.stack(ends).isfinite().all():
         raise ValueError(

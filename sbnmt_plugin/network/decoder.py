@@ -76,10 +76,11 @@ class SBTransformerDecoder(TransformerDecoderBase):
 
         Args and result: see :meth:`protocol.Forced.log_probabilities`.
         """
-        computed, _ = self.live_rows(inputs, encoder_out, grid)
         size = max(1, LOGITS_AT_A_TIME // self.output_projection.out_features)
-        ends = rows.new_tensor(list(range(size, len(computed), size)))
-        parts = torch.searchsorted(rows, ends).tolist()
+        ends = torch.arange(size, max(size, inputs.numel()), size, device=rows.device)
+        parts = torch.searchsorted(rows, ends).tolist()  # before a GPU is at work
+        parts = [part for part in parts if part < len(rows)]
+        computed, _ = self.live_rows(inputs, encoder_out, grid)
         pairs = zip(rows.tensor_split(parts), labels.tensor_split(parts))
         found = []
         for number, (own, label) in enumerate(pairs):

@@ -243,6 +243,7 @@ class PrefixTrees(PackedBatch):
         self.shown = shown
 
     def on_grid(self, x: Tensor) -> Tensor:
+        """Put rows at all places that show them; padding shows any."""
         return x.index_select(0, self.shown).view(*self.shape, -1)
 
 

@@ -165,7 +165,8 @@ def shared_beginnings(inputs: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
             that have begun alike, the first one's.
         shown: (T · BK,) number of the row that each place shows, 0 at padding.
     """
-    alike = inputs[:, :, None].eq(inputs[:, None]).cumprod(-1)  # (B, K, K, T)
+    alike = inputs[:, :, None].eq(inputs[:, None])  # (B, K, K, T)
+    alike = alike.cumprod(-1, dtype=torch.uint8)
     first = alike.argmax(2)  # the first of the greatest: (B, K, T)
     own = torch.arange(inputs.size(1))[:, None]
     live = live_places(real & first.eq(own).flatten(0, 1))

@@ -9,9 +9,10 @@ from typing import Any
 from fairseq.criterions import register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
-    LabelSmoothedCrossEntropyCriterionConfig,
 )
+from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
+from omegaconf import II
 from torch import Tensor
 
 from sbnmt_plugin.layout import NAMES
@@ -23,12 +24,13 @@ Values = tuple[Tensor, Tensor]  # loss, -log p
 
 
 @dataclass
-class SBCriterionConfig(LabelSmoothedCrossEntropyCriterionConfig):
-    """fairseq's options, with the paper's ε as default."""
+class SBCriterionConfig(FairseqDataclass):
+    """The options of fairseq's that act here, with the paper's ε as default."""
 
     label_smoothing: float = option(
         0.1, "epsilon for label smoothing, 0 means no label smoothing"
     )
+    sentence_avg: bool = II("optimization.sentence_avg")
 
 
 def total(logging_outputs: list[dict[str, Any]], key: str) -> Any:

@@ -166,7 +166,9 @@ class SBLanguagePairDataset(FairseqDataset):
         Raises:
             ValueError: no example is left, which fairseq's batches do not allow.
         """
-        if not len(indices) and not len(self.left_out[1]):
+        if not len(indices):
+            if len(self.left_out[1]):
+                return []  # an epoch that has been trained on before
             raise ValueError(
                 "a data set must have at least one example that fits into a batch, but "
                 "none is left: give texts that are not empty, or raise --max-tokens, "

@@ -16,7 +16,7 @@ from sbnmt_plugin.fairseq_options import HYDRA, refuse
 logger = logging.getLogger(__name__)
 
 # whether more is better
-HIGHER = {"bleu": True, "loss": False, "nll_loss": False}
+HIGHER = {"bleu": True, "accuracy": True, "loss": False, "nll_loss": False}
 AUTOCAST = "leave it out, or train in bfloat16 (--sb-autocast)"
 
 
