@@ -108,7 +108,7 @@ def test_the_report_has_all_sections_and_files(given):
     curves = [[*row.values()][2:] for row in numbers_of(folder, "training")]
     assert ["read_bits_l2r", "200", "0.31"] in curves
     assert ["read_bits_r2l", "200", "-0.02"] in curves
-    for name in ("scores", "accuracy", "by-length", "winners", "beam-sweep"):
+    for name in ("scores", "accuracy", "by-length", "beam-sweep"):
         assert b"<svg" in (folder / "out" / "figures" / f"{name}.svg").read_bytes()
         assert (folder / "out" / "numbers" / f"{name}.csv").exists()
 

@@ -25,7 +25,6 @@ ORANGE, SKY, BLACK = "#E69F00", "#56B4E9", "#000000"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 DIRECTIONS = {"l2r": ("L2R", BLUE), "r2l": ("R2L", VERMILLION)}
-INK = "#222222"
 STYLE = Path(__file__).with_name("figures.mplstyle")
 WIDTH = 7.4  # inches
 LEGEND_LETTERS = 110  # that fit into this width
