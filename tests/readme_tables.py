@@ -140,7 +140,7 @@ def speed():
         f"{machine}, beam 4, the median of several rounds. "
         "fairseq runs in float32. Base",
         "models have random weights and write 25 tokens, small ones translate "
-        "Multi30k.",
+        "Multi30k with default options.",
     ]
 
 

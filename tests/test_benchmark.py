@@ -163,6 +163,14 @@ def test_a_worker_that_has_died_is_no_error():
         assert stations.failed == {system: DIED}
 
 
+def test_a_worker_that_ends_itself_ends_no_other():
+    system = ("sys",)
+    with Stations(__import__, [system], threads=1) as stations:
+        stations.begin()
+        assert stations.ask(system, "exit", 3) is None
+        assert stations.failed == {system: "SystemExit: 3"}
+
+
 def options(*words):
     return benchmark.parser().parse_args(["--output", "out", *words])
 
@@ -192,7 +200,7 @@ def test_numbers_of_another_origin_are_refused_by_name(tmp_path, key):
     path.write_text(json.dumps(held))
     assert results.begun(path, {**HEAD, "date": "today"}) == held
     assert "no memory" in results.markdown(held)[-1]
-    with pytest.raises(ValueError, match=f"measured with another {key}: choose anot"):
+    with pytest.raises(ValueError, match=f"must have the {key} .*: choose anot"):
         results.begun(path, {**HEAD, key: {"m.pt": [7, 2]}})
 
 

@@ -82,6 +82,12 @@ def test_what_a_data_folder_cannot_hold_is_refused(data, tmp_path, options, mess
     assert not list(tmp_path.iterdir())
 
 
+def test_an_empty_prefix_is_not_left_out(data, tmp_path):
+    words = [*TEXT, data.parent / "texts" / "train", "--validpref", ""]
+    with pytest.raises(FileNotFoundError, match=r"^\.en does not exist"):
+        call(binarise, *words, "--destdir", tmp_path / "bin")
+
+
 def test_workers_write_the_same(data, tmp_path):
     folder = data.parent / "texts"
     words = ["-s", "en", "-t", "de"]

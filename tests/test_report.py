@@ -48,6 +48,7 @@ def test_records_are_ordered_and_known_by_their_words(tmp_path):
         ([record(None, "a")], "has the id None, .* give fairseq-generate's records"),
         ([record(0, "b"), record(1, "a")], "only 0 of its 2 sources are the line"),
         (["{"], "line 1, must be a JSON object"),
+        ([record(0, "a").replace("l2r", "L2R")], "must be l2r or r2l, but is L2R"),
         (['{"id": 0}'], "line 1, must be a JSON object with id, source, winner"),
     ],
 )

@@ -122,6 +122,8 @@ def test_a_training_that_begins_anew_has_a_log_of_its_own(tmp_path):
     shutil.rmtree(tmp_path / "sb")
     assert launches() == 1
     assert earlier.read_text().count(costs.LAUNCH) == 2
+    put(tmp_path / "sb" / "checkpoint_last.pt", "cut off, and the only one")
+    assert launches() == 1
 
 
 def steps_that(tmp_path, **does):

@@ -26,6 +26,7 @@ from sbnmt_plugin.tools.translator import Translator
 
 LEAST_BLEU = 90.0
 LEAST_CHANGED = 95.0  # per cent
+COMPARED = ("teacher-l2r", "two-way")
 NAMES = ("teacher-l2r", *TWO_WAY)
 
 
@@ -63,14 +64,14 @@ def changed_by_the_end(work: Path, source: str, target: str) -> float:
 
 
 def measured(work: Path) -> dict[str, dict[str, float]]:
-    """BLEU, and parameters where a row has a checkpoint, of every row of the run."""
+    """BLEU of every row of the run, and parameters of those that are compared."""
     found: dict[str, dict[str, float]] = {}
     for name in NAMES:
         path = work / "results" / f"{name}.json"
         if path.exists():
             scored = json.loads(path.read_text("utf-8"))
             found[name] = {"BLEU": scored["tokenised BLEU"]["score"]}
-            if (work / name / "model.pt").exists():
+            if name in COMPARED:
                 (model,) = loaded(work, name, *LANGUAGES).models
                 count = sum(each.numel() for each in model.parameters())
                 found[name]["parameters"] = count
@@ -101,7 +102,7 @@ def main() -> None:
     args = parser.parse_args()
     found = measured(args.work)
     cells = [
-        [name, f"{row['BLEU']:.2f}", f"{row.get('parameters', 0):,}"]
+        [name, f"{row['BLEU']:.2f}", f"{row.get('parameters', '')}"]
         for name, row in found.items()
     ]
     changed = [

@@ -91,10 +91,11 @@ def begun(path: Path, head: Row) -> Row:
     remedy = "choose another --output, or remove that file to measure anew"
     with as_written(path, remedy):
         known: Row = json.loads(path.read_text(encoding="utf-8"))
-        changed = [key for key in head if key != "date" and known[key] != head[key]]
+        others = [key for key in head if key != "date" and known.get(key) != head[key]]
         markdown(known)
-    if changed:
+    if others:
+        wanted, found = head[others[0]], known.get(others[0])
         raise ValueError(
-            f"{path} was measured with another {', another '.join(changed)}: {remedy}"
+            f"{path} must have the {others[0]} {wanted}, but has {found}: {remedy}"
         )
     return known

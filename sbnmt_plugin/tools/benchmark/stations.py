@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import multiprocessing
 import os
@@ -40,6 +41,21 @@ def begin(parent: int) -> None:
     warnings.simplefilter("ignore")
 
 
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a worker's function raise nothing but what can be sent to its parent."""
+
+    @functools.wraps(function)
+    def called(*words: Any) -> Any:
+        try:
+            return function(*words)
+        except (Exception, SystemExit) as error:
+            told = "".join(traceback.format_exception(error))
+            raise RuntimeError(told) from None
+
+    return called
+
+
+@plain
 def make_held(make: Make, words: Sequence[Any], threads: int) -> None:
     """Make a worker's object."""
     import torch
@@ -48,6 +64,7 @@ def make_held(make: Make, words: Sequence[Any], threads: int) -> None:
     held["it"] = make(*words)
 
 
+@plain
 def ask_held(method: str, words: Sequence[Any]) -> Any:
     """Return what a method of a worker's object returns."""
     return getattr(held["it"], method)(*words)
@@ -75,7 +92,8 @@ class Worker:
         """Return what a method of the object returns.
 
         Raises:
-            Exception: its own, or that of making the object.
+            RuntimeError: with its own error, or that of making the object.
+            BrokenProcessPool: the process has died.
         """
         self.made.result()
         return self.process.submit(ask_held, method, words).result()
@@ -112,8 +130,8 @@ class Stations(contextlib.AbstractContextManager[Any]):
             return None
         try:
             return self.workers[system].ask(method, *words)
-        except Exception as error:
-            told = "".join(traceback.format_exception(error))
+        except RuntimeError as error:  # BrokenProcessPool is one
+            told = str(error)
             write(f"{', '.join(system)} failed: {told}", file=sys.stderr)
             reason = told.strip().split("\n")[-1].removeprefix("ValueError: ")
             died = isinstance(error, BrokenProcessPool)

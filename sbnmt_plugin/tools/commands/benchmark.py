@@ -1,9 +1,9 @@
 r"""Time SB-NMT beside stock fairseq's Transformer, in turn and on the same batches.
 
     sbnmt benchmark --output work/benchmark                  50 sentences, and single
-    sbnmt benchmark --output work/benchmark --grid full      and other lengths and beams
-    sbnmt benchmark --output work/benchmark --device cuda    the same on a GPU
-    sbnmt benchmark --output work/benchmark --work work/toy  a recipe's models
+    sbnmt benchmark --output work/full --grid full           and other lengths and beams
+    sbnmt benchmark --output work/gpu --device cuda          the same on a GPU
+    sbnmt benchmark --output work/trained --work work/toy    a recipe's models
 
 A case is a batch of made-up sentences of one length, with one beam.  Without --work the
 models have random weights, and every hypothesis is made to have as many tokens as the

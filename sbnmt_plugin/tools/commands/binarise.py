@@ -46,7 +46,7 @@ def binarise(args: argparse.Namespace, others: list[str]) -> None:
         )
     opposites, given = {}, []
     for split in SPLITS:
-        if prefix := getattr(args, f"{split}pref"):
+        if (prefix := getattr(args, f"{split}pref")) is not None:
             given += [f"--{split}pref", prefix]
             texts = [f"{prefix}.{language}" for language in languages]
             if (opposite := Path(f"{prefix}.r2l")).exists():

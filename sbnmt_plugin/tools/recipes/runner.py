@@ -112,11 +112,12 @@ class Runner:
             if step.clears:
                 step.clears.unlink(missing_ok=True)
             if step.record:
-                log = self.log(step)
-                if log.exists() and not step.record.path.exists():
-                    rename(log, log.with_suffix(".earlier"))  # of another training
+                begun, log = step.record.path.exists(), self.log(step)
                 if mended := step.record.begin():
                     print(mended, flush=True)
+                    begun = (step.record.made / "checkpoint_last.pt").exists()
+                if log.exists() and not begun:
+                    rename(log, log.with_suffix(".earlier"))  # of another training
             self.run(step)
             if step.marks:
                 folder = step.complete.parent
@@ -131,11 +132,12 @@ class Runner:
         """Run a step, its workers side by side, here or on the cluster."""
         parts = workers_of(step)
         commands = [self.prepared(part, i) for i, part in enumerate(parts)]
+        jobs = self.work / "jobs" / step.log
         if not self.cluster or step.gpus is None:
+            refuse_jobs(jobs)
             with ThreadPoolExecutor(len(parts)) as pool:
                 list(pool.map(self.run_here, parts, commands))
             return
-        jobs = self.work / "jobs" / parts[0].log
         statuses = self.cluster.run(
             *(jobs, commands, step.gpus),
             lambda place, line: self.show(parts[place], line),
@@ -145,7 +147,6 @@ class Runner:
 
     def run_here(self, step: Step, command: Logged) -> None:
         """Run a command, and show of its output the lines that tell how it goes."""
-        refuse_jobs(self.work / "jobs" / step.log)
         started = time.monotonic()
         self.running.append(command)
         try:

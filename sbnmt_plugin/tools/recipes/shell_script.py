@@ -212,9 +212,8 @@ def render(
         suffix: of its name and its work folder's: ``-small`` or nothing.
     """
     known = arrays(steps)
-    clone = (
-        run.folder.parent == HOME / "examples"
-    )  # its scripts run in the clone's root
+    # a script of a clone runs in its root
+    clone = run.folder.parent == HOME / "examples"
     blocks = [show_head(run, rows, options, suffix, clone)]
     blocks += [show_array(array, clone) for array in dict.fromkeys(known.values())]
     about = "A new folder: nothing of another run shall be taken for this one's"

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written, read_lines
 
@@ -65,7 +66,9 @@ def read_winners(flag: str, path: Path, source: list[str]) -> list[str]:
                     f"{flag} {path} has the id {place}, but --source has the lines "
                     f"0 … {count - 1}: give fairseq-generate's records of this test set"
                 )
-            found[place] = record["winner"]
+            if (winner := record["winner"]) not in NAMES:
+                raise ValueError(f"a winner must be l2r or r2l, but is {winner}")
+            found[place] = winner
             text = join_subwords(record["source"])
             matching += spelling(text) == spelling(source[place]) or "<unk>" in text
         if matching < SAME_SOURCES * len(found):

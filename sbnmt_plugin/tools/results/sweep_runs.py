@@ -80,7 +80,7 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
 def scored(
     folder: Path, job: dict[str, Any], right: References, given: list[list[str]]
 ) -> dict[str, Any]:
-    """Decode and keep scores, lengths and speed.
+    """Decode and keep scores and speed.
 
     Args:
         job: the options of fairseq-generate, and all else that tells it from others.
