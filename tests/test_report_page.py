@@ -63,7 +63,7 @@ def hypothesis(token, parent, score, look, partner=None):
 
 def finished(direction, tokens, score, length):
     made = {"direction": direction, "tokens": tokens, "score": score}
-    return {**made, "total": score * 2, "length": length, "partner": []}
+    return {**made, "total": score * 2, "length": length}
 
 
 def trace(words=("a", "b", "<b>&", "d"), **more):
