@@ -30,7 +30,7 @@ def test_the_batch_stays_the_same_among_processes():
     assert launch.distributed(alone, {}) == alone
     with pytest.raises(ValueError, match=r"must be one number.*but is 8,4"):
         launch.distributed(["data", "--update-freq", "8,4"], environment)
-    with pytest.raises(ValueError, match="a multiple of the 4 processes"):
+    with pytest.raises(ValueError, match="a multiple of --processes 4"):
         launch.distributed(["data", "--update-freq", "6"], environment)
     with pytest.raises(ValueError, match=r"but is 1: raise it"):
         launch.distributed(["data"], environment)

@@ -59,9 +59,9 @@ def divided(words: Sequence[str], size: int) -> list[str]:
     steps = words[place]
     if not steps.isdigit() or int(steps) % size:
         raise ValueError(
-            f"--update-freq must be one number, a multiple of the {size} processes by "
-            f"which it is divided, but is {steps}: raise it and lower --max-tokens by "
-            "as much"
+            f"--update-freq must be one number, a multiple of --processes {size} (or "
+            f"torchrun's), by which it is divided, but is {steps}: raise it and lower "
+            "--max-tokens by as much"
         )
     words[place] = str(int(steps) // size)
     return words

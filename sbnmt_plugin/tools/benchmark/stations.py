@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import multiprocessing
 import os
@@ -41,21 +40,6 @@ def begin(parent: int) -> None:
     warnings.simplefilter("ignore")
 
 
-def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a worker's function raise nothing but what can be sent to its parent."""
-
-    @functools.wraps(function)
-    def called(*words: Any) -> Any:
-        try:
-            return function(*words)
-        except (Exception, SystemExit) as error:
-            told = "".join(traceback.format_exception(error))
-            raise RuntimeError(told) from None
-
-    return called
-
-
-@plain
 def make_held(make: Make, words: Sequence[Any], threads: int) -> None:
     """Make a worker's object."""
     import torch
@@ -64,7 +48,6 @@ def make_held(make: Make, words: Sequence[Any], threads: int) -> None:
     held["it"] = make(*words)
 
 
-@plain
 def ask_held(method: str, words: Sequence[Any]) -> Any:
     """Return what a method of a worker's object returns."""
     return getattr(held["it"], method)(*words)
@@ -92,8 +75,7 @@ class Worker:
         """Return what a method of the object returns.
 
         Raises:
-            RuntimeError: with its own error, or that of making the object.
-            BrokenProcessPool: the process has died.
+            Exception, SystemExit: its own, or that of making the object.
         """
         self.made.result()
         return self.process.submit(ask_held, method, words).result()
@@ -130,12 +112,13 @@ class Stations(contextlib.AbstractContextManager[Any]):
             return None
         try:
             return self.workers[system].ask(method, *words)
-        except RuntimeError as error:  # BrokenProcessPool is one
-            told = str(error)
+        except (Exception, SystemExit) as error:
+            told = "".join(traceback.format_exception(error))
             write(f"{', '.join(system)} failed: {told}", file=sys.stderr)
             reason = told.strip().split("\n")[-1].removeprefix("ValueError: ")
-            died = isinstance(error, BrokenProcessPool)
-            self.failed[system] = DIED if died else reason
+            self.failed[system] = (
+                DIED if isinstance(error, BrokenProcessPool) else reason
+            )
             self.workers.pop(system).process.shutdown()
             return None
 

@@ -71,11 +71,7 @@ def parse(words: list[str]) -> None:
     program, *given = words[start:]
     if program in ("fairseq-train", "train"):
         if PROCESSES in words[:start]:
-            count = words[words.index(PROCESSES) + 1]
-            try:
-                divided(given, int(count))
-            except ValueError as error:
-                raise ValueError(f"with --processes {count} {error}") from error
+            divided(given, int(words[words.index(PROCESSES) + 1]))
         options.parse_args_and_arch(options.get_training_parser(), given)
     elif program == "fairseq-generate":
         options.parse_args_and_arch(options.get_generation_parser(), given)

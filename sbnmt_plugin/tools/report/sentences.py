@@ -14,7 +14,6 @@ from sbnmt_plugin.tools.report.inputs import Inputs
 TITLE = "Sentence by sentence"
 SCORE = "chrF"
 SHOWN = 20  # sentences of either end
-WINNERS = {"l2r": "L2R", "r2l": "R2L"}
 LEAD = (
     "Sentences are compared by sentence chrF (sacreBLEU), which unlike sentence BLEU "
     "does not fall to almost nothing when no four words in a row are right. Here are "
@@ -53,7 +52,7 @@ def cards(given: Inputs, scores: list[list[float]]) -> list[dict[str, Any]]:
         texts += [(name, "", gold[i]) for name, gold in zip(golds, given.references)]
         for (name, outputs), own in zip(given.systems.items(), scores):
             texts.append((name, f"{own[i]:.1f}", outputs[i]))
-        won = [(name, WINNERS[who[i]]) for name, who in given.winners.items()]
+        won = [(name, who[i].upper()) for name, who in given.winners.items()]
         found.append({"line": i + 1, "gain": gains[i], "won": won, "texts": texts})
     return found
 
@@ -71,7 +70,7 @@ def section(given: Inputs) -> Section:
         columns += [Column(name), Column(f"{name} {SCORE}", "", ".1f")]
     columns += [Column(f"{name} winner") for name in given.winners]
     told = chain.from_iterable(zip(given.systems.values(), scores))
-    won = (map(WINNERS.get, who) for who in given.winners.values())
+    won = (map(str.upper, who) for who in given.winners.values())
     texts = zip(given.source, lengths, *given.references, *told, *won)
     rows = [[i, *row] for i, row in enumerate(texts, 1)]
     table = Table("sentences", "", columns, rows, shown=False)
