@@ -116,9 +116,8 @@ class Stations(contextlib.AbstractContextManager[Any]):
             told = "".join(traceback.format_exception(error))
             write(f"{', '.join(system)} failed: {told}", file=sys.stderr)
             reason = told.strip().split("\n")[-1].removeprefix("ValueError: ")
-            self.failed[system] = (
-                DIED if isinstance(error, BrokenProcessPool) else reason
-            )
+            lost = isinstance(error, BrokenProcessPool)
+            self.failed[system] = DIED if lost else reason
             self.workers.pop(system).process.shutdown()
             return None
 

@@ -21,10 +21,7 @@ def share(winners: list[str]) -> float:
 
 
 def section(given: Inputs) -> Section:
-    """Tell who won each sentence, where records of both directions were given.
-
-    By length it does so for the first system that has records.
-    """
+    """Tell who won each sentence; by length, of the first system with records."""
     if not given.winners:
         return Section("winners", TITLE, missing=MISSING)
     won = Column("L2R won", "%", ".1f")
