@@ -267,8 +267,12 @@ def missing(found):
                 yield flag
 
 
+# of fairseq's loss, which ours does not act on: argparse does not know them
+LEFT_OUT = "--report-accuracy", "--ignore-prefix-size"
+
+
 def test_what_was_registered_still_is():
-    assert set(missing(names())) == set(RETIRED)
+    assert set(missing(names())) == {*RETIRED, *LEFT_OUT}
 
 
 @pytest.mark.parametrize(
