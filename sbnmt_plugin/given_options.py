@@ -129,22 +129,22 @@ def check_architecture(settings: Any) -> None:
         )
 
 
+class Judged(argparse._StoreAction):
+    """An ``--arch`` to which :func:`check_architecture` is applied."""
+
+    def __call__(self, _: Any, args: Any, value: Any, flag: str | None = None) -> None:
+        check_architecture(argparse.Namespace(arch=value))
+        setattr(args, self.dest, value)
+
+
 def judge_architecture(parser: argparse.ArgumentParser) -> None:
-    """Let a training's parser apply :func:`check_architecture`.
+    """Let a training's parser judge what is typed.
 
     fairseq makes settings of some architectures before there is a task, and fails.
     """
-
-    def supported(name: str) -> str:
-        try:
-            check_architecture(argparse.Namespace(arch=name))
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-        return name
-
     for action in parser._actions:
         if action.dest == "arch":
-            action.type = supported
+            action.__class__ = Judged
 
 
 def refuse_set(root: DictConfig | None) -> None:
