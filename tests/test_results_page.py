@@ -36,6 +36,15 @@ def test_every_results_page_has_files():
     assert pages == set(FOLDERS)
 
 
+def test_runs_come_first_and_sweeps_last():
+    """By name within a kind; by name alone they would be mixed."""
+    lines = results_page.page(ROOT / "examples" / "multi30k")
+    names = [line[3:] for line in lines if line.startswith("## ")]
+    order = "again-small", "sets-small", "compared-full", "beams-reader-small"
+    assert [name for name in names if name in order] == [*order]
+    assert sorted(order) != [*order]
+
+
 def test_another_number_makes_another_page(tmp_path):
     """Of every file: any of its scores."""
     for path in ROOT.glob("examples/*/*.json"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -64,12 +65,13 @@ def rows_table(held: Held) -> list[str]:
     return [*plain_table(seeds_together(held["rows"])), *origin_lines(held)]
 
 
-# key that only files of this kind have -> function that renders them
+# key by which a file of this kind is known first -> function that renders it;
+# a page shows the kinds in this order
 KINDS: dict[str, Callable[[Held], list[str]]] = {
-    "runs": sweep_table,
     "signatures": recipe_table,
     benchmark.CASES: benchmark.markdown,
     "rows": rows_table,
+    "runs": sweep_table,
 }
 
 
@@ -120,8 +122,11 @@ def plain_table(rows: list[Held]) -> list[str]:
     return aligned(columns, [list(line) for line in zip(*cells)])
 
 
-def section(path: Path) -> list[str]:
+def section(path: Path) -> tuple[int, list[str]]:
     """Render a JSON file of results: heading, title, plots, tables.
+
+    Returns:
+        The place of its kind on a page, and its lines.
 
     Raises:
         ValueError: the file holds no results of ours.
@@ -129,15 +134,18 @@ def section(path: Path) -> list[str]:
     with as_written(path, f"remove it, or write it anew, before {PAGE} is written"):
         held: Held = json.loads(path.read_text(encoding="utf-8"))
         title = held.pop("title", None)
-        tables = KINDS[next((key for key in KINDS if key in held), "none")](held)
+        kind = next((key for key in KINDS if key in held), "none")
+        tables = KINDS[kind](held)
     head = [f"## {path.stem}", *([] if title is None else ["", title])]
     if (plot := path.with_suffix(".svg")).exists():
         head += ["", f"![{title or path.stem}]({plot.name})"]
-    return [*head, "", *tables]
+    return [*KINDS].index(kind), [*head, "", *tables]
 
 
 def page(folder: Path) -> list[str]:
     """Return the lines of a folder's results page, a section a JSON file.
+
+    Tables of runs come first, then comparisons, then sweeps.
 
     Raises:
         FileNotFoundError: the folder has no JSON file.
@@ -150,8 +158,8 @@ def page(folder: Path) -> list[str]:
             "give another, or copy WORK/table.json into it"
         )
     lines = [f"# Results: {folder.resolve().name}"]
-    for path in files:
-        lines += ["", *section(path)]
+    for _, rendered in sorted(map(section, files), key=itemgetter(0)):
+        lines += ["", *rendered]
     return lines
 
 
