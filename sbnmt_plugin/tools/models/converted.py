@@ -11,6 +11,7 @@ from sbnmt_plugin.symbols import NAMES, SPECIALS, TAGS
 from sbnmt_plugin.tools import command
 
 TOKENS = 2048  # of a batch, padding and </s> included
+SCORED_ON_CPU = 256  # … of given texts: probabilities of all words stay in its cache
 PAD, END = SPECIALS[1:]
 PATIENCE = 2  # a direction goes on until so many times its beam have finished
 LARGEST_ALPHA = 10.0  # CTranslate2 divides by L ** α in float32
@@ -113,10 +114,11 @@ class Converted:
         Args:
             pairs: source, and text with the direction that scores it.
         """
+        on_cpu = self.translator.device == "cpu"
         scored = self.translator.score_batch(
             [source for source, _ in pairs],
             [[self.starts[name], *ordered(text, name)] for _, (text, name) in pairs],
-            max_batch_size=TOKENS,
+            max_batch_size=SCORED_ON_CPU if on_cpu else TOKENS,
             batch_type="tokens",
             max_input_length=0,
         )
