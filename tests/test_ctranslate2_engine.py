@@ -13,7 +13,7 @@ from exporting import model_folder, run_export, some_lines, without_interaction
 
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.next_tokens import NextTokens
-from sbnmt_plugin.symbols import RESERVED, TAGS
+from sbnmt_plugin.symbols import NAMES, RESERVED, TAGS
 from sbnmt_plugin.tools.models import converted, ctranslate2_engine
 from sbnmt_plugin.tools.models.converted import PAD, Converted
 from sbnmt_plugin.tools.models.ctranslate2_engine import CTranslate2Engine, batches
@@ -169,6 +169,49 @@ def test_a_hypothesis_that_is_cut_ends_at_the_limit(folders, monkeypatch):
     monkeypatch.setattr(CTranslate2Engine, "ranked", never)
     with pytest.raises(AssertionError):
         assert_cut(folders[1])
+
+
+class Scripted:
+    """A converted model whose hypotheses have given lengths.
+
+    Args:
+        lengths: subwords of the hypotheses of each source, by its first word.
+    """
+
+    def __init__(self, lengths):
+        self.starts = dict(zip(NAMES, TAGS))
+        self.lengths, self.calls = lengths, []
+
+    def search(self, sources, beam, alpha, longest):
+        self.calls.append(([source[0] for source in sources], longest))
+        cut = [[min(x, longest + 1) for x in self.lengths[s[0]]] for s in sources]
+        return [[((("w",) * x, "l2r"), -1.0 / x) for x in own] for own in cut]
+
+    def totals(self, pairs):
+        return [-9.0] * len(pairs)
+
+
+def found_lengths(model):
+    """Search for a translation of 5 words of every source, up to 200 subwords."""
+    search = {"max_len_a": 0, "max_len_b": 200, "max_positions": 1024, "beam": 4}
+    search |= {"length_penalty": "power", "lenpen": 0.0, "rescore": 0.0}
+    results = CTranslate2Engine(model, search, 4).search([[x] * 5 for x in "abc"])
+    return [sorted(len(text) for (text, _), _ in own) for own in results]
+
+
+def test_a_search_ends_at_the_horizon(monkeypatch):
+    """a: 7 tokens fill its pool, so no more than 10 are sought; b: 13, so 18; c: never.
+
+    The likely length is 13, the horizon's horizon of 6 tokens of a source.
+    """
+    lengths = {"a": [3, 4, 5, 6, 300], "b": [2, 2, 9, 12, 17, 18], "c": [1, 300, 300]}
+    model = Scripted(lengths)
+    assert found_lengths(model) == [[3, 4, 5, 6], [2, 9, 12, 17], [1, 200]]
+    assert model.calls == [(["a", "b", "c"], 13), (["b", "c"], 200)]
+    model = Scripted({**lengths, "a": [3, 4, 5, 6, 9, 10]})
+    assert found_lengths(model)[0] == [4, 5, 6, 9]
+    monkeypatch.setattr(ctranslate2_engine, "horizon", lambda n: 5 * n // 4 + 3)
+    assert found_lengths(model)[0] == [5, 6, 9, 10]  # the twin
 
 
 def test_the_limit_is_ours(folders, normalised):

@@ -11,7 +11,7 @@ from searching import make_generator, power, texts
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.search import trace as trace_module
-from sbnmt_plugin.search.pool import horizon
+from sbnmt_plugin.search.lengths import horizon
 from sbnmt_plugin.search.trace import Tracer, TraceWriter, rounded
 
 WORDS = 9

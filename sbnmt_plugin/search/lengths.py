@@ -1,4 +1,4 @@
-"""Formulas of the length penalty, for numbers and tensors alike; no torch.
+"""Length penalties, for numbers and tensors alike, and the horizon; no torch.
 
 The search takes them through :mod:`penalties`, an exported model through
 :mod:`tools.models.ctranslate2_engine`.
@@ -25,3 +25,14 @@ def power(length: Any, alpha: float) -> Any:
 
 # each only grows, or only falls, with L, whatever α is
 FORMULAS: dict[str, Callable[[Any, float], Any]] = {"gnmt": gnmt, "power": power}
+
+
+def horizon(length: int) -> int:
+    """Return h = ⌊1.25 n⌋ + 2, most tokens with ``</s>`` that a full pool waits for.
+
+    Departs from the paper, which knows a limit by the source's length alone.
+
+    Args:
+        length: n, the tokens of the hypothesis with which the pool has become full.
+    """
+    return 5 * length // 4 + 2

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from sbnmt_plugin.layout import DEFAULT_STOP
 from sbnmt_plugin.numerics import DEAD
+from sbnmt_plugin.search.lengths import horizon
 from sbnmt_plugin.search.penalties import LengthPenalty
 
 STOPS = (DEFAULT_STOP, "bound", "first")
@@ -124,19 +125,8 @@ def best_scores(pool: Pool, answering: slice) -> Tensor:
     return pool.score[:, answering].flatten(1).topk(size).values
 
 
-def horizon(length: int) -> int:
-    """Return h = ⌊1.25 n⌋ + 2, most tokens with ``</s>`` that a full pool waits for.
-
-    Departs from the paper, which knows a limit by the source's length alone.
-
-    Args:
-        length: n, the tokens of the hypothesis with which the pool has become full.
-    """
-    return 5 * length // 4 + 2
-
-
 def within_horizon(limit: Tensor, best: Tensor, length: int) -> Tensor:
-    """Lower the limits of sentences whose pool is full to their :func:`horizon`.
+    """Lower the limits of sentences whose pool is full to :func:`lengths.horizon`.
 
     Asked after every step: that of the step which fills the pool is the least, and
     stays.  All places of the pool count, however many answers are asked for, which
@@ -164,11 +154,11 @@ def finished(
     ``bound``: no live hypothesis can still beat the last answer that is asked for, were
     it to end at the most favourable length with no further loss:
     :meth:`penalties.LengthPenalty.best_reachable`.  ``horizon``: the same, but once the
-    pool is full, ``longest`` is no more than :func:`horizon` says.  ``first``: the pool
-    is full, as in fairseq; only the best K candidates of a direction can have finished
-    then (:attr:`options.SearchOptions.eos_candidates`), and one hypothesis alone,
-    ``--beam 1`` of a teacher, is greedy search.  A sentence without a live hypothesis
-    is done in any case.
+    pool is full, ``longest`` is no more than :func:`lengths.horizon` says.  ``first``:
+    the pool is full, as in fairseq; only the best K candidates of a direction can have
+    finished then (:attr:`options.SearchOptions.eos_candidates`), and one hypothesis
+    alone, ``--beam 1`` of a teacher, is greedy search.  A sentence without a live
+    hypothesis is done in any case.
 
     Departs from the paper's code, which looks at L2R only and stops whole batches.
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.search.lengths import FORMULAS
+from sbnmt_plugin.search.lengths import FORMULAS, horizon
 from sbnmt_plugin.symbols import SPECIALS, TAGS, UNKNOWN
 from sbnmt_plugin.tools.models.converted import TOKENS, Converted, Stream, ordered
 from sbnmt_plugin.tools.models.description import Description, dictionary_of
@@ -72,11 +72,46 @@ class CTranslate2Engine:
         return int(min(wanted + self.options["max_len_b"], most)) if source else 0
 
     def search(self, sources: list[list[str]]) -> list[list[tuple[Stream, float]]]:
-        """Search a batch, and rank what is found: see :meth:`ranked`."""
+        """Search a batch, and rank what is found: see :meth:`ranked`.
+
+        CTranslate2 knows no :func:`lengths.horizon`.  So a search ends at a likely
+        length, and those that it leaves open are searched again up to their limits.
+        """
         limits = list(map(self.longest, sources))
-        alpha = self.options["lenpen"]
-        found = self.model.search(sources, self.beam, alpha, max(limits))
+        likely = max(horizon(horizon(len(source) + 1)) for source in sources)
+        found: list[list[tuple[Stream, float]]] = [[] for _ in sources]
+        missing = [*range(len(sources))]
+        for most in [min(limit, likely) for limit in limits], limits:
+            some, longest = [sources[x] for x in missing], max(most[x] for x in missing)
+            results = self.model.search(
+                some, self.beam, self.options["lenpen"], longest
+            )
+            again = []
+            for place, own in zip(missing, results):
+                kept = self.within_horizon(own, most[place])
+                found[place] = own if kept is None else kept
+                if kept is None and most[place] < limits[place]:
+                    again.append(place)
+            if not (missing := again):
+                break
         return self.ranked(sources, found, limits)
+
+    def within_horizon(
+        self, own: list[tuple[Stream, float]], most: int
+    ) -> list[tuple[Stream, float]] | None:
+        """Return the hypotheses of a source up to its horizon.
+
+        Args:
+            own: some that have ended, and some that have more than ``most`` subwords.
+
+        Returns:
+            None if ``most`` subwords are too few to know.
+        """
+        lengths = sorted(len(text) + 1 for (text, _), _ in own)
+        size = self.beam * len(self.model.starts)
+        if len(own) < size or (longest := horizon(lengths[size - 1])) > most + 1:
+            return None
+        return [x for x in own if len(x[0][0]) < longest]
 
     def ranked(
         self,
