@@ -1,6 +1,7 @@
 """The phrase table: lookup against all spans, its file, the steps around it."""
 
 import logging
+import pickle
 import random
 import re
 import sys
@@ -194,6 +195,24 @@ def test_a_table_is_the_same_when_made_again(text):
     assert first != make(text, "--least-count", 1).read_bytes()
     assert PhraseTable.load(make(text)).longest > 1
     assert PhraseTable.load(make(text, "--words")).longest == 1
+
+
+@pytest.mark.parametrize(("least", "known"), [(1, True), (2, False)])
+def test_phrases_seen_once_remember_their_text(text, least, known):
+    """Of a text that says nothing twice, whose words stand for nothing else."""
+    generator = random.Random(1)
+    rows, others = (
+        [" ".join(generator.choices(letters, k=8)) for _ in range(40)]
+        for letters in ("abcde", "ABCDE")
+    )
+    links = " ".join(f"{i}-{i}" for i in range(8))
+    for end, lines in ("en", rows), ("de", others), ("links", [links] * 40):
+        write_lines(text / f"train.{end}", lines)
+    table = PhraseTable.load(make(text, "--least-count", least))
+    assert table.longest == 7 if known else table.longest < 7
+    for row, other in zip(rows, others):
+        found = pickle.loads(pickle.dumps(table)).lookup(row.split())
+        assert (found[:7] == other.split()[:7]) == known
 
 
 WRONG = [

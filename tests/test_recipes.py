@@ -216,6 +216,15 @@ def test_a_file_beside_its_gz_is_not_chosen_silently(tmp_path):
         raw_data.existing(path)
 
 
+@pytest.mark.parametrize("name", ["wmt14_en_de", "wmt18_ru_en"])
+def test_every_archive_has_an_address_of_its_own(name):
+    corpus = in_process.load(ROOT / "examples" / name / "prepare.py").CORPUS
+    parts = [*corpus.train, corpus.valid, *corpus.test]
+    archives = [part.archive for part in parts if part.archive]
+    assert len({x.name for x in archives}) == len({x.url for x in archives}) == 5
+    assert all(x.url.startswith("https://") for x in archives)
+
+
 def test_cleaning_is_mosess_clean_corpus_n():
     limits = published.Limits(longest=4, ratio=3, word=5)
 
