@@ -246,6 +246,19 @@ def assert_tables(lines):
         assert lines(rows, longest, least) == by_all_spans(rows, longest, least)
 
 
+@pytest.mark.parametrize(
+    ("probability", "best"),
+    [(lambda *_: 1, "B"), (lambda _, source, target: len(target), "A A")],
+)
+def test_of_equally_probable_phrases_the_shorter_is_best(
+    monkeypatch, probability, best
+):
+    counts = PhraseCounts()
+    counts.pairs["a"].update({"A A": 1, "B": 1})
+    monkeypatch.setattr(PhraseCounts, "lexical_probability", probability)
+    assert counts.best("a") == best
+
+
 def our_lines(rows, longest, least):
     counts = PhraseCounts()
     for row in rows:
