@@ -315,6 +315,15 @@ def test_two_kinds_of_narrow_numbers_are_refused(flags, data, trained):
         run_generate(data, trained, *flags)
 
 
+def test_two_kinds_of_narrow_numbers_are_refused_in_python(data, trained):
+    for flags in PAIRS:
+        given = {flag[2:].replace("-", "_"): True for flag in flags}
+        with pytest.raises(ValueError, match=BOTH):
+            load_hub(SBTransformerModel, trained, data, **given)
+    with pytest.raises(ValueError, match=BOTH):
+        load_hub(SBTransformerModel, trained, data, sb_bf16=True).half().translate("w1")
+
+
 # of an input: without VNNI products are added up two by two in 16 bits, so it has 7
 LARGEST = 127 if precision.short_sums() else 255
 
