@@ -3,11 +3,13 @@
 import json
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import in_process
 import pytest
+import torch
 from commands import ROOT
-from steps import call
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import both_ways
 from sbnmt_plugin.tools.recipes import settings as recipes
@@ -157,6 +159,41 @@ def test_another_end_is_another_word(text):
     for before, after in zip(lines, CHECK["with_another_end"](lines)):
         assert before.split()[:-1] == after.split()[:-1]
         assert before.split()[-1] != after.split()[-1]
+
+
+def test_what_is_measured_is_what_its_files_say(tmp_path, monkeypatch):
+    """Only rows that are there; parameters of the models that are compared."""
+    scores = {"teacher-l2r": 95.5, "two-way": 91.25, "two-way-back": 89.0}
+    for name, score in scores.items():
+        found = {"BLEU": {"score": 1.0}, "tokenised BLEU": {"score": score}}
+        put(tmp_path / "results" / f"{name}.json", json.dumps(found))
+    sizes, asked = {"teacher-l2r": 3, "two-way": 5}, []
+
+    def loaded(work, row, *languages):
+        asked.append((work, row, *languages))
+        return SimpleNamespace(models=[torch.nn.Linear(sizes[row], 2)])
+
+    monkeypatch.setitem(CHECK["measured"].__globals__, "loaded", loaded)
+    assert CHECK["measured"](tmp_path) == {
+        "teacher-l2r": {"BLEU": 95.5, "parameters": 8},
+        "two-way": {"BLEU": 91.25, "parameters": 12},
+        "two-way-back": {"BLEU": 89.0},
+    }
+    assert asked == [(tmp_path, row, "src", "tgt") for row in sizes]
+
+
+@pytest.mark.parametrize(("read", "changed"), [(None, 100), (-1, 0)])
+def test_answers_that_the_last_word_changes_are_counted(
+    tmp_path, monkeypatch, read, changed
+):
+    """All of a model that reads it, none of one that does not."""
+    put(tmp_path / "text" / "test.src", "a b", "c d", "e f")
+    model = SimpleNamespace(
+        translate=lambda rows: [dict(enumerate(rows))],
+        text=lambda row: row.split()[:read],
+    )
+    monkeypatch.setitem(CHECK["measured"].__globals__, "loaded", lambda *_: model)
+    assert CHECK["changed_by_the_end"](tmp_path, "src", "tgt") == changed
 
 
 def test_the_verdicts_can_fail():

@@ -5,6 +5,7 @@ torch's own are slow, and with 8-bit ones.
 """
 
 import copy
+import warnings
 from functools import partial
 
 import commands
@@ -22,7 +23,7 @@ from helpers import abd_model, live_of, sb_model, source, streams, transformer
 from nets import SB
 from searching import generate
 
-from sbnmt_plugin import numerics
+from sbnmt_plugin import numerics, quiet
 from sbnmt_plugin.families.sb.model import SBTransformerModel
 from sbnmt_plugin.layout import L2R
 from sbnmt_plugin.network import cpu_products as precision
@@ -314,6 +315,15 @@ def test_two_kinds_of_narrow_numbers_are_refused(flags, data, trained):
         run_generate(data, trained, *flags)
 
 
+def test_two_kinds_of_narrow_numbers_are_refused_in_python(data, trained):
+    for flags in PAIRS:
+        given = {flag[2:].replace("-", "_"): True for flag in flags}
+        with pytest.raises(ValueError, match=BOTH):
+            load_hub(SBTransformerModel, trained, data, **given)
+    with pytest.raises(ValueError, match=BOTH):
+        load_hub(SBTransformerModel, trained, data, sb_bf16=True).half().translate("w1")
+
+
 # of an input: without VNNI products are added up two by two in 16 bits, so it has 7
 LARGEST = 127 if precision.short_sums() else 255
 
@@ -362,6 +372,28 @@ def test_a_layer_of_8_bits_is_in_training_as_any():
     layer(x).sum().backward()
     assert layer._packed is None
     torch.testing.assert_close(layer.weight.grad[0], x.sum((0, 1)))
+
+
+def test_torchs_announcement_is_not_the_users():
+    """That 8-bit tensors will go some day, which torch says once in a process."""
+    told = []
+    for silent in False, True:
+        layer, x = eight_bit_layer()
+        with (
+            quiet.while_importing(),  # which takes the filters of loggers back
+            warnings.catch_warnings(record=True) as caught,
+            torch.no_grad(),
+        ):
+            warnings.simplefilter("always")
+            if silent:
+                quiet.silence()
+            torch.set_warn_always(True)
+            layer(x)
+            torch.set_warn_always(False)
+        told.append([str(warning.message) for warning in caught])
+    if not told[0]:
+        pytest.skip("this torch announces nothing")
+    assert told[1] == []
 
 
 @MODELS

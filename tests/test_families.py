@@ -114,6 +114,7 @@ def refused(*given, phase="", models=(), **values):
         (TRAINING, {"sb_bf16": True}, "--sb-bf16 is for decoding, not for training"),
         (TRAINING, {"sb_int8": True}, "--sb-int8 is for decoding, .*--sb-autocast"),
         (TRAINING, {"sb_records": "x"}, "--sb-records is for decoding, not for train"),
+        (TRAINING, {"sb_trace": "x"}, "--sb-trace is for decoding, not for training"),
         ("", {"sb_direction": "l2r", "sb_rescore": 1.0}, "--sb-rescore needs .* both"),
         ("", {"sb_direction": "r2l", "sb_trace": "x"}, "--sb-trace needs .* both"),
         ("", {"sb_direction": "l2r", "sb_answer": "l2r"}, "--sb-answer needs .* both"),

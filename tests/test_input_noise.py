@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 import torch
 from commands import SB, assert_equal_models, noisy_epochs, run_train
-from helpers import sb_model
+from fairseq.data import LanguagePairDataset, ListDataset
+from helpers import dictionary, sb_model
 from nets import batch
 
 from sbnmt_plugin.layout import L2R, R2L
+from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.task import SBTranslationTask
+from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 from sbnmt_plugin.training.input_noise import PartnerNoise
 from sbnmt_plugin.training.read_bits import read_bits
 
@@ -97,6 +100,26 @@ def test_the_mean_rate_is_half_of_r():
     )
     # an insertion and a substitution change the first word; the others cannot happen
     assert changed == pytest.approx(0.1, abs=0.02)
+
+
+def batch_with(noise):
+    """Make a batch of sentences of several lengths, whose streams hold one text."""
+    words = dictionary()
+    rows = [torch.tensor([*range(5, 7 + i % 6), words.eos()]) for i in range(9)]
+    texts = ListDataset(rows, np.array([len(row) for row in rows]))
+    side = texts, texts.sizes, words
+    pairs = LanguagePairDataset(*side, *side, shuffle=False)
+    starts = tuple(words.index(tag) for tag in TAGS)
+    made = SBLanguagePairDataset(pairs, None, starts, noise=noise)
+    return made.collater([made[i] for i in range(len(rows))])
+
+
+def test_labels_stay_clean_and_a_rate_of_zero_changes_nothing():
+    made = [batch_with(x) for x in (None, PartnerNoise(0.0, 1), PartnerNoise(0.9, 1))]
+    assert all(x["stream_target"].equal(made[0]["stream_target"]) for x in made)
+    clean, same, noisy = (x["net_input"]["prev_output_tokens"] for x in made)
+    assert clean.equal(same)
+    assert all(not clean[d::2].equal(noisy[d::2]) for d in (L2R, R2L))
 
 
 NOISE = ["--sb-partner-noise", "0.5"]

@@ -64,6 +64,19 @@ def test_links_are_joined_as_the_pseudocode_says(join=grow_diag_final_and):
         assert join(forward, reverse) == koehns(forward, reverse, 7)
 
 
+def joined_by_nltk(forward, reverse):
+    gdfa = pytest.importorskip("nltk.translate.gdfa")
+    return {*gdfa.grow_diag_final_and(7, 6, links_line(forward), links_line(reverse))}
+
+
+def test_nltks_joined_links_are_their_union():
+    """Why it is not used: remove our own where this fails."""
+    generator = random.Random(12)
+    for _ in range(200):
+        forward, reverse = drawn_links(generator)
+        assert joined_by_nltk(forward, reverse) == forward | reverse
+
+
 @pytest.mark.parametrize(
     "twin",
     [
@@ -143,6 +156,25 @@ def minimal(source, target, links, longest):
     }
 
 
+def spans_by_nltk(source, target, links, longest):
+    phrases = pytest.importorskip("nltk.translate.phrase_based").phrase_extraction
+    texts = (" ".join(map(str, range(size))) for size in (source, target))
+    return {(*a, *b) for a, b, _, _ in phrases(*texts, sorted(links), longest)}
+
+
+def test_nltks_phrases_are_right_without_a_limit_alone():
+    """Why it is not used: remove our own where this fails."""
+    wrong = long = 0
+    for source, target, links, longest in drawn_sentences(300):
+        whole = max(source, target)
+        every = consistent(source, target, links, whole)
+        assert spans_by_nltk(source, target, links, whole) == every
+        limited = spans_by_nltk(source, target, links, longest)
+        wrong += bool(limited - every)
+        long += any(span[3] - span[2] > longest for span in limited)
+    assert wrong > 20 and long > 20
+
+
 @pytest.mark.parametrize("twin", [with_links_that_leave, minimal])
 def test_the_check_of_phrases_can_fail(twin):
     with pytest.raises(AssertionError):
@@ -212,6 +244,19 @@ def assert_tables(lines):
     rows = bitext()
     for longest, least in (7, 2), (3, 1), (1, 2), (4, 3):
         assert lines(rows, longest, least) == by_all_spans(rows, longest, least)
+
+
+@pytest.mark.parametrize(
+    ("probability", "best"),
+    [(lambda *_: 1, "B"), (lambda _, source, target: len(target), "A A")],
+)
+def test_of_equally_probable_phrases_the_shorter_is_best(
+    monkeypatch, probability, best
+):
+    counts = PhraseCounts()
+    counts.pairs["a"].update({"A A": 1, "B": 1})
+    monkeypatch.setattr(PhraseCounts, "lexical_probability", probability)
+    assert counts.best("a") == best
 
 
 def our_lines(rows, longest, least):

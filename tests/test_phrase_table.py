@@ -1,6 +1,7 @@
 """The phrase table: lookup against all spans, its file, the steps around it."""
 
 import logging
+import pickle
 import random
 import re
 import sys
@@ -109,6 +110,8 @@ def test_a_table_of_unknown_words_alone_is_refused(tmp_path):
     write_lines(path, ["a ||| A ||| 1.000000 1"])
     with pytest.raises(ValueError, match=f"{path} must have an entry whose words"):
         PhraseTable.load(path).with_ids(Words(b=4), OTHERS)
+    with pytest.raises(ValueError, match="table must have at least one entry, but"):
+        PhraseTable({})
 
 
 # the file
@@ -194,6 +197,24 @@ def test_a_table_is_the_same_when_made_again(text):
     assert first != make(text, "--least-count", 1).read_bytes()
     assert PhraseTable.load(make(text)).longest > 1
     assert PhraseTable.load(make(text, "--words")).longest == 1
+
+
+@pytest.mark.parametrize(("least", "known"), [(1, True), (2, False)])
+def test_phrases_seen_once_remember_their_text(text, least, known):
+    """Of a text that says nothing twice, whose words stand for nothing else."""
+    generator = random.Random(1)
+    rows, others = (
+        [" ".join(generator.choices(letters, k=8)) for _ in range(40)]
+        for letters in ("abcde", "ABCDE")
+    )
+    links = " ".join(f"{i}-{i}" for i in range(8))
+    for end, lines in ("en", rows), ("de", others), ("links", [links] * 40):
+        write_lines(text / f"train.{end}", lines)
+    table = PhraseTable.load(make(text, "--least-count", least))
+    assert table.longest == 7 if known else table.longest < 7
+    for row, other in zip(rows, others):
+        found = pickle.loads(pickle.dumps(table)).lookup(row.split())
+        assert (found[:7] == other.split()[:7]) == known
 
 
 WRONG = [

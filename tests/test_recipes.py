@@ -118,12 +118,25 @@ def test_nist_has_four_references_and_four_test_sets(texts):
         tokens = lines(text / f"test.en{suffix}")
         assert len(tokens) == count
         assert all(line.endswith(f" {number} .") for line in tokens)
-        reference = [line.lower() for line in lines(text / f"test.ref.en{suffix}")]
-        assert reference == [line.replace(" .", ".") for line in tokens]
+        given = lines(text / f"test.ref.en{suffix}")
+        assert all(line[0].isupper() for line in given)  # texts alone are lower-cased
+        assert [line.lower() for line in given] == [
+            line.replace(" .", ".") for line in tokens
+        ]
     assert len(lines(text / "test.zh")) == count
     assert all(line.endswith(" 。") for line in lines(text / "test.zh"))
     assert len(lines(text / "valid.en")) == len(lines(text / "valid.zh")) == 14
     assert not (text / "valid.sets").exists()
+
+
+def test_training_pairs_stay_pairs(texts):
+    _, text = texts["wmt14_en_de"]
+    german = dict(zip(corpora.NOUNS["en"], corpora.NOUNS["de"]))
+    for split in "train", "valid", "test":
+        columns = (lines(text / f"{split}.{language}") for language in ("en", "de"))
+        for source, target in zip(*columns):
+            words = [german.get(word, word) for word in source.lower().split()]
+            assert " ".join(words).lower() == target.lower()
 
 
 def test_the_file_that_the_driver_waits_for_comes_last(techdocs):
@@ -216,6 +229,15 @@ def test_a_file_beside_its_gz_is_not_chosen_silently(tmp_path):
         raw_data.existing(path)
 
 
+@pytest.mark.parametrize("name", ["wmt14_en_de", "wmt18_ru_en"])
+def test_every_archive_has_an_address_of_its_own(name):
+    corpus = in_process.load(ROOT / "examples" / name / "prepare.py").CORPUS
+    parts = [*corpus.train, corpus.valid, *corpus.test]
+    archives = [part.archive for part in parts if part.archive]
+    assert len({x.name for x in archives}) == len({x.url for x in archives}) == 5
+    assert all(x.url.startswith("https://") for x in archives)
+
+
 def test_cleaning_is_mosess_clean_corpus_n():
     limits = published.Limits(longest=4, ratio=3, word=5)
 
@@ -244,6 +266,22 @@ def test_many_lines_are_tokenised_in_order_by_processes():
         for workers in (1, 2):
             found = raw_data.tokenised(iter(rows), ("zh", "en"), False, workers)
             assert [*found] == expected
+
+
+SECTION_4_1 = {  # subwords, merges, dictionary, whether case is ignored, references
+    "wmt14_en_de": ("joint", 37000, 37000, False, 1),
+    "wmt18_ru_en": ("joint", 50000, 52000, True, 1),
+    "nist_zh_en": ("separate", 30000, 2 * 30000, True, 4),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_vocabularies_and_scores_are_as_in_section_4_1(name):
+    kind, merges, words, lowercase, references = SECTION_4_1[name]
+    settings = recipe(name)
+    assert settings["bpe"] == {"kind": kind, "merges": merges}
+    assert settings["preprocess"] == ["--joined-dictionary", "--nwordssrc", words]
+    assert settings["score"] == {"lowercase": lowercase, "references": references}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -293,6 +331,18 @@ def options_of(settings, system):
     options |= training_options(settings, Row(system))
     parser = fairseq.options.get_training_parser()
     return fairseq.options.parse_args_and_arch(parser, ["data", *flags(options)])
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("system", ["teacher-l2r", "sb"])
+def test_models_are_as_large_as_the_papers(name, system):
+    args = options_of(load_recipe(ROOT / "examples" / name, False), system)
+    sizes = "embed_dim", "ffn_embed_dim", "attention_heads", "layers"
+    for side in "encoder", "decoder":
+        found = [getattr(args, f"{side}_{size}") for size in sizes]
+        assert found == [1024, 4096, 16, 6]
+    assert (args.dropout, args.attention_dropout) == (0.1, 0.0)
+    assert args.share_all_embeddings
 
 
 @pytest.mark.parametrize("rows, millions", [(30720, 207.8), (60000, 237.8)])

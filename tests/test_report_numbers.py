@@ -3,6 +3,7 @@
 import pytest
 import sacrebleu
 from report_texts import GOLDS, LOG, OUTPUTS
+from steps import put
 
 pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 
@@ -13,6 +14,7 @@ from sbnmt_plugin.tools.report import (
     logs,
     scores,
     sentences,
+    training,
 )
 from sbnmt_plugin.tools.translations import read_generate_log
 
@@ -87,6 +89,14 @@ def test_what_is_no_number_is_not_drawn():
         log = logs.read_train_log([line.format(value)])
         assert log["train_inner", "gnorm"] == drawn
         assert log["train_inner", "loss"] == {4: 2}
+
+
+@pytest.mark.parametrize("name", ["read_bits", "other"])
+def test_the_caption_names_what_is_drawn(tmp_path, name):
+    path = put(tmp_path / "log", *LOG.replace("read_bits", name).splitlines())
+    given = inputs.Inputs([], [], {"SB": []}, train_logs={"SB": path})
+    (figure,) = training.section(given).figures
+    assert ("reads of the other" in figure.caption) == (name == "read_bits")
 
 
 def test_length_groups_are_few_and_not_tiny():

@@ -87,6 +87,14 @@ def test_every_row_may_have_stages(tmp_path):
     assert (first.data, first.options["--max-epoch"]) == ("gold", 2)
 
 
+def test_a_staged_row_needs_no_stages_of_the_recipe(tmp_path):
+    recipe = load_recipe(write(tmp_path / "toy", stages={}), False)
+    for name in "sb-staged", "sb-staged-lambda0":
+        found = training_stages(recipe, Row(name))
+        assert [stage.data for stage in found] == ["gold", "two"]
+        assert not any(stage.continues for stage in found)
+
+
 @pytest.mark.parametrize(
     ("train", "first", "fine"),
     [

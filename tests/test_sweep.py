@@ -231,9 +231,11 @@ def test_the_sweep_of_another_set_has_its_references(tmp_path, searches, work):
     other = ["X Y Z W V"] * 21
     texts = {"test.p": other, "test.p.2": other, "valid.p": GOLD}
     run = work("sb", texts=texts, score={"references": 2})
-    searches.answers["sb", None] = RIGHT
-    (found,) = run("--beams", "2", "--gen-subset", "valid")
-    assert found["BLEU"] == pytest.approx(100)
+    searches.answers["sb", "1.5"] = RIGHT
+    words = "--beams", "2", "--gen-subset", "valid", "--lenpens", "0.6,1.5"
+    scores = [found["BLEU"] for found in run(*words)]
+    assert [lenpen for *_, lenpen in searches.settings()] == ["0.6", "1.5"]
+    assert scores[0] < 90 and scores[1] == pytest.approx(100)
     (tmp_path / "work" / "text" / "test.p.2").unlink()
     refused(r"test\.p\.2", run, error=FileNotFoundError)
 

@@ -16,6 +16,7 @@ from fairseq_cli.train import should_stop_early
 from helpers import sb_model
 
 from sbnmt_plugin import checkpoints, task
+from sbnmt_plugin.checkpoint_checks import check_checkpoints
 from sbnmt_plugin.families.sb import model
 from sbnmt_plugin.given_options import RETIRED
 from sbnmt_plugin.network.cpu_products import widen_attention
@@ -104,6 +105,13 @@ def test_patience_starts_anew_with_a_training(data, tmp_path, monkeypatch):
     monkeypatch.setattr(should_stop_early, "num_runs", 0, raising=False)
     words = [*SB, "--no-epoch-checkpoints", "--max-epoch", 3, "--patience", 1]
     assert trained_epochs(run_train(data, tmp_path, *words, "--lr", 0.001)) == 3
+
+
+def test_what_is_kept_of_a_checkpoint_holds_no_weights(trained):
+    """A file is read once, and its weights are not held beside the model's."""
+    (kept,) = check_checkpoints([str(trained)])
+    assert {*map(type, kept.shapes.values())} == {torch.Size}
+    assert kept.shapes["decoder.sb_version"] == (1,)
 
 
 def test_layers_that_are_left_out_by_chance_are_layers():

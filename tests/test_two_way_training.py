@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from fairseq.logging import metrics
 from helpers import fake_task, registered, rnn_model, two_way_model
 from nets import (
     EOS,
@@ -61,6 +62,19 @@ def test_the_loss_is_the_sum_over_both_texts():
         assert found is not None, f"{name} is idle"
         expected = sum(side for side in sides if side is not None)
         torch.testing.assert_close(found, expected, **EXACT)
+
+
+def test_what_is_logged_is_of_both_texts_and_adds_up():
+    model = two_way_model()
+    _, _, log = criterion_of(model)(model, batch(model))
+    with metrics.aggregate(new_root=True) as values:
+        TwoWayCrossEntropy.reduce_metrics([log, log])
+    found = values.get_smoothed_values()
+    labels = {name: log[f"labels_{name}"] for name in ("forth", "back")}
+    assert labels == {"forth": sum(STEPS), "back": sum(LENGTHS)}
+    whole = sum(found[f"loss_{name}"] * count for name, count in labels.items())
+    assert whole / sum(labels.values()) == pytest.approx(found["loss"], abs=2e-3)
+    assert not [name for name in found if "l2r" in name]
 
 
 def test_a_readout_that_is_left_out_is_noticed(monkeypatch):

@@ -4,12 +4,13 @@ import errno
 import fcntl
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from steps import environment, put
+from steps import environment, put, ran
 
 from sbnmt_plugin.tools import unfinished
 
@@ -94,6 +95,27 @@ def test_two_writers_of_one_name_take_turns(tmp_path):
     lines = path.read_text().split()
     assert len(lines) == 200 and len(set(lines)) == 1
     assert list(tmp_path.iterdir()) == [path]
+
+
+ENDED = """
+import os, signal, sys
+sys.argv[0] = "sbnmt"  # which imports no torch
+from pathlib import Path
+from sbnmt_plugin.tools import command, unfinished
+place = Path(sys.argv[1])
+def act():
+    with unfinished.new_folder(place / "a"), unfinished.new_file(place / "b"):
+        print(len(os.listdir(place)))
+        os.kill(os.getpid(), signal.SIGTERM)
+command.run(act)
+"""
+
+
+def test_the_end_by_sigterm_leaves_nothing(tmp_path):
+    """A batch system ends a job in this way."""
+    done = ran([sys.executable, "-c", ENDED, tmp_path], env=environment())
+    assert (done.stdout, done.returncode) == ("2\n", 128 + signal.SIGTERM), done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_appears_when_it_is_whole_and_replaces_the_old(tmp_path):

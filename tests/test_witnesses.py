@@ -85,6 +85,22 @@ def test_a_checkpoint_translates_as_it_did(name):
     assert_decodes_as_before(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "group", "options"),
+    [
+        ("sb-reader", "model", {"sb_reader": True, "sb_freeze_writer": True}),
+        ("sb-reader-free", "model", {"sb_reader": True, "sb_freeze_writer": False}),
+        ("sb-dropped", "model", {"sb_partner_dropout": 0.5}),
+        ("sb-same", "task", {"sb_same_text": 0.5}),
+        ("sb-own", "task", {"sb_partner": "own", "sb_partner_noise": 0.5}),
+    ],
+)
+def test_a_witness_of_a_retired_option_has_it(name, group, options):
+    settings = load(HERE / f"{name}.pt")["cfg"][group]
+    settings = settings if isinstance(settings, dict) else vars(settings)
+    assert {key: settings[key] for key in options} == options
+
+
 FAMILIES = ["sb", "abd", "ba", "two-way", "enat-phrase", "enat-map", "teacher-r2l"]
 
 
