@@ -33,6 +33,7 @@ TESTS = {
     "test_a_training_there_learns_in_narrow_numbers",
     "test_a_users_mistake_is_one_line",
     "test_a_whole_training_may_be_onednns",
+    "test_a_whole_recipe_runs_there_in_fp16",
     "test_a_wrong_option_is_told_before_anything_runs",
     "test_amp_unscales_gradients_once",
     "test_an_array_of_jobs_translates_as_one_command_does",
