@@ -57,6 +57,7 @@ TESTS = {
     "test_fairseq_generate_gives_the_same_there",
     "test_fairseq_generate_hardly_waits_for_a_sentence",
     "test_fairseq_hydra_train_says_so",
+    "test_fairseq_interactive_gives_the_same_there",
     "test_generate_writes_what_fairseq_writes",
     "test_hydra_and_the_command_line_start_alike",
     "test_interaction_is_left_out_only_where_that_is_asked_for_and_measured",

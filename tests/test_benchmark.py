@@ -54,7 +54,7 @@ def counted(station, case):
     ("name", "steps"),
     [
         *(("fairseq", 7), ("SB-NMT", 7), ("Transformer in our search", 7)),
-        ("SB-NMT rescored", 8),
+        *(("SB-NMT rescored", 8), ("SB-NMT λ=0", 7), ("SB-NMT λ=0 rescored", 8)),
     ],
 )
 def test_every_search_does_the_same_number_of_steps(held, name, steps):

@@ -285,6 +285,11 @@ def test_a_teacher_needs_its_direction(data, teacher):
         run_generate(data, teacher)
 
 
+def test_an_ensemble_of_two_directions_is_refused(data, trained, teacher):
+    with pytest.raises(ValueError, match="must have been trained with one --sb-direc"):
+        run_generate(data, f"{trained}:{teacher}")
+
+
 def test_weights_of_another_family_are_refused(data, trained_abd, teacher, tmp_path):
     words = [*ABD, "--max-epoch", 1, "--finetune-from-model"]
     with pytest.raises(Exception, match="the architectures match") as caught:

@@ -20,6 +20,7 @@ from commands import (
     TWO_WAY,
     load,
     run_generate,
+    run_interactive,
     run_train,
 )
 from fairseq.data import Dictionary
@@ -138,6 +139,13 @@ def test_fairseq_generate_gives_the_same_there(name, data, trained, tmp_path):
     if name == "records":
         both = [(tmp_path / str(cpu)).read_text().count("\n") for cpu in (True, False)]
         assert both[0] == both[1] > 1
+
+
+def test_fairseq_interactive_gives_the_same_there(data, trained):
+    text = "w1 w2 w3\nw4\n"
+    expected = run_interactive(data, trained, text)
+    with gpu():
+        assert_same_answers(run_interactive(data, trained, text, cpu=False), expected)
 
 
 def waits_of_a_sentence(data, trained, folder, *words):
