@@ -295,10 +295,12 @@ def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
     [
         ("--systems Moses", "--systems must be of"),
         ("--rounds 0", "--rounds must be ≥ 1"),
+        ("--device cuda", "--device cuda needs a GPU, but torch sees none"),
         ("--work nowhere", "--work must be a finished recipe's folder"),
     ],
 )
 def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         command(tmp_path, monkeypatch, *words.split())
     assert list(tmp_path.iterdir()) == []
