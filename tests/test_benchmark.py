@@ -54,7 +54,7 @@ def counted(station, case):
     ("name", "steps"),
     [
         *(("fairseq", 7), ("SB-NMT", 7), ("Transformer in our search", 7)),
-        ("SB-NMT rescored", 8),
+        *(("SB-NMT rescored", 8), ("SB-NMT λ=0", 7), ("SB-NMT λ=0 rescored", 8)),
     ],
 )
 def test_every_search_does_the_same_number_of_steps(held, name, steps):
@@ -295,10 +295,12 @@ def test_a_folders_model_of_both_directions_is_found(row, tmp_path):
     [
         ("--systems Moses", "--systems must be of"),
         ("--rounds 0", "--rounds must be ≥ 1"),
+        ("--device cuda", "--device cuda needs a GPU, but torch sees none"),
         ("--work nowhere", "--work must be a finished recipe's folder"),
     ],
 )
 def test_wrong_options_are_named(tmp_path, monkeypatch, words, message):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         command(tmp_path, monkeypatch, *words.split())
     assert list(tmp_path.iterdir()) == []

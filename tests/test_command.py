@@ -283,6 +283,20 @@ def test_two_messages_of_fairseqs_are_left_out_and_no_others(shown):
     assert all(logger.filters == [quiet.wanted] for logger in loggers)
 
 
+@pytest.mark.usefixtures("shown")
+def test_a_users_warning_that_resembles_one_that_is_left_out_is_kept():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        quiet.silence()
+        for message in quiet.WARNINGS:
+            for text in (message, f"\n{message} more", f"my {message}", message[:-1]):
+                warnings.warn(text, stacklevel=1)
+    kept = [
+        text for message in quiet.WARNINGS for text in (f"my {message}", message[:-1])
+    ]
+    assert [str(warning.message) for warning in told] == kept
+
+
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 NOISE = "tensorboardX", "can_reuse_epoch_itr", "pin_memory", "Warning: "
 STARTED = {  # how the plugin is started, and whether what calls for nothing is told

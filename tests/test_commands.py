@@ -247,6 +247,20 @@ def test_what_a_typed_sentence_cannot_have_is_refused(data, trained, options, me
         run_interactive(data, trained, "w1 w2 w3 w4\n", *options)
 
 
+def test_processes_that_share_a_test_set_translate_each_sentence_once(data, trained):
+    """The N processes of one fairseq-generate, each with its rank."""
+    whole = best(run_generate(data, trained, "--batch-size", 3))
+    parts = {}
+    for rank in (0, 1):
+        words = ["--distributed-world-size", 2, "--distributed-rank", rank]
+        part = best(run_generate(data, trained, "--batch-size", 3, *words))
+        assert part and not set(part) & set(parts)
+        parts |= part
+    assert {i: text for i, (_, text) in parts.items()} == {
+        i: text for i, (_, text) in whole.items()
+    }
+
+
 def test_an_odd_beam_is_rounded_down_with_a_warning(data, trained, caplog):
     odd = run_generate(data, trained, "--beam", 5)
     assert "--beam 5 is odd; searching with 4" in caplog.text
@@ -269,6 +283,11 @@ def test_a_stock_checkpoint_is_refused(data, tmp_path):
 def test_a_teacher_needs_its_direction(data, teacher):
     with pytest.raises(ValueError, match="trained with --sb-direction r2l"):
         run_generate(data, teacher)
+
+
+def test_an_ensemble_of_two_directions_is_refused(data, trained, teacher):
+    with pytest.raises(ValueError, match="must have been trained with one --sb-direc"):
+        run_generate(data, f"{trained}:{teacher}")
 
 
 def test_weights_of_another_family_are_refused(data, trained_abd, teacher, tmp_path):
@@ -389,6 +408,14 @@ def test_validation_options_must_be_json(data, tmp_path, value):
 def test_what_training_cannot_do_is_refused_by_name(data, tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         run_train(data, tmp_path, *options, "--max-epoch", 1)
+
+
+def test_overlong_examples_follow_fairseqs_rules(data, tmp_path, caplog):
+    words = [*SB, "--max-epoch", 1, "--max-target-positions", 5]
+    with pytest.raises(Exception, match="Size of sample"):
+        run_train(data, tmp_path / "a", *words)
+    run_train(data, tmp_path / "b", *words, "--skip-invalid-size-inputs-valid-test")
+    assert "have invalid sizes and will be skipped" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,17 @@ def test_it_translates_as_our_own_search(folders, normalised, search):
     assert_alike(folders, **search)
 
 
+def test_it_translates_nearly_alike_in_8_bits(folders):
+    """Scores of one text differ, but by little."""
+    whole, narrow = (
+        [own[0] for own in load(folders[1], dtype=dtype).hypotheses(LINES)]
+        for dtype in ("float32", "int8")
+    )
+    same = [(x, y) for x, y in zip(whole, narrow) if x.tokens == y.tokens]
+    assert len(same) >= SAME * len(LINES)
+    assert 0 < max(abs(x.score - y.score) for x, y in same) < WIDE
+
+
 def test_a_line_is_as_long_as_positions_reach(folders):
     model = load(folders[1], "cpu")
     most = model.description.search["max_positions"]

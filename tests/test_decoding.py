@@ -17,6 +17,7 @@ from sbnmt_plugin.network import dot_product as products
 from sbnmt_plugin.network.attention import SBSelfAttention
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import adopt
+from sbnmt_plugin.search import answers
 from sbnmt_plugin.search.generator import Generator
 from sbnmt_plugin.symbols import TAGS
 
@@ -275,6 +276,17 @@ def test_one_error_says_that_numbers_are_none(bad):
         warnings.simplefilter("error", RuntimeWarning)
         with pytest.raises(FloatingPointError, match="not numbers"):
             generate([model], source(model, LENGTHS), beam=4)
+
+
+def test_the_check_of_warnings_can_fail(monkeypatch):
+    def loud(broken):
+        warnings.warn("invalid value", RuntimeWarning, stacklevel=1)
+        refuse(broken)
+
+    refuse = answers.refuse
+    monkeypatch.setattr(answers, "refuse", loud)
+    with pytest.raises(RuntimeWarning, match="invalid value"):
+        test_one_error_says_that_numbers_are_none(-float("inf"))
 
 
 def partners_met(monkeypatch, model):

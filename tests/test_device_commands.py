@@ -4,12 +4,15 @@
 (:func:`pretended.gpu`): what they find is what they find on the CPU.
 """
 
+import json
 import re
 from contextlib import nullcontext
 
+import in_process
 import pretended
 import pytest
 import torch
+import yaml
 from commands import (
     ABD,
     BA,
@@ -17,13 +20,17 @@ from commands import (
     TWO_WAY,
     load,
     run_generate,
+    run_interactive,
     run_train,
 )
 from fairseq.data import Dictionary
-from pretended import gpu
+from pretended import Device, gpu
+from steps import call
 
 from sbnmt_plugin.task_data import Words
 from sbnmt_plugin.tools import reranking
+from sbnmt_plugin.tools.commands import recipe
+from sbnmt_plugin.tools.recipes import runner
 
 pytestmark = pretended.needed
 # (a dropout draws in the order of memory, which the two devices do not share)
@@ -134,6 +141,13 @@ def test_fairseq_generate_gives_the_same_there(name, data, trained, tmp_path):
         assert both[0] == both[1] > 1
 
 
+def test_fairseq_interactive_gives_the_same_there(data, trained):
+    text = "w1 w2 w3\nw4\n"
+    expected = run_interactive(data, trained, text)
+    with gpu():
+        assert_same_answers(run_interactive(data, trained, text, cpu=False), expected)
+
+
 def waits_of_a_sentence(data, trained, folder, *words):
     """How often fairseq-generate waits for the device for a sentence more."""
     found = []
@@ -175,3 +189,32 @@ def test_reranking_does_not_wait_for_a_sentence(data, tmp_path):
 def test_the_check_of_waits_can_fail(data, trained, tmp_path, monkeypatch):
     monkeypatch.setattr(Words, "string", Dictionary.string)
     assert waits_of_a_sentence(data, trained, tmp_path) > 15
+
+
+ROWS = ["rerank", "sb-shift", "sb-shift+rescored"]
+
+
+def test_a_whole_recipe_runs_there_in_fp16(tmp_path, monkeypatch):
+    """Teachers, pseudo targets, triples, a model, reranking, probes, table."""
+    steps = []
+
+    def run(self, step):
+        steps.append(step.words)
+        with Device():  # in the thread of this row
+            in_process.run(self, step)
+
+    monkeypatch.setattr(runner.Runner, "run", run)
+    folder = in_process.write_recipe(tmp_path / "recipe", rows=ROWS)
+    settings = yaml.safe_load((folder / "recipe.yaml").read_text())
+    del settings["train"]["--cpu"]
+    settings["train"]["--fp16"] = None
+    settings["sb_train"]["--sb-probe"] = 1
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
+    with gpu():
+        call(recipe, folder, "--work", tmp_path / "work", "--rows", *ROWS)
+    table = json.loads((tmp_path / "work" / "table.json").read_text())
+    assert {row["name"] for row in table["rows"]} == set(ROWS)
+    assert all("tokenised BLEU" in row for row in table["rows"])
+    assert sum("--fp16" in words for words in steps) > 5
+    assert any("probe-reading" in words for words in steps)
+    assert not any("--cpu" in words for words in steps)

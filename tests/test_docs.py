@@ -424,6 +424,17 @@ def test_the_readme_is_short_and_narrow():
     assert not lines_too_long(text)
 
 
+def cut_short(text):
+    """Return the blocks of code that leave out what their reader has to know."""
+    return [block for block in code_of(text) if "…" in block or "..." in block]
+
+
+def test_the_readmes_commands_are_whole():
+    readme = text_of("README.md")
+    assert len(code_of(readme)) >= 5 and not cut_short(readme)
+    assert cut_short(readme.replace("sbnmt ", "sbnmt … "))
+
+
 def measured_in(text):
     """Commit hashes, p-values and seeds in a page's prose: results pages have them."""
     found = re.findall(

@@ -234,6 +234,11 @@ DECODING = [
     ["--gen-subset", "valid"],
     ["--batch-size", 1],
     ["--model-overrides", "{'sb_lambda': 0.0}"],
+    ["--sb-length-penalty", "power"],
+    ["--sb-pairing", "best"],
+    ["--sb-stop", "first"],
+    ["--sb-answer", "r2l"],
+    ["--sb-rescore", 1],
 ]
 
 

@@ -14,6 +14,7 @@ from steps import put
 from sbnmt_plugin.tools.phonemes import WordErrorRate, error_rates
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.results import comparison
+from sbnmt_plugin.tools.scoring import token_bleu
 from sbnmt_plugin.tools.text import read_lines
 
 RECIPE = ROOT / "examples" / "g2p_cmudict"
@@ -196,10 +197,9 @@ def test_the_best_opponent_has_the_lowest_error_rate(tmp_path):
         {"name": "transformer-pl-pr", "WER": 22.22, "tokenised BLEU": 80},
     ]
     assert comparison.compare(tmp_path, settings, rows) == "transformer-pl-pr"
-    p = p_of(
-        WordErrorRate(),
-        read_lines(tmp_path / "results" / "transformer-pl-pr.tok"),
-        read_lines(tmp_path / "results" / "transformer-pl.tok"),
-        [right] * 9,
+    better, worse = (
+        read_lines(tmp_path / "results" / f"transformer-{name}.tok")
+        for name in ("pl-pr", "pl")
     )
-    assert rows[0]["p"] == p
+    assert rows[0]["p"] == p_of(WordErrorRate(), better, worse, [right] * 9)
+    assert rows[0]["p"] != p_of(token_bleu(False), better, worse, [right] * 9)

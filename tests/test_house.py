@@ -15,7 +15,7 @@ import slow
 from commands import ROOT
 from steps import ran
 
-from sbnmt_plugin.tools.command_names import STEPS
+from sbnmt_plugin.tools.command_names import RETIRED, STEPS
 
 PACKAGE = ROOT / "sbnmt_plugin"
 RINGS = (
@@ -626,6 +626,10 @@ def test_an_unknown_step_is_named_with_those_that_exist(step, said):
     done = ran([sys.executable, "-m", OWN, step], cwd=ROOT)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_no_name_of_a_step_is_retired():
+    assert not set(STEPS) & set(RETIRED)
 
 
 # tests

@@ -162,6 +162,20 @@ def test_a_killed_follower_is_replaced(tmp_path):
     assert len(begun(name)) == 1
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_jobs_of_a_step_are_seen_whatever_their_number(workers, tmp_path, monkeypatch):
+    """As ``sbnmt pseudo --of 2`` after ``--of 1``, or the other way round."""
+    everyone = "sbnmt_plugin.tools.recipes.jobs.alive"
+    monkeypatch.setattr(everyone, lambda executor, names: set(names))
+    books = {"executor": "local", "jobs": ["1", "2", "3"], "commands": ["x"] * 3}
+    put(tmp_path / "jobs" / "pseudo" / "jobs.json", json.dumps(books))
+    step = Step.of("pseudo", "", ["true"], tmp_path / "made", gpus=0, workers=workers)
+    with refused("job 1 is at work with other options"):
+        runner.Runner(tmp_path, {}, Cluster("local")).run(step)
+    with refused("give --executor local to follow it"):
+        runner.Runner(tmp_path, {}).run(step)
+
+
 def test_what_has_ended_unseen_is_not_done_again(tmp_path):
     name, jobs = tmp_path / "a", tmp_path / "a.jobs"
     put(jobs / "0.status", "0")

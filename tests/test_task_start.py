@@ -166,6 +166,23 @@ def test_a_second_reading_would_be_counted(data, tmp_path, monkeypatch):
     assert reads(monkeypatch, data, tmp_path) == 2
 
 
+def tensors_in(value):
+    """List the tensors of nested dicts and lists."""
+    if torch.is_tensor(value):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    items = value if isinstance(value, (list, tuple)) else []
+    return [found for item in items for found in tensors_in(item)]
+
+
+def test_what_is_kept_of_a_checkpoint_holds_no_tensor(trained):
+    (kept,) = check_checkpoints([str(trained)])
+    assert not tensors_in(vars(kept))
+    assert tensors_in(load(trained)["model"])  # the twin
+    assert kept.shapes["decoder.sb_version"] == (1,)
+
+
 READS = ["--sb-lambda", 1, "--sb-future-dropout", 0, "--sb-future-shift"]
 READER = [*READS, "--sb-reader"]
 

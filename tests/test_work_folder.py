@@ -189,6 +189,17 @@ def test_a_work_folder_keeps_to_its_recipe(tmp_path):
             call(tool, *words, "--work", tmp_path / "work")
 
 
+def test_a_folder_that_is_older_than_a_key_has_its_default(tmp_path):
+    """As one begun before lines could be phonemes, or have a phrase table."""
+    known = {key: x for key, x in SETTINGS.items() if key != "phrase_table"}
+    score = {key: x for key, x in SETTINGS["score"].items() if key != "phonemes"}
+    put(tmp_path / "recipe.json", json.dumps({**known, "score": score}))
+    work_folder.check_recipe(tmp_path, SETTINGS)
+    for key, value in {"phrase_table": ["--least-count", 6], "score": {}}.items():
+        with pytest.raises(ValueError, match=rf"another recipe.*\({key} differ\)"):
+            work_folder.check_recipe(tmp_path, {**SETTINGS, key: value})
+
+
 def test_pseudo_targets_know_their_teacher(tmp_path):
     """Whose folder was removed, and whose options have changed; and not a student's."""
     steps = steps_in(tmp_path / "recipe", tmp_path / "work")
