@@ -220,5 +220,4 @@ def small(args: Any) -> None:
     transformer_iwslt_de_en(args)
 
 
-sizes = {end: SIZES[end] for end in ("", "_tiny", "_wmt_en_de")}
-register_architectures(ENATModel, {**sizes, "_iwslt_de_en": small})
+register_architectures(ENATModel, {**SIZES, "_iwslt_de_en": small})

@@ -3,6 +3,7 @@
 # measured where they are asked for
 SLOW = (
     *("SB-NMT λ=0", "SB-NMT λ=0 rescored"),
+    *("SB-NMT best 2 rescored", "SB-NMT λ=0 best 2 rescored"),
     *("SB-NMT exported", "SB-NMT exported rescored"),
 )
 GRIDS = ("headline", "full")

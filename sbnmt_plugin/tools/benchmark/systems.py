@@ -68,14 +68,20 @@ class Ours(Fairseq):
 
     Args:
         rescore: the weight of ``--sb-rescore``, which does not matter for its speed.
+        best: ``--sb-rescore-best``, how many texts are rescored; 0: all.
     """
 
     def __init__(
-        self, spec: Spec, dtype: str, kind: str = "both", rescore: float = 0.0
+        self,
+        spec: Spec,
+        dtype: str,
+        kind: str = "both",
+        rescore: float = 0.0,
+        best: int = 0,
     ) -> None:
         super().__init__(spec, "float32" if dtype == "int8" else dtype, kind)
         self.directions = (NAMES.index(kind),) if kind in NAMES else (L2R, R2L)
-        self.rescore = rescore
+        self.rescore, self.best = rescore, best
         # --sb-bf16, --sb-int8
         for_decoding(self.loaded.model, dtype == "bfloat16", dtype == "int8")
 
@@ -85,6 +91,7 @@ class Ours(Fairseq):
             directions=self.directions,
             penalty=LengthPenalty("gnmt", case.alpha),
             rescore=self.rescore,
+            rescore_best=self.best,
             nbest=1,
             **case.limits,
         )
@@ -102,6 +109,8 @@ SYSTEMS: dict[str, Callable[[Spec, str], Any]] = {
     "CTranslate2": CTranslate2,
     "SB-NMT λ=0": partial(Ours, kind=ALONE),
     "SB-NMT λ=0 rescored": partial(Ours, kind=ALONE, rescore=1.0),
+    "SB-NMT best 2 rescored": partial(Ours, rescore=1.0, best=2),
+    "SB-NMT λ=0 best 2 rescored": partial(Ours, kind=ALONE, rescore=1.0, best=2),
     "SB-NMT exported": partial(Exported, kind=ALONE),
     "SB-NMT exported rescored": partial(Exported, kind=ALONE, rescore=1.0),
 }
@@ -115,8 +124,8 @@ def pairs(low: str) -> list[tuple[str, str]]:
     there.
     """
     found = [(name, "float32") for name in SYSTEMS]
-    narrow = "fairseq", "SB-NMT", "SB-NMT λ=0 rescored", "Transformer in our search"
-    found += [(name, low) for name in narrow]
+    narrow = "fairseq", "SB-NMT", "SB-NMT λ=0 rescored", "SB-NMT λ=0 best 2 rescored"
+    found += [(name, low) for name in (*narrow, "Transformer in our search")]
     small = low
     if low == "bfloat16":
         found, small = [*found, ("SB-NMT", "int8")], "int8"
