@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sbnmt_plugin.numerics import log_sum_exp, rows_at_a_time
+from sbnmt_plugin.numerics import rows_at_a_time, wide
 
 
 class SmoothedLoss(torch.autograd.Function):
@@ -28,7 +28,7 @@ class SmoothedLoss(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         norms, sums = [], []
         for part in logits.split(rows_at_a_time(logits)):
-            norms.append(log_sum_exp(part))
+            norms.append(part.to(wide(part.dtype)).logsumexp(-1))
             sums.append(part.sum(-1, dtype=norms[-1].dtype))
         norm, vocabulary = torch.cat(norms), logits.size(-1)
         nll = norm - logits.gather(1, labels[:, None])[:, 0]
