@@ -13,7 +13,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-from matplotlib import font_manager, ticker
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
@@ -74,13 +74,6 @@ def draw_lines(axis: Axes, lines: dict[str, tuple[Any, Any]]) -> None:
     for name, (x, y) in lines.items():
         colour, marker = looks[name]
         axis.plot(x, y, marker=marker, color=colour, label=name)
-
-
-def count_updates(axis: Axes) -> None:
-    """Number the horizontal axis in updates."""
-    axis.set_xlim(left=0)
-    axis.xaxis.set_major_locator(ticker.MaxNLocator(4, integer=True))
-    axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
 
 
 def legend_above(canvas: Canvas, axis: Axes) -> None:
