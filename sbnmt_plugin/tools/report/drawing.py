@@ -24,7 +24,6 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK = "#E69F00", "#56B4E9", "#000000"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-DIRECTIONS = {"l2r": ("L2R", BLUE), "r2l": ("R2L", VERMILLION)}
 STYLE = Path(__file__).with_name("figures.mplstyle")
 WIDTH = 7.4  # inches
 LEGEND_LETTERS = 110  # that fit into this width

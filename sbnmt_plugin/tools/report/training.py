@@ -7,9 +7,9 @@ from typing import Any
 
 from matplotlib import ticker
 
+from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import (
-    DIRECTIONS,
     colours,
     finish,
     legend_above,
@@ -92,7 +92,7 @@ def section(given: Inputs) -> Section:
     panes: dict[str, Pane] = {}
     rows: list[list[Any]] = []
     for title, (start, kinds) in PANELS.items():
-        ends = [""] if title == BLEU else [f"_{name}" for name in DIRECTIONS]
+        ends = [""] if title == BLEU else [f"_{name}" for name in NAMES]
         for name, end in product(logs, ends):
             told = [kind for kind in kinds if (kind, start + end) in logs[name]]
             if told:
