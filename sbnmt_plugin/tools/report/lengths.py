@@ -71,12 +71,6 @@ def buckets(lengths: list[int], uppers: list[int]) -> list[Bucket]:
     return made
 
 
-def groups_of(given: Inputs) -> list[Bucket]:
-    """Group the sentences of a report by the lengths of their sources."""
-    counts = [len(tokens) for tokens in given.tokens(given.source)]
-    return buckets(counts, edges(counts))
-
-
 def drawn(groups: list[Bucket], found: Series, gold: list[float]) -> Figure:
     """Draw BLEU and mean output length by source length."""
     places = range(len(groups))
@@ -108,7 +102,8 @@ def drawn(groups: list[Bucket], found: Series, gold: list[float]) -> Figure:
 
 def section(given: Inputs) -> Section:
     """Measure BLEU and output length by source length."""
-    groups = groups_of(given)
+    counts = [len(tokens) for tokens in given.tokens(given.source)]
+    groups = buckets(counts, edges(counts))
     how = given.lowercase, given.tokenize
 
     def mean_length(texts: list[list[str]], group: Bucket) -> float:
