@@ -109,12 +109,9 @@ def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
 
 def summary(runs: list[Row], baseline: list[Row] | None) -> Row:
     """Return medians and extremes of some rounds, and ratios to the baseline's."""
-    speeds = [run["sentences"] / run["seconds"] for run in runs]
     memory = max(run["memory"] for run in runs)
     found = {
-        "sentences/s": median(speeds),
-        "sentences/s, least": min(speeds),
-        "sentences/s, most": max(speeds),
+        "sentences/s": median(run["sentences"] / run["seconds"] for run in runs),
         "tokens/s": median(run["tokens"] / run["seconds"] for run in runs),
         "seconds": [run["seconds"] for run in runs],
         "memory": memory,
