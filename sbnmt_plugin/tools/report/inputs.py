@@ -170,21 +170,6 @@ def of_work(work: Path) -> Namespace:
     )
 
 
-def read_sweep(path: Path) -> list[dict[str, Any]]:
-    """Read the runs of ``sbnmt sweep-beam``, in their order.
-
-    Raises:
-        ValueError: something else.
-    """
-    sweep = Sweep.of_file(path)
-    if sweep.of_lenpens:
-        raise ValueError(
-            f"--beam-sweep {path} must be a sweep over beams, but is one over length "
-            f"penalties: give one of sbnmt sweep-beam without --lenpens"
-        )
-    return sweep.all
-
-
 def read(asked: Namespace) -> Inputs:
     """Read everything that a report is made from: see :func:`of_command`.
 
@@ -203,5 +188,11 @@ def read(asked: Namespace) -> Inputs:
         if len(set(winners)) > 1:
             given.winners[name] = winners
     for path in asked.beam_sweep:
-        given.sweep = read_sweep(path)
+        sweep = Sweep.of_file(path)
+        if sweep.of_lenpens:
+            raise ValueError(
+                f"--beam-sweep {path} must be a sweep over beams, but is one over "
+                "length penalties: give one of sbnmt sweep-beam without --lenpens"
+            )
+        given.sweep = sweep.all
     return given
