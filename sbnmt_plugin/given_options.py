@@ -100,11 +100,12 @@ def refuse_typed(parser: argparse.ArgumentParser, command: str) -> None:
     """
     if not command:
         return
-    if command == TRAIN:
-        judge_architecture(parser)
     action: Any
     for action in parser._actions:
-        if action.option_strings and not acts(action.dest, command):
+        if action.dest == "arch" and command == TRAIN:
+            # fairseq makes settings of some before there is a task, and fails
+            action.__class__ = Judged
+        elif action.option_strings and not acts(action.dest, command):
             action.__class__ = Refused
             action.say = partial(refuse, action.dest, command)
             action.choices, action.help = None, argparse.SUPPRESS
@@ -135,16 +136,6 @@ class Judged(argparse._StoreAction):
     def __call__(self, _: Any, args: Any, value: Any, flag: str | None = None) -> None:
         check_architecture(argparse.Namespace(arch=value))
         setattr(args, self.dest, value)
-
-
-def judge_architecture(parser: argparse.ArgumentParser) -> None:
-    """Let a training's parser judge what is typed.
-
-    fairseq makes settings of some architectures before there is a task, and fails.
-    """
-    for action in parser._actions:
-        if action.dest == "arch":
-            action.__class__ = Judged
 
 
 def refuse_set(root: DictConfig | None) -> None:

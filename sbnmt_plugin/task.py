@@ -180,22 +180,18 @@ class SBTranslationTask(StreamData):
         shared = search.shares_beam
         options = search_options(args, self.cfg, self.directions, shared)
         check_outputs(args, self.cfg, self.datasets)
-        tracer = Tracer(self._trace, models, options) if self._trace else None
-        made = search(models, self.symbols, options, self._records, tracer)
+        recorder, trace = self._writers
+        tracer = Tracer(trace, models, options) if trace else None
+        made = search(models, self.symbols, options, recorder, tracer)
         made.prepare(self)
         return made
 
     @functools.cached_property
-    def _records(self) -> RecordWriter | None:
-        """The file of ``--sb-records``, one for all searches."""
-        path, words = self.cfg.sb_records, (self.src_dict, self.tgt_dict)
-        return None if path is None else RecordWriter(path, *words)
-
-    @functools.cached_property
-    def _trace(self) -> TraceWriter | None:
-        """The file of ``--sb-trace``, one for all searches."""
-        path, words = self.cfg.sb_trace, (self.src_dict, self.tgt_dict)
-        return None if path is None else TraceWriter(path, *words)
+    def _writers(self) -> list[Any]:
+        """Writers of ``--sb-records`` and ``--sb-trace``, or None, for all searches."""
+        kinds = (RecordWriter, self.cfg.sb_records), (TraceWriter, self.cfg.sb_trace)
+        words = self.src_dict, self.tgt_dict
+        return [None if path is None else kind(path, *words) for kind, path in kinds]
 
     def begin_epoch(self, epoch: int, model: Any) -> None:
         """Forget, at first, a best score of which this folder has no checkpoint."""

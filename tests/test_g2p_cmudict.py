@@ -14,7 +14,7 @@ from steps import put
 from sbnmt_plugin.tools.phonemes import WordErrorRate, error_rates
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.results import comparison
-from sbnmt_plugin.tools.scoring import token_bleu
+from sbnmt_plugin.tools.scoring import bleu
 from sbnmt_plugin.tools.text import read_lines
 
 RECIPE = ROOT / "examples" / "g2p_cmudict"
@@ -202,4 +202,4 @@ def test_the_best_opponent_has_the_lowest_error_rate(tmp_path):
         for name in ("pl-pr", "pl")
     )
     assert rows[0]["p"] == p_of(WordErrorRate(), better, worse, [right] * 9)
-    assert rows[0]["p"] != p_of(token_bleu(False), better, worse, [right] * 9)
+    assert rows[0]["p"] != p_of(bleu("none", force=True), better, worse, [right] * 9)

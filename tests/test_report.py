@@ -103,8 +103,6 @@ def test_the_report_has_all_sections_and_files(given):
     assert "tok:none" in html and "bs:1000|seed:12345" in html
     (winners,) = numbers_of(folder, "winners")
     assert float(winners["L2R won (%)"]) == 75
-    (group,) = numbers_of(folder, "winners-by-length")
-    assert [*group.values()] == ["3", "4", "75.0"]
     assert "bits a token that each reads of the other" in html
     curves = [[*row.values()][2:] for row in numbers_of(folder, "training")]
     assert ["read_bits_l2r", "200", "0.31"] in curves

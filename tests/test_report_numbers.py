@@ -16,7 +16,6 @@ from sbnmt_plugin.tools.report import (
     sentences,
     training,
 )
-from sbnmt_plugin.tools.translations import read_generate_log
 
 
 def words(*lines):
@@ -52,13 +51,6 @@ def check_train_log(read):
     assert log["valid", "bleu"] == {300: 12.34}
 
 
-def check_generate_log(read):
-    line = "INFO:x:Translated 1,000 sentences (11,443 tokens) in 5.6s ({} sentences/s, "
-    found = read([(line + "2 tokens/s)").format(x) for x in ("1.5", "177.34")])
-    assert found["sentences/s"] == 177.34 and found["tokens"] == 11443
-    assert read(["nothing"]) is None
-
-
 CHECKS = [
     (
         check_accuracy,
@@ -67,7 +59,6 @@ CHECKS = [
     ),
     (check_buckets, lengths.buckets, lambda n, u: lengths.buckets(n, [4, 10])),
     (check_train_log, logs.read_train_log, lambda x: logs.read_train_log(x[:3])),
-    (check_generate_log, read_generate_log, lambda x: {"sentences/s": 1.5}),
 ]
 NAMES = [check.__name__ for check, _, _ in CHECKS]
 

@@ -34,7 +34,7 @@ class Searches:
         text = self.answers.get((row, lenpen), CLOSE)
         lines = (f"H-{i}\t0\t{text}" for i in range(len(GOLD)))
         put(folder / f"generate-{value(words, '--gen-subset')}.txt", *lines)
-        return {"sentences/s": 1.0}
+        return 1.0
 
     def settings(self):
         """Return (row of the model, beam, length penalty) of each search."""
@@ -187,6 +187,13 @@ def test_another_search_is_decoded_anew(tmp_path, searches, work, change):
 def test_a_failed_decoding_shows_the_end_of_its_log(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.executable", "/bin/false")
     refused("failed with status 1, its log", sweep_runs.decode, tmp_path / "run", [])
+
+
+def test_the_speed_is_the_one_that_fairseq_measures(tmp_path, monkeypatch):
+    line = "INFO | x | Translated 1,000 sentences (11,443 tokens) in 5.6s (177.34 "
+    line += "sentences/s, 2029.30 tokens/s)"
+    monkeypatch.setattr(sweep_runs, "step_command", lambda *_: ["echo", line])
+    assert sweep_runs.decode(tmp_path / "run", []) == 177.34
 
 
 # a recipe's rows

@@ -132,7 +132,12 @@ class Tracer:
         ranks = (parents % layout.beam).tolist()
         looks, shares = weights[parents].tolist(), share[parents].tolist()
         tokens, scores = batch.tokens[:, -1].tolist(), batch.scores.flatten().tolist()
-        bounds = self._bounds(batch, length)
+        # as pool.finished compares them
+        options, penalty = self.options, self.options.penalty
+        best = batch.scores[:, options.answering].flatten(1).amax(1).to(torch.float64)
+        bound = penalty.best_reachable(best, batch.worth[length + 1], batch.longest)
+        worst = best_scores(batch.pool, options.answering)[:, -1]
+        bounds = [[*map(rounded, x)] for x in zip(bound.tolist(), worst.tolist())]
         for place, index in enumerate(batch.index.tolist()):
             entry: Entry = {}
             for direction, name in enumerate(NAMES):
@@ -151,22 +156,6 @@ class Tracer:
             entry["finished"] = ended_at(batch.pool, place, length)
             entry["bound"], entry["worst"] = bounds[place]
             self._steps.setdefault(index, []).append(entry)
-
-    def _bounds(
-        self, batch: Batch, length: int
-    ) -> list[tuple[float | None, float | None]]:
-        """Per sentence, the best score still within reach and the pool's last one.
-
-        As :func:`pool.finished` compares them.
-        """
-        options, penalty = self.options, self.options.penalty
-        live = batch.scores[:, options.answering]
-        best = live.flatten(1).amax(1).to(torch.float64)
-        bound = penalty.best_reachable(best, batch.worth[length + 1], batch.longest)
-        worst = best_scores(batch.pool, options.answering)[:, -1]
-        return [
-            (rounded(a), rounded(b)) for a, b in zip(bound.tolist(), worst.tolist())
-        ]
 
     def close(
         self, sample: dict[str, Any], results: list[list[Entry]], pointers: BackPointers

@@ -28,24 +28,18 @@ def parser(text: str | None, **options: Any) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=text, formatter_class=kind, **options)
 
 
-def at_least(least: int) -> type[argparse.Action]:
-    """Return an action of argparse that takes no integer below ``least``.
+class AtLeastOne(argparse.Action):
+    """An integer of at least 1; for another it raises ValueError, with the flag."""
 
-    For one it raises ValueError, with the flag.
-    """
+    def __init__(self, **options: Any) -> None:
+        super().__init__(type=int, **options)
 
-    class AtLeast(argparse.Action):
-        def __init__(self, **options: Any) -> None:
-            super().__init__(type=int, **options)
-
-        def __call__(self, *given: Any) -> None:
-            _, namespace, value, *_ = given
-            if value < least:
-                flag = self.option_strings[0]
-                raise ValueError(f"{flag} must be ≥ {least}, but is {value} instead")
-            setattr(namespace, self.dest, value)
-
-    return AtLeast
+    def __call__(self, *given: Any) -> None:
+        _, namespace, value, *_ = given
+        if value < 1:
+            flag = self.option_strings[0]
+            raise ValueError(f"{flag} must be ≥ 1, but is {value} instead")
+        setattr(namespace, self.dest, value)
 
 
 def step_command(step: str, *words: Any) -> list[str]:

@@ -16,7 +16,6 @@ from sbnmt_plugin.tools.scoring import (
     Scores,
     mean,
     scores,
-    slices,
     tokenised_bleu,
 )
 from sbnmt_plugin.tools.subwords import undoing
@@ -149,16 +148,19 @@ def score_row(
     raw = references.read("test.ref") if language else []
     sets = references.sets(len(tokens))
     found: list[Scores] = []
-    for piece in slices(sets, [tokens, plain, *tokenised, *raw]).values():
-        own, read = piece[2 : 2 + references.count], piece[2 + references.count :]
+    start = 0
+    for count in sets.values():
+        here = slice(start, start + count)
+        start += count
+        own, read = ([text[here] for text in texts] for texts in (tokenised, raw))
         if references.raw:
-            result = scores(piece[0], own, lowercase, references.raw)
+            result = scores(tokens[here], own, lowercase, references.raw)
         else:
-            result = {"tokenised BLEU": tokenised_bleu(piece[0], own, lowercase)}
+            result = {"tokenised BLEU": tokenised_bleu(tokens[here], own, lowercase)}
         if read:
-            result |= scores(piece[1], read, lowercase)
+            result |= scores(plain[here], read, lowercase)
         if references.phonemes:
-            result |= error_rates(piece[0], own)
+            result |= error_rates(tokens[here], own)
         found.append(result)
     scored: dict[str, Any] = mean(found)
     if len(sets) > 1:

@@ -123,7 +123,7 @@ def check_same_job(output: Path, folder: Path, job: dict[str, Any]) -> None:
 def job_parser(description: str | None) -> argparse.ArgumentParser:
     """Return the parser of a command that translates shard by shard."""
     parser = command.parser(description, allow_abbrev=False)
-    add, number = parser.add_argument, command.at_least(1)
+    add, number = parser.add_argument, command.AtLeastOne
     add("--input", required=True, help="text, one sentence a line")
     add("--output", required=True, help="file to write")
     add("--shard-size", action=number, default=2000, help="lines per shard")

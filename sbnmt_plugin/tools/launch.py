@@ -33,11 +33,6 @@ def gives(words: Iterable[str], flag: str) -> bool:
     return any(word.partition("=")[0] == flag for word in words)
 
 
-def split_flag(word: str) -> list[str]:
-    """Split ``--flag=value`` into two words."""
-    return word.split("=", 1) if re.match("--[a-z-]+=", word) else [word]
-
-
 def alone(words: Iterable[Any]) -> list[Any]:
     """Return the command line of one process that shall stay alone.
 
@@ -78,7 +73,9 @@ def distributed(given: Iterable[Any], environment: Mapping[str, str]) -> list[st
         ValueError: an --update-freq that cannot be divided.
     """
     size = int(environment.get("WORLD_SIZE", "1"))
-    words = [part for word in given for part in split_flag(str(word))]
+    words: list[str] = []
+    for word in map(str, given):  # --flag=value is two
+        words += word.split("=", 1) if re.match("--[a-z-]+=", word) else [word]
     if size == 1:
         return alone(words)
     words = divided(words, size)

@@ -147,7 +147,7 @@ class Preparation:
 def options(description: str) -> argparse.ArgumentParser:
     """Return the parser of a prepare.py's command line."""
     parser = command.parser(description)
-    add, number = parser.add_argument, command.at_least(1)
+    add, number = parser.add_argument, command.AtLeastOne
     add("--data", type=Path, required=True, help="folder of the raw files")
     add("--output", type=Path, required=True, help="folder to write")
     add("--lowercase", action="store_true")

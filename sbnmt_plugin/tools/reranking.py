@@ -44,7 +44,10 @@ class Reranker(Translator):
         higher.
         """
         proposals = zip(self.search(batch), self.r2l.search(batch))
-        candidates = [unite(*lists) for lists in proposals]
+        candidates = []
+        for lists in proposals:
+            texts = [tuple(h["tokens"][:-1].tolist()) for own in lists for h in own]
+            candidates.append(list(dict.fromkeys(texts)))  # the different ones
         net_input = batch["net_input"]
         searches = self.generator, self.r2l.generator
         totals = sum_of_both(searches, net_input, candidates)
@@ -54,12 +57,6 @@ class Reranker(Translator):
             answer = {"tokens": torch.tensor(found[place]), "score": scores[place]}
             answers.append(answer)
         return answers
-
-
-def unite(*lists: list[dict[str, Any]]) -> list[Candidate]:
-    """Return the different hypotheses of several lists, in order."""
-    found = [tuple(h["tokens"][:-1].tolist()) for hyps in lists for h in hyps]
-    return list(dict.fromkeys(found))
 
 
 def sum_of_both(

@@ -25,16 +25,6 @@ def score(
     return {"score": round(value, 2), "signature": str(metric.get_signature())}
 
 
-def token_bleu(lowercase: bool = False, tokenize: str = "none") -> BLEU:
-    """Return BLEU on tokens.
-
-    Args:
-        tokenize: see :func:`bleu`; by default tokens stand between blanks, as in the
-            paper.
-    """
-    return bleu(tokenize, force=True, lowercase=lowercase)
-
-
 def tokeniser_of(language: str) -> str:
     """Return the tokeniser that is right for raw text of a language, by its code."""
     return WITHOUT_BLANKS.get(re.split("[-_]", language.lower())[0], "13a")
@@ -76,28 +66,23 @@ def scores(
 
 
 def tokenised_bleu(
-    hypothesis: list[str], references: list[list[str]], *options: Any
+    hypothesis: list[str],
+    references: list[list[str]],
+    lowercase: bool = False,
+    tokenize: str = "none",
 ) -> dict[str, Any]:
-    """Score texts by :func:`token_bleu`, whose options they are."""
-    return score(token_bleu(*options), hypothesis, references)
+    """Score tokens by BLEU: see :func:`bleu`.
+
+    Args:
+        tokenize: by default tokens stand between blanks, as in the paper.
+    """
+    metric = bleu(tokenize, force=True, lowercase=lowercase)
+    return score(metric, hypothesis, references)
 
 
 def bleu_named(signature: str) -> str:
     """Return the name of BLEU, by its signature: of raw text, or tokenised."""
     return "BLEU" if re.search(r"tok:(?!none\b)", signature) else "tokenised BLEU"
-
-
-def slices(sets: dict[str, int], texts: list[list[str]]) -> dict[str, list[list[str]]]:
-    """Cut line-aligned texts, test sets behind each other, into the sets.
-
-    Args:
-        sets: name -> number of lines, in order.
-    """
-    found, start = {}, 0
-    for name, count in sets.items():
-        found[name] = [text[start : start + count] for text in texts]
-        start += count
-    return found
 
 
 def mean(results: list[Scores]) -> Scores:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from sbnmt_plugin.lines import each_entry, each_line
@@ -18,10 +18,6 @@ ENTRIES = (
     "translate the source again",
 )
 HYPOTHESIS = re.compile(r"H-([0-9]+)\t[^\t]*\t(.*)")
-TRANSLATED = re.compile(
-    r"Translated ([\d,]+) sentences \(([\d,]+) tokens\) in ([\d.]+)s "
-    r"\(([\d.]+) sentences/s, ([\d.]+) tokens/s\)"
-)
 
 
 def each_translation(
@@ -119,18 +115,3 @@ def read_generated(path: str | os.PathLike[str]) -> dict[int, str]:
             "without --quiet"
         )
     return found
-
-
-def read_generate_log(lines: Iterable[str]) -> dict[str, float] | None:
-    """Return the numbers of the last "Translated N sentences" of a log, or None.
-
-    Returns:
-        sentences, tokens, seconds, sentences/s and tokens/s.
-    """
-    names = ("sentences", "tokens", "seconds", "sentences/s", "tokens/s")
-    result = None
-    for line in lines:
-        if found := TRANSLATED.search(line):
-            values = (float(text.replace(",", "")) for text in found.groups())
-            result = dict(zip(names, values))
-    return result

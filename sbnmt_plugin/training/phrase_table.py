@@ -35,9 +35,6 @@ class PhraseTable(Generic[S, T]):
     Args:
         entries: source phrase -> target phrase, neither of them empty.
         name: for messages.
-
-    Raises:
-        ValueError: there is no entry.
     """
 
     def __init__(
@@ -45,11 +42,6 @@ class PhraseTable(Generic[S, T]):
         entries: Mapping[tuple[S, ...], tuple[T, ...]],
         name: str = "the phrase table",
     ) -> None:
-        if not entries:
-            raise ValueError(
-                f"{name} must have at least one entry, but has none: make it from "
-                "another text, or with a lower count"
-            )
         self.entries = entries
         self.name = name
         self.longest = max(map(len, entries))  # tokens of a source phrase
@@ -112,18 +104,12 @@ class PhraseTable(Generic[S, T]):
         found: list[T] = []
         start = 0
         while start < len(tokens):
-            end, target = self._longest_at(tokens, start)
-            found.extend(target)
-            start = end
+            for end in range(min(start + self.longest, len(tokens)), start, -1):
+                if target := self.entries.get(tuple(tokens[start:end])):
+                    found.extend(target)
+                    break
+            start = end  # behind a single token where none was found
         return found
-
-    def _longest_at(self, tokens: Sequence[S], start: int) -> tuple[int, tuple[T, ...]]:
-        """Return the place behind the longest phrase at ``start``, its translation."""
-        for end in range(min(start + self.longest, len(tokens)), start, -1):
-            target = self.entries.get(tuple(tokens[start:end]))
-            if target is not None:
-                return end, target
-        return start + 1, ()
 
 
 def entry_line(source: str, target: str, share: float, count: int) -> str:

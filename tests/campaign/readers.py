@@ -34,8 +34,9 @@ from sbnmt_plugin.tools.phrase_extraction import linked_sentences
 from sbnmt_plugin.tools.recipes import costs
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.work_folder import ModelRecord, check_recipe
-from sbnmt_plugin.tools.report import inputs, traces
+from sbnmt_plugin.tools.report import traces
 from sbnmt_plugin.tools.report.records import read_winners
+from sbnmt_plugin.tools.results.sweep import Sweep
 from sbnmt_plugin.tools.subwords import read_codes
 from sbnmt_plugin.tools.text import read_lines, write_lines
 from sbnmt_plugin.training.checksums import NAME
@@ -230,7 +231,7 @@ def readers(folder: Path, data: DataFolder) -> list[Reader]:
         ),
         Reader(
             *("beam sweep", "sweep.json", as_json({"runs": runs})),
-            inputs.read_sweep,
+            lambda p: Sweep.of_file(p).all,
         ),
         Reader(
             *("benchmark.json", "b/benchmark.json", as_json({**head, "decoding": []})),

@@ -74,7 +74,8 @@ class AsynchronousGenerator(Search):
         shift = len(read) - self.options.pairing.shift
         written = [best["tokens"][:-1].flip(0) for best, *_ in read]
         written = [*written[shift:], *written[:shift]]  # round the batch
-        tokens = self._inputs(written)
+        rows = [F.pad(x, (1, 0), value=self.symbols.starts[R2L]) for x in written]
+        tokens = pad_sequence(rows, batch_first=True, padding_value=self.symbols.pad)
         forward = [
             Scorer(model.decoder, model.with_reverse(source, tokens))
             for model, source in zip(self.models, sources)
@@ -97,11 +98,6 @@ class AsynchronousGenerator(Search):
         symbols = replace(self.symbols, starts=(self.symbols.starts[direction],))
         changed |= {"directions": (direction,), "answer": "best"}
         return Generator(self.models, symbols, replace(self.options, **changed))
-
-    def _inputs(self, written: list[Tensor]) -> Tensor:
-        """Make decoder input (B, T) of R2L texts, (L,) each, as they were written."""
-        rows = [F.pad(x, (1, 0), value=self.symbols.starts[R2L]) for x in written]
-        return pad_sequence(rows, batch_first=True, padding_value=self.symbols.pad)
 
     def _record(
         self, sample: dict[str, Any], best: list[dict[str, Hypothesis]]

@@ -88,7 +88,14 @@ class RNNSearchModel(Family, FairseqEncoderDecoderModel):
         """
         with writable(args):
             set_defaults(args, cls.config)
-        check_sizes(args)
+        refuse_below_one(args, cls.config)
+        sizes = args.encoder_embed_dim, args.decoder_embed_dim
+        if args.share_all_embeddings and sizes[0] != sizes[1]:
+            raise ValueError(
+                "--share-all-embeddings needs --encoder-embed-dim and "
+                f"--decoder-embed-dim to be equal, but they are {sizes[0]} and "
+                f"{sizes[1]}"
+            )
         words, others = task.source_dictionary, task.target_dictionary
         tag_indices(others, cls.family)
         if args.share_all_embeddings and words != others:
@@ -112,21 +119,6 @@ class RNNSearchModel(Family, FairseqEncoderDecoderModel):
 def embedding(dictionary: Any, channels: int) -> nn.Embedding:
     """Make the embeddings of all words; padding is zero, and stays so."""
     return nn.Embedding(len(dictionary), channels, dictionary.pad())
-
-
-def check_sizes(args: Any) -> None:
-    """Refuse sizes that do not fit.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    refuse_below_one(args, RNNSearchConfig)
-    if args.share_all_embeddings and args.encoder_embed_dim != args.decoder_embed_dim:
-        raise ValueError(
-            "--share-all-embeddings needs --encoder-embed-dim and --decoder-embed-dim "
-            f"to be equal, but they are {args.encoder_embed_dim} and "
-            f"{args.decoder_embed_dim}"
-        )
 
 
 ARCHITECTURES = {

@@ -81,7 +81,13 @@ class TwoWayModel(Family, FairseqEncoderDecoderModel):
         with writable(args):
             set_defaults(args, cls.config)
             args.two_way_languages = getattr(args, "two_way_languages", languages)
-        check_sizes(args)
+        refuse_below_one(args, cls.config)
+        channels, heads = args.decoder_embed_dim, args.decoder_attention_heads
+        if channels % heads:
+            raise ValueError(
+                "--decoder-embed-dim must be a multiple of --decoder-attention-heads, "
+                f"but is {channels} for {heads} heads"
+            )
         source, target = task.source_dictionary, task.target_dictionary
         tag_indices(target, cls.family)
         model = cls(TwoWayEncoder(args, source), TwoWayDecoder(args, source, target))
@@ -122,21 +128,6 @@ class TwoWayModel(Family, FairseqEncoderDecoderModel):
         if self.exchanged:  # until they are loaded
             transpose_weights(state_dict)
             self.exchanged = False
-
-
-def check_sizes(args: Any) -> None:
-    """Refuse sizes that do not fit.
-
-    Raises:
-        ValueError: with the flag.
-    """
-    refuse_below_one(args, TwoWayConfig)
-    channels, heads = args.decoder_embed_dim, args.decoder_attention_heads
-    if channels % heads:
-        raise ValueError(
-            f"--decoder-embed-dim must be a multiple of --decoder-attention-heads, but "
-            f"is {channels} for {heads} heads"
-        )
 
 
 def transpose_weights(weights: dict[str, Tensor]) -> None:

@@ -56,16 +56,6 @@ class Loaded:
     task: Any = None
 
 
-def make_dictionary(words: int) -> Dictionary:
-    """Make a dictionary of numbered words and the tags."""
-    made = Dictionary()
-    for number in range(words):
-        made.add_symbol(f"w{number}")
-    for tag in TAGS:
-        made.add_symbol(tag)
-    return made
-
-
 def model_options(size: str, **others: Any) -> Namespace:
     """Return fairseq's options for a size; all embeddings are one matrix."""
     channels, inner, layers, heads = SIZES[size]
@@ -81,7 +71,7 @@ def model_options(size: str, **others: Any) -> Namespace:
 
 
 def load(spec: Spec, kind: str) -> Loaded:
-    """Return the model of a kind.
+    """Return the model of a kind; a recipe's has its task, to load the test set.
 
     Args:
         kind: ``both`` directions, ``alone``, which is the same with λ = 0, or ``l2r``,
@@ -89,8 +79,17 @@ def load(spec: Spec, kind: str) -> Loaded:
     """
     leave_cudnn_out()  # of fairseq's too: it would time a plan for each new shape
     if spec.work is not None:
-        return load_trained(Path(spec.work), kind, spec.device)
-    words = make_dictionary(spec.vocabulary)
+        work = Path(spec.work)
+        path = trained_model(work, kind)
+        register()
+        (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(
+            [str(path)], arg_overrides={"data": str(work / "data"), "eval_bleu": False}
+        )
+        known = task.target_dictionary, task.source_dictionary
+        return Loaded(model.to(spec.device), *known, task)
+    words = Dictionary()
+    for word in (*(f"w{number}" for number in range(spec.vocabulary)), *TAGS):
+        words.add_symbol(word)
     task = Namespace(source_dictionary=words, target_dictionary=words)
     torch.manual_seed(SEED)
     options = model_options(spec.size)
@@ -123,18 +122,6 @@ def trained_model(work: Path, kind: str) -> Path:
             f"--work must be a finished recipe's folder, but {names} does not exist"
         )
     return found[0]
-
-
-def load_trained(work: Path, kind: str, device: str) -> Loaded:
-    """Return a recipe's model, with its task, whose test set can be loaded."""
-    path = trained_model(work, kind)
-    register()
-    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(
-        [str(path)], arg_overrides={"data": str(work / "data"), "eval_bleu": False}
-    )
-    return Loaded(
-        model.to(device), task.target_dictionary, task.source_dictionary, task
-    )
 
 
 def made_up_batch(words: Dictionary, shape: tuple[int, int]) -> Batch:

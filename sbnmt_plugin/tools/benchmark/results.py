@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import as_written
 
@@ -16,11 +15,6 @@ Cell = Callable[[Row], str]
 FAILED = "failed"  # of a row: why it has no numbers
 NAME = "benchmark.json"  # the file, in the folder of --output
 CASES = "decoding"  # key of its rows
-
-
-def is_of(case: Case, row: Row) -> bool:
-    """Return whether a row was measured in a case."""
-    return all(row[name] == value for name, value in case.row.items())
 
 
 def filled(form: str, *names: str) -> Cell:

@@ -94,7 +94,7 @@ def main() -> None:
     parser = command.parser(__doc__)
     add = parser.add_argument
     add("--output", type=Path, required=True, help="checkpoint to write")
-    add("--last", action=command.at_least(1), help="number of checkpoints of a folder")
+    add("--last", action=command.AtLeastOne, help="number of checkpoints of a folder")
     add("--or-fewer", action="store_true", help="if it has fewer")
     add("inputs", type=Path, nargs="+", help="checkpoints, or one folder")
     args = parser.parse_args()

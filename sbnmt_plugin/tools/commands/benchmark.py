@@ -38,7 +38,7 @@ def cores() -> int:
 def parser() -> argparse.ArgumentParser:
     made = command.parser(__doc__, allow_abbrev=False)
     add = made.add_argument
-    number = command.at_least(1)
+    number = command.AtLeastOne
     add("--output", required=True, help="folder for the results")
     add("--grid", choices=GRIDS, default="headline", help="which cases")
     add("--size", choices=SIZES, default="base", help="of the models; default base")

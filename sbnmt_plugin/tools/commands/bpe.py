@@ -155,7 +155,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     learner = commands.add_parser("learn", help="learn codes")
     learner.add_argument("--kind", choices=KINDS, default=KINDS[0], help="(bpe)")
-    learner.add_argument("--merges", action=command.at_least(1), required=True)
+    learner.add_argument("--merges", action=command.AtLeastOne, required=True)
     learner.add_argument("--codes", required=True, help="file to write")
     learner.add_argument("texts", nargs="+")
     changers = {

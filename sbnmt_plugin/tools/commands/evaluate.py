@@ -42,7 +42,7 @@ def main() -> None:
     add("--target", required=True, help="target language")
     add(
         "--references",
-        type=int,
+        action=command.AtLeastOne,
         default=1,
         help="number of references: test.TARGET, test.TARGET.2, …",
     )
@@ -56,8 +56,6 @@ def main() -> None:
     output = Path(args.output)
     if output.suffix != ".json":
         raise ValueError(f"--output must end in .json, but is {output}")
-    if args.references < 1:
-        raise ValueError(f"--references must be ≥ 1, but is {args.references}")
     if args.lowercase and args.phonemes:
         raise ValueError("--lowercase and --phonemes exclude each other")
     if args.raw and (args.detokenise or args.phonemes):

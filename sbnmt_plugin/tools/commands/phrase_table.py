@@ -78,7 +78,7 @@ def parsed() -> argparse.Namespace:
     add("--keep-alignments", help="file to write eflomal's links to")
     add(
         "--least-count",
-        action=command.at_least(1),
+        action=command.AtLeastOne,
         help="least count of a source phrase of several tokens with its target phrase "
         f"(default {LEAST_COUNT})",
     )

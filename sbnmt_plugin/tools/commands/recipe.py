@@ -90,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
         "with a seed as in sb@2 (teachers and pseudo targets stay; rerank@2 reranks "
         "with teachers of seed 2), or rescored as in sb+rescored",
     )
-    number = command.at_least(1)
+    number = command.AtLeastOne
     add("--jobs", action=number, help="rows side by side on one device")
     add("--processes", action=number, help="GPUs, or CPU processes, of a training")
     add_options(made)

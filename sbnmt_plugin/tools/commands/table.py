@@ -11,7 +11,6 @@ sbnmt recipe has run.  It is kept in WORK/table.json.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from sbnmt_plugin.tools import command
@@ -20,22 +19,6 @@ from sbnmt_plugin.tools.recipes.work_folder import check_recipe, read_recipe
 from sbnmt_plugin.tools.results.table import render
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
 from sbnmt_plugin.tools.results_page import write_page
-
-
-def of_run(args: argparse.Namespace) -> None:
-    """Print the table of a run.
-
-    Raises:
-        ValueError: the folder is another recipe's.
-    """
-    folder, work = find_recipe(args.recipe), Path(args.work)
-    if sizes_of(folder):  # the run has chosen one
-        settings = read_recipe(work / "recipe.json", "repeat sbnmt recipe")
-    else:
-        settings = load_recipe(folder, args.small)
-    check_recipe(work, settings)
-    called = f"sbnmt table --recipe {args.recipe}" + " --small" * args.small
-    print(render(write_table(work, settings, called)), end="")
 
 
 def main() -> None:
@@ -52,7 +35,14 @@ def main() -> None:
         )
     if args.page:
         print(write_page(Path(args.page)))
-    elif args.recipe and args.work:
-        of_run(args)
-    else:
+        return
+    if not (args.recipe and args.work):
         raise ValueError("give --recipe and --work, or --page")
+    folder, work = find_recipe(args.recipe), Path(args.work)
+    if sizes_of(folder):  # the run has chosen one
+        settings = read_recipe(work / "recipe.json", "repeat sbnmt recipe")
+    else:
+        settings = load_recipe(folder, args.small)
+    check_recipe(work, settings)
+    called = f"sbnmt table --recipe {args.recipe}" + " --small" * args.small
+    print(render(write_table(work, settings, called)), end="")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from fairseq.data import Dictionary, data_utils
 from fairseq.models.transformer import TransformerEncoder, TransformerEncoderBase
 from fairseq.modules import SinusoidalPositionalEmbedding
 
-from sbnmt_plugin.layout import NAMES
+from sbnmt_plugin.layout import L2R, NAMES, R2L
 from sbnmt_plugin.network.decoder import SBTransformerDecoder
 from sbnmt_plugin.network.fairseq_decoder import adopt
 from sbnmt_plugin.network.fusion import Gate
@@ -27,7 +28,7 @@ from sbnmt_plugin.search.score_texts import score_texts
 from sbnmt_plugin.search.scorer import Scorer
 from sbnmt_plugin.symbols import TAGS
 from sbnmt_plugin.tools import command
-from sbnmt_plugin.tools.models.converted import END, Converted
+from sbnmt_plugin.tools.models.converted import Converted
 from sbnmt_plugin.tools.models.ctranslate2_engine import CTranslate2Engine
 
 TOLERANCE = 1e-3  # of a text's log-probability, in float32
@@ -172,14 +173,9 @@ def compare(model: Any, directions: tuple[str, ...], folder: Path) -> None:
         "src_tokens": tokens,
         "src_lengths": torch.tensor(list(map(len, rows))),
     }
-    starts = TAGS if len(directions) == len(NAMES) else (END, END)
-    symbols = Symbols(
-        pad=target.pad(),
-        eos=target.eos(),
-        unk=target.unk(),
-        starts=tuple(map(target.index, starts)),
-        never=(),
-    )
+    symbols = Symbols.of(target, (L2R, R2L))
+    if len(directions) == 1:  # a teacher's start is </s>
+        symbols = replace(symbols, starts=(symbols.eos, symbols.eos))
     streams = [[(text, NAMES.index(name)) for name in directions] for text in texts]
     with torch.no_grad():
         scorer = Scorer.encode(wide_copy(model), net_input)

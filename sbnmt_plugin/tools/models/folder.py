@@ -74,7 +74,12 @@ class Model:
                 sources[place] = source
         answers = self.engine.hypotheses(list(sources.values())) if sources else []
         for place, answer in zip(sources, answers):
-            found[place] = answer if isinstance(answer, str) else self.raw(answer)
+            found[place] = answer
+            if not isinstance(answer, str):
+                texts = [self.decode(x.tokens).replace("\n", " ") for x in answer]
+                found[place] = [
+                    x._replace(tokens=text) for x, text in zip(answer, texts)
+                ]
         return found
 
     def problem(self, tokens: list[str]) -> str:
@@ -84,13 +89,6 @@ class Model:
             return f"{len(tokens) + 1} tokens, at most {most} are allowed"
         reserved = sorted(set(RESERVED).intersection(tokens))
         return f"{reserved[0]} is a reserved symbol" if reserved else ""
-
-    def raw(self, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-        """Return hypotheses with raw text, in one line each."""
-        return [
-            h._replace(tokens=self.decode(h.tokens).replace("\n", " "))
-            for h in hypotheses
-        ]
 
 
 def load(

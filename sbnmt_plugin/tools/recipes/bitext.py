@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sbnmt_plugin.tools.command import at_least
+from sbnmt_plugin.tools.command import AtLeastOne
 from sbnmt_plugin.tools.command_names import PLUGIN
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe, sizes_of
 from sbnmt_plugin.tools.recipes.rows import Row, asked_rows
@@ -47,7 +47,7 @@ def options() -> argparse.ArgumentParser:
     add("--source", metavar="LANGUAGE", help="language, and ending of its files")
     add("--target", metavar="LANGUAGE", help="language, and ending of its files")
     add("--size", choices=list(SIZES), help="default: by the number of lines")
-    add("--updates", action=at_least(1), help="of each training")
+    add("--updates", action=AtLeastOne, help="of each training")
     add("--lowercase", action="store_true", help="make models of lower-cased text")
     add("--no-tokenise", action="store_true", help="tokens stand between blanks")
     characters = "languages of which every ideograph is a token, such as zh and ja"

@@ -99,10 +99,13 @@ class RowSteps(TrainingSteps):
     def search(self, row: Row) -> list[Any]:
         """Return the command that decodes the test set, but for what it writes to."""
         model, asks = self.searched(row)
-        words = ["fairseq-generate", self.test_data(row), "--path", model, *asks]
-        if row.system.back and self.trained_on(row) != MULTILINGUAL:
+        back, data, others = row.system.back, self.gold(), []
+        if SYSTEMS[row.system.decodes or row.base].data == MULTILINGUAL:
+            data = self.way_back() if back else self.data(MULTILINGUAL)
+        elif back:
             source, target = self.languages
-            words += ["--source-lang", target, "--target-lang", source]
+            others = ["--source-lang", target, "--target-lang", source]
+        words = ["fairseq-generate", data, "--path", model, *asks, *others]
         words += ["--gen-subset", "test", *search_options(self.settings)]
         words += [*row.system.decode, *self.reads(row)]
         if row.system.led:
@@ -110,17 +113,6 @@ class RowSteps(TrainingSteps):
         if row.rescored:
             words += ["--sb-rescore", self.settings["rescore"]]
         return [*words, "--user-dir", row.system.user_dir, "--task", "sb_translation"]
-
-    def trained_on(self, row: Row) -> str:
-        """Return the training set of the model by which a row is decoded."""
-        return SYSTEMS[row.system.decodes or row.base].data
-
-    def test_data(self, row: Row) -> Step:
-        """Return the folder of a row's test set."""
-        if self.trained_on(row) != MULTILINGUAL:
-            return self.gold()
-        back = row.system.back
-        return self.way_back() if back else self.data(MULTILINGUAL)
 
     def lookup(self, row: Row, result: Path) -> Step:
         """Return the step that looks the test set up in the phrase table."""

@@ -13,7 +13,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-from matplotlib import font_manager, ticker
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
@@ -24,7 +24,6 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK = "#E69F00", "#56B4E9", "#000000"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-DIRECTIONS = {"l2r": ("L2R", BLUE), "r2l": ("R2L", VERMILLION)}
 STYLE = Path(__file__).with_name("figures.mplstyle")
 WIDTH = 7.4  # inches
 LEGEND_LETTERS = 110  # that fit into this width
@@ -74,13 +73,6 @@ def draw_lines(axis: Axes, lines: dict[str, tuple[Any, Any]]) -> None:
     for name, (x, y) in lines.items():
         colour, marker = looks[name]
         axis.plot(x, y, marker=marker, color=colour, label=name)
-
-
-def count_updates(axis: Axes) -> None:
-    """Number the horizontal axis in updates."""
-    axis.set_xlim(left=0)
-    axis.xaxis.set_major_locator(ticker.MaxNLocator(4, integer=True))
-    axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
 
 
 def legend_above(canvas: Canvas, axis: Axes) -> None:

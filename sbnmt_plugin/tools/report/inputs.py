@@ -11,6 +11,7 @@ from typing import Any
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
+from sbnmt_plugin.task_options import flag_of
 from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.recipes.settings import raw_tokeniser
 from sbnmt_plugin.tools.recipes.work_folder import decoded_rows, read_recipe
@@ -64,11 +65,6 @@ class Inputs:
         ]
 
 
-def flag_of(name: str) -> str:
-    """Spell a flag as the user does."""
-    return "--" + name.replace("_", "-")
-
-
 def named_files(flag: str, values: list[str]) -> dict[str, Path]:
     """Read ``NAME=FILE`` pairs.
 
@@ -89,16 +85,6 @@ def named_files(flag: str, values: list[str]) -> dict[str, Path]:
             raise FileNotFoundError(f"{flag} {value}: {path} does not exist")
         found[name] = Path(path)
     return found
-
-
-def check_logs(asked: Namespace) -> None:
-    """Refuse a log, with ValueError, that has nothing of what it is given for."""
-    for name, path in asked.train_log.items():
-        if not read_train_log(read_lines(path)):
-            raise ValueError(
-                f"--train-log {name}={path} must be a log with fairseq's numbers "
-                "(--log-format simple or json), but has none: give another"
-            )
 
 
 def of_command(args: Namespace) -> Namespace:
@@ -131,9 +117,13 @@ def of_command(args: Namespace) -> Namespace:
             )
     plain = {name: [Path(path) for path in getattr(args, name)] for name in PLAIN}
     how = {"tokenize": args.tokenize or "13a", "lowercase": args.lowercase}
-    asked = Namespace(**named, **plain, **how)
-    check_logs(asked)
-    return asked
+    for name, path in named["train_log"].items():
+        if not read_train_log(read_lines(path)):
+            raise ValueError(
+                f"--train-log {name}={path} must be a log with fairseq's numbers "
+                "(--log-format simple or json), but has none: give another"
+            )
+    return Namespace(**named, **plain, **how)
 
 
 def there(*paths: Path) -> list[Path]:
@@ -180,21 +170,6 @@ def of_work(work: Path) -> Namespace:
     )
 
 
-def read_sweep(path: Path) -> list[dict[str, Any]]:
-    """Read the runs of ``sbnmt sweep-beam``, in their order.
-
-    Raises:
-        ValueError: something else.
-    """
-    sweep = Sweep.of_file(path)
-    if sweep.of_lenpens:
-        raise ValueError(
-            f"--beam-sweep {path} must be a sweep over beams, but is one over length "
-            f"penalties: give one of sbnmt sweep-beam without --lenpens"
-        )
-    return sweep.all
-
-
 def read(asked: Namespace) -> Inputs:
     """Read everything that a report is made from: see :func:`of_command`.
 
@@ -213,5 +188,11 @@ def read(asked: Namespace) -> Inputs:
         if len(set(winners)) > 1:
             given.winners[name] = winners
     for path in asked.beam_sweep:
-        given.sweep = read_sweep(path)
+        sweep = Sweep.of_file(path)
+        if sweep.of_lenpens:
+            raise ValueError(
+                f"--beam-sweep {path} must be a sweep over beams, but is one over "
+                "length penalties: give one of sbnmt sweep-beam without --lenpens"
+            )
+        given.sweep = sweep.all
     return given

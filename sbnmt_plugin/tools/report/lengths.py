@@ -7,8 +7,6 @@ from itertools import chain
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from matplotlib.axes import Axes
-
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import draw_lines, finish, legend_above, panels
 from sbnmt_plugin.tools.report.inputs import Inputs
@@ -73,23 +71,10 @@ def buckets(lengths: list[int], uppers: list[int]) -> list[Bucket]:
     return made
 
 
-def groups_of(given: Inputs) -> list[Bucket]:
-    """Group the sentences of a report by the lengths of their sources."""
-    counts = [len(tokens) for tokens in given.tokens(given.source)]
-    return buckets(counts, edges(counts))
-
-
-def name_groups(axis: Axes, groups: list[Bucket]) -> None:
-    """Label the horizontal axis with a place for each group."""
-    axis.set_xlabel("source length (tokens); below, number of sentences")
-    labels = [f"{group.name}\n{len(group.places):,}" for group in groups]
-    axis.set_xticks(range(len(groups)), labels, fontsize=7.5)
-    axis.grid(axis="x", visible=False)
-
-
 def drawn(groups: list[Bucket], found: Series, gold: list[float]) -> Figure:
     """Draw BLEU and mean output length by source length."""
     places = range(len(groups))
+    labels = [f"{group.name}\n{len(group.places):,}" for group in groups]
     with panels(2, 3.1) as (canvas, axes):
         for k, (axis, title) in enumerate(zip(axes, ("BLEU", "mean output length"))):
             values = {
@@ -98,7 +83,9 @@ def drawn(groups: list[Bucket], found: Series, gold: list[float]) -> Figure:
             }
             draw_lines(axis, values)
             axis.margins(x=0.06, y=0.1)
-            name_groups(axis, groups)
+            axis.set_xlabel("source length (tokens); below, number of sentences")
+            axis.set_xticks(places, labels, fontsize=7.5)
+            axis.grid(axis="x", visible=False)
             axis.set_title(title)
         axes[1].plot(
             places, gold, color="#777777", linestyle=(0, (4, 2)), label="reference"
@@ -115,7 +102,8 @@ def drawn(groups: list[Bucket], found: Series, gold: list[float]) -> Figure:
 
 def section(given: Inputs) -> Section:
     """Measure BLEU and output length by source length."""
-    groups = groups_of(given)
+    counts = [len(tokens) for tokens in given.tokens(given.source)]
+    groups = buckets(counts, edges(counts))
     how = given.lowercase, given.tokenize
 
     def mean_length(texts: list[list[str]], group: Bucket) -> float:

@@ -16,11 +16,6 @@ SPELLS = re.compile(r"[\W_]+|unk")
 SAME_SOURCES = 0.5  # of the records' sources must be lines of --source
 
 
-def join_subwords(line: str) -> str:
-    """Join subwords: ``a@@ b`` and sentencepiece's ``▁a b`` become words."""
-    return undoing("▁" in line)(line).strip()
-
-
 def read_jsonl(flag: str, path: Path, needed: tuple[str, ...]) -> list[dict[str, Any]]:
     """Read objects of a JSON-lines file that have these keys.
 
@@ -69,7 +64,8 @@ def read_winners(flag: str, path: Path, source: list[str]) -> list[str]:
             if (winner := record["winner"]) not in NAMES:
                 raise ValueError(f"a winner must be l2r or r2l, but is {winner}")
             found[place] = winner
-            text = join_subwords(record["source"])
+            line = record["source"]
+            text = undoing("▁" in line)(line).strip()
             matching += spelling(text) == spelling(source[place]) or "<unk>" in text
         if matching < SAME_SOURCES * len(found):
             raise ValueError(

@@ -10,7 +10,7 @@ from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import colours, finish, panels
 from sbnmt_plugin.tools.report.inputs import Inputs
 from sbnmt_plugin.tools.results.bootstrap import SAMPLES, bootstrap
-from sbnmt_plugin.tools.scoring import token_bleu
+from sbnmt_plugin.tools.scoring import bleu
 
 TITLE = "Scores"
 
@@ -48,7 +48,7 @@ def section(given: Inputs) -> Section:
     """Score every system, and test each against the first."""
     baseline = next(iter(given.systems))
     metrics = {
-        "BLEU": token_bleu(given.lowercase, given.tokenize),
+        "BLEU": bleu(given.tokenize, force=True, lowercase=given.lowercase),
         "chrF": CHRF(lowercase=given.lowercase),
     }
     found, signatures = bootstrap(given.systems, given.references, baseline, metrics)

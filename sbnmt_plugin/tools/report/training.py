@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+from matplotlib import ticker
+
+from sbnmt_plugin.symbols import NAMES
 from sbnmt_plugin.tools.report.content import Column, Figure, Section, Table
 from sbnmt_plugin.tools.report.drawing import (
-    DIRECTIONS,
     colours,
-    count_updates,
     finish,
     legend_above,
     panels,
@@ -64,7 +65,9 @@ def drawn(panes: dict[str, Pane], order: list[str]) -> Figure:
             axis.set_xlabel("updates")
             if title.endswith("loss"):
                 axis.set_ylim(bottom=0)
-            count_updates(axis)
+            axis.set_xlim(left=0)
+            axis.xaxis.set_major_locator(ticker.MaxNLocator(4, integer=True))
+            axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
         # the first steps would dwarf the rest
         later = (
             y for curve in panes[LOSS].values() for _, y in curve[len(curve) // 10 :]
@@ -89,7 +92,7 @@ def section(given: Inputs) -> Section:
     panes: dict[str, Pane] = {}
     rows: list[list[Any]] = []
     for title, (start, kinds) in PANELS.items():
-        ends = [""] if title == BLEU else [f"_{name}" for name in DIRECTIONS]
+        ends = [""] if title == BLEU else [f"_{name}" for name in NAMES]
         for name, end in product(logs, ends):
             told = [kind for kind in kinds if (kind, start + end) in logs[name]]
             if told:

@@ -20,7 +20,7 @@ from sbnmt_plugin.tools.results.bootstrap import (
     seeds_together,
 )
 from sbnmt_plugin.tools.results.table import TableRow
-from sbnmt_plugin.tools.scoring import bleu, token_bleu
+from sbnmt_plugin.tools.scoring import bleu
 from sbnmt_plugin.tools.text import as_written, read_lines
 
 
@@ -44,7 +44,7 @@ class Runs:
         self.work, self.settings = work, settings
         lowercase = settings["score"]["lowercase"]
         self.key, self.suffix = "tokenised BLEU", "tok"
-        metric: Metric = token_bleu(lowercase)
+        metric: Metric = bleu("none", force=True, lowercase=lowercase)
         given = references(work / "text", settings)
         if given.phonemes:
             self.key, metric = "WER", WordErrorRate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -15,7 +16,7 @@ from sbnmt_plugin.tools.evaluation import References
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.recipes.bitext import can_be_model
-from sbnmt_plugin.tools.recipes.costs import read_log
+from sbnmt_plugin.tools.recipes.costs import read_log, told
 from sbnmt_plugin.tools.recipes.data_steps import Run
 from sbnmt_plugin.tools.recipes.process import Logged
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
@@ -27,10 +28,12 @@ from sbnmt_plugin.tools.results.sweep import Setting
 from sbnmt_plugin.tools.scoring import tokenised_bleu
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written, read_lines
-from sbnmt_plugin.tools.translations import read_generate_log, read_generated
+from sbnmt_plugin.tools.translations import read_generated
 from sbnmt_plugin.tools.unfinished import write_json
 
 Searches = list[tuple[Row, Setting]]
+# of a log of fairseq-generate
+SPEED = re.compile(r"Translated [\d,]+ sentences .*\(([\d.]+) sentences/s, ")
 
 
 def searching(steps: RowSteps, row: Row) -> list[str]:
@@ -54,11 +57,11 @@ def searching(steps: RowSteps, row: Row) -> list[str]:
     return [str(word) for word in words]
 
 
-def decode(folder: Path, words: list[str]) -> dict[str, float]:
+def decode(folder: Path, words: list[str]) -> float:
     """Run fairseq-generate.
 
     Returns:
-        Its own measurement of speed.
+        Its own measurement of sentences a second.
 
     Raises:
         ValueError: it failed; with the end of its log.
@@ -68,13 +71,13 @@ def decode(folder: Path, words: list[str]) -> dict[str, float]:
     command = Logged(step_command("fairseq-generate", *words), typed, folder / "log")
     status = command.run(lambda line: None)
     text = read_log(command.log)
-    speed = read_generate_log(text)
-    if speed is None:  # it measures when all is written
+    speeds = told(SPEED, text)
+    if not speeds:  # it measures when all is written
         raise ValueError(
             f"fairseq-generate failed with status {status}, its log {command.log} ends "
             "with\n" + "\n".join(text[-8:])
         )
-    return speed
+    return float(speeds[-1])
 
 
 def scored(
@@ -94,7 +97,7 @@ def scored(
     done = {
         "BLEU": bleu["score"],
         "signature": bleu["signature"],
-        "sentences/s": speed["sentences/s"],
+        "sentences/s": speed,
     }
     write_json(folder / "result.json", {"job": job, **done})
     return done
