@@ -146,3 +146,9 @@ def test_an_iterator_is_a_list_of_texts(model):
 
 def test_a_line_break_in_a_text_gives_one_line(model):
     assert model.translate(["w1\nw2", ""]) == [*model.translate(["w1 w2"]), ""]
+
+
+def test_a_line_break_in_a_translation_becomes_a_blank(model, monkeypatch):
+    """As sentencepiece's bytes may spell one."""
+    monkeypatch.setattr(model, "decode", lambda tokens: f"{tokens[:1]}\nb")
+    assert model.translate(["w1"])[0].endswith(" b")
