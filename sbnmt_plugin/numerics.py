@@ -16,6 +16,7 @@ DEAD = float("-inf")  # log-probability of what cannot be
 LOGITS_AT_A_TIME = 2**23  # of a matrix that is made in parts: 32 MiB in float32
 # logits whose exponentials are held at a time: in a CPU's cache; 256 MiB of a GPU
 AT_A_TIME, AT_A_TIME_ON_GPU = 2**18, 2**26
+FARTHEST = -64.0  # log-probability from which its logit's sum is still read exactly
 NARROW = (
     "--sb-bf16, --sb-int8 and --fp16 (half() in Python) each set the dtype of "
     "decoding, and only one of them can be given: leave the others out"
@@ -40,11 +41,12 @@ def log_sum_exp(logits: Tensor) -> Tensor:
     It is not finite where a logit is +inf or NaN, or where all are -inf.
     """
     logits = logits.to(wide(logits.dtype))
-    if logits.is_cpu:  # where a softmax takes half the time of torch's logsumexp
-        norm = logits[:, 0] - logits.log_softmax(-1)[:, 0]
-        if norm.isfinite().all():  # no first logit is -inf
-            return norm
-    return logits.logsumexp(-1)
+    if not logits.is_cpu:
+        return logits.logsumexp(-1)
+    # a softmax takes half the time of torch's logsumexp there
+    first = logits.log_softmax(-1)[:, 0]
+    norm, near = logits[:, 0] - first, first > FARTHEST
+    return norm if near.all() else torch.where(near, norm, logits.logsumexp(-1))
 
 
 def attention_dtype(x: Tensor) -> torch.dtype:

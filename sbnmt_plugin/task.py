@@ -187,11 +187,14 @@ class SBTranslationTask(StreamData):
         return made
 
     @functools.cached_property
-    def _writers(self) -> list[Any]:
+    def _writers(self) -> tuple[RecordWriter | None, TraceWriter | None]:
         """Writers of ``--sb-records`` and ``--sb-trace``, or None, for all searches."""
-        kinds = (RecordWriter, self.cfg.sb_records), (TraceWriter, self.cfg.sb_trace)
+        records, trace = self.cfg.sb_records, self.cfg.sb_trace
         words = self.src_dict, self.tgt_dict
-        return [None if path is None else kind(path, *words) for kind, path in kinds]
+        return (
+            None if records is None else RecordWriter(records, *words),
+            None if trace is None else TraceWriter(trace, *words),
+        )
 
     def begin_epoch(self, epoch: int, model: Any) -> None:
         """Forget, at first, a best score of which this folder has no checkpoint."""

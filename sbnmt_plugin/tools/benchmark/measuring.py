@@ -88,7 +88,7 @@ def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
     """Measure all systems in a case.
 
     Returns:
-        A row per system: medians, extremes, and the ratio of speed to
+        A row per system: medians, and the ratio, with extremes, of speed to
         :data:`BASELINE`, taken round by round; or the reason for which it failed.
     """
     measured = stations.measure(rounds, case)
@@ -108,7 +108,7 @@ def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
 
 
 def summary(runs: list[Row], baseline: list[Row] | None) -> Row:
-    """Return medians and extremes of some rounds, and ratios to the baseline's."""
+    """Return medians of some rounds, and ratios to the baseline's with extremes."""
     memory = max(run["memory"] for run in runs)
     found = {
         "sentences/s": median(run["sentences"] / run["seconds"] for run in runs),

@@ -76,6 +76,8 @@ class CTranslate2Engine:
 
         CTranslate2 knows no :func:`lengths.horizon`.  So a search ends at a likely
         length, and those that it leaves open are searched again up to their limits.
+        Of a direction it returns its beam twice at most: now and then one that is cut
+        at the batch's length stands in the place of a worse one that has ended.
         """
         limits = list(map(self.longest, sources))
         likely = max(horizon(horizon(len(source) + 1)) for source in sources)
@@ -102,7 +104,7 @@ class CTranslate2Engine:
         """Return the hypotheses of a source up to its horizon.
 
         Args:
-            own: some that have ended, and some that have more than ``most`` subwords.
+            own: hypotheses, of which those of at most ``most`` subwords have ended.
 
         Returns:
             None if ``most`` subwords are too few to know.
