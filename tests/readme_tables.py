@@ -31,15 +31,20 @@ FIRST = "test2016"
 SCORE = "tokenised BLEU"
 # heading -> file of scores, its sets (None: the whole score), text of comparisons
 COLUMNS = {
-    "2+2 layers, test2016, seed 1 (±: 1–3)": ("converged-small", None, FIRST),
+    "2+2 layers, test2016, seed 1 (±: 1–3)": ("multi30k/converged-small", None, FIRST),
     "2+2 layers, three other sets, seed 1": (
-        *("sets-small", ("test2017", "coco2017", "test2018")),
+        *("multi30k/sets-small", ("test2017", "coco2017", "test2018")),
         "three more sets",
     ),
-    "4+4 layers, four sets, seed 1": ("full", None, "all four sets"),
+    "4+4 layers, four sets, seed 1": ("multi30k/full", None, "all four sets"),
+    "4+4 layers, `bitext`, test2016, seed 1": ("bitext/multi30k-small", None, FIRST),
 }
 NOT_RUN = "not run"
-COMPARED = {"full": "compared-full"}  # all others are in compared-small
+COMPARED = {  # all others are in multi30k/compared-small
+    "multi30k/full": "multi30k/compared-full",
+    "bitext/multi30k-small": "bitext/compared-small",
+}
+OTHER_NAMES = {"sb-paper": "sb"}  # of the recipe bitext
 # heading -> file of speeds, sentences of a batch, kind of length
 SPEEDS = {
     "base, batch 50": ("cpu-amd", 50, 25),
@@ -60,8 +65,14 @@ def read(name):
 
 
 def rows_of_system(stem, name):
-    rows = read(f"multi30k/{stem}.json")["rows"]
-    return [row for row in rows if system_and_seed(row["name"])[0] == name]
+    rows = read(f"{stem}.json")["rows"]
+    return [row for row in rows if known(system_and_seed(row["name"])[0]) == name]
+
+
+def known(name):
+    """A row's name in the recipe multi30k."""
+    base, plus, rest = name.partition("+")
+    return OTHER_NAMES.get(base, base) + plus + rest
 
 
 def score(stem, name, sets):
@@ -77,12 +88,13 @@ def score(stem, name, sets):
 
 def p(stem, name, text):
     """p of a system against the Transformer, of the seed that both have."""
-    compared = read(f"multi30k/{COMPARED.get(stem, 'compared-small')}.json")["rows"]
+    compared = read(f"{COMPARED.get(stem, 'multi30k/compared-small')}.json")["rows"]
     asked = {"row": name, "against": BASELINE, "text": text, "seeds": "1"}
-    runs = {stem, "sets-small"} if stem == "converged-small" else {stem}
+    run = stem.rpartition("/")[2]
+    runs = {run, "sets-small"} if run == "converged-small" else {run}
     found = [
         row["p"]
-        for row in compared
+        for row in ({**row, "row": known(row["row"])} for row in compared)
         if row["run"] in runs and asked == {key: row[key] for key in asked}
     ]
     return f", p {found[0]:.3f}" if found else ""
@@ -101,7 +113,7 @@ def results():
         for name, title in SYSTEMS.items()
     ]
     signatures = {
-        read(f"multi30k/{stem}.json")["signatures"][SCORE].partition(",")[0]
+        read(f"{stem}.json")["signatures"][SCORE].partition(",")[0]
         for stem, _, _ in COLUMNS.values()
     }
     (signature,) = signatures

@@ -483,7 +483,7 @@ def test_rows_that_the_readme_compares_have_as_many_updates():
     """A reader starts from a trained model and has 1,000 more."""
     found = {}
     for name in readme_tables.SYSTEMS:
-        for row in readme_tables.rows_of_system("converged-small", name):
+        for row in readme_tables.rows_of_system("multi30k/converged-small", name):
             if "updates" in row:  # two models that rerank each other have none
                 found.setdefault("reader" in name, set()).add(row["updates"])
     assert found == {False: {5748}, True: {1000}}
