@@ -37,7 +37,8 @@ def purpose(path):
     """The first sentence of a module, a folder's from its ``__init__``."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     first = text.split("\n\n")[0].replace("\n", " ")
-    return re.sub(r":\w+:`~?([\w.]+)`", r"`\1`", first).replace("``", "`").rstrip(".:")
+    text = re.sub(r":\w+:`~?([\w.]+)`", r"`\1`", first).replace("``", "`")
+    return text.rstrip(".:") + "."
 
 
 def lines_of(folder, depth):
