@@ -1,7 +1,10 @@
 """The benchmark: that it compares like with like, and counts right."""
 
 import json
+import os
+import signal
 import sys
+import threading
 from functools import partial
 
 import pytest
@@ -169,6 +172,22 @@ def test_a_worker_that_ends_itself_ends_no_other():
         stations.begin()
         assert stations.ask(system, "exit", 3) is None
         assert stations.failed == {system: "SystemExit: 3"}
+
+
+def test_a_signal_to_the_command_is_no_failure_of_a_worker():
+    """SIGTERM raises SystemExit while the command waits for a worker."""
+    system = ("time",)
+    before = signal.signal(signal.SIGUSR1, lambda *_: sys.exit(143))
+    try:
+        with Stations(__import__, [system], threads=1) as stations:
+            stations.begin()
+            stations.ask(system, "sleep", 0)  # it is there
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            with pytest.raises(SystemExit, match="143"):
+                stations.ask(system, "sleep", 9)
+            assert not stations.failed
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def options(*words):

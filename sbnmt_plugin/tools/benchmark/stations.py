@@ -12,7 +12,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -71,14 +71,11 @@ class Worker:
         finally:
             sys.argv = argv
 
-    def ask(self, method: str, *words: Any) -> Any:
-        """Return what a method of the object returns.
-
-        Raises:
-            Exception, SystemExit: its own, or that of making the object.
-        """
-        self.made.result()
-        return self.process.submit(ask_held, method, words).result()
+    def ask(self, method: str, *words: Any) -> Future[Any]:
+        """Have a method of the object called, unless making the object has failed."""
+        if self.made.exception() is not None:
+            return self.made
+        return self.process.submit(ask_held, method, words)
 
 
 class Stations(contextlib.AbstractContextManager[Any]):
@@ -110,16 +107,20 @@ class Stations(contextlib.AbstractContextManager[Any]):
         """Return a system's answer, or None where it has failed in this case."""
         if system in self.failed:
             return None
+        error: BaseException | None
         try:
-            return self.workers[system].ask(method, *words)
-        except (Exception, SystemExit) as error:
-            told = "".join(traceback.format_exception(error))
-            write(f"{', '.join(system)} failed: {told}", file=sys.stderr)
-            reason = told.strip().split("\n")[-1].removeprefix("ValueError: ")
-            lost = isinstance(error, BrokenProcessPool)
-            self.failed[system] = DIED if lost else reason
-            self.workers.pop(system).process.shutdown()
-            return None
+            asked = self.workers[system].ask(method, *words)
+            error = asked.exception()  # the worker's; a signal to this process is not
+        except BrokenProcessPool as lost:
+            error = lost
+        if error is None:
+            return asked.result()
+        told = "".join(traceback.format_exception(error))
+        write(f"{', '.join(system)} failed: {told}", file=sys.stderr)
+        reason = told.strip().split("\n")[-1].removeprefix("ValueError: ")
+        self.failed[system] = DIED if isinstance(error, BrokenProcessPool) else reason
+        self.workers.pop(system).process.shutdown()
+        return None
 
     def measure(self, rounds: int, case: Any) -> dict[Name, list[Any]]:
         """Have every system ``prepare`` a case, and ``measure`` it in turn.
