@@ -60,6 +60,19 @@ def test_lines_are_held_out_that_are_not_trained_on(tmp_path, given):
     assert again == found
 
 
+def test_lines_that_become_the_same_are_not_held_out(tmp_path):
+    source, target = sentences(60)
+    source += [x.upper().replace(" ", "  ") for x in source[:40]]
+    target += [x.replace(" .", "\N{FULLWIDTH FULL STOP}") for x in target[:40]]
+    held = corpus.choose(zip(source, target), ["test"])
+    assert set(held) <= set(range(40, 60))
+
+
+def test_few_lines_give_one_at_least(tmp_path):
+    found = prepared(raw(tmp_path / "raw", *sentences(9)), tmp_path / "text")
+    assert [len(found[f"{x}.en"]) for x in ("train", "valid", "test")] == [7, 1, 1]
+
+
 def test_the_check_of_held_out_lines_can_fail(tmp_path, given):
     found = prepared(raw(tmp_path / "raw", *given), tmp_path / "text")
     found["train.de"][0] = found["test.de"][0]
@@ -201,7 +214,14 @@ def test_the_reason_of_every_setting_is_said():
     [
         (["--target", "en"], "--source and --target must name two languages"),
         (["--model", "rerank"], "--model rerank must be a row with a model"),
-        (["--max-tokens", "many"], "--max-tokens must be a number ≥ 1: many"),
+        (["--model", "paper"], "--model paper must be a row with a model"),
+        (["--max-tokens", "many"], "--max-tokens must be a whole number ≥ 1, but is m"),
+        (["--max-tokens", "0"], "--max-tokens must be a whole number ≥ 1, but is 0"),
+        (["--max-tokens", "²"], "--max-tokens must be a whole number ≥ 1, but is ²"),
+        (["--max-update", "1e5"], "--max-update must be a whole number ≥ 1, but is 1e"),
+        (["--max-update"], "--max-update must be a whole number ≥ 1, but is None"),
+        (["--target", "pt-BR"], "--target must be of letters, digits and _, but is pt"),
+        (["--target", "sw", "--subwords", "bpe"], "no rules that tokenise sw: give --"),
         (["--characters", "xx"], "--characters must name .*, en or de, but has xx"),
         (["--lr", "1", "2"], "2 must follow an option of one value"),
         (
@@ -222,6 +242,13 @@ def test_wrong_options_are_refused(words, message):
         bitext.settings(FOLDER, args, 60, on_cpu=True)
 
 
+@pytest.mark.parametrize("flag", ["--cpu", "--bf16", "--amp"])
+def test_a_wider_type_that_is_asked_for_takes_the_place_of_float16(flag):
+    for words, narrow in ([], True), ([flag], False):
+        found = bitext.settings(FOLDER, args_of(*words), 60, on_cpu=False)
+        assert ("--fp16" in found["train"]) == narrow
+
+
 def test_too_little_text_is_refused():
     with pytest.raises(ValueError, match="--data must have 50 lines or more, but"):
         settings_of(49)
@@ -231,6 +258,8 @@ def test_other_recipes_take_none_of_these_options(tmp_path):
     words = ["--work", tmp_path / "work", "--dropout", "0.1"]
     with pytest.raises(ValueError, match="--dropout is for a recipe of any text"):
         call(run_recipe, ROOT / "examples" / "toy", *words)
+    with pytest.raises(ValueError, match="--small is not for bitext: give --size"):
+        call(run_recipe, FOLDER, "--work", tmp_path / "work", "--small")
 
 
 @pytest.mark.parametrize(
@@ -286,6 +315,14 @@ def test_a_model_of_lower_cased_text_lowers_its_input(words, capsys):
     call(run_recipe, "bitext", "--source", "en", "--target", "de", "--print", *words)
     bundled = capsys.readouterr().out.rpartition("sbnmt bundle")[2]
     assert ("--lowercase" in bundled) == bool(words)
+
+
+def test_a_script_makes_the_model_that_is_asked_for(capsys):
+    words = ["--source", "en", "--target", "de", "--print", "--model", "sb-paper@1"]
+    call(run_recipe, "bitext", *words)
+    bundled = capsys.readouterr().out.rpartition("sbnmt bundle")[2]
+    assert "/sb/model.pt" in bundled
+    assert "--sb-rescore" not in bundled
 
 
 def test_the_settings_that_are_kept_are_json():

@@ -88,6 +88,7 @@ RUN, ROWS = "is for a run: leave it out", "is for rows: leave it out with --prep
         (["--print", "--executor", "local"], f"--executor {RUN}"),
         (["--print", "--prepare"], f"--prepare {RUN}"),
         (["--prepare", "--work", "new", "--rows", "sb"], f"--rows {ROWS}"),
+        (["--prepare", "--work", "new", "--model", "sb"], f"--model {ROWS}"),
         (["--prepare", "--work", "new", "--jobs", 2], f"--jobs {ROWS}"),
         (["--prepare", "--work", "new", "--processes", 1], f"--processes {ROWS}"),
         (["--work", "new", "--jobs", 0], "--jobs must be ≥ 1, but is 0"),

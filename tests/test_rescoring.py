@@ -224,7 +224,7 @@ def test_validation_and_python_know_the_option(data, tmp_path):
         "sb_rescore must be a number": {"sb_rescore": "much"},
         "sb_rescore_best must be a whole": {"sb_rescore_best": 1.5},
         "sb_rescore_best must be 0 without": {"sb_rescore_best": 2},
-        "sb_rescore_best must be ≥ 0": {"sb_rescore": 1, "sb_rescore_best": -1},
+        "sb_rescore_best must be in 0 … 4": {"sb_rescore": 1, "sb_rescore_best": -1},
     }
     for message, options in refused.items():
         with pytest.raises(ValueError, match=message):

@@ -8,9 +8,13 @@ import pytest
 from commands import ROOT
 from corpora import raw_sentences as raw
 from corpora import sentences
-from steps import call
+from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
+from sbnmt_plugin.tools.recipes.data_steps import Run
+from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
+from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
+from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.results import run_model
 from sbnmt_plugin.tools.results.bootstrap import Outcome
 
@@ -63,8 +67,28 @@ def test_the_reason_is_said():
     assert run_model.reason("sb", DEFAULT, found, asked=True).startswith("--model asks")
 
 
+def test_what_a_row_has_given_is_removed_with_its_results(tmp_path):
+    """Else a model that is trained anew would be taken for the one before."""
+    steps = ModelSteps(Run(load_recipe(FOLDER, False), tmp_path))
+    row = Row.parse("sb-lambda0+rescored@2")
+    for step in steps.result(row), steps.swept(row), steps.tested(row):
+        for path in step.complete, step.makes:
+            assert path.is_relative_to(tmp_path / "results")
+
+
+def test_a_row_of_another_seed_can_be_the_model(tmp_path):
+    row = Row.parse("sb-lambda0+rescored@2")
+    steps = ModelSteps(Run(load_recipe(FOLDER, False), tmp_path))
+    put(tmp_path / "text" / "valid.ref.de", "x")
+    run = {"system": row.name, "beam": 4, "lenpen": 1.5, "BLEU": 9, "signature": ""}
+    path = steps.sweep_of("valid", row) / "sweep.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"runs": [{**run, "lenpen": 0.6, "BLEU": 8}, run]}))
+    assert run_model.Decoded(steps, "valid").best(row).lenpen == 1.5
+
+
 def test_a_model_folder_of_another_choice_is_removed(tmp_path):
-    first, other = {"row": "sb", "lenpen": 1.0}, {"row": "sb", "lenpen": 0.6}
+    first, other = {"row": "sb", "models": [1]}, {"row": "sb", "models": [2]}
     run_model.keep(tmp_path, first)
     (tmp_path / "model").mkdir()
     run_model.keep(tmp_path, first)
@@ -106,11 +130,14 @@ def test_raw_lines_become_a_model_that_translates_raw_lines(kind, tmp_path, caps
     assert model.description.source.tokeniser == TOKENISERS[kind]
     assert model.description.scores == kept
     assert len(model.translate(["a little dog .", "", "Hill"])) == 3
-    # the same command again has nothing to do
-    in_process.make(FOLDER, *words)
-    again = capsys.readouterr().out
-    assert "\n== " not in again
-    assert again.endswith(said[said.index("\nThe model in") :])
+    # the same command again has nothing to do, nor has one that asks for fewer rows
+    fewer = [*words, *TINY]
+    fewer.remove("sb-lambda0+rescored")
+    for command in words, fewer:
+        in_process.make(FOLDER, *command)
+        again = capsys.readouterr().out
+        assert "\n== " not in again
+        assert again.endswith(said[said.index("\nThe model in") :])
 
 
 def test_a_script_shows_the_commands_of_a_run(capsys):

@@ -157,7 +157,10 @@ def check_options(options: SearchOptions) -> None:
             *("--sb-rescore", options.rescore, 0 <= options.rescore <= LARGEST_WEIGHT),
             f"in [0, {LARGEST_WEIGHT:,}], where the search's own score still counts",
         ),
-        ("--sb-rescore-best", best, best >= 0, "≥ 0"),
+        (
+            *("--sb-rescore-best", best, 0 <= best <= options.beam),
+            f"in 0 … {options.beam}, the hypotheses of --beam",
+        ),
         (
             *("--sb-rescore-best", best, best == 0 or options.rescore > 0),
             "0 without --sb-rescore, which rescores (add that)",

@@ -19,6 +19,7 @@ import torch
 
 from sbnmt_plugin.layout import NAMES
 from sbnmt_plugin.network.protocol import Forced
+from sbnmt_plugin.search.answers import refuse
 from sbnmt_plugin.search.options import SearchOptions, Symbols
 from sbnmt_plugin.search.records import Hypothesis, Record
 from sbnmt_plugin.search.score_texts import Stream, score_texts
@@ -73,6 +74,7 @@ def rescore(
         The new scores of each sentence's.
 
     Raises:
+        FloatingPointError: a score is no number, because the model gives none.
         ValueError: a decoder that cannot score given texts.
     """
     for scorer in scorers:
@@ -100,6 +102,8 @@ def rescore(
         hypothesis["pool_score"] = hypothesis["score"]
         hypothesis.update(score=new, l2r=l2r, r2l=r2l)
     values = iter(score.tolist())
+    if score.isnan().any():
+        refuse(broken=True)
     return [list(itertools.islice(values, len(own))) for own in found]
 
 

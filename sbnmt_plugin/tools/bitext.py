@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,14 +15,15 @@ import numpy as np
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.published import Corpus, Limits, Preparation, options
 from sbnmt_plugin.tools.raw_data import Part, Row, existing, lines_of, rows_of
-from sbnmt_plugin.tools.tokens import language_code
+from sbnmt_plugin.tools.subwords import MARK
+from sbnmt_plugin.tools.tokens import composed, language_code
 
 LEAST, MOST = 1000, 2000  # lines that are held out of a large bitext
 SHARE = 10  # at most one line in so many is held out for validation, and one for test
 SEED = 1
 LIMITS = Limits(longest=250)
-RAW_LIMITS = Limits(longest=1500, word=1, raw=True)  # six characters a word
-MARK = "@@"  # at the end of a word that BPE cuts
+RAW_LIMITS = Limits(longest=1000, word=1, raw=True)  # four characters a word
+NO_WORD = re.compile(r"[\W_]+")  # what casing and tokenisers may change, beside letters
 
 
 def part_of(split: str, source: str, target: str) -> Part:
@@ -46,10 +48,11 @@ def count_lines(data: Path, source: str, target: str) -> int:
 def alone(rows: Iterator[Row]) -> tuple[list[int], int]:
     """Return the places of pairs neither side of which another has, and their number.
 
-    The number is that of all pairs.
-    Memory holds 16 bytes a pair.
+    Sides that differ in case, blanks or punctuation count as the same.  The number is
+    that of all pairs.
     """
-    sides = (hashlib.blake2b(x.encode(), digest_size=8) for row in rows for x in row)
+    texts = (NO_WORD.sub("", composed(x).casefold()) for row in rows for x in row)
+    sides = (hashlib.blake2b(x.encode(), digest_size=8) for x in texts)
     numbers = (int.from_bytes(side.digest(), "big") for side in sides)
     hashes = np.fromiter(numbers, np.uint64).reshape(-1, 2)
     once = np.ones(len(hashes), bool)
@@ -72,12 +75,12 @@ def choose(rows: Iterator[Row], splits: list[str]) -> dict[int, str]:
         ValueError: the text has too few.
     """
     places, count = alone(rows)
-    wanted = len(splits) * min(MOST, max(LEAST, count // 100), count // SHARE)
-    if len(places) < max(wanted, 1):
+    each = min(MOST, max(LEAST, count // 100), max(1, count // SHARE))
+    if len(places) < (wanted := len(splits) * each):
         raise ValueError(
-            f"--data must have {max(wanted, 1)} pairs of lines that stand in train "
-            f"once, to hold them out for {' and '.join(splits)}, but has "
-            f"{len(places)}: give files of {' and '.join(splits)}"
+            f"--data must have {wanted} pairs of lines that stand in train once, to "
+            f"hold them out for {' and '.join(splits)}, but has {len(places)}: give "
+            f"files of {' and '.join(splits)}"
         )
     found = random.Random(SEED).sample(places, wanted)
     return {place: splits[i % len(splits)] for i, place in enumerate(found)}
@@ -104,9 +107,10 @@ class BitextPreparation(Preparation):
     def problem(self, split: str, row: Row) -> str:
         """Return the reason for which a row is left out, of any set."""
         words = {word for side in row for word in side.split()}
-        if words.intersection(RESERVED) or any(x.endswith(MARK) for x in words):
+        cut = not self.corpus.limits.raw and any(x.endswith(MARK) for x in words)
+        if cut or words.intersection(RESERVED):
             return f"with a reserved word, such as </s>, or one that ends in {MARK}"
-        return super().problem(split, row) or self.corpus.limits.problem(row)
+        return super().problem("train", row)
 
 
 def prepare(description: str) -> None:

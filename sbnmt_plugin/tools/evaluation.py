@@ -17,6 +17,7 @@ from sbnmt_plugin.tools.scoring import (
     mean,
     scores,
     tokenised_bleu,
+    tokeniser_of,
 )
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written, read_lines
@@ -158,7 +159,8 @@ def score_row(
         else:
             result = {"tokenised BLEU": tokenised_bleu(tokens[here], own, lowercase)}
         if read:
-            result |= scores(plain[here], read, lowercase)
+            tokeniser = tokeniser_of(references.target)
+            result |= scores(plain[here], read, lowercase, tokeniser)
         if references.phonemes:
             result |= error_rates(tokens[here], own)
         found.append(result)

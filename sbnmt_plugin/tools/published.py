@@ -129,7 +129,10 @@ class Preparation:
             for reason, number in left_out.most_common():
                 print(f"{split}: {number:,} left out, {reason}", file=sys.stderr)
             if not kept:
-                raise ValueError(f"{split} must have a sentence, but all were left out")
+                raise ValueError(
+                    f"{split} of --data {args.data} must have a sentence, but all were "
+                    "left out: give others"
+                )
             if split == "test":
                 listed = (f"{name}\t{size}" for name, size in sizes.items())
                 write_lines(args.output / "test.sets", listed)

@@ -67,11 +67,12 @@ from sbnmt_plugin.tools.recipes.work_folder import check_recipe, decoded_rows
 from sbnmt_plugin.tools.results.run_model import made_model
 from sbnmt_plugin.tools.results.table import render as render_table
 from sbnmt_plugin.tools.results.work_folder_rows import write_table
+from sbnmt_plugin.tools.scoring import bleu, tokeniser_of
 from sbnmt_plugin.tools.unfinished import write_json
 
 # with --prepare nothing is trained
-FOR_ROWS = ("rows", "jobs", "processes", "executor", "cluster")
-ONLY_RUN = ("work", "data", "prepare", *FOR_ROWS[1:])
+FOR_ROWS = ("rows", "model", "jobs", "processes", "executor", "cluster")
+ONLY_RUN = ("work", "data", "prepare", *FOR_ROWS[2:])
 
 
 def parser() -> argparse.ArgumentParser:
@@ -153,7 +154,8 @@ def main() -> None:
     where = "--rows" if args.rows else f"{folder / 'recipe.yaml'}: rows"
     rows = asked_rows(args.rows or settings["rows"], where=where)
     if args.model:
-        rows = list(dict.fromkeys([*rows, bitext.model_row(args.model)]))
+        asked = bitext.model_row(args.model)
+        rows, args.model = list(dict.fromkeys([*rows, asked])), asked.name
     if args.print:
         print(script(folder, settings, rows, args), end="")
     else:
@@ -180,8 +182,9 @@ def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     lines = count_lines(Path(args.data), *bitext.languages(args))
     import torch  # which takes a moment
 
-    on_cpu = not torch.cuda.is_available()
+    on_cpu = not (torch.cuda.is_available() or args.executor == "slurm")
     settings = bitext.settings(folder, args, lines, on_cpu)
+    bleu(tokeniser_of(settings["target"]))  # it may lack a package
     for line in bitext.explanation(args, settings, lines):
         print(line, flush=True)
     return settings
@@ -211,16 +214,20 @@ def run(
     work = Path(args.work).resolve()
     data = Path(args.data) if args.data else None
     steps = steps_of(Run(settings, work, folder, data, args.processes or 1))
-    targets = [steps.gold()] if args.prepare else steps.targets(rows)
     with hold(work) as lock:
         check_recipe(work, settings)
+        if isinstance(steps, ModelSteps):  # each may become the model
+            others = filter(bitext.can_be_model, decoded_rows(work))
+            rows = list(dict.fromkeys([*rows, *others]))
+        wanted = steps.targets(rows)
+        targets = [steps.gold()] if args.prepare else wanted
         cluster = chosen(args.executor, args.cluster)
         runner = Runner(work, settings["environment"], cluster, inherited=(lock,))
         for row in [] if args.prepare else [*rows, *decoded_rows(work)]:
             check_row(work, settings, row)
         runner.check(targets)
         pending = in_order(targets, is_done=runner.has)
-        check_options(pending)
+        check_options(in_order(wanted, is_done=runner.has))
         write_json(work / "recipe.json", settings)
         if args.data and runner.has(steps.text()):
             print(

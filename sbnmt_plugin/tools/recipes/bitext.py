@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ TOKENS_A_LINE, BATCHES, LEAST_TOKENS = 15, 10, 2000
 VALIDATIONS = 10  # of a training whose number of updates is the user's
 # of languages whose text has no blanks between words, Moses's rules separate none
 UNSEGMENTED = ("ja",)
+LANGUAGE = re.compile("[A-Za-z0-9][A-Za-z0-9_]*")
+WIDER = ("--cpu", "--bf16", "--amp")  # of which none goes with --fp16
 
 
 class Size(NamedTuple):
@@ -93,6 +96,8 @@ def is_for_any(folder: Path, args: argparse.Namespace) -> bool:
         ValueError: it is not, but an option for such recipes is given.
     """
     any_text, words = bool(sizes_of(folder)), given(args)
+    if any_text and args.small:
+        raise ValueError(f"--small is not for {folder.name}: give --size small")
     if words and not any_text:
         raise ValueError(
             f"{words[0]} is for a recipe of any text, such as bitext, but "
@@ -110,8 +115,14 @@ def languages(args: argparse.Namespace) -> tuple[str, str]:
     if not (args.source and args.target) or args.source == args.target:
         raise ValueError(
             "--source and --target must name two languages, but are "
-            f"{args.source} and {args.target}"
+            f"{args.source} and {args.target}: give the endings of the files"
         )
+    for flag, name in ("--source", args.source), ("--target", args.target):
+        if not LANGUAGE.fullmatch(name):  # fairseq has files such as train.en-de.en
+            raise ValueError(
+                f"{flag} must be of letters, digits and _, but is {name}: call it, and "
+                "the ending of its files, otherwise"
+            )
     return args.source, args.target
 
 
@@ -121,8 +132,8 @@ def model_row(name: str) -> Row:
     Raises:
         ValueError: there is none of that name, or it cannot be a model folder.
     """
-    (row,) = asked_rows([name], where="--model")
-    if not can_be_model(row):
+    row, *others = asked_rows([name], where="--model")
+    if others or not can_be_model(row):
         raise ValueError(
             f"--model {name} must be a row with a model of its own that is searched in "
             "the usual way: choose another"
@@ -138,17 +149,27 @@ def can_be_model(row: Row) -> bool:
 
 
 def subwords_of(args: argparse.Namespace) -> tuple[str, str]:
-    """Return the kind of subwords, and the reason why it was chosen."""
+    """Return the kind of subwords, and the reason why it was chosen.
+
+    Raises:
+        ValueError: one is asked for that a language does not allow.
+    """
     from sbnmt_plugin.tools.tokens import LANGUAGES  # which takes a moment
 
-    if args.subwords:
-        return args.subwords, "as asked for"
+    if args.subwords == SENTENCEPIECE:
+        return SENTENCEPIECE, "as asked for"
     for language in languages(args):
-        code = language.replace("_", "-").partition("-")[0].lower()
-        known = code in LANGUAGES and code not in UNSEGMENTED
-        if not (known or args.no_tokenise or language in args.characters):
+        code = language.partition("_")[0].lower()
+        if args.no_tokenise or language in args.characters:
+            continue
+        if args.subwords and code not in LANGUAGES:
+            raise ValueError(
+                f"--subwords bpe is of tokens, but there are no rules that tokenise "
+                f"{language}: give --subwords sentencepiece, or --no-tokenise"
+            )
+        if not args.subwords and (code not in LANGUAGES or code in UNSEGMENTED):
             return SENTENCEPIECE, f"there are no rules that tokenise {language}"
-    return BPE, "of tokens"
+    return BPE, "as asked for" if args.subwords else "of tokens"
 
 
 def size_of(args: argparse.Namespace, lines: int) -> str:
@@ -194,14 +215,17 @@ def settings(
             bounds[f"--{kind}-interval-updates"] = updates // VALIDATIONS
         changes |= {k: min(train[k], max(1, most)) for k, most in bounds.items()}
         train |= {flag: n for flag, n in changes.items() if train.get(flag)}
+    if not args.options.keys().isdisjoint(WIDER):
+        train.pop("--fp16", None)
     for flag, value in args.options.items():
-        for key in ("train", "model", "sb_train"):
+        for key in ("train", "model"):
             if key == "train" or flag in recipe[key]:
                 recipe[key][flag] = value
-    if not str(train["--max-tokens"]).isdigit():
-        raise ValueError(f"--max-tokens must be a number ≥ 1: {train['--max-tokens']}")
-    recipe["sb_train"]["--max-tokens"] = 2 * int(train["--max-tokens"])  # two streams
-    return recipe
+    for flag in ("--max-tokens", "--max-update"):
+        if not re.fullmatch("[1-9][0-9]*", str(train[flag])):
+            raise ValueError(f"{flag} must be a whole number ≥ 1, but is {train[flag]}")
+    two_streams = {"--max-tokens": 2 * int(train["--max-tokens"])}
+    return {**recipe, "sb_train": recipe["sb_train"] | two_streams}
 
 
 def texts(args: argparse.Namespace) -> dict[str, Any]:

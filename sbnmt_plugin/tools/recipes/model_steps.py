@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row
 from sbnmt_plugin.tools.recipes.step import Step
+from sbnmt_plugin.tools.recipes.work_folder import DONE
 
 CHARACTERS = "--characters"  # the last option of prepare.py, with its languages
 MEASURES = "interaction/", "reading/"  # names of steps that explain a row
@@ -50,7 +52,9 @@ class ModelSteps(RowSteps):
         The length penalty is the recipe's: a script chooses nothing.
         """
         own = [row for row in rows if can_be_model(row)]
-        chosen = [row for row in own if row.name == MODEL] or own[-1:]
+        asked = "--model" in options
+        wanted = options[options.index("--model") + 1] if asked else MODEL
+        chosen = [row for row in own if row.name == wanted] or own[-1:]
         return [*self.scored(rows), *map(self.bundled, chosen)]
 
     @functools.cache
@@ -71,12 +75,17 @@ class ModelSteps(RowSteps):
         self, split: str, row: Row, purpose: str, words: list[Any], *before: Step
     ) -> Step:
         """Return the step that decodes a set by a row with some settings."""
-        output = self.work / split / f"{row.name}.json"
+        folder = self.sweep_of(split, row)
+        output = folder / "sweep.json"
         command = ["sbnmt", "sweep-beam", "--work", self.work, "--rows", row.name]
         command += [*words, "--output", output]
         name, more = f"{split}/{row.name}", {"gpus": self.run.gpus(), "marks": True}
-        done = output.with_suffix(".done")
+        done = folder / DONE
         return Step.of(name, purpose, command, output, *before, done=done, **more)
+
+    def sweep_of(self, split: str, row: Row) -> Path:
+        """Return the folder of a row's sweep, among all else that the row has given."""
+        return self.work / "results" / split / row.name
 
     def bundled(self, row: Row, *chosen: Any) -> Step:
         """The model folder of a row.

@@ -50,8 +50,8 @@ def parse_all(commands: dict[str, list[str]]) -> None:
             lines = told.getvalue().splitlines() or [str(error)]
             reason = lines[-1].partition("error: ")[2] or lines[-1]
             raise ValueError(
-                f"recipe.yaml gives step {name} an option that its command refuses: "
-                f"{reason}"
+                f"recipe.yaml, or the command line, gives step {name} an option that "
+                f"its command refuses: {reason}"
             ) from error
 
 

@@ -72,7 +72,7 @@ def check_recipe(work: Path, settings: dict[str, Any]) -> None:
     changed = [key for key in SHARED if known.get(key) != settings[key]]
     if changed:
         raise ValueError(
-            f"--work {work} was begun with another recipe, or with --small otherwise "
+            f"--work {work} was begun with another recipe or other options "
             f"({', '.join(changed)} differ): choose another folder"
         )
 

@@ -20,7 +20,7 @@ from sbnmt_plugin.tools.results.bootstrap import (
     seeds_together,
 )
 from sbnmt_plugin.tools.results.table import TableRow
-from sbnmt_plugin.tools.scoring import bleu
+from sbnmt_plugin.tools.scoring import bleu, tokeniser_of
 from sbnmt_plugin.tools.text import as_written, read_lines
 
 
@@ -50,7 +50,7 @@ class Runs:
             self.key, metric = "WER", WordErrorRate()
         elif given.detokenise or given.raw:
             self.key, self.suffix = "BLEU", "txt"
-            metric = bleu(given.raw or "13a", lowercase=lowercase)
+            metric = bleu(tokeniser_of(given.target), lowercase=lowercase)
         self.metric = of_all_seeds(metric)
         published = self.key == "BLEU" and given.detokenise
         self.given = given.read("test.ref" if published else "test")

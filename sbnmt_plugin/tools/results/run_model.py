@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.tools.origin import MODELS
 from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
 from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
 from sbnmt_plugin.tools.recipes.rows import Row
@@ -14,7 +15,7 @@ from sbnmt_plugin.tools.recipes.runner import Runner, typed
 from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.stages import training_options
 from sbnmt_plugin.tools.results.bootstrap import Outcome, bootstrap
-from sbnmt_plugin.tools.results.sweep import Setting, Sweep
+from sbnmt_plugin.tools.results.sweep import Setting, Sweep, system_and_seed
 from sbnmt_plugin.tools.scoring import bleu, score, tokeniser_of
 from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written
@@ -40,7 +41,7 @@ class Decoded:
     """
 
     def __init__(self, steps: ModelSteps, split: str) -> None:
-        self.folder, self.split = steps.work / split, split
+        self.steps, self.split = steps, split
         settings = steps.settings
         found = references(steps.work / "text", settings)
         self.rules, self.undo = settings["detokenise"], undoing(found.raw)
@@ -48,32 +49,45 @@ class Decoded:
         lowercase = settings["score"]["lowercase"]
         self.metric = bleu(tokeniser_of(settings["target"]), lowercase=lowercase)
 
-    def best(self, name: str) -> Setting:
-        """Return the setting with which a row scores best, of those that were tried."""
-        return Sweep.of_file(self.folder / f"{name}.json").best(name)
+    def sweep(self, row: Row) -> Path:
+        """Return the file of a row's sweep."""
+        return self.steps.sweep_of(self.split, row) / "sweep.json"
 
-    def texts(self, name: str) -> list[str]:
+    def best(self, row: Row) -> Setting:
+        """Return the setting with which a row scores best, of those that were tried."""
+        return Sweep.of_file(self.sweep(row)).best(system_and_seed(row.name)[0])
+
+    def run(self, row: Row) -> Path:
+        """Return the folder of what a row writes with its best setting."""
+        return Path(f"{self.sweep(row)}.runs") / self.best(row).folder(0)
+
+    def texts(self, row: Row) -> list[str]:
         """Return what a row writes with its best setting, detokenised, line by line."""
-        path = self.folder / f"{name}.json"
-        runs = Path(f"{path}.runs") / self.best(name).folder(0)
-        with as_written(runs, f"remove {path}* to decode anew"):
+        runs = self.run(row)
+        with as_written(runs, f"remove {self.sweep(row).parent} to decode anew"):
             found = read_generated(runs / f"generate-{self.split}.txt")
             texts = [self.undo(text) for _, text in sorted(found.items())]
         return detokenise(texts, self.rules) if self.rules else texts
 
-    def scores(self, name: str) -> dict[str, Any]:
+    def models(self, row: Row) -> Any:
+        """Return by which models a row was decoded: see :func:`origin.stamps_of`."""
+        path = self.run(row) / "result.json"
+        with as_written(path, f"remove {self.sweep(row).parent} to decode anew"):
+            return json.loads(path.read_text(encoding="utf-8"))["job"][MODELS]
+
+    def scores(self, row: Row) -> dict[str, Any]:
         """Return BLEU of a row, with its signature."""
-        known = score(self.metric, self.texts(name), self.given)
+        known = score(self.metric, self.texts(row), self.given)
         return {"bleu": known["score"], "signature": known["signature"]}
 
 
-def compared(decoded: Decoded, names: list[str], baseline: str) -> dict[str, Outcome]:
-    """Return the outcome of each row, against one of them."""
-    texts = {name: decoded.texts(name) for name in names}
+def compared(decoded: Decoded, rows: list[Row], baseline: str) -> dict[str, Outcome]:
+    """Return the outcome of each row by its name, against one of them."""
+    texts = {row.name: decoded.texts(row) for row in rows}
     itself = {"": texts[baseline]}  # the bootstrap wants two systems at least
     metrics = {SCORE: decoded.metric}
     found, _ = bootstrap(texts | itself, decoded.given, baseline, metrics)
-    return {name: found[name][SCORE] for name in names}
+    return {name: found[name][SCORE] for name in texts}
 
 
 def better_row(outcomes: dict[str, Outcome], default: str) -> str:
@@ -106,8 +120,8 @@ def reason(row: str, default: str, outcomes: dict[str, Outcome], asked: bool) ->
             f"{outcomes[default].score:.1f} ({test} {own.p:.3f})."
         )
     return (
-        f"{scores}. No other row is significantly better there ({test} "
-        f"{SIGNIFICANT:g})."
+        f"{scores}. No other row is significantly better there, by {LEAST:g} or more "
+        f"({test} {SIGNIFICANT:g})."
     )
 
 
@@ -128,26 +142,28 @@ def made_model(
     """Make the model folder of a run.
 
     Args:
-        rows: that are trained.
+        rows: that are trained, and swept if they can be a model.
         asked: name of the row that the user wants.
 
     Returns:
         Which row it is, why, and how it is used, in words.
     """
     settings = steps.settings
-    names = [row.name for row in rows if can_be_model(row)]
-    if not names:
+    own = {row.name: row for row in rows if can_be_model(row)}
+    if not own:
         return "\nNo row has a model of its own, so there is no model folder.\n"
-    default = MODEL if MODEL in names else names[0]
-    valid = Decoded(steps, "valid")
-    outcomes = compared(valid, names, default)
+    default = MODEL if MODEL in own else next(iter(own))
+    valid, test = Decoded(steps, "valid"), Decoded(steps, "test")
+    outcomes = compared(valid, list(own.values()), default)
     name = asked or better_row(outcomes, default)
-    row, lenpen = Row.parse(name), valid.best(name).lenpen or 0.0
+    row = own[name]
+    lenpen = valid.best(row).lenpen or 0.0
     runner.make(steps.tested(row))
-    scores = {x: Decoded(steps, x).scores(name) for x in ("valid", "test")}
+    scores = {x.split: x.scores(row) for x in (valid, test)}
     noted = steps.work / "model-scores.json"
     write_json(noted, scores)
-    keep(steps.work, {"row": name, "lenpen": lenpen, "scores": scores})
+    choice = {"row": name, "lenpen": lenpen, "scores": scores}
+    keep(steps.work, {**choice, MODELS: test.models(row)})
     bundled = steps.bundled(row, "--lenpen", lenpen, "--scores", noted)
     runner.make(bundled)
     title, folder = row.title(training_options(settings, row.plain)), bundled.makes
