@@ -70,7 +70,7 @@ def test_a_killed_translation_goes_on(folder, tmp_path, capfd):
             ([folder, "--input", shorter, *words[3:], second], "has more lines"),
             (
                 [*words, second, "--records", tmp_path / "others"],
-                "must be new, as --re",
+                "has no --records",
             ),
             *([([*words, second], "has more lines")] if more else []),
         ):

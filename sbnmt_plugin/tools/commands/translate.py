@@ -96,8 +96,7 @@ def main() -> None:
             stack.enter_context(output)
         if done and args.records:
             raise ValueError(
-                f"--output {args.output} must be new, as --records {args.records} is, "
-                "which would lack what is translated already: remove it"
+                f"--output {args.output} has no --records {args.records} yet: remove it"
             )
         if total is not None and begun > total:
             raise ValueError(

@@ -54,8 +54,7 @@ def each_chunk(handle: int, done: int = 0) -> Iterator[list[bytes]]:
     if done > bool(rest):
         raise ValueError(
             f"the input must have the {left_out} lines that are translated already, "
-            f"but has {left_out - done + bool(rest)}: give the same input, or remove "
-            "the output"
+            "but has fewer: give the same input, or remove the output"
         )
     if rest and not done:
         chunk.append(rest)
@@ -108,14 +107,10 @@ def record(number: int, source: str, hypotheses: list[Hypothesis]) -> str:
 
 
 def count_lines(file: IO[bytes]) -> tuple[int, int]:
-    """Count the lines of a file that have an end, and those that have none: 0 or 1.
-
-    A file without line feeds is not held in memory.
-    """
+    """Count lines with an end, and those without, 0 or 1; none is held in memory."""
     count, last = 0, b"\n"
     while block := file.read(READ):
-        count += block.count(b"\n")
-        last = block[-1:]
+        count, last = count + block.count(b"\n"), block[-1:]
     return count, int(last != b"\n")
 
 
