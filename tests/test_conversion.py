@@ -139,6 +139,10 @@ def test_positions_reach_as_far_as_the_models(longest, tmp_path):
         translator.totals([(["w1"] * longest, (("w1",), "l2r"))])
 
 
+def test_a_model_of_few_positions_is_converted(tmp_path):
+    convert(sb_model(**FREE, max_source_positions=8, max_target_positions=6), tmp_path)
+
+
 def test_a_word_that_the_converter_calls_padding_stays_a_word(tmp_path):
     task = fake_task()
     words = dictionary(8, tags=False)

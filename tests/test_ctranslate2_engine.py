@@ -1,8 +1,10 @@
 """The search of exported models: as our own, in any batch, and without torch."""
 
+import contextlib
 import dataclasses
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -210,6 +212,23 @@ def found_lengths(model):
     return [sorted(len(text) for (text, _), _ in own) for own in results]
 
 
+def test_what_cannot_be_written_is_no_translation(monkeypatch):
+    """CTranslate2 gives it float32's lowest score; of a text found twice the first."""
+    model = Scripted({})
+    word, other = (("w",), "l2r"), (("x",), "l2r")
+    rows = [(word, -1.0), (word, -3.4e38), (other, -3.4e38)]
+    monkeypatch.setattr(model, "search", lambda sources, *_: [rows for _ in sources])
+    monkeypatch.setattr(model, "explained", contextlib.nullcontext, raising=False)
+    search = {"max_len_a": 0, "max_len_b": 5, "max_positions": 9, "beam": 4}
+    search |= {"length_penalty": "power", "lenpen": 0.0, "rescore": 0.0}
+    engine = CTranslate2Engine(model, search, 4)
+    assert engine.search([["a"]]) == [[(word, -1.0)]]
+    rows[:1] = []
+    assert engine.hypotheses(["a"]) == ["the model gives no finite score"]
+    monkeypatch.setattr(ctranslate2_engine, "LOWEST", -math.inf)
+    assert len(engine.search([["a"]])[0]) == 2  # the twin
+
+
 def test_a_search_ends_at_the_horizon(monkeypatch):
     """a: 7 tokens fill its pool, so no more than 10 are sought; b: 13, so 18; c: never.
 
@@ -223,6 +242,13 @@ def test_a_search_ends_at_the_horizon(monkeypatch):
     assert found_lengths(model)[0] == [4, 5, 6, 9]
     monkeypatch.setattr(ctranslate2_engine, "horizon", lambda n: 5 * n // 4 + 3)
     assert found_lengths(model)[0] == [5, 6, 9, 10]  # the twin
+
+
+@pytest.mark.parametrize("alpha", [-20.0, 20.0])
+def test_scores_of_long_texts_stay_numbers(folders, alpha):
+    model = Converted(folders[1], ("l2r", "r2l"))
+    (found,) = model.search([["w1"]], 2, alpha, 200, 190)
+    assert len(found) > 1 and all(-1e4 < score < 0 for _, score in found)
 
 
 def test_the_limit_is_ours(folders, normalised):
@@ -309,12 +335,14 @@ def without_tag(text):
 
 
 VOCABULARY = "target_vocabulary.json"
+WORDS = "vocabulary.json must have the words of the dictionaries"
 WRONG = {
-    "a short vocabulary": (VOCABULARY, shorter, "must have the words of dict.de.txt"),
-    "no tag": (VOCABULARY, without_tag, "must have the words of dict.de.txt"),
+    "a short vocabulary": (VOCABULARY, shorter, f"target_{WORDS}"),
+    "no tag": (VOCABULARY, without_tag, f"target_{WORDS}"),
+    "no JSON": (VOCABULARY, lambda text: text[:-1], f"{VOCABULARY} must be as it was"),
     "another dictionary": (
         *("dict.en.txt", lambda text: text + b"w99 1\n"),
-        "must have the words of dict.en.txt",
+        f"source_{WORDS}",
     ),
 }
 
@@ -331,6 +359,43 @@ def test_a_changed_folder_is_refused_before_it_is_loaded(
         load(folder)
 
 
+@pytest.mark.parametrize(
+    "name", ["shared_vocabulary.json", "source_vocabulary.txt", "vocabulary.json"]
+)
+def test_a_vocabulary_that_nobody_has_checked_is_refused(folders, tmp_path, name):
+    """CTranslate2 would load it, although the description does not name it."""
+    folder = tmp_path / "more"
+    shutil.copytree(folders[1], folder)
+    (folder / name).symlink_to(folder / VOCABULARY)
+    with pytest.raises(ValueError, match=f"{name} must .* be named by model.yaml"):
+        load(folder)
+
+
+def test_what_ctranslate2_cannot_do_is_a_line_with_the_folder(
+    folders, tmp_path, monkeypatch
+):
+    folder = changed(folders[1], tmp_path / "cut", "model.bin", lambda data: data[:99])
+    with pytest.raises(ValueError, match=f"CTranslate2 fails with {folder} .*: take a"):
+        load(folder)
+
+    def fails(*given):
+        raise RuntimeError("out of memory")
+
+    model = load(folders[1])
+    monkeypatch.setattr(Converted, "search", fails)
+    with pytest.raises(
+        ValueError, match=f"{folders[1]} .out of memory.: take a smaller"
+    ):
+        model.translate(["w1"])
+
+
+@pytest.mark.parametrize("threads", ["4,2", "", "many"])
+def test_any_number_of_threads_is_read(folders, monkeypatch, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    monkeypatch.delattr(os, "sched_getaffinity")  # which Linux alone has
+    assert load(folders[1]).translate(["w1"])
+
+
 @pytest.mark.parametrize("name", ["model.bin", "config.json"])
 def test_so_is_a_file_whose_checksum_is_unknown(folders, tmp_path, name):
     made = read_description(folders[1])
@@ -344,8 +409,9 @@ def test_what_it_cannot_do_is_refused(folders, teachers):
         (folders[1], {"dtype": "bf16"}, "dtype must be float32 or int8"),
         (folders[1], {"dtype": "fp16"}, "dtype must be float32 or int8"),
         (folders[1], {"device": "cuda"}, "device must be cpu here"),
-        (folders[1], {"beam": 1}, "beam must be ≥ 2, one hypothesis per direction"),
-        (teachers[1], {"rescore": 1.0}, "rescore must be 0 for a model of one"),
+        (folders[1], {"beam": 1}, "--beam must be ≥ 2, one hypothesis per direction"),
+        (folders[1], {"beam": 5, "nbest": 5}, "--nbest must be .* in 1 … 4, but is 5"),
+        (teachers[1], {"rescore": 1.0}, "--rescore must be 0 for a model of one"),
     ):
         with pytest.raises(ValueError, match=message):
             load(folder, **options)

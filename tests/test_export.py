@@ -93,6 +93,17 @@ def test_a_model_that_is_not_converted_exactly_leaves_no_folder(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_line_that_cannot_be_translated_is_named_first(
+    free, texts, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(conversion, "convert", None)
+    lines = texts[0].read_text().split("\n")
+    texts[0].write_text("\n".join([lines[0], "w1 " * 2000, *lines[2:]]))
+    message = f"--validation {texts[0]}: line 2 cannot be translated: 2001 tokens"
+    with pytest.raises(ValueError, match=f"{message}.*: leave it out"):
+        run_export(free, tmp_path / "made", "--validation", *texts)
+
+
 def test_texts_that_are_not_parallel_are_refused_first(free, texts, tmp_path):
     texts[0].write_text("w1\n")
     with pytest.raises(ValueError, match="must have as many lines"):

@@ -5,6 +5,7 @@ import io
 import os
 import pickle
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 from unittest import mock
@@ -351,6 +352,41 @@ def other_language(folder, told):
     told["source"]["language"] = "x/../../en"
 
 
+def user_module(folder):
+    """A module that tells of its import, and the language by which fairseq has it."""
+    (folder / "hostile_user").mkdir()
+    code = f"open({str(CANARY)!r}, 'w')\n"
+    (folder / "hostile_user" / "__init__.py").write_text(code)
+    return "--user-dir=hostile_user"
+
+
+def called(folder, told, language):
+    """A language of the source, with its dictionary."""
+    old, new = "dict.en.txt", f"dict.{language}.txt"
+    shutil.move(folder / old, folder / new)
+    told["files"][new] = told["files"].pop(old)
+    told["source"]["language"] = language
+
+
+def flag(folder, told):
+    """A language that is a flag of fairseq's, which imports code."""
+    called(folder, told, user_module(folder.parent))
+
+
+def interpolated(folder, told):
+    """A language in which fairseq would put the reader's environment."""
+    called(folder, told, "${oc.env:HOME}")
+
+
+def unlisted(folder, told):
+    del told["files"]["dict.en.txt"]
+
+
+def broken_number(folder, told):
+    """A number by which the reader of YAML itself fails, in a way of its own."""
+    return "engine: !!int ''\n"
+
+
 def without_sums(folder, told):
     del told["files"]["model.pt"]
 
@@ -408,7 +444,11 @@ FOLDERS = {
     linked_description: "a file of its own",
     outside("../dict.en.txt"): "files must name files in the folder itself",
     outside("{}/dict.en.txt"): "files must name files in the folder itself",
-    other_language: "files must have dict.x/../../en.txt",
+    other_language: r"source.language must be a text of the form .*x/../../en",
+    flag: "source.language must be a text of the form .*--user-dir=hostile_user",
+    interpolated: "source.language must be a text of the form .*oc.env:HOME",
+    unlisted: "files must have dict.en.txt",
+    broken_number: r"must be YAML of plain values \(",
     without_sums: "files must have model.pt",
     swapped: "the checksum of model.pt is another",
     code_in_the_checkpoint: "cannot be read safely",
@@ -424,7 +464,8 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize(("change", "message"), FOLDERS.items(), ids=name_of)
-def test_a_hostile_folder_is_refused(bundled, tmp_path, change, message):
+def test_a_hostile_folder_is_refused(bundled, tmp_path, change, message, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "model"
     shutil.copytree(bundled, folder)
     load_folder(folder, device="cpu")  # as it is, it is let in
@@ -435,6 +476,22 @@ def test_a_hostile_folder_is_refused(bundled, tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
         load_folder(folder, device="cpu")
     assert not CANARY.exists()
+
+
+def test_a_language_of_two_words_would_import_code(bundled, tmp_path, monkeypatch):
+    """The twin of the flag, and of the one word that a language is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    language = user_module(tmp_path)
+    words = [str(bundled), "--path", str(bundled / "model.pt")]
+    with pytest.raises(FileNotFoundError, match=r"dict\.--user-dir=hostile_user"):
+        Translator([*words, f"--source-lang={language}", "--target-lang=de"])
+    assert not CANARY.exists()
+    with pytest.raises(SystemExit):
+        Translator([*words, "--source-lang", language, "--target-lang", "de"])
+    assert CANARY.exists()
+    CANARY.unlink()
+    del sys.modules["hostile_user"]
 
 
 def test_the_code_of_a_description_would_run_where_nobody_looks():

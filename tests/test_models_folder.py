@@ -8,7 +8,7 @@ from exporting import model_folder
 from steps import call, put
 
 import sbnmt_plugin
-from sbnmt_plugin.tools.commands import translate
+from sbnmt_plugin.tools.commands import bpe, translate
 
 WITNESSES = ROOT / "tests" / "data" / "0.2.0"
 
@@ -64,11 +64,25 @@ def test_a_killed_translation_goes_on(folder, tmp_path, capfd):
     assert "2 lines are translated already" in capfd.readouterr().err
     assert ended(*words, second) == 0 and second.read_text() == whole
     shorter = put(tmp_path / "shorter", "w1 w2")
-    with pytest.raises(ValueError, match="has more lines: remove it"):
-        ended(folder, "--input", shorter, "--nbest", 2, "--output", second)
-    with pytest.raises(ValueError, match="has no --records yet: remove it"):
-        ended(*words, second, "--records", tmp_path / "others")
-    assert second.read_text() == whole
+    for more in "", "half a li", "a line\nhalf a li":
+        second.write_text(whole + more)
+        for refused, message in (
+            ([folder, "--input", shorter, *words[3:], second], "has more lines"),
+            (
+                [*words, second, "--records", tmp_path / "others"],
+                "has no --records",
+            ),
+            *([([*words, second], "has more lines")] if more else []),
+        ):
+            with pytest.raises(ValueError, match=f"{message}.*: remove it"):
+                ended(*refused)
+            assert second.read_text() == whole + more
+    second.write_text("half a li")
+    records.touch()
+    with pytest.raises(FileExistsError):
+        ended(*words, second, "--records", records)
+    assert second.read_text() == "half a li"
+    records.unlink()
     third = tmp_path / "third"
     assert ended(*words, third, "--records", records) == 0
     assert third.read_text() == whole
@@ -92,12 +106,16 @@ def test_standard_output_has_the_text(folder, model, tmp_path, capfdbinary):
         (["data", "--path", "x.pt", "--output", "y"], "is now sbnmt pseudo"),
         (["data", "--path=x.pt"], "is now sbnmt pseudo"),
         (["FOLDER", "--input", "IN", "--output", "IN"], "must not be read and written"),
-        (["FOLDER", "--input", "IN", "--nbest", 5], "nbest must be in 1 … 4"),
+        (["FOLDER", "--input", "IN", "--nbest", 5], "--nbest must be .* in 1 … 4"),
+        (
+            ["FOLDER", "--input", "IN", "--records", "x", "--nbest", 5],
+            "--nbest must be .* in 1 … 4",
+        ),
         (["FOLDER", "--input", "IN", "--beam", 1], "--beam must be ≥ 2"),
-        (["FOLDER", "--input", "IN", "--lenpen", "nan"], "search.lenpen"),
-        (["FOLDER", "--input", "IN", "--lenpen", 21], r"search.lenpen .* -20 … 20"),
-        (["FOLDER", "--input", "IN", "--rescore=-1"], "search.rescore must be"),
-        (["FOLDER", "--input", "IN", "--beam", 10**5], "search.beam must be"),
+        (["FOLDER", "--input", "IN", "--lenpen", "nan"], "--lenpen must be"),
+        (["FOLDER", "--input", "IN", "--lenpen", 21], r"--lenpen .* -20 … 20"),
+        (["FOLDER", "--input", "IN", "--rescore=-1"], "--rescore must be"),
+        (["FOLDER", "--input", "IN", "--beam", 10**5], "--beam must be"),
         (["FOLDER", "--input", "IN", "--output", "LINK"], "must not be read and"),
         (["FOLDER", "--input", "IN", "--output", "x", "--records", "x"], "read and"),
         (["FOLDER", "--input", "IN", "--output", "MODEL"], "must not be in"),
@@ -135,7 +153,9 @@ def test_python_is_told_too(model, given, message):
 
 @pytest.mark.parametrize("option", [{"device": "x"}, {"dtype": "x"}, {"nbest": 1.5}])
 def test_a_wrong_option_is_named(folder, option):
-    with pytest.raises(ValueError, match=f"{next(iter(option))} must be (one of|in 1)"):
+    with pytest.raises(
+        ValueError, match=f"{next(iter(option))} must be (one of|a whole)"
+    ):
         sbnmt_plugin.load(folder, **option)
 
 
@@ -148,7 +168,21 @@ def test_a_line_break_in_a_text_gives_one_line(model):
     assert model.translate(["w1\nw2", ""]) == [*model.translate(["w1 w2"]), ""]
 
 
-def test_a_line_break_in_a_translation_becomes_a_blank(model, monkeypatch):
-    """As sentencepiece's bytes may spell one."""
-    monkeypatch.setattr(model, "decode", lambda tokens: f"{tokens[:1]}\nb")
-    assert model.translate(["w1"])[0].endswith(" b")
+def test_a_number_that_argparse_takes_for_a_flag_is_a_number(folder):
+    assert sbnmt_plugin.load(folder, lenpen=-1e-05).translate(["w1"])
+
+
+def test_white_space_alone_has_no_translation(tmp_path):
+    """Of which sentencepiece makes pieces."""
+    codes, raw = tmp_path / "codes", put(tmp_path / "raw", *["w1 w2 w3"] * 9)
+    call(
+        bpe, "learn", "--kind", "sentencepiece", "--merges", 300, "--codes", codes, raw
+    )
+    made = model_folder(
+        *(WITNESSES / "sb.pt", WITNESSES / "data", tmp_path / "model"),
+        *("--codes", codes),
+    )
+    found = sbnmt_plugin.load(made, device="cpu")
+    blank = ["\u3000", "\u00a0 \t", "\r", "\ufeff \ufeff", "\u2028"]
+    assert found.hypotheses([*blank, "w1"])[:-1] == [[]] * len(blank)
+    assert found.encode("\u3000").split() and found.hypotheses(["w1"]) != [[]]

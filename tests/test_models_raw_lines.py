@@ -4,6 +4,7 @@ import codecs
 import io
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from sbnmt_plugin.tools.models import raw_lines
 from sbnmt_plugin.tools.models.engine import Hypothesis
 from sbnmt_plugin.tools.models.raw_lines import (
     continued,
+    count_lines,
     each_chunk,
     translate_stream,
 )
@@ -69,8 +71,14 @@ def assert_one_for_one(rows, path, **options):
         words = line.split()
         assert text == ("" if len(words) == 1 else " ".join(words))
         assert (number in failed) == (len(words) == 1)
-    for done in (1, len(rows) // 2, len(rows)):
+    with path.open("rb") as file:
+        assert sum(count_lines(file)) == len(rows)
+    for done in (min(1, len(rows)), len(rows) // 2, len(rows)):
         assert translated(path, done)[0] == found[done:]
+    with pytest.raises(
+        ValueError, match=f"must have the {len(rows) + 1} lines that are"
+    ):
+        translated(path, len(rows) + 1)
 
 
 @given(FILES)
@@ -110,12 +118,43 @@ def test_an_endless_line_is_left_out_and_takes_no_memory(tmp_path, monkeypatch):
     assert problems == ["line 2 stays empty: it has more than 100 bytes"]
 
 
+def counted(count, path):
+    """What counts a file's lines, and how much memory it takes at most."""
+    tracemalloc.start()
+    with path.open("rb") as file:
+        found = count(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found, peak
+
+
+def test_lines_are_counted_without_holding_one(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a\n" + b"x" * 2**21)
+    (lines, little), (same, much) = (
+        counted(count, path)
+        for count in (count_lines, lambda file: sum(1 for _ in file))
+    )
+    assert lines == (1, 1) and same == 2 and little < 2**19 < 2**20 < much
+
+
 def test_chunks_grow_to_a_bound(tmp_path, monkeypatch):
     monkeypatch.setattr(raw_lines, "MOST", 32)
     path = put(tmp_path / "text", *["a b"] * 100)
     model = Echo()
     translated(path, model=model)
     assert model.chunks == [8, 16, 32, 32, 12]
+
+
+def test_a_chunk_of_long_lines_has_few(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_lines, "READ", 64)
+    path, model = put(tmp_path / "text", *["a b " * 8] * 60), Echo()
+    translated(path, model=model)
+    assert max(model.chunks) == 32
+    monkeypatch.setattr(raw_lines, "TOGETHER", 100)
+    few = Echo()
+    translated(path, model=few)
+    assert max(few.chunks) < 8 and sum(few.chunks) == sum(model.chunks) == 60
 
 
 def test_a_slow_writer_is_answered_before_the_end():
@@ -149,10 +188,18 @@ def test_hypotheses_are_as_many_as_asked_for_on_every_line(tmp_path):
 def test_a_file_goes_on_behind_its_last_whole_rows(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"1\n1\n2\n2\n3\n3")
-    file, done = continued(path, 2)
+    before = path.read_bytes()
+    file, done, begun = continued(path, 2)
     with file:
+        assert path.read_bytes() == before  # till the caller cuts it
+        file.truncate()
         file.write(b"x\n")
-    assert done == 2 and path.read_bytes() == b"1\n1\n2\n2\nx\n"
+    assert (done, begun) == (2, 3) and path.read_bytes() == b"1\n1\n2\n2\nx\n"
+    for content, count in (b"", 0), (b"1", 1), (b"1\n", 1), (b"1\n1\n", 1):
+        path.write_bytes(content)
+        file, _, begun = continued(path, 2)
+        file.close()
+        assert begun == count
     for special in tmp_path, Path("-"), Path("/dev/stdout"):
         with pytest.raises(OSError, match=str(special)):
             continued(special, 1)

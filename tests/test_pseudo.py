@@ -241,12 +241,38 @@ def test_another_engine_translates_nearly_alike_and_says_how_nearly(
 
 
 @pytest.mark.parametrize(
-    "words", [["--sb-int8"], ["--no-repeat-ngram-size", 2], ["--unkpen", 1]], ids=str
+    "words",
+    [
+        ["--sb-int8"],
+        ["--no-repeat-ngram-size", 2],
+        ["--unkpen", 1],
+        ["--sb-stop", "bound"],
+    ],
+    ids=str,
 )
 def test_another_engine_refuses_what_it_would_not_do(translated, words):
     pytest.importorskip("ctranslate2")
     with pytest.raises(ValueError, match="--engine ctranslate2 takes one model in"):
         translated("--engine", "ctranslate2", *words)
+
+
+def test_a_source_without_a_score_by_another_engine_is_listed(
+    translated, tmp_path, monkeypatch
+):
+    pytest.importorskip("ctranslate2")
+    from sbnmt_plugin.tools.models.ctranslate2_engine import CTranslate2Engine
+
+    search = CTranslate2Engine.search
+
+    def none_of_two(self, sources):
+        found = search(self, sources)
+        return [[] if len(own) == 2 else x for own, x in zip(sources, found)]
+
+    monkeypatch.setattr(CTranslate2Engine, "search", none_of_two)
+    text = put(tmp_path / "in.en", "w1", "w2 w3", "w4 w5 w6")
+    output = translated("--engine", "ctranslate2", text=text)
+    assert [row[0] for row in rows_of(output)] == ["0", "2"]
+    assert rows_of(f"{output}.skipped") == [["1", "the model gives no finite score"]]
 
 
 def test_another_engine_refuses_interaction(translated, trained):

@@ -128,6 +128,16 @@ def test_whatever_a_model_writes_becomes_a_line_of_a_file(line, tmp_path_factory
     assert texts.read_lines(path) == [joined]
 
 
+def test_the_words_that_subword_nmt_keeps_are_bounded(tmp_path, monkeypatch):
+    codes = put(tmp_path / "codes", "#version: 0.2", "a b")
+    made, words = subwords.BytePairs(codes), [f"ab{i}" for i in range(99)]
+    wanted = [made.apply(word) for word in words]
+    monkeypatch.setattr(subwords, "CACHED", 9)
+    for word, found in zip(words, wanted):
+        assert made.apply(word) == found
+        assert len(made.cache) <= 10
+
+
 def test_the_dictionary_has_every_piece(model):
     entries = [line.split(" ") for line in texts.read_lines(f"{model}.dict")]
     found = [piece for piece, count in entries]

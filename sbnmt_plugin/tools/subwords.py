@@ -20,6 +20,7 @@ from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.text import remove_bpe, write_lines
 
 MARK = "@@"
+CACHED = 2**18  # words of which subword-nmt keeps the subwords
 VERSION = re.compile(r"#version: 0\.[12]")
 PAIR = re.compile(r"([^ ]+) ([^ ]+)")
 HEAD = b"\n\x0e\n\x05<unk>"  # a model of sentencepiece begins so
@@ -80,16 +81,19 @@ class BytePairs(Subwords):
 
     def __init__(self, codes: Path) -> None:
         pairs = read_codes(codes)
-        fast = fast_bpe(pairs)
+        fast, self.cache = fast_bpe(pairs), {}
         if fast is not None:
             self.split = lambda line: fast.apply([line])[0]
         else:
             from subword_nmt.apply_bpe import BPE
 
-            self.split = BPE(io.StringIO("\n".join(pairs))).process_line
+            slow = BPE(io.StringIO("\n".join(pairs)))
+            self.split, self.cache = slow.process_line, slow.cache
 
     def apply(self, line: str) -> str:
         """Split the tokens of a line: see :class:`Subwords`."""
+        if len(self.cache) > CACHED:  # a corpus has words without end
+            self.cache.clear()
         return self.split(single_blanks(line))
 
     def undo(self, line: str) -> str:

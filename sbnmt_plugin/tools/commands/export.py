@@ -6,8 +6,9 @@ r"""Export a model folder for CTranslate2, with which it translates without torc
 EXPORTED is again a model folder.  It appears when it is whole, and when given texts
 have the same log-probabilities in float32 as before, up to 0.001.  CTranslate2's search
 normalises otherwise: the scores that it prints differ by some hundredths, and now and
-then a translation differs.  SB-NMT models and Transformers of one direction can be
-exported.
+then a translation differs.  With one hypothesis of a direction (--beam 2, or 1 of a
+teacher) it is greedy, and its texts may be too long.  SB-NMT models and Transformers of
+one direction can be exported.
 
 CTranslate2 does not know the interaction of the two directions.  A model that has it is
 exported without, if --without-interaction is given.  A reader or λ = 1 loses more by it
@@ -63,6 +64,13 @@ def main() -> None:
     (network,) = engine.models
     conversion.refuse_unknown(network)
     check_interaction(args, adopt(network.decoder).interacts)
+    if texts:
+        try:
+            before = bleu(Model(args.model, known, engine), *texts)
+        except ValueError as error:
+            raise ValueError(
+                f"--validation {args.validation[0]}: {error}: leave it out"
+            ) from error
     with new_folder(args.output) as folder:
         how = args.quantization
         conversion.convert(network, known.directions, folder, how)
@@ -82,8 +90,7 @@ def main() -> None:
         )
         if texts:
             exported = ctranslate2_engine.open_engine(folder, made, "cpu", "float32", 1)
-            models = Model(args.model, known, engine), Model(folder, made, exported)
-            before, after = (bleu(model, *texts) for model in models)
+            after = bleu(Model(folder, made, exported), *texts)
             cost = {"torch": before, "exported": after}
             made = replace(made, scores={**made.scores, "export": cost})
         write_description(folder, made)

@@ -17,8 +17,8 @@ array of jobs, follows them, and joins their shards; killed and repeated, it fol
 them again.
 
 With --engine ctranslate2 the teacher is converted for CTranslate2, which is faster on
-a CPU.  A few lines are then translated otherwise; how many is measured on the first
-lines, and told on standard error.
+a CPU.  A few lines are then translated otherwise, more with --beam 1, which is greedy.
+How many is measured on the first lines, and told on standard error.
 
 Any other option is one of fairseq-generate or of the task.
 """

@@ -11,11 +11,15 @@ logarithms.  With --nbest N each input line gives N lines, the last of them empt
 fewer hypotheses have finished.
 
 An --output that exists is continued: its lines are counted, and as many input lines are
-left out.  What is there is kept, whatever model and options made it: remove the file to
-translate anew.  A file of --records must be new, and has no --output that goes on.
+left out.  So give the same input and the same --nbest.  An incomplete end is cut off.
+What is there is kept, whatever model and options made it: remove the file to translate
+anew.
+
+A file of --records must be new, and has no --output that goes on.  It tells each
+direction's best hypothesis of the beam, which may have none of a direction: null.
 
 The exit status is 0, or 1 if a line could not be translated, or 2 if the command is
-wrong.
+wrong.  Lines that an earlier command has left empty do not count again.
 """
 
 from __future__ import annotations
@@ -29,8 +33,9 @@ from typing import IO
 from sbnmt_plugin.lines import STANDARD_INPUT
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.launch import gives
+from sbnmt_plugin.tools.models.description import Range, check
 from sbnmt_plugin.tools.models.folder import DEVICES, DTYPES, load
-from sbnmt_plugin.tools.models.raw_lines import continued, translate_stream
+from sbnmt_plugin.tools.models.raw_lines import continued, count_lines, translate_stream
 from sbnmt_plugin.tools.progress import progress, write
 from sbnmt_plugin.tools.text import refuse_overwriting
 
@@ -78,25 +83,30 @@ def main() -> None:
         source = file.fileno()
         if Path(args.input).is_file():  # a stream is read once
             with open(args.input, "rb") as lines:
-                total = sum(1 for _ in lines)
+                total = sum(count_lines(lines))
     options = args.beam, args.lenpen, args.rescore
     nbest = None if args.records else args.nbest
     model = load(args.model, args.device, args.dtype, *options, nbest)
+    check(args.nbest, Range(int, 1, model.description.search["beam"]), "--nbest")
     output: IO[bytes] | None = None
-    records, done, failed = None, 0, 0
+    records, done, begun, failed = None, 0, 0, 0
     with contextlib.ExitStack() as stack:
         if args.output:
-            output, done = continued(args.output, args.nbest)
+            output, done, begun = continued(args.output, args.nbest)
             stack.enter_context(output)
         if done and args.records:
-            raise ValueError(f"--output {args.output} has no --records yet: remove it")
-        if args.records:
-            records = stack.enter_context(open(args.records, "xb"))
-        if total is not None and done > total:
+            raise ValueError(
+                f"--output {args.output} has no --records {args.records} yet: remove it"
+            )
+        if total is not None and begun > total:
             raise ValueError(
                 f"--output {args.output} must be of --input {args.input}, but has more "
                 "lines: remove it"
             )
+        if args.records:
+            records = stack.enter_context(open(args.records, "xb"))
+        if output:
+            output.truncate()  # nothing refuses the command any more
         if done:
             print(f"{done} lines are translated already", file=sys.stderr)
         bar = stack.enter_context(progress(total=total, initial=done, unit="line"))

@@ -165,8 +165,10 @@ def compare(model: Any, directions: tuple[str, ...], folder: Path) -> None:
         found = torch.randint(first, last, (count,), generator=chance)
         return [*found.tolist(), dictionary.eos()]
 
-    sources = [made_up(source, count) for count in LENGTHS]
-    texts = [tuple(made_up(target, count)) for count in reversed(LENGTHS)]
+    most = min(model.max_positions()) - 1
+    lengths = [min(count, most) for count in LENGTHS]
+    sources = [made_up(source, count) for count in lengths]
+    texts = [tuple(made_up(target, count)) for count in reversed(lengths)]
     rows = list(map(torch.tensor, sources))
     tokens = data_utils.collate_tokens(rows, source.pad(), left_pad=True)
     net_input = {
@@ -226,9 +228,12 @@ class ConvertedSearch:
         self, models: Any, sample: dict[str, Any], **_: Any
     ) -> list[list[dict[str, Any]]]:
         """Translate a batch: see :meth:`registry.Search.generate`."""
+        answers = self.engine.search(self.sources(sample))
+        if not all(answers):
+            raise FloatingPointError("the model gives no finite score")
         return [
             [{"tokens": self.ids(x[0]), "score": torch.tensor(s)} for x, s in own]
-            for own in self.engine.search(self.sources(sample))
+            for own in answers
         ]
 
     def sources(self, sample: dict[str, Any]) -> list[list[str]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sbnmt_plugin.symbols import NAMES, SPECIALS, TAGS
@@ -58,13 +59,28 @@ class Converted:
                 "dtype must be float32 or int8 for an exported model on a CPU, which "
                 f"does not compute in {compute}"
             )
-        usual = os.environ.get("OMP_NUM_THREADS", len(os.sched_getaffinity(0)))
-        self.translator = ctranslate2.Translator(
-            str(folder),
-            device,
-            compute_type=compute,
-            intra_threads=threads or int(usual),
-        )
+        asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+        linux = hasattr(os, "sched_getaffinity")
+        usual = len(os.sched_getaffinity(0)) if linux else os.cpu_count() or 1
+        self.folder = folder
+        with self.explained():
+            self.translator = ctranslate2.Translator(
+                str(folder),
+                device,
+                compute_type=compute,
+                intra_threads=threads or (int(asked) if asked.isdecimal() else usual),
+            )
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn an error of CTranslate2's into a ValueError with folder and remedy."""
+        try:
+            yield
+        except (RuntimeError, MemoryError) as error:
+            raise ValueError(
+                f"CTranslate2 fails with {self.folder} ({str(error)[:200]}): take a "
+                "smaller --beam where memory is short, or export the model again"
+            ) from error
 
     def search(
         self,
@@ -86,7 +102,7 @@ class Converted:
             are asked for; one that has not ended has ``longest`` + 1 subwords.
         """
         each = [(name, start) for name, start in self.starts.items() for _ in sources]
-        alpha = min(alpha, LARGEST_ALPHA)
+        alpha = max(-LARGEST_ALPHA, min(alpha, LARGEST_ALPHA))
         results = self.translator.translate_batch(
             sources * len(self.starts),
             [[start] for _, start in each],

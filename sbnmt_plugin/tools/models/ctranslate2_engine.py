@@ -17,7 +17,9 @@ from sbnmt_plugin.symbols import SPECIALS, TAGS, UNKNOWN
 from sbnmt_plugin.tools.models.converted import TOKENS, Converted, Stream, ordered
 from sbnmt_plugin.tools.models.description import Description, dictionary_of
 from sbnmt_plugin.tools.models.engine import Hypothesis
+from sbnmt_plugin.tools.text import as_written
 
+LOWEST = -1e30  # what CTranslate2 must not write has float32's lowest log-probability
 # float32: the type in which the folder's weights are
 COMPUTE = {"float32": "default", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
 
@@ -39,13 +41,13 @@ class CTranslate2Engine:
         directions = len(model.starts)
         if search["beam"] < directions:
             raise ValueError(
-                f"beam must be ≥ {directions}, one hypothesis per direction, but is "
+                f"--beam must be ≥ {directions}, one hypothesis per direction, but is "
                 f"{search['beam']} instead"
             )
         if search["rescore"] and directions == 1:
             raise ValueError(
-                "rescore must be 0 for a model of one direction, which has no score "
-                "in the other"
+                "--rescore must be 0 for a model of one direction, which has no score "
+                f"in the other, but is {search['rescore']}"
             )
         self.beam = search["beam"] // directions
 
@@ -54,7 +56,8 @@ class CTranslate2Engine:
         sources = [sentence.split() for sentence in sentences]
         found: list[list[Hypothesis] | str] = [""] * len(sources)
         for places in batches(sources):
-            results = self.search([sources[place] for place in places])
+            with self.model.explained():
+                results = self.search([sources[place] for place in places])
             for place, own in zip(places, results):
                 found[place] = [
                     Hypothesis(" ".join(text), score, name)
@@ -138,13 +141,12 @@ class CTranslate2Engine:
             for (text, name), total in own:
                 kept = tuple(ordered(ordered(text, name)[:limit], name))
                 if limit and kept == text:  # 0: CTranslate2 has not scored it
-                    tables[-1][text, name] = total
+                    tables[-1].setdefault((text, name), total)
                 wanted[-1].append((kept, name))
         self.fill(sources, tables, wanted)
         ranked = []
         for table in tables:
-            totals = [(x, t) for x, t in table.items() if math.isfinite(t)]
-            rows = [(x, self.score(x, t)) for x, t in totals]
+            rows = [(x, self.score(x, t)) for x, t in table.items() if t > LOWEST]
             rows.sort(key=lambda row: (-row[1], len(row[0][0]), row[0][1]))
             ranked.append(rows[: self.beam * len(self.model.starts)])
         if not (weight := self.options["rescore"]):
@@ -214,19 +216,24 @@ def open_engine(
         dtype: a key of :data:`COMPUTE`.
 
     Raises:
-        ValueError: the vocabulary is not that of the dictionaries; see
+        ValueError: a vocabulary is not that of a dictionary, or is not named; see
             :class:`converted.Converted` and :class:`CTranslate2Engine`.
     """
-    shared = folder / "shared_vocabulary.json"
+    words: dict[str, list[str]] = {}
     for name, side in ("source", description.source), ("target", description.target):
-        path = shared if shared.exists() else folder / f"{name}_vocabulary.json"
         dictionary = folder / dictionary_of(side.language)
         entries = dictionary.read_text("utf-8").rstrip("\n").split("\n")
-        words = [*SPECIALS, UNKNOWN, *(x.split(" ")[0] for x in entries), *TAGS]
-        if json.loads(path.read_text("utf-8")) != words:
-            raise ValueError(
-                f"{path} must have the words of {dictionary.name}, and the tags: "
-                "export the model again"
-            )
+        own = [*SPECIALS, UNKNOWN, *(x.split(" ")[0] for x in entries), *TAGS]
+        words[f"{name}_vocabulary.json"] = words["shared_vocabulary.json"] = own
+    if words["source_vocabulary.json"] != own:
+        del words["shared_vocabulary.json"]
+    for path in folder.glob("*vocabulary*"):  # whatever CTranslate2 would load
+        with as_written(path, "export the model again"):
+            known = path.name in description.files and path.name in words
+            if not known or json.loads(path.read_text("utf-8")) != words[path.name]:
+                raise ValueError(
+                    f"{path} must have the words of the dictionaries, and the tags, "
+                    "and be named by model.yaml: export the model again"
+                )
     model = Converted(folder, description.directions, device, COMPUTE[dtype])
     return CTranslate2Engine(model, description.search, nbest)

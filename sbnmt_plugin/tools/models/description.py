@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from sbnmt_plugin.symbols import NAMES as DIRECTIONS
 from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.command_names import ENGINES
 from sbnmt_plugin.tools.subwords import Pieces, subwords
+from sbnmt_plugin.tools.text import DAMAGE
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
 
@@ -28,6 +30,8 @@ LARGEST, DEEPEST = 2**20, 20  # bytes and levels of a model.yaml that is read
 MOSES, CHARACTERS = "moses", tokens.CHARACTERS
 TOKENISERS = MOSES, tokens.NONE, CHARACTERS
 Coder = Callable[[str], str]  # of a line; subwords are joined by blanks
+# of a file name, and a word of a command line that is no flag, path or interpolation
+LANGUAGE = re.compile(r"\w[\w.-]*")
 REMEDY = "restore the folder, or make it anew by sbnmt bundle or sbnmt export"
 
 
@@ -41,7 +45,7 @@ class Range(NamedTuple):
 
 NEEDED = {"fairseq": (MODEL,), "ctranslate2": ("model.bin", "config.json")}
 SIDE = {
-    **dict.fromkeys(("language", "codes"), str),
+    **{"language": LANGUAGE, "codes": str},
     **{"tokeniser": TOKENISERS, "lowercase": bool},
 }
 SEARCH = {
@@ -97,10 +101,8 @@ class Side:
         """
         made = subwords(folder / self.codes if self.codes else None)
         if isinstance(made, Pieces) and self.tokeniser == tokens.NONE:  # of raw text
-            return (
-                lambda line: made.apply(line.lower() if self.lowercase else line),
-                made.undo,
-            )
+            case = str.lower if self.lowercase else str
+            return lambda line: made.apply(case(line)), made.undo
         rules = self.language if self.tokeniser == MOSES else self.tokeniser
         split = tokens.tokeniser(rules, self.lowercase)
         return (
@@ -138,8 +140,9 @@ class Description:
             ValueError: one has a wrong value.
         """
         chosen = {name: value for name, value in given.items() if value is not None}
-        check(search := {**self.search, **chosen}, SEARCH, "search")
-        return replace(self, search=search)
+        for name, value in chosen.items():
+            check(value, SEARCH[name], f"--{name}")
+        return replace(self, search={**self.search, **chosen})
 
 
 def read_description(folder: Path) -> Description:
@@ -187,7 +190,7 @@ def parsed(path: Path) -> Any:
                     f"must have no aliases (*name), and at most {DEEPEST} levels"
                 )
         return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
+    except (*DAMAGE, yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"must be YAML of plain values ({reason})") from error
 
@@ -212,8 +215,8 @@ def check(value: Any, rule: Any, key: str) -> None:
     """Check a value of a model.yaml, or of an option.
 
     Args:
-        rule: a type; or a range; or the values that may be, in a tuple; or a rule for
-            each key.
+        rule: a type; or a range; or the form of a text; or the values that may be, in a
+            tuple; or a rule for each key.
         key: where it stands, for messages.
 
     Raises:
@@ -223,6 +226,9 @@ def check(value: Any, rule: Any, key: str) -> None:
         fine = type(value) in (rule.kind, int) and rule.least <= value <= rule.most
         kind = "a whole number" if rule.kind is int else "a number"
         must = f"{kind} in {rule.least} … {rule.most}"
+    elif isinstance(rule, re.Pattern):
+        fine = isinstance(value, str) and rule.fullmatch(value)
+        must = f"a text of the form {rule.pattern}"
     elif isinstance(rule, tuple):
         fine, must = value in rule, f"one of {', '.join(map(str, rule))}"
     else:

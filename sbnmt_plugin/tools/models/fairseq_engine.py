@@ -40,13 +40,9 @@ class FairseqEngine(Translator):
         nbest: number of hypotheses of a sentence.
     """
 
-    def __init__(self, arguments: list[str], nbest: int) -> None:
-        super().__init__(arguments, nbest)
-        self.nbest = nbest
-
     def best(self, batch: dict[str, Any]) -> list[Any]:
         """Return every sentence's hypotheses, as many as are asked for."""
-        return [found[: self.nbest] for found in self.search(batch)]
+        return [found[: self.cfg.generation.nbest] for found in self.search(batch)]
 
     def hypotheses(self, sentences: list[str]) -> list[list[Hypothesis] | str]:
         """Translate sentences: see :meth:`engine.Engine.hypotheses`."""
@@ -86,16 +82,16 @@ def open_engine(
         )
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device cuda must be there, but torch finds no GPU: use cpu")
-    both = len(description.directions) == 2
-    words = [str(folder), "--path", str(folder / MODEL)]
-    words += ["--sb-direction", "both" if both else description.directions[0]]
-    words += ["--source-lang", description.source.language]
-    words += ["--target-lang", description.target.language]
-    for key, (flag, _) in FLAGS.items():
-        words += [flag, str(description.search[key])]
+    direction, *more = description.directions
+    words = [str(folder), f"--path={folder / MODEL}"]
+    words += [f"--sb-direction={'both' if more else direction}"]
+    # of one word each: no language or negative number is taken for a flag
+    words += [f"--source-lang={description.source.language}"]
+    words += [f"--target-lang={description.target.language}"]
+    words += [f"{flag}={description.search[x]}" for x, (flag, _) in FLAGS.items()]
     words += NUMBERS[dtype]
     words += ["--cpu"] if device == "cpu" else []
     for name in caller_files():
         if name in description.files:
-            words += [flag_of(name), str(folder / name)]
+            words += [f"{flag_of(name)}={folder / name}"]
     return FairseqEngine(words, nbest)

@@ -7,8 +7,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from sbnmt_plugin.lines import BYTE_ORDER_MARK
 from sbnmt_plugin.symbols import RESERVED
-from sbnmt_plugin.tools.models.description import Description, check, read_description
+from sbnmt_plugin.tools.models.description import (
+    Description,
+    Range,
+    check,
+    read_description,
+)
 from sbnmt_plugin.tools.models.engine import Engine, Hypothesis
 
 DTYPES = "float32", "bf16", "fp16", "int8"
@@ -63,32 +69,35 @@ class Model:
         sources: dict[int, str] = {}
         for place, line in enumerate(given):
             try:
-                line.encode()  # half a letter, which no file can hold, is refused
-                source = self.encode(line)
+                if source := self.source(line):
+                    sources[place] = source
             except ValueError as error:
                 found[place] = str(error)
-                continue
-            if problem := self.problem(source.split()):
-                found[place] = problem
-            elif source.strip():
-                sources[place] = source
         answers = self.engine.hypotheses(list(sources.values())) if sources else []
         for place, answer in zip(sources, answers):
             found[place] = answer
             if not isinstance(answer, str):
-                texts = [self.decode(x.tokens).replace("\n", " ") for x in answer]
                 found[place] = [
-                    x._replace(tokens=text) for x, text in zip(answer, texts)
+                    x._replace(tokens=self.decode(x.tokens)) for x in answer
                 ]
         return found
 
-    def problem(self, tokens: list[str]) -> str:
-        """Return why tokens of a source cannot be translated, "" if they can."""
+    def source(self, line: str) -> str:
+        """Return the subwords of a line, "" for white space alone.
+
+        Raises:
+            ValueError: the line cannot be translated; the message is the reason.
+        """
+        line.encode()  # half a letter, which no file can hold, is refused
+        if not line.replace(BYTE_ORDER_MARK, "").strip():  # of which pieces would be
+            return ""
+        tokens = self.encode(line).split()
         most = self.description.search["max_positions"]
         if len(tokens) >= most:  # </s> is one more
-            return f"{len(tokens) + 1} tokens, at most {most} are allowed"
-        reserved = sorted(set(RESERVED).intersection(tokens))
-        return f"{reserved[0]} is a reserved symbol" if reserved else ""
+            raise ValueError(f"{len(tokens) + 1} tokens, at most {most} are allowed")
+        if reserved := sorted(set(RESERVED).intersection(tokens)):
+            raise ValueError(f"{reserved[0]} is a reserved symbol")
+        return " ".join(tokens)
 
 
 def load(
@@ -119,14 +128,11 @@ def load(
     folder = Path(path)
     given = {"beam": beam, "lenpen": lenpen, "rescore": rescore}
     description = read_description(folder).with_search(given)
-    search = description.search
-    directions = len(description.directions)
-    if nbest is None:
-        nbest = search["beam"] // directions * directions
-    if not isinstance(nbest, int) or not 1 <= nbest <= search["beam"]:
-        raise ValueError(
-            f"nbest must be in 1 … {search['beam']}, the beam, but is {nbest}"
-        )
+    beam, directions = description.search["beam"], len(description.directions)
+    shared = max(beam // directions, 1) * directions
+    nbest = shared if nbest is None else nbest
+    exported = description.engine == "ctranslate2"
+    check(nbest, Range(int, 1, shared if exported else beam), "--nbest")
     opening = folder, description, device, dtype, nbest
     engine: Engine
     if description.engine == "ctranslate2":

@@ -13,7 +13,7 @@ from sbnmt_plugin.tools.translator import Translator
 
 HONOURED = (
     *("beam", "directions", "penalty", "rescore", "max_len_a", "max_len_b"),
-    *("nbest", "stop"),  # one answer, and an end of its own
+    "nbest",  # always 1
 )
 SAMPLE = 200  # lines that this package's own search translates too
 
@@ -58,7 +58,8 @@ class ConvertedTranslator(Translator):
             converted, self.generator, self.own = self.generator, self.own, None
             ours, _ = super().translate(lines[:SAMPLE])
             self.generator = converted
-            pairs = [(self.text(h), self.text(found[i])) for i, h in ours.items()]
+            both = ours.keys() & found.keys()
+            pairs = [(self.text(ours[i]), self.text(found[i])) for i in both]
             share = f"{sum(a != b for a, b in pairs)} of the first {len(pairs)} lines"
             print(f"{share} are translated otherwise than by fairseq", file=sys.stderr)
         return found, skipped

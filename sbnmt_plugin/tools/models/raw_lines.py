@@ -20,6 +20,7 @@ from sbnmt_plugin.tools.unfinished import refuse_special
 FIRST, MOST = 8, 1024  # lines of the first chunk, and of the largest
 LONGEST = 2**18  # bytes of a line that is read; of what is longer the rest is dropped
 READ = 2**16  # bytes at a time
+TOGETHER = 2**22  # bytes of a chunk, about
 
 
 def each_chunk(handle: int, done: int = 0) -> Iterator[list[bytes]]:
@@ -31,12 +32,16 @@ def each_chunk(handle: int, done: int = 0) -> Iterator[list[bytes]]:
     Args:
         handle: file descriptor.
         done: lines at its beginning that are left out.
+
+    Raises:
+        ValueError: it has fewer lines than that.
     """
     chunk: list[bytes] = []
-    rest, most = b"", FIRST
+    rest, most, left_out = b"", FIRST, done
     while True:
         waits = not select.select([handle], [], [], 0)[0]
-        while chunk and (waits or len(chunk) >= most):
+        full = sum(map(len, chunk)) > TOGETHER
+        while chunk and (waits or full or len(chunk) >= most):
             yield chunk[:most]
             chunk, most = chunk[most:], min(2 * most, MOST)
         piece = os.read(handle, READ)
@@ -46,6 +51,11 @@ def each_chunk(handle: int, done: int = 0) -> Iterator[list[bytes]]:
         chunk += lines[done:]
         done = max(done - len(lines), 0)
         rest = rest[: LONGEST + 1]
+    if done > bool(rest):
+        raise ValueError(
+            f"the input must have the {left_out} lines that are translated already, "
+            "but has fewer: give the same input, or remove the output"
+        )
     if rest and not done:
         chunk.append(rest)
     for start in range(0, len(chunk), most):
@@ -85,7 +95,8 @@ def record(number: int, source: str, hypotheses: list[Hypothesis]) -> str:
 
     Args:
         number: of the input line, from 0.
-        hypotheses: all of its beam, best first.
+        hypotheses: all of its beam, best first; a direction that has none of them has
+            no best one.
     """
     best: dict[str, Any] = dict.fromkeys(NAMES)
     for h in reversed(hypotheses):
@@ -95,16 +106,25 @@ def record(number: int, source: str, hypotheses: list[Hypothesis]) -> str:
     return json.dumps(made, ensure_ascii=False)
 
 
-def continued(path: Path, rows: int) -> tuple[IO[bytes], int]:
+def count_lines(file: IO[bytes]) -> tuple[int, int]:
+    """Count lines with an end, and those without, 0 or 1; none is held in memory."""
+    count, last = 0, b"\n"
+    while block := file.read(READ):
+        count, last = count + block.count(b"\n"), block[-1:]
+    return count, int(last != b"\n")
+
+
+def continued(path: Path, rows: int) -> tuple[IO[bytes], int, int]:
     """Open a file to append, of which a killed command may have written some lines.
 
-    It is cut off behind the rows of the last input line that has all of them.
+    Nothing is changed.  The caller cuts the file off where it stands, which is behind
+    the rows of the last input line that has all of them.
 
     Args:
         rows: lines that it has for each input line.
 
     Returns:
-        The file, and the number of input lines.
+        The file, the number of those input lines, and of all that it has rows of.
 
     Raises:
         OSError: it is no regular file, or cannot be written.
@@ -119,12 +139,12 @@ def continued(path: Path, rows: int) -> tuple[IO[bytes], int]:
             "wait for it, or choose another name"
         )
     file.seek(0)
-    done = sum(line.endswith(b"\n") for line in file) // rows
+    ended, cut = count_lines(file)
+    done, begun = ended // rows, -(-(ended + cut) // rows)
     file.seek(0)
     for _ in range(done * rows):
         file.readline()
-    file.truncate()
-    return file, done
+    return file, done, begun
 
 
 def translate_stream(
@@ -163,7 +183,8 @@ def translate_stream(
             if isinstance(answer, str):
                 reasons[place], answer = answer, []
             found += rows(answer, nbest, scores)
-            kept.append(record(number + place, texts[place], answer))
+            if records is not None:
+                kept.append(record(number + place, texts[place], answer))
         for file, written in (output, found), (records, kept):
             if file is not None:
                 file.write("".join(f"{row}\n" for row in written).encode())
