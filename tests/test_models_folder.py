@@ -9,6 +9,7 @@ from steps import call, put
 
 import sbnmt_plugin
 from sbnmt_plugin.tools.commands import bpe, translate
+from sbnmt_plugin.tools.subwords import subwords
 
 WITNESSES = ROOT / "tests" / "data" / "0.2.0"
 
@@ -172,8 +173,8 @@ def test_a_number_that_argparse_takes_for_a_flag_is_a_number(folder):
     assert sbnmt_plugin.load(folder, lenpen=-1e-05).translate(["w1"])
 
 
-def test_white_space_alone_has_no_translation(tmp_path):
-    """Of which sentencepiece makes pieces."""
+def test_a_folder_of_pieces_reads_raw_text_as_recipes_write_it(tmp_path):
+    """Letters composed, blanks single: of white space alone no piece is made."""
     codes, raw = tmp_path / "codes", put(tmp_path / "raw", *["w1 w2 w3"] * 9)
     call(
         bpe, "learn", "--kind", "sentencepiece", "--merges", 300, "--codes", codes, raw
@@ -185,4 +186,6 @@ def test_white_space_alone_has_no_translation(tmp_path):
     found = sbnmt_plugin.load(made, device="cpu")
     blank = ["\u3000", "\u00a0 \t", "\r", "\ufeff \ufeff", "\u2028"]
     assert found.hypotheses([*blank, "w1"])[:-1] == [[]] * len(blank)
-    assert found.encode("\u3000").split() and found.hypotheses(["w1"]) != [[]]
+    assert found.hypotheses(["w1"]) != [[]]
+    plain, other = "w1 \u00e9 w2", "\ufeff w1 e\u0301\u3000\tw2 "
+    assert found.encode(other) == found.encode(plain) != subwords(codes).apply(other)

@@ -42,7 +42,7 @@ from sbnmt_plugin.tools.recipes.step import in_order
 )
 def test_a_wrong_option_is_told_before_anything_runs(tmp_path, changes, message):
     recipe = in_process.write_recipe(tmp_path / "recipe", **changes)
-    with pytest.raises(ValueError, match=f"recipe.yaml gives {message}"):
+    with pytest.raises(ValueError, match=f"recipe.yaml, or .*, gives {message}"):
         call(run_recipe, recipe, "--work", tmp_path / "work", "--rows", "sb")
     assert not (tmp_path / "work" / "logs").exists()
 

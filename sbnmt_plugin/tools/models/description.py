@@ -20,7 +20,7 @@ from sbnmt_plugin.search.lengths import FORMULAS, LARGEST_ALPHA, LARGEST_WEIGHT
 from sbnmt_plugin.symbols import NAMES as DIRECTIONS
 from sbnmt_plugin.tools import tokens
 from sbnmt_plugin.tools.command_names import ENGINES
-from sbnmt_plugin.tools.subwords import Pieces, subwords
+from sbnmt_plugin.tools.subwords import subwords
 from sbnmt_plugin.tools.text import DAMAGE
 from sbnmt_plugin.tools.unfinished import new_file
 from sbnmt_plugin.training.checksums import sha256_of
@@ -100,9 +100,6 @@ class Side:
             folder: that holds the codes.
         """
         made = subwords(folder / self.codes if self.codes else None)
-        if isinstance(made, Pieces) and self.tokeniser == tokens.NONE:  # of raw text
-            case = str.lower if self.lowercase else str
-            return lambda line: made.apply(case(line)), made.undo
         rules = self.language if self.tokeniser == MOSES else self.tokeniser
         split = tokens.tokeniser(rules, self.lowercase)
         return (

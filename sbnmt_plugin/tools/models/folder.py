@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from sbnmt_plugin.lines import BYTE_ORDER_MARK
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools.models.description import (
     Description,
@@ -89,8 +88,6 @@ class Model:
             ValueError: the line cannot be translated; the message is the reason.
         """
         line.encode()  # half a letter, which no file can hold, is refused
-        if not line.replace(BYTE_ORDER_MARK, "").strip():  # of which pieces would be
-            return ""
         tokens = self.encode(line).split()
         most = self.description.search["max_positions"]
         if len(tokens) >= most:  # </s> is one more
@@ -131,8 +128,7 @@ def load(
     beam, directions = description.search["beam"], len(description.directions)
     shared = max(beam // directions, 1) * directions
     nbest = shared if nbest is None else nbest
-    exported = description.engine == "ctranslate2"
-    check(nbest, Range(int, 1, shared if exported else beam), "--nbest")
+    check(nbest, Range(int, 1, shared), "--nbest")
     opening = folder, description, device, dtype, nbest
     engine: Engine
     if description.engine == "ctranslate2":
