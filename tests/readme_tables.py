@@ -49,7 +49,7 @@ OTHER_NAMES = {"sb-paper": "sb"}  # of the recipe bitext
 SPEEDS = {
     "base, batch 50": ("cpu-amd", 50, 25),
     "base, one sentence": ("cpu-amd", 1, 25),
-    "small, trained, batch 50": ("cpu-multi30k-short", 50, "test set, no options"),
+    "small, trained, batch 50": ("cpu-multi30k-small", 50, "test set, no options"),
 }
 RUNS = {
     ("SB-NMT", "float32"): "SB-NMT",

@@ -136,7 +136,10 @@ def on_interaction():
     gained = apart(SHORT, "sb-staged+rescored", staged + RESCORED)
     cost = apart(SHORT, "sb-lambda0+rescored", staged + RESCORED)
     yield f"interaction gained {shown(gained)}, rescored and untested"
-    yield f"the stages cost {shown(cost)}."
+    yield f"stages cost {shown(cost)}."
+    pairs = ("sb-paper", "sb-lambda0"), ("sb-paper+rescored", "sb-lambda0+rescored")
+    more = [shown(apart(BITEXT, *pair)) for pair in pairs]
+    yield f"In `bitext` it gains {more[0]}, and {more[1]} rescored."
     (row,) = rows(SHORT, "sb-staged")
     yield f"scores {shown(row['interaction']['λ = 0'])} with λ = 0"
     yield f"its baseline in stages {shown(score(SHORT, staged))}."
