@@ -239,7 +239,7 @@ def search(
             filled = filled or t
             longest = max_len + 1
             if stop == "horizon":
-                longest = min(longest, math.floor(1.25 * filled) + 2)
+                longest = min(longest, math.floor(1.25 * filled) + 5)
             largest = max(
                 length_penalty(kind, alpha, t + 1),
                 length_penalty(kind, alpha, longest),

@@ -230,18 +230,18 @@ def test_what_cannot_be_written_is_no_translation(monkeypatch):
 
 
 def test_a_search_ends_at_the_horizon(monkeypatch):
-    """a: 7 tokens fill its pool, so no more than 10 are sought; b: 13, so 18; c: never.
+    """a: 7 tokens fill its pool, so no more than 13 are sought; b: 15, so 23; c: never.
 
-    The likely length is 13, the horizon's horizon of 6 tokens of a source.
+    The likely length is 20, the horizon's horizon of 6 tokens of a source.
     """
-    lengths = {"a": [3, 4, 5, 6, 300], "b": [2, 2, 9, 12, 17, 18], "c": [1, 300, 300]}
+    lengths = {"a": [3, 4, 5, 6, 300], "b": [2, 2, 9, 14, 22, 23], "c": [1, 300, 300]}
     model = Scripted(lengths)
-    assert found_lengths(model) == [[3, 4, 5, 6], [2, 9, 12, 17], [1, 200]]
-    assert model.calls == [(["a", "b", "c"], 13), (["b", "c"], 200)]
-    model = Scripted({**lengths, "a": [3, 4, 5, 6, 9, 10]})
-    assert found_lengths(model)[0] == [4, 5, 6, 9]
-    monkeypatch.setattr(ctranslate2_engine, "horizon", lambda n: 5 * n // 4 + 3)
-    assert found_lengths(model)[0] == [5, 6, 9, 10]  # the twin
+    assert found_lengths(model) == [[3, 4, 5, 6], [2, 9, 14, 22], [1, 200]]
+    assert model.calls == [(["a", "b", "c"], 20), (["b", "c"], 200)]
+    model = Scripted({**lengths, "a": [3, 4, 5, 6, 12, 13]})
+    assert found_lengths(model)[0] == [4, 5, 6, 12]
+    monkeypatch.setattr(ctranslate2_engine, "horizon", lambda n: 5 * n // 4 + 6)
+    assert found_lengths(model)[0] == [5, 6, 12, 13]  # the twin
 
 
 @pytest.mark.parametrize("alpha", [-20.0, 20.0])

@@ -124,7 +124,7 @@ def test_the_horizon_is_the_references(setting, stop):
 
 @pytest.mark.parametrize("off", [-1, 1])
 def test_a_horizon_that_is_off_by_one_is_noticed(monkeypatch, off):
-    monkeypatch.setattr(pool, "horizon", lambda n: math.floor(1.25 * n) + 2 + off)
+    monkeypatch.setattr(pool, "horizon", lambda n: math.floor(1.25 * n) + 5 + off)
     with pytest.raises(AssertionError):
         test_the_horizon_is_the_references(HORIZONS[1], "horizon")
 

@@ -28,11 +28,13 @@ FORMULAS: dict[str, Callable[[Any, float], Any]] = {"gnmt": gnmt, "power": power
 
 
 def horizon(length: int) -> int:
-    """Return h = ⌊1.25 n⌋ + 2, most tokens with ``</s>`` that a full pool waits for.
+    """Return h = ⌊1.25 n⌋ + 5, most tokens with ``</s>`` that a full pool waits for.
 
-    Departs from the paper, which knows a limit by the source's length alone.
+    Departs from the paper, which knows a limit by the source's length alone.  On
+    Multi30k's validation set 1.25 n + 2 cost 0.1 BLEU of what no limit gives, this
+    nothing, and both took the same time.
 
     Args:
         length: n, the tokens of the hypothesis with which the pool has become full.
     """
-    return 5 * length // 4 + 2
+    return 5 * length // 4 + 5
