@@ -195,7 +195,7 @@ def test_sentences_of_some_lengths(techdocs, texts):
 
 def test_lengths_that_leave_nothing_are_refused(techdocs, capsys):
     _, words = techdocs
-    with pytest.raises(ValueError, match="train of .* must have a sentence, but all"):
+    with pytest.raises(ValueError, match=r"train of .* must have a sentence, but all"):
         prepare(*words, "--words", 80, 90)
     assert "180 left out, not as long as --words asks for" in capsys.readouterr().err
 
