@@ -35,7 +35,8 @@ def test_lines_have_all_lengths_and_many_scripts():
     assert not any("\n" in line or "\r" in line for line in found)
 
 
-# answers lines 0 … n - 1 in a way that a changed line breaks
+# answers lines 0 … n - 1 in a way that a changed line breaks; long lines fill the pipe,
+# so that the program is not at its end before its memory is measured
 ANSWERS = """
 import sys
 kept, numbers = [], list(range(int(sys.argv[1])))
@@ -43,7 +44,7 @@ kept, numbers = [], list(range(int(sys.argv[1])))
 for i in numbers:
     text = str(i % 7)
     {change}
-    print(f"H-{{i}}\\t0\\t{{text}}")
+    print(f"H-{{i}}\\t{{'0' * 200}}\\t{{text}}")
 """
 TWINS = {
     "as it should be": ("", "", None),
