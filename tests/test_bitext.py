@@ -249,6 +249,16 @@ def test_a_wider_type_that_is_asked_for_takes_the_place_of_float16(flag):
         assert ("--fp16" in found["train"]) == narrow
 
 
+@pytest.mark.parametrize(
+    ("words", "cpu"), [([], True), (["--executor", "slurm"], False)]
+)
+def test_jobs_of_a_cluster_have_gpus(words, cpu, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    data = raw(tmp_path / "raw", *sentences(60))
+    found = run_recipe.settings_for(FOLDER, args_of("--data", data, *words))
+    assert ("--cpu" in found["train"]) == cpu
+
+
 def test_too_little_text_is_refused():
     with pytest.raises(ValueError, match="--data must have 50 lines or more, but"):
         settings_of(49)

@@ -68,6 +68,17 @@ def test_fairseqs_output_becomes_a_row(tmp_path, text, capsys):
     assert texts.read_lines(tmp_path / "results" / "sb.txt") == tokens
 
 
+def test_text_without_blanks_is_scored_by_its_tokeniser(tmp_path):
+    text, line = tmp_path / "text", "今天 天气 很 好"
+    put(text / "test.zh", line)
+    put(text / "test.ref.zh", line.replace(" ", ""))
+    generated(tmp_path / "out", [line])
+    words = ["--text", text, "--target", "zh", "--detokenise", "zh"]
+    call(evaluate, tmp_path / "out", *words, "--output", tmp_path / "zh.json")
+    found = json.loads((tmp_path / "zh.json").read_text())["BLEU"]
+    assert "tok:zh" in found["signature"] and found["score"] == 100.0
+
+
 def test_further_references_and_case_are_options(tmp_path, text):
     put(text / "test.de.2", *(line.upper() for line in GOLD))
     out = generated(tmp_path / "out.txt", [line.lower() for line in GOLD])

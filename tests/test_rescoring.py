@@ -122,6 +122,14 @@ def rows_forced(monkeypatch, model, **options):
     return sum(streams), 2 * sum(map(len, texts))
 
 
+def test_a_score_that_is_no_number_is_refused(monkeypatch):
+    """As the search refuses it: with it no order would mean anything."""
+    score, (model, _) = rescoring.score_texts, crippled()
+    monkeypatch.setattr(rescoring, "score_texts", lambda *x: score(*x) * math.nan)
+    with pytest.raises(FloatingPointError, match="probabilities are not numbers"):
+        generate([model], source(model, LENGTHS), rescore=1.0, **OPTIONS)
+
+
 @pytest.mark.parametrize("unkpen", [0.0, 0.7])
 def test_without_interaction_the_searchs_scores_are_enough(monkeypatch, unkpen):
     """Of the own direction, to 1e-10; a penalty is in them that is not the model's."""
@@ -225,6 +233,7 @@ def test_validation_and_python_know_the_option(data, tmp_path):
         "sb_rescore_best must be a whole": {"sb_rescore_best": 1.5},
         "sb_rescore_best must be 0 without": {"sb_rescore_best": 2},
         "sb_rescore_best must be in 0 … 4": {"sb_rescore": 1, "sb_rescore_best": -1},
+        "the hypotheses of beam, but is 5": {"sb_rescore": 1, "sb_rescore_best": 5},
     }
     for message, options in refused.items():
         with pytest.raises(ValueError, match=message):

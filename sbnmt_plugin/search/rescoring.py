@@ -101,9 +101,9 @@ def rescore(
     for hypothesis, new, l2r, r2l in zip(hypotheses, *columns):
         hypothesis["pool_score"] = hypothesis["score"]
         hypothesis.update(score=new, l2r=l2r, r2l=r2l)
-    values = iter(score.tolist())
     if score.isnan().any():
         refuse(broken=True)
+    values = iter(score.tolist())
     return [list(itertools.islice(values, len(own))) for own in found]
 
 
