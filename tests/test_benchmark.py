@@ -126,6 +126,9 @@ def test_ratios_are_taken_round_by_round():
     assert (row["ratio, least"], row["ratio"], row["ratio, most"]) == (1, 2, 4)
     assert row["sentences/s"] == 10 and row["tokens/s"] == 70
     assert "ms, half" not in row  # batches of five
+    assert (row["memory"], row["memory ratio"]) == (1, 1)
+    unknown = measuring.summary([{**run, "memory": None} for run in fast], slow)
+    assert unknown.keys() == row.keys() - {"memory", "memory ratio"}
 
 
 def test_one_sentence_at_a_time_has_its_percentiles():
@@ -137,6 +140,13 @@ def test_one_sentence_at_a_time_has_its_percentiles():
     assert row["ms, 95 %"] == pytest.approx(95.5, abs=0.5)
     table = results.table([{**ROW, **row}])
     assert "ms a sentence, half ≤" in table[0] and "50.5" in table[-1]
+
+
+def test_memory_of_a_GPU_that_torch_does_not_know_is_left_out():
+    known = {
+        d: {n for n in SYSTEMS if decoding.knows_memory(n, d)} for d in choices.LOW
+    }
+    assert known == {"cpu": {*SYSTEMS}, "cuda": {*SYSTEMS} - {*CONVERTED}}
 
 
 def test_the_peak_of_memory_is_forgotten():

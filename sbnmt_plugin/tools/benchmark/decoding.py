@@ -15,7 +15,7 @@ import torch
 from sbnmt_plugin.tools.benchmark.cases import Case
 from sbnmt_plugin.tools.benchmark.models import Batch, Spec, batches_of
 from sbnmt_plugin.tools.benchmark.results import Row
-from sbnmt_plugin.tools.benchmark.systems import SYSTEMS
+from sbnmt_plugin.tools.benchmark.systems import CONVERTED, SYSTEMS
 
 GIB = 2**30
 Text = tuple[int, list[int]]  # number of a sentence, tokens with </s>
@@ -48,6 +48,11 @@ def peak_memory(device: str) -> float:
     return int(found[1]) * 1024 / GIB
 
 
+def knows_memory(name: str, device: str) -> bool:
+    """Tell whether torch knows what a system takes: not CTranslate2's of a GPU."""
+    return device == "cpu" or name not in CONVERTED
+
+
 def clock(device: str) -> float:
     """Return the time in seconds, once the device has done what it was given."""
     if device == "cuda":
@@ -65,6 +70,7 @@ class Station:
     def __init__(self, spec: Spec, name: str, dtype: str) -> None:
         self.device = spec.device
         self.system = SYSTEMS[name](spec, dtype)
+        self.knows_memory = knows_memory(name, spec.device)
 
     def prepare(self, case: Case) -> None:
         """Make batches and search, and run them once without timing."""
@@ -84,7 +90,7 @@ class Station:
         """Translate once.
 
         Returns:
-            Seconds, of each batch too, GiB, and what was translated in them.
+            Seconds, of each batch too, what was translated in them, and GiB, if known.
         """
         reset_peak(self.device)
         self.found: list[Text] = []
@@ -95,7 +101,7 @@ class Station:
         return {
             "seconds": times[-1] - times[0],
             "each": [end - start for start, end in pairwise(times)],
-            "memory": peak_memory(self.device),
+            "memory": peak_memory(self.device) if self.knows_memory else None,
             "sentences": len(self.found),
             "tokens": sum(len(tokens) for _, tokens in self.found),
         }

@@ -109,12 +109,12 @@ def run_case(stations: Stations, case: Case, rounds: int) -> list[Row]:
 
 def summary(runs: list[Row], baseline: list[Row] | None) -> Row:
     """Return medians of some rounds, and ratios to the baseline's with extremes."""
-    memory = max(run["memory"] for run in runs)
+    memory = [run["memory"] for run in runs if run["memory"] is not None]
     found = {
         "sentences/s": median(run["sentences"] / run["seconds"] for run in runs),
         "tokens/s": median(run["tokens"] / run["seconds"] for run in runs),
         "seconds": [run["seconds"] for run in runs],
-        "memory": memory,
+        **({"memory": max(memory)} if memory else {}),
     }
     if baseline is not None:
         ratios = [b["seconds"] / a["seconds"] for a, b in zip(runs, baseline)]
@@ -122,8 +122,10 @@ def summary(runs: list[Row], baseline: list[Row] | None) -> Row:
             "ratio": median(ratios),
             "ratio, least": min(ratios),
             "ratio, most": max(ratios),
-            "memory ratio": memory / max(run["memory"] for run in baseline),
         }
+        if memory:
+            other = max(run["memory"] for run in baseline)
+            found["memory ratio"] = max(memory) / other
     each = [1000 * one for run in runs for one in run["each"]]
     if len(runs[0]["each"]) == runs[0]["sentences"] > 1:  # batches of one
         found["ms, half"], found["ms, 95 %"] = median(each), quantiles(each, n=20)[-1]
