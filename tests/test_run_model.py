@@ -34,8 +34,9 @@ CASES = [
     ({"sb": (29.0, 0.001)}, DEFAULT),  # significantly worse
     ({"sb": (30.05, 0.001)}, DEFAULT),  # surely better, by nothing
     ({"sb": (31.0, 0.04)}, "sb"),
-    ({"sb": (31.0, 0.01), "pl": (31.5, 0.04)}, "pl"),
-    ({"sb": (31.0, 0.04), "pl": (32.0, 0.3)}, "sb"),
+    ({"sb": (31.0, 0.01), "pl": (31.5, 0.02)}, "pl"),
+    ({"sb": (31.0, 0.02), "pl": (32.0, 0.3)}, "sb"),
+    ({"sb": (31.0, 0.03), "pl": (32.0, 0.3)}, DEFAULT),  # the better of two, by chance
 ]
 
 
@@ -64,7 +65,10 @@ def test_the_reason_is_said():
     assert "30.0 (paired bootstrap, p = 0.040)" in said
     said = run_model.reason(DEFAULT, DEFAULT, found, asked=False)
     assert "No other row is significantly better there" in said
+    assert "p < 0.05)" in said
     assert run_model.reason("sb", DEFAULT, found, asked=True).startswith("--model asks")
+    six = {**found, **{f"{n}": found["sb"] for n in range(5)}}
+    assert "p < 0.0083)" in run_model.reason(DEFAULT, DEFAULT, six, asked=False)
 
 
 def test_what_a_row_has_given_is_removed_with_its_results(tmp_path):

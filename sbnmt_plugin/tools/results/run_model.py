@@ -23,7 +23,7 @@ from sbnmt_plugin.tools.tokens import detokenise
 from sbnmt_plugin.tools.translations import read_generated
 from sbnmt_plugin.tools.unfinished import write_json
 
-SIGNIFICANT = 0.05  # p below it
+SIGNIFICANT = 0.05  # p below it, shared out among the rows that are compared
 LEAST = 0.1  # BLEU; models that write one text for everything differ by less, surely
 SCORE = "BLEU"
 
@@ -90,10 +90,17 @@ def compared(decoded: Decoded, rows: list[Row], baseline: str) -> dict[str, Outc
     return {name: found[name][SCORE] for name in texts}
 
 
+def level(outcomes: dict[str, Outcome]) -> float:
+    """Return the p below which one of these rows is significantly better."""
+    return SIGNIFICANT / max(1, len(outcomes) - 1)
+
+
 def better_row(outcomes: dict[str, Outcome], default: str) -> str:
     """Return the row that is taken: the default, or the best of those that beat it.
 
-    A row beats it whose score is significantly higher, by :data:`LEAST` or more.
+    A row beats it whose score is significantly higher, by :data:`LEAST` or more.  The
+    more rows there are, the smaller p must be (Bonferroni): the best of many is better
+    by chance.
 
     Args:
         outcomes: of each row, compared with the default.
@@ -102,7 +109,7 @@ def better_row(outcomes: dict[str, Outcome], default: str) -> str:
     better = [
         name
         for name, found in outcomes.items()
-        if found.p is not None and found.p < SIGNIFICANT and found.score >= least
+        if found.p is not None and found.p < level(outcomes) and found.score >= least
     ]
     return max(better or [default], key=lambda name: outcomes[name].score)
 
@@ -111,17 +118,17 @@ def reason(row: str, default: str, outcomes: dict[str, Outcome], asked: bool) ->
     """Say in plain words why a row was taken."""
     own = outcomes[row]
     scores = f"It scores {own.score:.1f} BLEU on the validation set"
-    test = f"paired bootstrap, p {'<' if row == default else '='}"
+    test = "paired bootstrap, p"
     if asked:
         return f"--model asks for it. {scores}."
     if row != default:
         return (
             f"{scores}, significantly more than {default} with "
-            f"{outcomes[default].score:.1f} ({test} {own.p:.3f})."
+            f"{outcomes[default].score:.1f} ({test} = {own.p:.3f})."
         )
     return (
         f"{scores}. No other row is significantly better there, by {LEAST:g} or more "
-        f"({test} {SIGNIFICANT:g})."
+        f"({test} < {level(outcomes):.2g})."
     )
 
 
