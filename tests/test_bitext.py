@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import queue
 import sys
 from unittest import mock
 
@@ -13,7 +14,7 @@ from steps import call, put
 
 from sbnmt_plugin.tools import bitext as corpus
 from sbnmt_plugin.tools.commands import recipe as run_recipe
-from sbnmt_plugin.tools.recipes import bitext, duration, model_steps
+from sbnmt_plugin.tools.recipes import bitext, costs, duration, model_steps
 from sbnmt_plugin.tools.recipes.step import Step
 
 FOLDER = ROOT / "examples" / "bitext"
@@ -306,10 +307,27 @@ def test_the_duration_follows_from_the_first_updates():
     assert not duration.forecast([plain], [line.format(10)])
     said = duration.forecast([plain, both], [line.format(10), line.format(20)])
     assert "1,000 tokens a second" in said
-    assert "about 2 hours" in said  # 1800 · 2.5 / 0.5 = 9,000 seconds
+    assert "about 2 hours" in said  # (1800 · 2.5 - 20) / 0.5 = 8,960 seconds
     assert "--size small" in said
-    assert "about 61 minutes" in duration.forecast([plain], [line.format(20)])
-    assert "about 61 minutes" in duration.forecast([both], [line.format(20)])
+    for step in plain, both:
+        assert "about 31 minutes" in duration.forecast(
+            [step], [line.format(890), line.format(900)]
+        )
+
+
+def test_the_duration_is_that_of_the_launch_that_is_watched(tmp_path, monkeypatch):
+    """Not of one before it, which may have had another machine."""
+    monkeypatch.setattr(duration, "LOOK", 0.01)
+    heard: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(duration, "forecast", lambda _, lines: heard.put(lines) or "x")
+    log, launch = tmp_path / "log", costs.LAUNCH
+    log.write_text(f"{launch}1\nslow\n", "utf-8")
+    duration.watch(log, [])
+    with pytest.raises(queue.Empty):
+        heard.get(timeout=0.3)
+    with open(log, "a", encoding="utf-8") as file:
+        file.write(f"{launch}2\nfast\n")
+    assert heard.get(timeout=20) == [f"{launch}2", "fast"]
 
 
 def test_recipes_and_rows_are_listed(capsys):

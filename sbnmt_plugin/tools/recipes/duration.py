@@ -9,13 +9,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from sbnmt_plugin.tools.recipes.costs import read_log
+from sbnmt_plugin.tools.recipes.costs import LAUNCH, read_log
 from sbnmt_plugin.tools.recipes.step import Step
 
 SPEED = re.compile(
     r"\| train_inner \| .*\bwps=([\d.]+), ups=([\d.]+),.*\bnum_updates=(\d+)\b"
 )
-WARM = 20  # updates, after which a training has its speed
 # Seconds of an update in both directions for one of a Transformer with as many
 # sentences: examples/benchmark, 0.68 of its sentences a second.
 BOTH = 1.5
@@ -27,15 +26,17 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
 
     Args:
         trainings: that are not done, the first of them the log's.
-        lines: of the log.
+        lines: of the log's last launch.  Its second report of the speed is taken: the
+            first holds the start.
     """
-    told = (found for line in lines if (found := SPEED.search(line)))
-    warm = next((x for x in told if int(x[3]) >= WARM and float(x[2])), None)
-    if not warm:
+    reports = [found for line in lines if (found := SPEED.search(line))]
+    if len(reports) < 2 or not float(reports[1][2]):
         return ""
+    warm = reports[1]
     words = [[*map(str, training.words)] for training in trainings]
     slower = [BOTH if "--sb-fusion" in each else 1 for each in words]
     updates = [int(each[each.index("--max-update") + 1]) for each in words]
+    updates[0] -= int(warm[3])
     in_all = sum(a * b for a, b in zip(slower, updates)) / slower[0]
     minutes = in_all / float(warm[2]) / 60
     hours = f"{minutes / 60:.0f} hours"
@@ -47,15 +48,26 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
     )
 
 
+def last_launch(log: Path) -> list[str]:
+    """Return a log's lines from its last launch on."""
+    lines = read_log(log) if log.exists() else []
+    starts = [i for i, line in enumerate(lines) if line.startswith(LAUNCH)]
+    return lines[starts[-1] :] if starts else []
+
+
 def watch(log: Path, trainings: Sequence[Step]) -> None:
-    """Tell a forecast, once, as soon as the log of the first training has a speed.
+    """Tell a forecast, once, as soon as the first training is launched and has a speed.
 
     It is looked for beside the run, and no longer than this process lives.
     """
+    before = last_launch(log)[:1]
 
     def look() -> None:
-        while not (told := forecast(trainings, read_log(log)) if log.exists() else ""):
+        told = ""
+        while not told:
             time.sleep(LOOK)
+            lines = last_launch(log)
+            told = forecast(trainings, lines) if lines[:1] != before else ""
         print(f"\n{told}\n", file=sys.stderr, flush=True)
 
     threading.Thread(target=look, daemon=True).start()
