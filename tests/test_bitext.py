@@ -330,6 +330,16 @@ def test_the_duration_is_that_of_the_launch_that_is_watched(tmp_path, monkeypatc
     assert heard.get(timeout=20) == [f"{launch}2", "fast"]
 
 
+def test_a_missing_sentencepiece_is_told_before_anything_is_made(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    for language in "en", "sw":
+        put(tmp_path / f"train.{language}", *map(str, range(60)))
+    words = ["--source", "en", "--target", "sw", "--data", tmp_path]
+    with pytest.raises(ValueError, match="sentencepiece must be installed"):
+        call(run_recipe, "bitext", *words, "--work", tmp_path / "work")
+    assert not (tmp_path / "work").exists()
+
+
 def test_recipes_and_rows_are_listed(capsys):
     call(run_recipe, "--list")
     said = capsys.readouterr().out

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 from commands import ROOT
@@ -378,15 +379,15 @@ def test_what_ctranslate2_cannot_do_is_a_line_with_the_folder(
     with pytest.raises(ValueError, match=f"CTranslate2 fails with {folder} .*: take a"):
         load(folder)
 
-    def fails(*given):
-        raise RuntimeError("out of memory")
-
     model = load(folders[1])
-    monkeypatch.setattr(Converted, "search", fails)
-    with pytest.raises(
-        ValueError, match=f"{folders[1]} .out of memory.: take a smaller"
+    for reason, remedy in (
+        ("out of memory", "take a smaller"),
+        ("Library libcublas.so.12 is not found or cannot be loaded", "install that"),
     ):
-        model.translate(["w1"])
+        failing = mock.Mock(side_effect=RuntimeError(reason))
+        monkeypatch.setattr(Converted, "search", failing)
+        with pytest.raises(ValueError, match=f"{folders[1]} .{reason}.: {remedy}"):
+            model.translate(["w1"])
 
 
 @pytest.mark.parametrize("threads", ["4,2", "", "many"])

@@ -4,11 +4,11 @@
     sbnmt recipe examples/toy --work work/toy --rows paper sweep
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER [--small]
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER --prepare
-    sbnmt recipe examples/multi30k --print [--small] [--rows …] > run.sh
+    sbnmt recipe examples/multi30k --print [--small] > examples/multi30k/run.sh
     sbnmt recipe --list
 
     sbnmt recipe bitext --source en --target de --data RAW --work work/en-de
-    sbnmt recipe bitext --source en --target de --print > run.sh
+    sbnmt recipe bitext --source en --target de --print > examples/bitext/run.sh
 
 The recipe bitext is for your own text.  RAW holds train.en and train.de, a sentence a
 line, plain or as .gz, and if you have them valid and test.  The size of the models
@@ -185,6 +185,9 @@ def settings_for(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     on_cpu = not (torch.cuda.is_available() or args.executor == "slurm")
     settings = bitext.settings(folder, args, lines, on_cpu)
     bleu(tokeniser_of(settings["target"]))  # it may lack a package
+    if settings["bpe"]["kind"] == bitext.SENTENCEPIECE:
+        with command.extra("sentencepiece"):
+            import sentencepiece  # noqa: F401
     for line in bitext.explanation(args, settings, lines):
         print(line, flush=True)
     return settings

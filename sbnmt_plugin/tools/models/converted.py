@@ -77,9 +77,12 @@ class Converted:
         try:
             yield
         except (RuntimeError, MemoryError) as error:
+            reason, remedy = str(error)[:200], "or export the model again"
+            remedy = f"take a smaller --beam where memory is short, {remedy}"
+            if "libcublas" in reason:
+                remedy = "install that library of CUDA, and put it on LD_LIBRARY_PATH"
             raise ValueError(
-                f"CTranslate2 fails with {self.folder} ({str(error)[:200]}): take a "
-                "smaller --beam where memory is short, or export the model again"
+                f"CTranslate2 fails with {self.folder} ({reason}): {remedy}"
             ) from error
 
     def search(

@@ -44,7 +44,7 @@ def forecast(trainings: Sequence[Step], lines: list[str]) -> str:
     return (
         f"There is no GPU. At {float(warm[1]):,.0f} tokens a second, as in the first "
         f"updates, the trainings take about {long}; decoding can take as long again. "
-        "Of all sizes, --size small with a new --work takes the least."
+        "Another --work with --size small or fewer --updates takes less."
     )
 
 
