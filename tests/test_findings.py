@@ -21,6 +21,7 @@ from findings import (
     SHORT,
     SHORT_SEEDS,
     SMALL,
+    TRIAL,
     TRIPLES,
     apart,
     bits_read,
@@ -152,9 +153,12 @@ def on_interaction():
     yield f"interaction gained {shown(gained)}, rescored and untested"
     yield f"stages cost {shown(cost)}."
     pairs = ("sb-paper", "sb-lambda0"), ("sb-paper+rescored", "sb-lambda0+rescored")
-    runs = BITEXT_CPU, BITEXT
-    more = [signed(apart(run, *pair)).lstrip("+") for pair in pairs for run in runs]
-    yield "two runs of `bitext` it gains {} and {}, rescored {} and {}.".format(*more)
+    one, two = (
+        [signed(apart(run, *pair)).lstrip("+") for run in (BITEXT_CPU, BITEXT, TRIAL)]
+        for pair in pairs
+    )
+    yield f"two runs of `bitext` it gains {one[0]} and {one[1]}, rescored {two[0]} and "
+    yield f"rescored {two[0]} and {two[1]}, in a short trial {one[2]} and {two[2]}."
     (row,) = rows(SHORT, "sb-staged")
     yield f"scores {shown(row['interaction']['λ = 0'])} with λ = 0"
     yield f"its baseline in stages {shown(score(SHORT, staged))}."

@@ -4,11 +4,11 @@
     sbnmt recipe examples/toy --work work/toy --rows paper sweep
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER [--small]
     sbnmt recipe examples/multi30k --work work/multi30k --data FOLDER --prepare
-    sbnmt recipe examples/multi30k --print [--small] > examples/multi30k/run.sh
+    sbnmt recipe examples/toy --print > examples/toy/run.sh
     sbnmt recipe --list
 
     sbnmt recipe bitext --source en --target de --data RAW --work work/en-de
-    sbnmt recipe bitext --source en --target de --print > examples/bitext/run.sh
+    sbnmt recipe bitext --source en --target de --print
 
 The recipe bitext is for your own text.  RAW holds train.en and train.de, a sentence a
 line, plain or as .gz, and if you have them valid and test.  The size of the models
