@@ -7,6 +7,7 @@ from steps import call, imported, put
 
 from sbnmt_plugin.symbols import RESERVED
 from sbnmt_plugin.tools import text as texts
+from sbnmt_plugin.tools import unfinished
 from sbnmt_plugin.tools.commands import triples
 from sbnmt_plugin.tools.translations import each_translation
 
@@ -121,6 +122,19 @@ def test_an_empty_translation_is_none(bitext, capsys, caplog, side, words, empty
     assert {source for source, *_ in make(bitext, *words)} == {"a", "c"}
     assert "3 sentences, 1 not translated" in capsys.readouterr().out
     assert "has 1 empty lines, not translated" in caplog.text
+
+
+def test_the_last_file_appears_last(bitext, monkeypatch):
+    """A recipe takes it for a sign that all are there."""
+    order, rename = [], unfinished.rename
+
+    def noted(source, target):
+        order.append(str(target).rpartition(".")[2])
+        rename(source, target)
+
+    monkeypatch.setattr(unfinished, "rename", noted)
+    make(bitext)
+    assert order == ["en", "de", "r2l"]
 
 
 def test_pairs_have_no_file_of_r2l_texts(bitext):

@@ -81,7 +81,7 @@ def each_example(
 
 
 def write(examples: Iterable[Example], paths: list[str]) -> tuple[int, int]:
-    """Write examples, a file for each text; the files appear when all are written.
+    """Write examples, a file for each text; when all are written they appear in turn.
 
     Returns:
         The number of all, and of those whose last two texts are identical.
@@ -91,7 +91,9 @@ def write(examples: Iterable[Example], paths: list[str]) -> tuple[int, int]:
     """
     total = same = 0
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(new_file(path)) for path in paths]
+        # the stack closes the last that is opened first
+        opened = [stack.enter_context(new_file(path)) for path in reversed(paths)]
+        files = opened[::-1]
         for example in examples:
             total += 1
             same += example[-2] == example[-1]
