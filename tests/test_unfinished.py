@@ -132,6 +132,31 @@ def test_a_folder_appears_when_it_is_whole_and_replaces_the_old(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_an_interrupt_between_old_and_new_leaves_the_old_folder(tmp_path, monkeypatch):
+    path, rename = tmp_path / "report", unfinished.rename
+    put(path / "file", "old")
+
+    def stopped(source, target):
+        if target == path and not path.exists() and (source / "new").exists():
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    monkeypatch.setattr(unfinished, "rename", stopped)
+    with pytest.raises(KeyboardInterrupt), unfinished.new_folder(path) as folder:
+        put(folder / "new", "new")
+    assert [x.name for x in tmp_path.rglob("*")] == ["report", "file"]
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    for content in "one", "two":
+        with unfinished.new_folder(link) as folder:
+            put(folder / "file", content)
+    assert link.is_symlink()
+    assert (tmp_path / "real" / "file").read_text() == "two\n"
+
+
 # power failures
 
 

@@ -110,6 +110,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be made.
     """
+    path = path.resolve()  # a link stays, and "." has a name
     temporary, old = beside(path), beside(path, "old")
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(path)
@@ -121,6 +122,8 @@ def new_folder(path: Path) -> Iterator[Path]:
                 rename(path, old)
             rename(temporary, path)
     finally:
+        if old.exists() and not path.exists():
+            rename(old, path)
         for left in (temporary, old):
             shutil.rmtree(left, ignore_errors=True)
 
