@@ -8,8 +8,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from steps import call, environment, put, wait_for
@@ -211,6 +214,29 @@ def test_an_interrupted_recipe_cancels_its_jobs(tmp_path):
     wait_for(lambda: not any(Path(f"/proc/{gone}").exists() for gone in (job, child)))
     lines = costs.read_log(tmp_path / "logs" / "train-a.log")
     assert "5 sentences, done" not in lines
+
+
+def test_a_job_that_is_being_submitted_is_cancelled_too(tmp_path, monkeypatch):
+    asked, cancelled = threading.Event(), []
+
+    def submit(job):
+        asked.set()
+        time.sleep(0.5)
+        return SimpleNamespace(job_id=7)
+
+    bench = Cluster("local")
+    monkeypatch.setattr(bench, "made", lambda *_: SimpleNamespace(submit=submit))
+    monkeypatch.setattr(cluster, "cancel", lambda _, names: cancelled.extend(names))
+    words = [command(tmp_path / "a")], 0, lambda *_: None
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(bench.run, tmp_path / "jobs", *words)
+        asked.wait()
+        bench.cancel()
+        with refused("job 7 is cancelled"):
+            future.result()
+    assert cancelled == ["7"]
+    with refused("no job is submitted"):
+        bench.run(tmp_path / "others", *words)
 
 
 def test_steps_without_a_model_stay_here(tmp_path, capsys):

@@ -117,10 +117,11 @@ class Cluster:
         jobs = [Job(c, status_file(folder, i)) for i, c in enumerate(commands)]
         known = jobs_to_follow(folder, [command.typed for command in commands])
         names = known or self.submit(folder, jobs, gpus)
+        if known:
+            with self.guard:
+                self.followed += names
         for place, name in enumerate(names):
             tell(place, f"job {name}" + " is followed again" * bool(known))
-        with self.guard:
-            self.followed += names
         try:
             statuses = self.follow(jobs, names)
         finally:
@@ -130,18 +131,26 @@ class Cluster:
         return statuses
 
     def submit(self, folder: Path, jobs: list[Job], gpus: int) -> list[str]:
-        """Submit jobs, and note their names."""
+        """Submit jobs, note their names, and follow them from now on.
+
+        Raises:
+            ValueError: the command is ending.
+        """
         shutil.rmtree(folder, ignore_errors=True)
         executor = self.made(folder, gpus)
         for job in jobs:
             job.status.unlink(missing_ok=True)
             job.command.log.parent.mkdir(parents=True, exist_ok=True)
         array = executor.batch() if len(jobs) > 1 else contextlib.nullcontext()
-        with self.guard, clean_environment(), array:
-            submitted = [executor.submit(job) for job in jobs]
-        names = [str(job.job_id) for job in submitted]
-        book = Book(self.executor, names, [job.command.typed for job in jobs])
-        write_json(folder / BOOK, book._asdict())
+        with self.guard:  # who cancels waits, and finds them followed
+            if self.ending.is_set():
+                raise ValueError("no job is submitted: the command is ending")
+            with clean_environment(), array:
+                submitted = [executor.submit(job) for job in jobs]
+            names = [str(job.job_id) for job in submitted]
+            book = Book(self.executor, names, [job.command.typed for job in jobs])
+            write_json(folder / BOOK, book._asdict())
+            self.followed += names
         return names
 
     def made(self, folder: Path, gpus: int) -> submitit.AutoExecutor:
