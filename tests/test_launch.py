@@ -34,6 +34,12 @@ def test_the_batch_stays_the_same_among_processes():
         launch.distributed(["data", "--update-freq", "6"], environment)
     with pytest.raises(ValueError, match=r"but is 1: raise it"):
         launch.distributed(["data"], environment)
+    with pytest.raises(ValueError, match="but is : raise it"):
+        launch.distributed(["data", "--update-freq"], environment)
+    for name in "RANK", "LOCAL_RANK":
+        lacking = {k: v for k, v in environment.items() if k != name}
+        with pytest.raises(ValueError, match=f"^{name} must be set .* is 4"):
+            launch.distributed(["data", "--update-freq", "8"], lacking)
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,7 @@ def divided(words: Sequence[str], size: int) -> list[str]:
     """
     words = [*words, *([] if "--update-freq" in words else ["--update-freq", "1"])]
     place = words.index("--update-freq") + 1
-    steps = words[place]
+    steps = "".join(words[place : place + 1])  # it may lack its value
     if not steps.isdigit() or int(steps) % size:
         raise ValueError(
             f"--update-freq must be one number, a multiple of --processes {size} (or "
@@ -70,7 +70,7 @@ def distributed(given: Iterable[Any], environment: Mapping[str, str]) -> list[st
         environment: with torchrun's WORLD_SIZE, RANK and LOCAL_RANK.
 
     Raises:
-        ValueError: an --update-freq that cannot be divided.
+        ValueError: an --update-freq that cannot be divided, or a variable is missing.
     """
     size = int(environment.get("WORLD_SIZE", "1"))
     words: list[str] = []
@@ -78,6 +78,11 @@ def distributed(given: Iterable[Any], environment: Mapping[str, str]) -> list[st
         words += word.split("=", 1) if re.match("--[a-z-]+=", word) else [word]
     if size == 1:
         return alone(words)
+    if missing := [name for name in ("RANK", "LOCAL_RANK") if name not in environment]:
+        raise ValueError(
+            f"{missing[0]} must be set where WORLD_SIZE is {size}, but is not: start "
+            "the command by torchrun, or unset WORLD_SIZE"
+        )
     words = divided(words, size)
     words += ["--distributed-init-method", "env://", "--distributed-no-spawn"]
     words += ["--distributed-world-size", str(size)]
