@@ -38,6 +38,7 @@ def test_the_drivers_own_lines_are_read_back(tmp_path):
     path.write_text(costs.launch_line("train.py") + costs.end_line(2.5))
     cost = costs.step_cost(path)
     assert cost["commits"] == [machine.commit()]
+    assert cost["machines"] == [machine.machine()]
     assert cost["peak memory (GiB)"] == 2.5
 
 

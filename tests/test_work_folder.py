@@ -14,7 +14,8 @@ from steps import call, put
 
 from sbnmt_plugin.tools.commands import recipe as run_recipe
 from sbnmt_plugin.tools.commands import table as show_table
-from sbnmt_plugin.tools.recipes import row_steps, work_folder
+from sbnmt_plugin.tools.machine import machine
+from sbnmt_plugin.tools.recipes import costs, row_steps, work_folder
 from sbnmt_plugin.tools.recipes.recipe_file import load_recipe
 from sbnmt_plugin.tools.recipes.row_steps import RowSteps
 from sbnmt_plugin.tools.recipes.rows import Row
@@ -148,6 +149,18 @@ def test_a_row_with_results_is_not_relabelled(tmp_path):
         check_row(tmp_path, SETTINGS, "sb+rescored")
     options.unlink()  # a run by hand keeps none
     assert results.build_row(tmp_path, SETTINGS, Row("sb"))["BLEU"] == 30.0
+
+
+def test_a_table_names_the_machine_that_trained(tmp_path, monkeypatch):
+    score = {"score": 30.0, "signature": "s"}
+    result = dict.fromkeys(("tokenised BLEU", "BLEU", "chrF"), score)
+    put(tmp_path / "results" / "sb.json", json.dumps(result))
+    monkeypatch.setattr(costs, "machine", lambda: "8 cores, Other CPU")
+    put(tmp_path / "logs" / "train-sb.log", costs.launch_line("fairseq-train"))
+    made = results.build_table(tmp_path, SETTINGS, "")
+    assert made["machine"] == "8 cores, Other CPU"
+    (tmp_path / "logs" / "train-sb.log").unlink()
+    assert results.build_table(tmp_path, SETTINGS, "")["machine"] == machine()
 
 
 def with_option(row, **options):

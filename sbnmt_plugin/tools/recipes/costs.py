@@ -14,11 +14,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sbnmt_plugin.tools.machine import commit, versions
+from sbnmt_plugin.tools.machine import commit, machine, versions
 
 LAUNCH, AT, END = "== launch ", "== at ", "== end "
 STAMP = re.compile(r"^(?:== (?:launch|at|end) )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \|")
 COMMIT = re.compile(r"^== launch .*\| commit (\S+) \|")
+MACHINE = re.compile(r"^== launch [^|]*\| commit \S+ \| (\d+ cores, [^|]*), Python ")
 JSON = re.compile(r'(.*\| (train_inner|train|valid) \| )\{"epoch": (\d+), (.*)\}$')
 VALUE = re.compile(r'"(?:(?:train|valid)_)?([^"]+)": "?([^",}]+)')
 NUMBER = r"\d+(?:\.\d+)?"
@@ -36,7 +37,8 @@ def now() -> str:
 
 
 def launch_line(command: str) -> str:
-    return f"{LAUNCH}{now()} | commit {commit()} | {versions()} | {command}\n"
+    here = f"{machine()}, {versions()}"
+    return f"{LAUNCH}{now()} | commit {commit()} | {here} | {command}\n"
 
 
 def at_line() -> str:
@@ -139,15 +141,16 @@ def gpu_memory(lines: list[str]) -> dict[str, Any]:
 def step_cost(log: Path, start: int = 0) -> dict[str, Any]:
     """Return the cost of a step.
 
-    It is seconds by the clock, peak memory and commits; for a training also updates,
-    tokens, and the number of batches left out, if any.
+    It is seconds by the clock, peak memory, commits and machines; for a training also
+    updates, tokens, and the number of batches left out, if any.
 
     Args:
         start: as for :func:`progress`.
     """
     lines = read_log(log)
     cost: dict[str, Any] = {WALL: seconds(lines)}
-    cost["commits"] = list(dict.fromkeys(told(COMMIT, lines))) or None
+    for key, pattern in ("commits", COMMIT), ("machines", MACHINE):
+        cost[key] = list(dict.fromkeys(told(pattern, lines))) or None
     cost[PEAK_MEMORY] = max(map(float, told(PEAK, lines)), default=None)
     cost[LEFT_OUT] = len(told(SKIPPED, lines)) or None
     updates, tokens = progress(lines, start)

@@ -30,7 +30,8 @@ from sbnmt_plugin.tools.unfinished import write_json
 
 # how a cost of a training follows from those of two of its stages
 JOINED: dict[str, Any] = dict.fromkeys((WALL, "updates", "tokens", LEFT_OUT), add)
-JOINED |= {PEAK_MEMORY: max, "commits": lambda a, b: list(dict.fromkeys(a + b))}
+JOINED |= {PEAK_MEMORY: max}
+JOINED |= dict.fromkeys(("commits", "machines"), lambda a, b: [*dict.fromkeys(a + b)])
 
 
 def languages(work: Path) -> tuple[str, str]:
@@ -122,9 +123,11 @@ def build_table(work: Path, settings: dict[str, Any], command: str) -> dict[str,
             rows.append(build_row(work, settings, row))
             scored = json.loads(path.read_text("utf-8"))
             signatures |= {k: scored[k]["signature"] for k in SCORES if k in scored}
+    # that trained them; logs of 0.2.0 do not say it
+    machines = dict.fromkeys(m for row in rows for m in row.get("machines", []))
     return {
         "command": command,
-        "machine": machine(),
+        "machine": "; ".join(machines) or machine(),
         "signatures": signatures,
         "opponent": compare(work, settings, rows),
         "rows": rows,
