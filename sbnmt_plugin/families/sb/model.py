@@ -120,13 +120,10 @@ class SBTransformerModel(FamilyTransformer):
         src_tokens: Tensor,
         src_lengths: Tensor,
         prev_output_tokens: Tensor,
-        return_all_hiddens: bool = True,
         **others: Any,
     ) -> Any:
         """Encode and decode; ``live`` and others are for the decoder's forward."""
-        encoder_out = self.encoder(
-            src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens
-        )
+        encoder_out = self.encoder(src_tokens, src_lengths=src_lengths)
         return self.decoder(prev_output_tokens, encoder_out=encoder_out, **others)
 
     def check_starts(
