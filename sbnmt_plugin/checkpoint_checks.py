@@ -21,6 +21,15 @@ from sbnmt_plugin.checkpoints import (
 )
 from sbnmt_plugin.symbols import TAGS
 
+# settings by which the same weights compute something else; ties, by which one matrix
+# takes the place of others
+FUNCTION = (
+    *("activation_fn", "no_scale_embedding"),
+    *("encoder_attention_heads", "encoder_normalize_before"),
+    *("decoder_attention_heads", "decoder_normalize_before"),
+)
+TIES = "share_all_embeddings", "share_decoder_input_output_embed"
+
 
 def check_interface(checkpoint: Checkpoint, given: Collection[str]) -> None:
     """Refuse, for Python's interface, a checkpoint that itself chooses what is read.
@@ -178,6 +187,28 @@ def exchanged_languages(saved: Sequence[str], source: str, target: str) -> bool:
         f"{second}, in either order, but are {source} and {target}: add --source-lang "
         f"{first} --target-lang {second}, or the other way round"
     )
+
+
+def check_function(checkpoint: Checkpoint, settings: Any) -> None:
+    """Check that a training's model computes what the one that it starts from does.
+
+    Args:
+        settings: of the training's model.
+
+    Raises:
+        ValueError: with the first setting by which it would not, or by which it ties
+            matrices that were two.
+    """
+    old = checkpoint.settings
+    for name in (*FUNCTION, *TIES):
+        before, now = old.get(name), getattr(settings, name, None)
+        fine = name in TIES and (not now or old.get(TIES[0]))  # which ties all
+        if None not in (before, now) and before != now and not fine:
+            flag = f"--{name.replace('_', '-')}"
+            raise ValueError(
+                f"{flag} must be {before}, as in the training of {checkpoint.path}, "
+                f"but is {now}: with it these weights would compute something else"
+            )
 
 
 def check_start(

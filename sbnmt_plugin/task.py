@@ -14,6 +14,7 @@ from sbnmt_plugin.checkpoint_checks import (
     check_checkpoints,
     check_dictionaries,
     check_direction,
+    check_function,
     check_start,
     fingerprint,
     forget_files,
@@ -114,6 +115,7 @@ class SBTranslationTask(StreamData):
         else:
             for start in self._starts:
                 check_start(start, words, languages)
+                check_function(start, cfg)
                 if start.path == resumed_file(self.cfg):
                     saved = start.settings.get("sb_direction")
                     check_direction(saved, wanted, from_checkpoint)

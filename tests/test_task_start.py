@@ -1,5 +1,8 @@
 """Start of a training: its checkpoint, its lines, the process before it, its flags."""
 
+from argparse import Namespace
+from contextlib import nullcontext
+
 import pytest
 import torch
 from commands import (
@@ -16,7 +19,7 @@ from fairseq_cli.train import should_stop_early
 from helpers import sb_model
 
 from sbnmt_plugin import checkpoints, task
-from sbnmt_plugin.checkpoint_checks import check_checkpoints
+from sbnmt_plugin.checkpoint_checks import TIES, check_checkpoints, check_function
 from sbnmt_plugin.families.sb import model
 from sbnmt_plugin.given_options import RETIRED
 from sbnmt_plugin.network.cpu_products import widen_attention
@@ -128,6 +131,39 @@ def test_layers_that_are_left_out_by_chance_are_layers():
         widen_attention(made)
         layers = made.encoder.layers._modules.values()
         assert all(type(x.self_attn) is EncoderSelfAttention for x in layers)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--decoder-attention-heads", 1], "--decoder-attention-heads must be 2"),
+        (["--activation-fn", "gelu"], "--activation-fn must be relu"),
+        (["--no-scale-embedding"], "--no-scale-embedding must be False"),
+        (["--share-all-embeddings"], "--share-all-embeddings must be False"),
+    ],
+)
+@pytest.mark.parametrize("how", ["--finetune-from-model", "--restore-file"])
+def test_what_a_training_starts_from_computes_the_same(
+    data, trained, tmp_path, how, words, said
+):
+    with pytest.raises(ValueError, match=f"{said}, .* {trained}, but is "):
+        run_train(data, tmp_path, *SB, *ONE, how, trained, *words)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fine"),
+    [
+        ((0, 0), (1, 0), 0),
+        ((1, 0), (0, 1), 1),
+        ((1, 0), (0, 0), 1),
+        ((0, 1), (1, 0), 0),
+    ],
+)
+def test_matrices_that_were_two_are_not_tied(old, new, fine):
+    before, now = (dict(zip(TIES, map(bool, x))) for x in (old, new))
+    start = checkpoints.Checkpoint("x.pt", {}, before, {})
+    with nullcontext() if fine else pytest.raises(ValueError, match="--share-"):
+        check_function(start, Namespace(**now))
 
 
 @pytest.mark.parametrize("option", ["--sb-records", "--sb-trace"])
