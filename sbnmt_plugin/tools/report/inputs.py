@@ -19,6 +19,7 @@ from sbnmt_plugin.tools.report.logs import read_train_log
 from sbnmt_plugin.tools.report.records import read_winners
 from sbnmt_plugin.tools.results.sweep import Sweep
 from sbnmt_plugin.tools.results.work_folder_rows import languages
+from sbnmt_plugin.tools.scoring import tokeniser_of
 from sbnmt_plugin.tools.text import read_lines, read_parallel
 
 CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
@@ -165,7 +166,7 @@ def of_work(work: Path) -> Namespace:
         source=[text / f"test.{source}"],
         reference=references.files("test.ref" if plain else "test"),
         beam_sweep=there(work / "beam-sweep.json"),
-        tokenize=raw or ("13a" if plain else "none"),
+        tokenize=raw or (tokeniser_of(target) if plain else "none"),
         lowercase=scored["lowercase"],
     )
 
