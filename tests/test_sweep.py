@@ -5,6 +5,7 @@ import json
 import pytest
 from steps import call, put
 
+from sbnmt_plugin.tools import in_use
 from sbnmt_plugin.tools.commands import sweep_beam
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.results import sweep_runs
@@ -149,13 +150,39 @@ def test_the_sweep_decodes_what_is_missing(tmp_path, searches, work):
     searches.limit = 4
     refused("", run, "--beams", "2,4,6,8", error=KeyboardInterrupt)
     assert [found["beam"] for found in runs_of(output)] == [2, 4, 6]
-    result = tmp_path / "work" / "s.json.runs" / "0-beam-2" / "result.json"
+    result = tmp_path / "work" / "s.json.runs" / "test"
+    result /= "teacher-l2r-beam-2/result.json"
     whole = result.read_text()
     result.unlink()
     refused("", run, "--beams", "2,4,6", error=KeyboardInterrupt)
     assert [found["beam"] for found in runs_of(output)] == [2, 4, 6]
     put(result, whole[:-9])
     refused("result.json must be as it was written", run, "--beams", "2")
+
+
+def test_a_sweep_of_other_rows_or_another_set_loses_no_run(tmp_path, searches, work):
+    rows = "sb+rescored@2", "sb"
+    run = work("sb", "sb@2")
+    valid = "--gen-subset", "valid"
+    for more in (), valid, (), valid:
+        run("--beams", "2", *more, rows=rows)
+        rows = rows[::-1]
+    assert len(searches.words) == 4
+    assert json.loads((tmp_path / "work" / "s.json").read_text())["subset"] == "valid"
+    for more in (), valid:
+        words = "--work", tmp_path / "work", "--rows", "sb", "--beams", "2", *more
+        call(sweep_beam, *words)
+    assert {path.name for path in (tmp_path / "work").glob("beam-*.json")} == {
+        *("beam-sweep.json", "beam-sweep-valid.json")
+    }
+
+
+def test_two_sweeps_do_not_share_their_runs(tmp_path, searches, work, monkeypatch):
+    monkeypatch.setattr(in_use, "PATIENCE", 0)
+    run = work("sb")
+    with in_use.hold(tmp_path / "work" / "s.json.runs"):
+        refused(r"--output .*s\.json\.runs must not be in use", run, "--beams", "2")
+    assert not searches.words
 
 
 @pytest.mark.parametrize(

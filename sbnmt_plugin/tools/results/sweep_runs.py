@@ -13,6 +13,7 @@ from typing import Any
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.command import step_command
 from sbnmt_plugin.tools.evaluation import References
+from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.recipes.bitext import can_be_model
@@ -129,7 +130,8 @@ def decoded(work: Path, searches: Searches, subset: str, output: Path) -> Any:
         The content of the output, which is written from the first run on.
 
     Raises:
-        FileNotFoundError, ValueError: a row cannot be searched.
+        FileNotFoundError, ValueError: a row cannot be searched; or the runs of this
+            output are in use.
     """
     settings = read_recipe(work / "recipe.json", "repeat sbnmt recipe")
     steps, right = RowSteps(Run(settings, work)), references(work / "text", settings)
@@ -138,27 +140,28 @@ def decoded(work: Path, searches: Searches, subset: str, output: Path) -> Any:
         further = [path for path in further if path.is_file()]
     given = [read_lines(path) for path in (first, *further)]
     commands = {row: searching(steps, row) for row, _ in searches}
-    jobs = []
+    jobs, runs = [], Path(f"{output}.runs")
     for row, setting in searches:
         words = [*commands[row], "--gen-subset", subset, *setting.words]
         job = {"options": words, origin.MODELS: origin.stamps_of(words)}
         job["reference sha256"] = origin.sha256_of(*given)
-        place = list(commands).index(row)
-        jobs.append((Path(f"{output}.runs") / setting.folder(place), job))
-    found = [kept(*each) for each in jobs]
+        jobs.append((runs / subset / setting.folder(row.name), job))
     sweep: dict[str, Any] = {
         "command": f"sbnmt sweep-beam {shlex.join(sys.argv[1:])}",
         "commit": commit(),
         "machine": machine(),
         "versions": versions(),
+        "subset": subset,
         "planned": len(jobs),
     }
-    for place, (folder, job) in enumerate(progress(jobs, desc="decoding", unit="run")):
-        found[place] = found[place] or scored(folder, job, right, given)
-        sweep["runs"] = [
-            {"system": row.name, **setting.as_json, **done}
-            for (row, setting), done in zip(searches, found)
-            if done
-        ]
-        write_json(output, sweep)
+    with hold(runs, "--output"):
+        found = [kept(*each) for each in jobs]
+        for place, each in enumerate(progress(jobs, desc="decoding", unit="run")):
+            found[place] = found[place] or scored(*each, right, given)
+            sweep["runs"] = [
+                {"system": row.name, **setting.as_json, **done}
+                for (row, setting), done in zip(searches, found)
+                if done
+            ]
+            write_json(output, sweep)
     return sweep
