@@ -94,6 +94,10 @@ def test_a_row_of_another_seed_can_be_the_model(tmp_path):
     found = runs / "valid" / f"{row.name}-beam-4-lenpen-1.5"
     found.mkdir(parents=True)
     assert decoded.run(row) == found
+    put(tmp_path / "text" / "valid.de", "x", "y")
+    put(found / "generate-valid.txt", "H-1\t0\ty")
+    with pytest.raises(ValueError, match="lacks that of sentence 0"):
+        decoded.texts(row)
 
 
 def test_a_model_folder_of_another_choice_is_removed(tmp_path):

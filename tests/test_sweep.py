@@ -239,6 +239,28 @@ def test_the_sweep_searches_and_scores_as_the_recipe_does(searches, work):
         assert [value(searches.words[0], x) for x in flags] == ["0.6", "2", "10", "99"]
 
 
+def test_several_sets_are_averaged_as_in_the_table(tmp_path, searches, work):
+    mixed = {"test.p": [*["X Y Z W V"] * 20, RIGHT], "valid.p": GOLD}
+    run, sets = work("sb", texts=mixed), tmp_path / "work" / "text" / "test.sets"
+    searches.answers["sb", None] = RIGHT
+    (whole,) = run("--beams", "2")
+    put(sets, "one\t20", "two\t1")
+    (found,) = run("--beams", "2")
+    assert whole["BLEU"] < 20 and found["BLEU"] == pytest.approx(50, abs=1)
+    assert found["signature"].endswith("mean of 2 sets")
+    (valid,) = run("--beams", "2", "--gen-subset", "valid")
+    assert valid["BLEU"] == pytest.approx(100)
+
+
+def test_a_sweep_that_lacks_a_sentence_is_not_scored(monkeypatch, searches, work):
+    def decode(folder, words):
+        put(folder / "generate-test.txt", f"H-1\t0\t{RIGHT}")
+        return 1.0
+
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    refused("lacks that of sentence 0: decode", work("sb"), "--beams", "2")
+
+
 def test_the_sweep_takes_rows_of_a_recipe(searches, work, capsys):
     """As the recipe decodes them: direction, seed and rescoring."""
     own = "teacher-back", "enat-phrase", "rerank@2"

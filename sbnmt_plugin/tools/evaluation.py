@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 from dataclasses import dataclass
@@ -74,25 +75,28 @@ class References:
         """Read the lines of all references, ``test`` or ``test.ref``."""
         return [read_lines(path) for path in self.files(stem)]
 
-    def sets(self, count: int) -> dict[str, int]:
-        """Return names and lengths of the sets in the test text of ``count`` lines.
+    def sets(self, count: int) -> dict[str, slice]:
+        """Return names and places of the sets in the test text of ``count`` lines.
 
         Raises:
             ValueError: they do not add up to it.
         """
         path = self.text / "test.sets"
         if not path.exists():
-            return {"test": count}
+            return {"test": slice(0, count)}
         rule = "a set's name, a tab and its number of lines"
         entries = each_entry(path, SET, rule, "run prepare.py again")
         found = {entry[1]: int(entry[2]) for entry in entries}
-        if sum(found.values()) != count:
+        ends = [*itertools.accumulate(found.values(), initial=0)]
+        if ends[-1] != count:
             raise ValueError(f"{path} must add up to {count} lines, but does not")
-        return found
+        return dict(zip(found, map(slice, ends, ends[1:])))
 
 
-def read_hypotheses(path: Path, references: References) -> list[str]:
-    """Read the hypothesis of every sentence of the test set, subwords undone.
+def read_hypotheses(
+    path: Path, references: References, subset: str = "test"
+) -> list[str]:
+    """Read the hypothesis of every sentence of a set, subwords undone.
 
     Args:
         path: fairseq-generate's output, file or folder, which must be whole; or
@@ -100,9 +104,9 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
             gets an empty hypothesis; or a .bpe, a line a sentence.
 
     Raises:
-        ValueError: sentences are missing, or are not of this test set.
+        ValueError: sentences are missing, or are not of this set.
     """
-    reference = references.files()[0]
+    reference = references.files(subset)[0]
     count = len(read_lines(reference))
     if path.suffix == ".tsv":
         found = dict(each_translation(path, count))
@@ -115,7 +119,7 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
             raise ValueError(
                 f"{path} must have a hypothesis for each of the {count} lines of "
                 f"{reference}, but {problem} that of sentence {wrong[0]}: decode the "
-                "whole of this test set"
+                "whole of this set"
             )
     undo = undoing(references.raw)
     return [undo(found.get(index, "")) for index in range(count)]
@@ -149,10 +153,7 @@ def score_row(
     raw = references.read("test.ref") if language else []
     sets = references.sets(len(tokens))
     found: list[Scores] = []
-    start = 0
-    for count in sets.values():
-        here = slice(start, start + count)
-        start += count
+    for here in sets.values():
         own, read = ([text[here] for text in texts] for texts in (tokenised, raw))
         if references.raw:
             result = scores(tokens[here], own, lowercase, references.raw)
