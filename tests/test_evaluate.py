@@ -88,6 +88,18 @@ def test_further_references_and_case_are_options(tmp_path, text):
         run(tmp_path, text, out, "--references", 3)
 
 
+@pytest.mark.parametrize("name", ["test.ref.de", "test.de.2", "test.ref.de.2"])
+def test_references_of_another_number_of_lines_are_refused(tmp_path, text, name):
+    """Else all lines after the one that lacks are scored by a wrong reference."""
+    for path in sorted(text.iterdir()):
+        put(text / f"{path.name}.2", *texts.read_lines(path))
+    put(text / name, *GOLD[1:])
+    out = generated(tmp_path / "out.txt", GOLD)
+    message = rf"{name} must have as many lines as .*test\.de, but has only 2"
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path, text, out, "--references", 2, "--detokenise", "de")
+
+
 @pytest.mark.parametrize(
     ("said", "message"),
     [

@@ -292,6 +292,8 @@ def test_the_sweep_of_another_set_has_its_references(tmp_path, searches, work):
     scores = [found["BLEU"] for found in run(*words)]
     assert [lenpen for *_, lenpen in searches.settings()] == ["0.6", "1.5"]
     assert scores[0] < 90 and scores[1] == pytest.approx(100)
+    put(tmp_path / "work" / "text" / "test.p.2", *other[1:])
+    refused(r"test\.p\.2 must have as many lines as", run)
     (tmp_path / "work" / "text" / "test.p.2").unlink()
     refused(r"test\.p\.2", run, error=FileNotFoundError)
 

@@ -21,7 +21,7 @@ from sbnmt_plugin.tools.scoring import (
     tokeniser_of,
 )
 from sbnmt_plugin.tools.subwords import undoing
-from sbnmt_plugin.tools.text import as_written, read_lines
+from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel
 from sbnmt_plugin.tools.tokens import detokenise
 from sbnmt_plugin.tools.translations import each_translation, read_generated
 
@@ -71,9 +71,13 @@ class References:
         further = [f"{name}.{number}" for number in range(2, self.count + 1)]
         return [self.text / each for each in [name, *further]]
 
-    def read(self, stem: str = "test") -> list[list[str]]:
-        """Read the lines of all references, ``test`` or ``test.ref``."""
-        return [read_lines(path) for path in self.files(stem)]
+    def read(self, *stems: str) -> list[list[str]]:
+        """Read the lines of all references, of ``test`` or ``test.ref`` or both.
+
+        Raises:
+            ValueError: one has fewer lines than another.
+        """
+        return read_parallel(*(path for stem in stems for path in self.files(stem)))
 
     def sets(self, count: int) -> dict[str, slice]:
         """Return names and places of the sets in the test text of ``count`` lines.
@@ -140,17 +144,17 @@ def score_row(
         The scores, and the hypotheses as one would read them.
 
     Raises:
-        ValueError: another number of hypotheses than of references.
+        ValueError: another number of hypotheses than of references, or these differ.
     """
     language, lowercase = references.detokenise, references.lowercase
-    tokenised = references.read()
+    every = references.read("test", *["test.ref"] * bool(language))
+    tokenised, raw = every[: references.count], every[references.count :]
     if len(tokens) != len(tokenised[0]):
         raise ValueError(
             f"there must be {len(tokenised[0])} hypotheses, one a line of "
             f"{references.files()[0]}, but there are {len(tokens)}"
         )
     plain = detokenise(tokens, language) if language else tokens
-    raw = references.read("test.ref") if language else []
     sets = references.sets(len(tokens))
     found: list[Scores] = []
     for here in sets.values():

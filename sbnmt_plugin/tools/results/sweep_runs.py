@@ -28,7 +28,7 @@ from sbnmt_plugin.tools.recipes.step import words_of
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.sweep import Setting
 from sbnmt_plugin.tools.scoring import mean, tokenised_bleu
-from sbnmt_plugin.tools.text import as_written, read_lines
+from sbnmt_plugin.tools.text import as_written, read_parallel
 from sbnmt_plugin.tools.unfinished import write_json
 
 Searches = list[tuple[Row, Setting]]
@@ -141,7 +141,7 @@ def decoded(work: Path, searches: Searches, subset: str, output: Path) -> Any:
     first, *further = right.files(subset)
     if subset != "test":  # which may have fewer
         further = [path for path in further if path.is_file()]
-    given = [read_lines(path) for path in (first, *further)]
+    given = read_parallel(first, *further)
     parts = [slice(0, len(given[0]))]
     if subset == "test":
         parts = [*right.sets(len(given[0])).values()]
