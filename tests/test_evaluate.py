@@ -62,6 +62,10 @@ def test_fairseqs_output_becomes_a_row(tmp_path, text, capsys):
     assert texts.read_lines(tmp_path / "results" / "sb.tok") == tokens
     assert texts.read_lines(tmp_path / "results" / "sb.txt") == plain
     assert "tokenised BLEU = " in capsys.readouterr().out
+    for lines in [], ['{"winner": "l2r"}'] * 4:
+        put(records, *lines)
+        with pytest.raises(ValueError, match="a line for each of the 3 sentences, but"):
+            run(tmp_path, text, tmp_path / "out", "--records", records)
     # the file itself, and without a language: tokens alone
     row = run(tmp_path, text, tmp_path / "out" / "generate-test.txt")
     assert set(row) == {"tokenised BLEU"}

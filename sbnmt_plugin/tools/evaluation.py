@@ -176,8 +176,17 @@ def score_row(
     return scored, plain
 
 
-def l2r_wins(records: Path) -> float:
-    """Return the percentage of sentences that L2R wins, from ``--sb-records``."""
+def l2r_wins(records: Path, count: int) -> float:
+    """Return the percentage of ``count`` sentences that L2R wins, by ``--sb-records``.
+
+    Raises:
+        ValueError: the file is damaged, or of another number of sentences.
+    """
     with as_written(records, "decode again"):
         winners = [json.loads(line)["winner"] for line in read_lines(records)]
-        return round(100 * winners.count("l2r") / len(winners), 1)
+        if len(winners) != count:
+            raise ValueError(
+                f"--records {records} must have a line for each of the {count} "
+                f"sentences, but has {len(winners)}: give those of this decoding"
+            )
+        return round(100 * winners.count("l2r") / count, 1)
