@@ -293,4 +293,7 @@ def test_text_of_a_recipe_is_scored_by_the_tokeniser_of_its_language(tmp_path):
     put(tmp_path / "data" / "test.en-zh.en.idx")
     put(tmp_path / "results" / "sb.json", "{}")
     put(tmp_path / "text" / "test.ref.zh", "今天")
+    with pytest.raises(ValueError, match="a row with results, but has none yet"):
+        inputs.of_work(tmp_path)
+    put(tmp_path / "results" / "sb.txt", "今天")
     assert inputs.of_work(tmp_path).tokenize == "zh"

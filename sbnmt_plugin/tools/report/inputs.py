@@ -139,7 +139,7 @@ def of_work(work: Path) -> Namespace:
 
     Raises:
         FileNotFoundError: no recipe has finished there.
-        ValueError: results are no row's.
+        ValueError: results are no row's, or there are none yet.
     """
     source, target = languages(work)
     text, results = work / "text", work / "results"
@@ -161,6 +161,11 @@ def of_work(work: Path) -> Namespace:
         flag: {x: path for x in names for path in there(folder / form.format(x))}
         for flag, (folder, form) in places.items()
     }
+    if not named["system"]:
+        raise ValueError(
+            f"--work {work} must have a row with results, but has none yet: wait for "
+            "sbnmt recipe to evaluate the first"
+        )
     return Namespace(
         **named,
         source=[text / f"test.{source}"],
