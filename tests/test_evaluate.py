@@ -190,6 +190,7 @@ def test_a_table_is_built_from_the_results_alone(tmp_path, capsys):
         ("--recipe toy", "give --recipe and --work"),
         ("--small --work w", "give --recipe and --work"),
         ("--recipe toy --work w", "must hold a row's results"),
+        ("--recipe bitext --work w --small", "--small is not for bitext, whose run"),
         ("--page w --small", "--page takes all JSON files of its folder"),
         ("--page w --work w", "--page takes all JSON files of its folder"),
         ("--page w", "--page w must be a folder with results"),
