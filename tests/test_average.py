@@ -91,6 +91,16 @@ def test_a_folder_may_have_no_checkpoint_of_an_epoch(tmp_path):
         averaged(tmp_path, "--or-fewer")
 
 
+@pytest.mark.parametrize("shape", [(2,), (1, 1), (3, 1)])
+def test_checkpoints_of_other_sizes_are_refused(tmp_path, shape):
+    """Also those of which torch would make a mean."""
+    save_checkpoints(tmp_path, EPOCHS, [1])
+    torch.save({"model": {"w": torch.ones(shape)}}, tmp_path / EPOCHS.format(2))
+    message = "checkpoint2.pt must have .* with their shapes, of .*checkpoint1.pt, but"
+    with pytest.raises(ValueError, match=message):
+        averaged(tmp_path, "--last", 2)
+
+
 def test_one_kind_of_checkpoint_is_averaged_where_there_are_both(tmp_path):
     """Epochs, unless only of the other kind there are enough."""
     save_checkpoints(tmp_path, EPOCHS, [1, 2])

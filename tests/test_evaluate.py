@@ -62,6 +62,10 @@ def test_fairseqs_output_becomes_a_row(tmp_path, text, capsys):
     assert texts.read_lines(tmp_path / "results" / "sb.tok") == tokens
     assert texts.read_lines(tmp_path / "results" / "sb.txt") == plain
     assert "tokenised BLEU = " in capsys.readouterr().out
+    for lines in [], ['{"winner": "l2r"}'] * 4:
+        put(records, *lines)
+        with pytest.raises(ValueError, match="a line for each of the 3 sentences, but"):
+            run(tmp_path, text, tmp_path / "out", "--records", records)
     # the file itself, and without a language: tokens alone
     row = run(tmp_path, text, tmp_path / "out" / "generate-test.txt")
     assert set(row) == {"tokenised BLEU"}
@@ -86,6 +90,18 @@ def test_further_references_and_case_are_options(tmp_path, text):
     assert "nrefs:2|case:lc" in row["tokenised BLEU"]["signature"]
     with pytest.raises(FileNotFoundError, match=r"test\.de\.3 does not exist"):
         run(tmp_path, text, out, "--references", 3)
+
+
+@pytest.mark.parametrize("name", ["test.ref.de", "test.de.2", "test.ref.de.2"])
+def test_references_of_another_number_of_lines_are_refused(tmp_path, text, name):
+    """Else all lines after the one that lacks are scored by a wrong reference."""
+    for path in sorted(text.iterdir()):
+        put(text / f"{path.name}.2", *texts.read_lines(path))
+    put(text / name, *GOLD[1:])
+    out = generated(tmp_path / "out.txt", GOLD)
+    message = rf"{name} must have as many lines as .*test\.de, but has only 2"
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path, text, out, "--references", 2, "--detokenise", "de")
 
 
 @pytest.mark.parametrize(
@@ -174,6 +190,7 @@ def test_a_table_is_built_from_the_results_alone(tmp_path, capsys):
         ("--recipe toy", "give --recipe and --work"),
         ("--small --work w", "give --recipe and --work"),
         ("--recipe toy --work w", "must hold a row's results"),
+        ("--recipe bitext --work w --small", "--small is not for bitext, whose run"),
         ("--page w --small", "--page takes all JSON files of its folder"),
         ("--page w --work w", "--page takes all JSON files of its folder"),
         ("--page w", "--page w must be a folder with results"),

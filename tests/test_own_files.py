@@ -4,9 +4,11 @@ import pytest
 from steps import call, put
 
 from sbnmt_plugin.tools.commands import (
+    aer,
     average,
     bpe,
     evaluate,
+    probe_interaction,
     score,
     tokenise,
     triples,
@@ -55,11 +57,23 @@ def test_triples_keep_pseudo_targets(tmp_path, name):
         assert_refused(tmp_path, rf"new\.{name}", triples, *words, *given)
 
 
+ALIGNED = "--input", "other", "--reference", "other"
 OTHERS = {  # whose output is a file "in" that they read
     "tokenise": (tokenise, "--language", "en", "in", "in"),
     "learn": (bpe, "learn", "--merges", 2, "--codes", "in", "in"),
     "apply": (bpe, "apply", "--codes", "other", "in", "in"),
     "score": (score, "--hypothesis", "in", "--reference", "other", "--json", "in"),
+    **{
+        f"score {flag}": (
+            *(score, "--hypothesis", "other", "--reference", "other", "--json", "in"),
+            *("--tokenised-hypothesis", "other", "--tokenised-reference", "other"),
+            *(flag, "in"),
+        )
+        for flag in ("--tokenised-hypothesis", "--tokenised-reference")
+    },
+    "aer": (aer, *ALIGNED, "--gold", "in", "--json", "in"),
+    "links": (aer, *ALIGNED, "--gold", "in", "--output", "in"),
+    "probe": (probe_interaction, *ALIGNED, "--reference", "in", "--json", "in"),
     "average": (average, "--output", "in", "other", "in"),
 }
 

@@ -286,3 +286,14 @@ def test_a_recipes_folder_fills_everything_in(recipe_folder):
     found = inputs.of_work(work)
     assert found.reference == [work / "text" / (stem + end) for end in ("", ".2")]
     assert found.lowercase
+
+
+def test_text_of_a_recipe_is_scored_by_the_tokeniser_of_its_language(tmp_path):
+    """As in the table."""
+    put(tmp_path / "data" / "test.en-zh.en.idx")
+    put(tmp_path / "results" / "sb.json", "{}")
+    put(tmp_path / "text" / "test.ref.zh", "今天")
+    with pytest.raises(ValueError, match="a row with results, but has none yet"):
+        inputs.of_work(tmp_path)
+    put(tmp_path / "results" / "sb.txt", "今天")
+    assert inputs.of_work(tmp_path).tokenize == "zh"

@@ -90,11 +90,18 @@ def test_a_title_and_a_plot_are_shown(tmp_path):
     assert lines[-1] == "`do it`, commit 1a2b3c4, m"
 
 
-@pytest.mark.parametrize(
-    "held", ["{", "[1]", '{"rows": 1}', '{"runs": []}', '{"x": 1}']
-)
+@pytest.mark.parametrize("held", ["{", "[1]", '{"rows": 1}', '{"runs": []}'])
 def test_a_file_of_something_else_is_refused(held, tmp_path):
     path = put(tmp_path / "x.json", held)
     with pytest.raises(ValueError, match=f"{path} must be as it was written"):
         call(show_table, "--page", tmp_path)
     assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_work_folder_is_no_folder_of_results(tmp_path):
+    """Nor is its recipe.json damaged: who removes it cannot go on with the run."""
+    put(tmp_path / "recipe.json", '{"title": "x", "source": "en"}')
+    message = "recipe.json must hold results, but has none of the keys signatures, "
+    with pytest.raises(ValueError, match=message) as caught:
+        call(show_table, "--page", tmp_path)
+    assert "remove" not in str(caught.value)

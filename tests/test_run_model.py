@@ -88,7 +88,16 @@ def test_a_row_of_another_seed_can_be_the_model(tmp_path):
     path = steps.sweep_of("valid", row) / "sweep.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"runs": [{**run, "lenpen": 0.6, "BLEU": 8}, run]}))
-    assert run_model.Decoded(steps, "valid").best(row).lenpen == 1.5
+    decoded, runs = run_model.Decoded(steps, "valid"), path.parent / "sweep.json.runs"
+    assert decoded.best(row).lenpen == 1.5
+    assert decoded.run(row) == runs / "0-beam-4-lenpen-1.5"  # an older one
+    found = runs / "valid" / f"{row.name}-beam-4-lenpen-1.5"
+    found.mkdir(parents=True)
+    assert decoded.run(row) == found
+    put(tmp_path / "text" / "valid.de", "x", "y")
+    put(found / "generate-valid.txt", "H-1\t0\ty")
+    with pytest.raises(ValueError, match="lacks that of sentence 0"):
+        decoded.texts(row)
 
 
 def test_a_model_folder_of_another_choice_is_removed(tmp_path):

@@ -7,6 +7,7 @@ from steps import call, put
 
 from sbnmt_plugin.tools import text as texts
 from sbnmt_plugin.tools.commands import score
+from sbnmt_plugin.tools.scoring import tokeniser_of
 
 
 def test_scores_are_sacrebleus(tmp_path, capsys):
@@ -41,3 +42,12 @@ def test_a_tokeniser_without_its_package_is_one_line(tmp_path, monkeypatch):
     words = ["--hypothesis", text, "--reference", text, "--tokenize", "ja-mecab"]
     with pytest.raises(ValueError, match=r"ja-mecab: Please .* pip install sacrebleu"):
         call(score, *words)
+
+
+def test_the_tokeniser_follows_the_language_whose_code_has_two_or_three_letters():
+    for codes, tokeniser in (
+        ("zh zh-CN zho_Hans cmn yue", "zh"),
+        ("ja jpn_Jpan tha lao khm mya bod dzo", "char"),
+        ("de deu tr", "13a"),
+    ):
+        assert {tokeniser_of(code) for code in codes.split()} == {tokeniser}

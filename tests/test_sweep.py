@@ -5,6 +5,7 @@ import json
 import pytest
 from steps import call, put
 
+from sbnmt_plugin.tools import in_use
 from sbnmt_plugin.tools.commands import sweep_beam
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.results import sweep_runs
@@ -149,13 +150,39 @@ def test_the_sweep_decodes_what_is_missing(tmp_path, searches, work):
     searches.limit = 4
     refused("", run, "--beams", "2,4,6,8", error=KeyboardInterrupt)
     assert [found["beam"] for found in runs_of(output)] == [2, 4, 6]
-    result = tmp_path / "work" / "s.json.runs" / "0-beam-2" / "result.json"
+    result = tmp_path / "work" / "s.json.runs" / "test"
+    result /= "teacher-l2r-beam-2/result.json"
     whole = result.read_text()
     result.unlink()
     refused("", run, "--beams", "2,4,6", error=KeyboardInterrupt)
     assert [found["beam"] for found in runs_of(output)] == [2, 4, 6]
     put(result, whole[:-9])
     refused("result.json must be as it was written", run, "--beams", "2")
+
+
+def test_a_sweep_of_other_rows_or_another_set_loses_no_run(tmp_path, searches, work):
+    rows = "sb+rescored@2", "sb"
+    run = work("sb", "sb@2")
+    valid = "--gen-subset", "valid"
+    for more in (), valid, (), valid:
+        run("--beams", "2", *more, rows=rows)
+        rows = rows[::-1]
+    assert len(searches.words) == 4
+    assert json.loads((tmp_path / "work" / "s.json").read_text())["subset"] == "valid"
+    for more in (), valid:
+        words = "--work", tmp_path / "work", "--rows", "sb", "--beams", "2", *more
+        call(sweep_beam, *words)
+    assert {path.name for path in (tmp_path / "work").glob("beam-*.json")} == {
+        *("beam-sweep.json", "beam-sweep-valid.json")
+    }
+
+
+def test_two_sweeps_do_not_share_their_runs(tmp_path, searches, work, monkeypatch):
+    monkeypatch.setattr(in_use, "PATIENCE", 0)
+    run = work("sb")
+    with in_use.hold(tmp_path / "work" / "s.json.runs"):
+        refused(r"--output .*s\.json\.runs must not be in use", run, "--beams", "2")
+    assert not searches.words
 
 
 @pytest.mark.parametrize(
@@ -212,6 +239,28 @@ def test_the_sweep_searches_and_scores_as_the_recipe_does(searches, work):
         assert [value(searches.words[0], x) for x in flags] == ["0.6", "2", "10", "99"]
 
 
+def test_several_sets_are_averaged_as_in_the_table(tmp_path, searches, work):
+    mixed = {"test.p": [*["X Y Z W V"] * 20, RIGHT], "valid.p": GOLD}
+    run, sets = work("sb", texts=mixed), tmp_path / "work" / "text" / "test.sets"
+    searches.answers["sb", None] = RIGHT
+    (whole,) = run("--beams", "2")
+    put(sets, "one\t20", "two\t1")
+    (found,) = run("--beams", "2")
+    assert whole["BLEU"] < 20 and found["BLEU"] == pytest.approx(50, abs=1)
+    assert found["signature"].endswith("mean of 2 sets")
+    (valid,) = run("--beams", "2", "--gen-subset", "valid")
+    assert valid["BLEU"] == pytest.approx(100)
+
+
+def test_a_sweep_that_lacks_a_sentence_is_not_scored(monkeypatch, searches, work):
+    def decode(folder, words):
+        put(folder / "generate-test.txt", f"H-1\t0\t{RIGHT}")
+        return 1.0
+
+    monkeypatch.setattr(sweep_runs, "decode", decode)
+    refused("lacks that of sentence 0: decode", work("sb"), "--beams", "2")
+
+
 def test_the_sweep_takes_rows_of_a_recipe(searches, work, capsys):
     """As the recipe decodes them: direction, seed and rescoring."""
     own = "teacher-back", "enat-phrase", "rerank@2"
@@ -243,6 +292,8 @@ def test_the_sweep_of_another_set_has_its_references(tmp_path, searches, work):
     scores = [found["BLEU"] for found in run(*words)]
     assert [lenpen for *_, lenpen in searches.settings()] == ["0.6", "1.5"]
     assert scores[0] < 90 and scores[1] == pytest.approx(100)
+    put(tmp_path / "work" / "text" / "test.p.2", *other[1:])
+    refused(r"test\.p\.2 must have as many lines as", run)
     (tmp_path / "work" / "text" / "test.p.2").unlink()
     refused(r"test\.p\.2", run, error=FileNotFoundError)
 

@@ -97,11 +97,10 @@ def decoded(work, wrong):
     """
     put(work / "text" / "test.src", *(source for source, _ in GOLD))
     put(work / "text" / "test.tgt", *(target for _, target in GOLD))
-    names = list(dict.fromkeys(name for name, _ in wrong))
     runs = [{"system": name, "beam": beam, "BLEU": 1.0} for name, beam in wrong]
     put(work / "beam-sweep.json", json.dumps({"runs": runs}))
     for (name, beam), lines in wrong.items():
-        folder = work / "beam-sweep.json.runs" / f"{names.index(name)}-beam-{beam}"
+        folder = work / "beam-sweep.json.runs" / "test" / f"{name}-beam-{beam}"
         texts = ["z" if i in lines else target for i, (_, target) in enumerate(GOLD)]
         put(
             folder / "generate-test.txt",

@@ -20,6 +20,7 @@ from pathlib import Path
 from sbnmt_plugin import quiet
 from sbnmt_plugin.tools import command
 from sbnmt_plugin.tools.recipes.rows import Row
+from sbnmt_plugin.tools.results.sweep import Setting
 from sbnmt_plugin.tools.results.table import aligned
 from sbnmt_plugin.tools.text import as_written, read_lines, remove_bpe
 from sbnmt_plugin.tools.translations import read_generated
@@ -54,11 +55,10 @@ def decoded(output: Path) -> dict[Run, list[str]]:
     """
     with as_written(output, "run sbnmt sweep-beam as README.md says"):
         runs = json.loads(output.read_text(encoding="utf-8"))["runs"]
-    names = list(dict.fromkeys(run["system"] for run in runs))
     answers = {}
     for run in runs:
         name, beam = run["system"], run["beam"]
-        folder = Path(f"{output}.runs") / f"{names.index(name)}-beam-{beam}"
+        folder = Path(f"{output}.runs") / "test" / Setting(beam).folder(name)
         found = sorted(read_generated(folder / "generate-test.txt").items())
         answers[name, beam] = [remove_bpe(text) for _, text in found]
     return answers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from sbnmt_plugin.tools.scoring import (
     tokeniser_of,
 )
 from sbnmt_plugin.tools.subwords import undoing
-from sbnmt_plugin.tools.text import as_written, read_lines
+from sbnmt_plugin.tools.text import as_written, read_lines, read_parallel
 from sbnmt_plugin.tools.tokens import detokenise
 from sbnmt_plugin.tools.translations import each_translation, read_generated
 
@@ -70,29 +71,36 @@ class References:
         further = [f"{name}.{number}" for number in range(2, self.count + 1)]
         return [self.text / each for each in [name, *further]]
 
-    def read(self, stem: str = "test") -> list[list[str]]:
-        """Read the lines of all references, ``test`` or ``test.ref``."""
-        return [read_lines(path) for path in self.files(stem)]
+    def read(self, *stems: str) -> list[list[str]]:
+        """Read the lines of all references, of ``test`` or ``test.ref`` or both.
 
-    def sets(self, count: int) -> dict[str, int]:
-        """Return names and lengths of the sets in the test text of ``count`` lines.
+        Raises:
+            ValueError: one has fewer lines than another.
+        """
+        return read_parallel(*(path for stem in stems for path in self.files(stem)))
+
+    def sets(self, count: int) -> dict[str, slice]:
+        """Return names and places of the sets in the test text of ``count`` lines.
 
         Raises:
             ValueError: they do not add up to it.
         """
         path = self.text / "test.sets"
         if not path.exists():
-            return {"test": count}
+            return {"test": slice(0, count)}
         rule = "a set's name, a tab and its number of lines"
         entries = each_entry(path, SET, rule, "run prepare.py again")
         found = {entry[1]: int(entry[2]) for entry in entries}
-        if sum(found.values()) != count:
+        ends = [*itertools.accumulate(found.values(), initial=0)]
+        if ends[-1] != count:
             raise ValueError(f"{path} must add up to {count} lines, but does not")
-        return found
+        return dict(zip(found, map(slice, ends, ends[1:])))
 
 
-def read_hypotheses(path: Path, references: References) -> list[str]:
-    """Read the hypothesis of every sentence of the test set, subwords undone.
+def read_hypotheses(
+    path: Path, references: References, subset: str = "test"
+) -> list[str]:
+    """Read the hypothesis of every sentence of a set, subwords undone.
 
     Args:
         path: fairseq-generate's output, file or folder, which must be whole; or
@@ -100,9 +108,9 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
             gets an empty hypothesis; or a .bpe, a line a sentence.
 
     Raises:
-        ValueError: sentences are missing, or are not of this test set.
+        ValueError: sentences are missing, or are not of this set.
     """
-    reference = references.files()[0]
+    reference = references.files(subset)[0]
     count = len(read_lines(reference))
     if path.suffix == ".tsv":
         found = dict(each_translation(path, count))
@@ -115,7 +123,7 @@ def read_hypotheses(path: Path, references: References) -> list[str]:
             raise ValueError(
                 f"{path} must have a hypothesis for each of the {count} lines of "
                 f"{reference}, but {problem} that of sentence {wrong[0]}: decode the "
-                "whole of this test set"
+                "whole of this set"
             )
     undo = undoing(references.raw)
     return [undo(found.get(index, "")) for index in range(count)]
@@ -136,23 +144,20 @@ def score_row(
         The scores, and the hypotheses as one would read them.
 
     Raises:
-        ValueError: another number of hypotheses than of references.
+        ValueError: another number of hypotheses than of references, or these differ.
     """
     language, lowercase = references.detokenise, references.lowercase
-    tokenised = references.read()
+    every = references.read("test", *["test.ref"] * bool(language))
+    tokenised, raw = every[: references.count], every[references.count :]
     if len(tokens) != len(tokenised[0]):
         raise ValueError(
             f"there must be {len(tokenised[0])} hypotheses, one a line of "
             f"{references.files()[0]}, but there are {len(tokens)}"
         )
     plain = detokenise(tokens, language) if language else tokens
-    raw = references.read("test.ref") if language else []
     sets = references.sets(len(tokens))
     found: list[Scores] = []
-    start = 0
-    for count in sets.values():
-        here = slice(start, start + count)
-        start += count
+    for here in sets.values():
         own, read = ([text[here] for text in texts] for texts in (tokenised, raw))
         if references.raw:
             result = scores(tokens[here], own, lowercase, references.raw)
@@ -171,8 +176,17 @@ def score_row(
     return scored, plain
 
 
-def l2r_wins(records: Path) -> float:
-    """Return the percentage of sentences that L2R wins, from ``--sb-records``."""
+def l2r_wins(records: Path, count: int) -> float:
+    """Return the percentage of ``count`` sentences that L2R wins, by ``--sb-records``.
+
+    Raises:
+        ValueError: the file is damaged, or of another number of sentences.
+    """
     with as_written(records, "decode again"):
         winners = [json.loads(line)["winner"] for line in read_lines(records)]
-        return round(100 * winners.count("l2r") / len(winners), 1)
+        if len(winners) != count:
+            raise ValueError(
+                f"--records {records} must have a line for each of the {count} "
+                f"sentences, but has {len(winners)}: give those of this decoding"
+            )
+        return round(100 * winners.count("l2r") / count, 1)

@@ -134,7 +134,13 @@ def section(path: Path) -> tuple[int, list[str]]:
     with as_written(path, f"remove it, or write it anew, before {PAGE} is written"):
         held: Held = json.loads(path.read_text(encoding="utf-8"))
         title = held.pop("title", None)
-        kind = next((key for key in KINDS if key in held), "none")
+        kind = next((key for key in KINDS if key in held), None)
+        if kind is None:
+            raise ValueError(
+                f"{path} must hold results, but has none of the keys "
+                f"{', '.join(KINDS)}: give a folder of results alone, to which those "
+                "of a run are copied"
+            )
         tables = KINDS[kind](held)
     head = [f"## {path.stem}", *([] if title is None else ["", title])]
     if (plot := path.with_suffix(".svg")).exists():

@@ -12,8 +12,10 @@ from sacrebleu.metrics.base import Metric
 # those of sacreBLEU for BLEU; 13a is for languages with blanks
 TOKENISERS = ("13a", "zh", "intl", "char", "ja-mecab", "ko-mecab", "flores200", "none")
 # languages whose words would take a package to find
-WITHOUT_BLANKS = {"zh": "zh", "yue": "zh", "wuu": "zh"}
+WITHOUT_BLANKS = dict.fromkeys(("zh", "zho", "cmn", "yue", "wuu"), "zh")
 WITHOUT_BLANKS |= dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz"), "char")
+LONG = "jpn", "tha", "lao", "khm", "mya", "bod", "dzo"  # the same
+WITHOUT_BLANKS |= dict.fromkeys(LONG, "char")
 Scores = dict[str, dict[str, Any]]  # name -> score and signature
 
 

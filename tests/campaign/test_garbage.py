@@ -260,7 +260,7 @@ def test_a_damaged_result_is_named(tmp_path):
     records = tmp_path / "sb.jsonl"
     records.write_text('{"winner": 1}\nnull\n')
     with pytest.raises(ValueError, match=r"sb.jsonl must be as it was written"):
-        l2r_wins(records)
+        l2r_wins(records, 2)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "sb.json").write_text("{")
     with pytest.raises(ValueError, match=r"sb.json must be as it was written"):

@@ -53,8 +53,10 @@ def main() -> None:
     parser.add_argument("--output", help="file to write the links found to")
     parser.add_argument("--json", help="file to write the rate to")
     args, others = parser.parse_known_args()
-    refuse_overwriting(args.output, args.input, args.reference, args.gold)
-    inputs, targets, lines = read_parallel(args.input, args.reference, args.gold)
+    paths = args.input, args.reference, args.gold
+    for output in args.output, args.json:
+        refuse_overwriting(output, *paths)
+    inputs, targets, lines = read_parallel(*paths)
     sides = [[words_of(line) for line in text] for text in (inputs, targets)]
     gold = read_gold(args.gold, lines, *sides)
     translator = Translator(others)

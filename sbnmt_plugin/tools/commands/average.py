@@ -58,11 +58,12 @@ def newest(folder: Path, count: int, fewer: bool = False) -> list[Path]:
 def kind(checkpoint: dict[str, Any]) -> list[str]:
     """Return what the checkpoints of one training have in common.
 
-    These are family, direction, dictionaries and the names of the parameters.
+    These are family, direction, dictionaries, and the parameters with their shapes.
     """
-    values = settings_of(checkpoint)
+    values, model = settings_of(checkpoint), checkpoint["model"]
     names = "sb_direction", "sb_dictionaries", "two_way_languages", "enat_input"
-    return [*(str(values.get(name)) for name in names), *sorted(checkpoint["model"])]
+    shapes = sorted(f"{name} {[*value.shape]}" for name, value in model.items())
+    return [*(str(values.get(name)) for name in names), *shapes]
 
 
 def average(paths: list[Path]) -> dict[str, Any]:
@@ -79,8 +80,9 @@ def average(paths: list[Path]) -> dict[str, Any]:
         first = first or kind(checkpoint)
         if kind(checkpoint) != first:
             raise ValueError(
-                f"{path} must have the direction, the dictionaries and the parameters "
-                f"of {paths[0]}, but has others: average checkpoints of one training"
+                f"{path} must have the direction, the dictionaries and the parameters, "
+                f"with their shapes, of {paths[0]}, but has others: "
+                "average checkpoints of one training"
             )
         for name, value in model.items():
             if value.is_floating_point():

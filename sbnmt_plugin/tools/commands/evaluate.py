@@ -75,7 +75,8 @@ def main() -> None:
     tokens = read_hypotheses(Path(args.input), references)
     scored, plain = score_row(tokens, references)
     if args.records:
-        scored["L2R wins"] = {"score": l2r_wins(Path(args.records))}
+        wins = l2r_wins(Path(args.records), len(tokens))
+        scored["L2R wins"] = {"score": wins}
     if not args.raw:
         write_lines(output.with_suffix(".tok"), tokens)
     write_lines(output.with_suffix(".txt"), plain)

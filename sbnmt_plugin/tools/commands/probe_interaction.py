@@ -25,7 +25,7 @@ from sbnmt_plugin.tools.phonemes import error_rates
 from sbnmt_plugin.tools.probes import SETTINGS, Prober
 from sbnmt_plugin.tools.scoring import bleu_named, tokenised_bleu
 from sbnmt_plugin.tools.subwords import undoing
-from sbnmt_plugin.tools.text import read_parallel, refuse_reserved
+from sbnmt_plugin.tools.text import read_parallel, refuse_overwriting, refuse_reserved
 from sbnmt_plugin.tools.unfinished import write_json
 
 
@@ -39,6 +39,7 @@ def main() -> None:
     add_raw(parser)
     add("--json", help="file to write the scores to")
     args, others = parser.parse_known_args()
+    refuse_overwriting(args.json, args.input, *args.reference)
     lines, *references = read_parallel(args.input, *args.reference)
     refuse_reserved(args.input, lines)
     translator = Prober(others)

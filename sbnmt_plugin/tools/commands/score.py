@@ -31,7 +31,8 @@ def main() -> None:
     add("--phonemes", action="store_true", help="word and phoneme error rate")
     add("--json", help="file to write the scores to")
     args = parser.parse_args()
-    refuse_overwriting(args.json, args.hypothesis, *args.reference)
+    tokenised = [args.tokenised_hypothesis, *args.tokenised_reference]
+    refuse_overwriting(args.json, args.hypothesis, *args.reference, *tokenised)
     hypothesis, *references = read_parallel(args.hypothesis, *args.reference)
     if args.phonemes and (args.lowercase or args.tokenize != "13a"):
         raise ValueError("--phonemes excludes --lowercase and --tokenize")
@@ -42,9 +43,7 @@ def main() -> None:
     if bool(args.tokenised_reference) != bool(args.tokenised_hypothesis):
         raise ValueError("--tokenised-reference and --tokenised-hypothesis go together")
     if args.tokenised_hypothesis:
-        hypothesis, *references = read_parallel(
-            args.tokenised_hypothesis, *args.tokenised_reference
-        )
+        hypothesis, *references = read_parallel(*tokenised)
         results["tokenised BLEU"] = tokenised_bleu(
             hypothesis, references, args.lowercase
         )

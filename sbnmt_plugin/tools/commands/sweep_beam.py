@@ -108,7 +108,8 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--output",
         help="JSON file to write; rewritten when more is decoded (default: in WORK "
-        "beam-sweep.json, lenpen-sweep.json with --lenpens, chosen-sweep.json)",
+        "beam-sweep.json, lenpen-sweep.json with --lenpens, chosen-sweep.json; of "
+        "another set than test beam-sweep-SET.json …)",
     )
     return made
 
@@ -126,7 +127,8 @@ def main() -> None:
             "--chosen-by gives each row its beam and length penalty: leave out "
             "--beams and --lenpens"
         )
-    output = args.output or str(work / f"{kind}-sweep.json")
+    of_set = "" if args.gen_subset == "test" else f"-{args.gen_subset}"
+    output = args.output or str(work / f"{kind}-sweep{of_set}.json")
     refuse_overwriting(output, args.chosen_by)
     sweep = decoded(work, searches, args.gen_subset, Path(output))
     print(render_sweep(sweep), end="")

@@ -40,6 +40,11 @@ def main() -> None:
         raise ValueError("give --recipe and --work, or --page")
     folder, work = find_recipe(args.recipe), Path(args.work)
     if sizes_of(folder):  # the run has chosen one
+        if args.small:
+            raise ValueError(
+                f"--small is not for {folder.name}, whose run has its size: leave it "
+                "out"
+            )
         settings = read_recipe(work / "recipe.json", "repeat sbnmt recipe")
     else:
         settings = load_recipe(folder, args.small)

@@ -19,6 +19,7 @@ from sbnmt_plugin.tools.report.logs import read_train_log
 from sbnmt_plugin.tools.report.records import read_winners
 from sbnmt_plugin.tools.results.sweep import Sweep
 from sbnmt_plugin.tools.results.work_folder_rows import languages
+from sbnmt_plugin.tools.scoring import tokeniser_of
 from sbnmt_plugin.tools.text import read_lines, read_parallel
 
 CHINESE = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
@@ -138,7 +139,7 @@ def of_work(work: Path) -> Namespace:
 
     Raises:
         FileNotFoundError: no recipe has finished there.
-        ValueError: results are no row's.
+        ValueError: results are no row's, or there are none yet.
     """
     source, target = languages(work)
     text, results = work / "text", work / "results"
@@ -160,12 +161,17 @@ def of_work(work: Path) -> Namespace:
         flag: {x: path for x in names for path in there(folder / form.format(x))}
         for flag, (folder, form) in places.items()
     }
+    if not named["system"]:
+        raise ValueError(
+            f"--work {work} must have a row with results, but has none yet: wait for "
+            "sbnmt recipe to evaluate the first"
+        )
     return Namespace(
         **named,
         source=[text / f"test.{source}"],
         reference=references.files("test.ref" if plain else "test"),
         beam_sweep=there(work / "beam-sweep.json"),
-        tokenize=raw or ("13a" if plain else "none"),
+        tokenize=raw or (tokeniser_of(target) if plain else "none"),
         lowercase=scored["lowercase"],
     )
 

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from sbnmt_plugin.tools.evaluation import read_hypotheses
 from sbnmt_plugin.tools.origin import MODELS
 from sbnmt_plugin.tools.recipes.bitext import MODEL, can_be_model
 from sbnmt_plugin.tools.recipes.model_steps import ModelSteps
@@ -17,10 +18,8 @@ from sbnmt_plugin.tools.recipes.stages import training_options
 from sbnmt_plugin.tools.results.bootstrap import Outcome, bootstrap
 from sbnmt_plugin.tools.results.sweep import Setting, Sweep, system_and_seed
 from sbnmt_plugin.tools.scoring import bleu, score, tokeniser_of
-from sbnmt_plugin.tools.subwords import undoing
 from sbnmt_plugin.tools.text import as_written
 from sbnmt_plugin.tools.tokens import detokenise
-from sbnmt_plugin.tools.translations import read_generated
 from sbnmt_plugin.tools.unfinished import write_json
 
 SIGNIFICANT = 0.05  # p below it, shared out among the rows that are compared
@@ -43,9 +42,9 @@ class Decoded:
     def __init__(self, steps: ModelSteps, split: str) -> None:
         self.steps, self.split = steps, split
         settings = steps.settings
-        found = references(steps.work / "text", settings)
-        self.rules, self.undo = settings["detokenise"], undoing(found.raw)
-        self.given = found.read(f"{split}.ref" if self.rules else split)
+        self.references = references(steps.work / "text", settings)
+        self.rules = settings["detokenise"]
+        self.given = self.references.read(f"{split}.ref" if self.rules else split)
         lowercase = settings["score"]["lowercase"]
         self.metric = bleu(tokeniser_of(settings["target"]), lowercase=lowercase)
 
@@ -59,14 +58,16 @@ class Decoded:
 
     def run(self, row: Row) -> Path:
         """Return the folder of what a row writes with its best setting."""
-        return Path(f"{self.sweep(row)}.runs") / self.best(row).folder(0)
+        runs, best = Path(f"{self.sweep(row)}.runs"), self.best(row)
+        found = runs / self.split / best.folder(row.name)
+        # older ones are named by the place of the row in its sweep, the first
+        return found if found.exists() else runs / best.folder("0")
 
     def texts(self, row: Row) -> list[str]:
         """Return what a row writes with its best setting, detokenised, line by line."""
         runs = self.run(row)
         with as_written(runs, f"remove {self.sweep(row).parent} to decode anew"):
-            found = read_generated(runs / f"generate-{self.split}.txt")
-            texts = [self.undo(text) for _, text in sorted(found.items())]
+            texts = read_hypotheses(runs, self.references, self.split)
         return detokenise(texts, self.rules) if self.rules else texts
 
     def models(self, row: Row) -> Any:

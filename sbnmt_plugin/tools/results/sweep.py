@@ -50,10 +50,10 @@ class Setting(NamedTuple):
         """Part of a run's JSON: what is set."""
         return {k: value for k, value in self._asdict().items() if value is not None}
 
-    def folder(self, place: int) -> str:
-        """Name the folder of a run of the system of that number."""
+    def folder(self, row: str) -> str:
+        """Name the folder of a row's run."""
         words = [f"{name}-{value:g}" for name, value in self.as_json.items()]
-        return "-".join([str(place), *words])
+        return "-".join([row, *words])
 
     @property
     def label(self) -> str:

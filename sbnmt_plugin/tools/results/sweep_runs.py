@@ -7,12 +7,14 @@ import re
 import shlex
 import shutil
 import sys
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 from sbnmt_plugin.tools import origin
 from sbnmt_plugin.tools.command import step_command
-from sbnmt_plugin.tools.evaluation import References
+from sbnmt_plugin.tools.evaluation import References, read_hypotheses
+from sbnmt_plugin.tools.in_use import hold
 from sbnmt_plugin.tools.machine import commit, machine, versions
 from sbnmt_plugin.tools.progress import progress
 from sbnmt_plugin.tools.recipes.bitext import can_be_model
@@ -25,10 +27,8 @@ from sbnmt_plugin.tools.recipes.settings import references
 from sbnmt_plugin.tools.recipes.step import words_of
 from sbnmt_plugin.tools.recipes.work_folder import read_recipe
 from sbnmt_plugin.tools.results.sweep import Setting
-from sbnmt_plugin.tools.scoring import tokenised_bleu
-from sbnmt_plugin.tools.subwords import undoing
-from sbnmt_plugin.tools.text import as_written, read_lines
-from sbnmt_plugin.tools.translations import read_generated
+from sbnmt_plugin.tools.scoring import mean, tokenised_bleu
+from sbnmt_plugin.tools.text import as_written, read_parallel
 from sbnmt_plugin.tools.unfinished import write_json
 
 Searches = list[tuple[Row, Setting]]
@@ -87,13 +87,17 @@ def scored(
 
     Args:
         job: the options of fairseq-generate, and all else that tells it from others.
+            BLEU is the mean of that of its parts, as in the recipe's table.
         given: lines of each reference.
     """
     shutil.rmtree(folder, ignore_errors=True)  # what another job has left
     speed = decode(folder, [*job["options"], "--results-path", str(folder)])
-    undo, found = undoing(right.raw), read_generated(folder)
-    tokens = [undo(text) for _, text in sorted(found.items())]
-    bleu = tokenised_bleu(tokens, given, right.lowercase, right.raw or "none")
+    tokens = read_hypotheses(folder, right, job["subset"])
+    how, scores = (right.lowercase, right.raw or "none"), []
+    for here in starmap(slice, job["parts"]):
+        own = [text[here] for text in given]
+        scores.append({"BLEU": tokenised_bleu(tokens[here], own, *how)})
+    bleu = mean(scores)["BLEU"]
     done = {
         "BLEU": bleu["score"],
         "signature": bleu["signature"],
@@ -129,36 +133,43 @@ def decoded(work: Path, searches: Searches, subset: str, output: Path) -> Any:
         The content of the output, which is written from the first run on.
 
     Raises:
-        FileNotFoundError, ValueError: a row cannot be searched.
+        FileNotFoundError, ValueError: a row cannot be searched; or the runs of this
+            output are in use.
     """
     settings = read_recipe(work / "recipe.json", "repeat sbnmt recipe")
     steps, right = RowSteps(Run(settings, work)), references(work / "text", settings)
     first, *further = right.files(subset)
     if subset != "test":  # which may have fewer
         further = [path for path in further if path.is_file()]
-    given = [read_lines(path) for path in (first, *further)]
+    given = read_parallel(first, *further)
+    parts = [slice(0, len(given[0]))]
+    if subset == "test":
+        parts = [*right.sets(len(given[0])).values()]
     commands = {row: searching(steps, row) for row, _ in searches}
-    jobs = []
+    jobs, runs = [], Path(f"{output}.runs")
     for row, setting in searches:
         words = [*commands[row], "--gen-subset", subset, *setting.words]
-        job = {"options": words, origin.MODELS: origin.stamps_of(words)}
+        job: dict[str, Any] = {"options": words, origin.MODELS: origin.stamps_of(words)}
         job["reference sha256"] = origin.sha256_of(*given)
-        place = list(commands).index(row)
-        jobs.append((Path(f"{output}.runs") / setting.folder(place), job))
-    found = [kept(*each) for each in jobs]
+        job |= {"subset": subset, "parts": [[x.start, x.stop] for x in parts]}
+        jobs.append((runs / subset / setting.folder(row.name), job))
     sweep: dict[str, Any] = {
         "command": f"sbnmt sweep-beam {shlex.join(sys.argv[1:])}",
         "commit": commit(),
         "machine": machine(),
         "versions": versions(),
+        "subset": subset,
         "planned": len(jobs),
     }
-    for place, (folder, job) in enumerate(progress(jobs, desc="decoding", unit="run")):
-        found[place] = found[place] or scored(folder, job, right, given)
-        sweep["runs"] = [
-            {"system": row.name, **setting.as_json, **done}
-            for (row, setting), done in zip(searches, found)
-            if done
-        ]
-        write_json(output, sweep)
+    with hold(runs, "--output"):
+        found = [kept(*each) for each in jobs]
+        shown = progress(jobs, desc="decoding", unit="run")
+        for place, (folder, job) in enumerate(shown):
+            found[place] = found[place] or scored(folder, job, right, given)
+            sweep["runs"] = [
+                {"system": row.name, **setting.as_json, **done}
+                for (row, setting), done in zip(searches, found)
+                if done
+            ]
+            write_json(output, sweep)
     return sweep
