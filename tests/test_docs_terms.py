@@ -63,7 +63,7 @@ def test_the_readmes_prose_says_how_far_ahead_sb_nmt_is():
     *_, rescored = ahead(text, "SB-NMT as in the paper, rescored", "Transformer, L2R")
     assert told == ahead(text, "SB-NMT as in the paper", "Transformer, L2R")
     assert len(told) == 3
-    assert f"({rescored} rescored, which is significant)" in prose_of(text)
+    assert f"({rescored} rescored, significant)" in prose_of(text)
 
 
 def test_the_readmes_number_to_expect_is_that_of_the_quickstart():
