@@ -104,11 +104,10 @@ class SBHubInterface(hub_utils.GeneratorHubInterface):
 
         Args:
             kwargs: generation options; ``nbest`` says how many hypotheses, from the
-                best, must be final (default: all of the beam; with ``sb_rescore``
-                all that are rescored).
+                best, must be final (default: all that may answer: those of the beam,
+                or the ones that ``sb_rescore_best`` names).
         """
-        rescores = kwargs.get("sb_rescore", self.task.cfg.sb_rescore)
-        nbest = kwargs.pop("nbest", 1 if rescores else beam)
+        nbest = kwargs.pop("nbest", None)
         self._check_names(kwargs)
         if isinstance(tokenized_sentences, list) and not tokenized_sentences:
             return []

@@ -51,6 +51,14 @@ def test_search_options_are_honoured_and_checked(hub):
         hub.translate(["w1 <l2r>"])
 
 
+def test_an_odd_beam_is_rounded_down_with_one_warning(hub, caplog):
+    tokens = [hub.encode("w1 w2 w3")]
+    (odd,), warned = hub.generate(tokens, beam=5), caplog.text.count("is odd")
+    (even,) = hub.generate(tokens, beam=4)
+    assert warned == 1 and len(odd) == 4
+    assert [x["tokens"].tolist() for x in odd] == [x["tokens"].tolist() for x in even]
+
+
 def test_alignments_and_prefixes_in_python(hub):
     tokens = [hub.encode("w1 w2 w3")]
     ((best, *_),) = hub.generate(tokens, print_alignment="hard")
