@@ -7,17 +7,18 @@ import os
 import re
 import reprlib
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import torch
 from fairseq import hub_utils
-from fairseq.tasks import get_task
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, get_task
 from torch import Tensor
 
 from sbnmt_plugin.checkpoint_checks import check_checkpoints, check_interface
-from sbnmt_plugin.layout import DEFAULT_BEAM, DEFAULT_STOP
+from sbnmt_plugin.layout import DEFAULT_BEAM
 from sbnmt_plugin.numerics import NARROW
-from sbnmt_plugin.task_options import caller_files
+from sbnmt_plugin.task_options import KEY, TRAINING, Scope
 
 MAX_TOKENS = 12000  # of a batch, if nothing is said: fairseq-generate's
 WRITTEN = "sb_records", "sb_trace"  # files; a checkpoint says nothing of them
@@ -152,10 +153,12 @@ class Pretrained:
         given = set(kwargs)
         written = {name: kwargs.pop(name, None) for name in WRITTEN}
         kwargs.setdefault("max_tokens", MAX_TOKENS)
-        # a training says nothing of searches
-        kwargs.setdefault("sb_stop", DEFAULT_STOP)
-        for name in caller_files():
-            kwargs.setdefault(name, None)
+        # a training says nothing of searches, nor is there validation
+        for option in fields(TASK_DATACLASS_REGISTRY["sb_translation"]):
+            phase = option.metadata.get(KEY, Scope(TRAINING)).phase
+            if phase != TRAINING and option.name not in (*WRITTEN, "sb_direction"):
+                kwargs.setdefault(option.name, option.default)
+        kwargs.setdefault("eval_bleu", False)
         if sum(bool(kwargs.get(name)) for name in ("sb_bf16", "sb_int8", "fp16")) > 1:
             raise ValueError(NARROW)
         folders = {"model_name_or_path": model_name_or_path}
