@@ -116,7 +116,7 @@ class StreamData(TranslationTask):
         pairs = "-".join(languages), "-".join(languages[::-1])
         streams = [*languages, *(["r2l"] if R2L in self.directions else [])]
         prefix = os.path.join(self._folder(split, epoch), split)
-        check_split(prefix, pairs, streams)
+        check_split(prefix, pairs, streams, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         loaded = self.datasets[split]
         opposite = None
