@@ -55,6 +55,17 @@ def test_each_folder_has_a_best_checkpoint_of_its_own(data, tmp_path, option):
     assert load(best)["extra_state"]["best"] == scored  # which a worse one leaves
 
 
+def test_a_suffix_is_part_of_the_names_of_checkpoints(data, tmp_path):
+    first = run_train(data, tmp_path / "first", *SB, *ONE)
+    words = [*SB, "--no-epoch-checkpoints", "--checkpoint-suffix", ".a"]
+    words += ["--finetune-from-model", first, "--max-epoch"]
+    run_train(data, tmp_path / "own", *words, 1)
+    best = tmp_path / "own" / "checkpoint_best.a.pt"
+    scored = load(best)["extra_state"]["best"]
+    run_train(data, tmp_path / "own", *words, 2, "--lr", 9)
+    assert load(best)["extra_state"]["best"] == scored  # which a worse one leaves
+
+
 def test_a_teacher_does_not_turn_round(data, tmp_path):
     first = run_train(data, tmp_path / "l2r", *TEACHER, "l2r", *ONE)
     with pytest.raises(ValueError, match="trained with --sb-direction l2r, but"):
