@@ -31,6 +31,7 @@ from sbnmt_plugin.training.data_files import (
 from sbnmt_plugin.training.dataset import SBLanguagePairDataset
 from sbnmt_plugin.training.epoch_position import SETTINGS, SIZE, ResumableIterator
 from sbnmt_plugin.training.input_noise import PartnerNoise
+from sbnmt_plugin.training.start_checks import groups_of
 
 logger = logging.getLogger(__name__)
 
@@ -210,6 +211,8 @@ class StreamData(TranslationTask):
             made.__class__ = ResumableIterator
             made.settings, again = settings, {"disable_iterator_cache": True}
             made.make = functools.partial(self.get_batch_iterator, dataset, **again)
+            groups = None if self.has_sharded_data("") else groups_of(self.cfg)
+            made.update_freq = groups.optimization.update_freq if groups else ()
         return made
 
     def build_dataset_for_inference(
