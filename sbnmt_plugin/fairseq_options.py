@@ -61,7 +61,7 @@ GROUPS: dict[tuple[str, ...], str] = {
         log_file aim_repo aim_run_hash tensorboard_logdir wandb_project azureml_logging
         bf16 memory_efficient_bf16 fp16_no_flatten_grads fp16_init_scale
         fp16_scale_window fp16_scale_tolerance on_cpu_convert_precision min_loss_scale
-        threshold_loss_scale amp amp_batch_retries amp_init_scale amp_scale_window
+        threshold_loss_scale amp amp_batch_retries
         empty_cache_freq all_gather_list_size quantization_config_path profile arch
         criterion optimizer lr_scheduler train_subset valid_subset
         ignore_unused_valid_subsets validate_interval validate_interval_updates
@@ -120,7 +120,7 @@ GROUPS: dict[tuple[str, ...], str] = {
         tie_adaptive_proj cross_self_attention no_cross_attention merge_src_tgt_embed
         base_layers base_sublayers base_shuffle decoder_xformers_att_config
         encoder_xformers_att_config export char_inputs encoder_layers_to_keep
-        decoder_layers_to_keep
+        decoder_layers_to_keep amp_init_scale amp_scale_window
     """,
 }
 PLACES = {name: places for places, names in GROUPS.items() for name in names.split()}
@@ -153,6 +153,8 @@ REASONS = {  # where there is more to say than that nothing acts on it
     "--share-all-embeddings",
     "encoder_layers_to_keep": "train with --encoder-layers instead",
     "decoder_layers_to_keep": "train with --decoder-layers instead",
+    "amp_init_scale": "fairseq reads --fp16-init-scale instead",
+    "amp_scale_window": "fairseq takes another number for it",
     "base_layers": "BASE layers mix rows of different sentences",
     "beam": "give it to translate(), sample() or generate()",
     "nbest": "give it to generate(), or use fairseq-generate",
