@@ -184,24 +184,31 @@ class StreamData(TranslationTask):
         """Make batches; a line of which not even one fits into a batch is too long.
 
         Raises:
-            ValueError: a source is, and lines that are too long are not left out.
+            ValueError: a text is, and lines that are too long are not left out.
         """
         size = max_tokens, max_sentences, max_positions, ignore_invalid_inputs
         settings = dict(zip(SIZE, size))
         settings |= {name: kwargs[name] for name in SETTINGS if name in kwargs}
         if max_positions is not None:
             source, target = max_positions
-            longest = int(dataset.src_sizes.max(initial=0))
-            most = min(source, max_tokens or source)
-            if longest > most and not ignore_invalid_inputs:
-                raise ValueError(
-                    f"a source must have at most {most} tokens with </s>, by the model "
-                    f"and --max-tokens, but one has {longest}: raise --max-tokens, or "
-                    "leave out what is too long (--skip-invalid-size-inputs-valid-test)"
-                )
             if max_tokens is not None:
+                source = min(source, max_tokens)
                 target = min(target, max_tokens // len(self.directions))
-            max_positions = most, target
+            max_positions = source, target
+            texts = {"source": (dataset.src_sizes, source)}
+            flag = "--max-tokens"
+            if dataset.tgt_sizes is not None:
+                texts["target"] = dataset.tgt_sizes, target
+                flag += "" if self.cfg.sb_path else "-valid"
+            for text, (sizes, most) in texts.items():
+                longest = int(sizes.max(initial=0))
+                if longest > most and not ignore_invalid_inputs:
+                    raise ValueError(
+                        f"a {text} must have at most {most} tokens with </s>, by the "
+                        f"model (--max-{text}-positions) and {flag}, but one has "
+                        f"{longest}: raise {flag}, or leave out what is too long "
+                        "(--skip-invalid-size-inputs-valid-test)"
+                    )
         made = super().get_batch_iterator(
             *(dataset, max_tokens, max_sentences, max_positions),
             *(ignore_invalid_inputs, *args),

@@ -102,6 +102,13 @@ def test_a_line_of_two_streams_that_fills_no_batch_is_left_out(
     assert ("1 samples have invalid sizes" in caplog.text) == left_out
 
 
+@pytest.mark.parametrize("words", [[40], [80, "--max-source-positions", 60]])
+def test_a_line_of_validation_that_fills_no_batch_is_named(long_line, tmp_path, words):
+    refused = r"a (source|target) must have at most 40 .* --max-tokens-valid, but"
+    with pytest.raises(ValueError, match=refused):
+        run_train(long_line, tmp_path, *SB, *LONG[1:], "--max-tokens-valid", *words)
+
+
 def test_the_probe_reads_no_line_that_is_too_long(long_line, tmp_path, caplog):
     words = ["--max-target-positions", 20, "--max-source-positions", 20]
     words += ["--encoder-learned-pos", "--decoder-learned-pos"]
