@@ -59,9 +59,13 @@ def test_a_format_is_refused_unless_it_is_the_usual_one(data, tmp_path):
 
 
 def test_a_probe_wants_text_to_validate_on(data, tmp_path):
-    words = [*SB, *ONE, "--sb-probe", 1, "--disable-validation"]
+    words = [*SB, *ONE, "--sb-probe", 1]
     with pytest.raises(ValueError, match="--sb-probe reads validation text, of which"):
-        run_train(data, tmp_path / "save", *words)
+        run_train(data, tmp_path / "save", *words, "--disable-validation")
+    with pytest.raises(ValueError, match="but --valid-subset train is what is trained"):
+        run_train(data, tmp_path / "save", *words, "--valid-subset", "train")
+    words += ["--valid-subset", "train,valid"]
+    assert run_train(data, tmp_path / "save", *words).exists()
 
 
 def test_checkpoints_are_not_written_behind_the_trainings_back(data, tmp_path):

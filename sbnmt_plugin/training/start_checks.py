@@ -52,6 +52,7 @@ def check_options(cfg: Any) -> None:
         for x in fields(TranslationConfig)
         if x.name.startswith("eval_") and getattr(cfg, x.name) != x.default
     ]
+    subsets = groups.dataset.valid_subset
     narrow = next((x for x in ("fp16", "bf16", "amp") if common[x]), "")
     for wrong, message in (
         (
@@ -68,6 +69,11 @@ def check_options(cfg: Any) -> None:
             cfg.sb_probe and groups.dataset.disable_validation,
             "--sb-probe reads validation text, of which --disable-validation loads "
             "none: leave one of the two out",
+        ),
+        (
+            cfg.sb_probe and {*subsets.split(",")} <= {groups.dataset.train_subset},
+            f"--sb-probe reads validation text, but --valid-subset {subsets} is what "
+            "is trained on: name another split there, too, or leave --sb-probe out",
         ),
         (common.fp16 and not gpu, f"--fp16 needs a GPU: {AUTOCAST}"),
         (common.bf16 and not tpu, f"--bf16 needs a TPU and torch_xla: {AUTOCAST}"),
